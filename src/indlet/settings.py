@@ -1,0 +1,294 @@
+"""One TOML file becomes one frozen `Settings`. Every default lives here.
+
+`docs/settings.md` names each of them, and a test holds the two together.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tomllib
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar, Union
+
+from indlet.errors import SettingsError
+
+MB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """Who this node is and where it stands."""
+
+    name: str = "indlet"
+    repository: str = ""  # the domain part of identifiers; empty: from base_url
+    base_url: str = ""  # public root, below which /oai and /ft-oai lie; empty: from host and port
+    host: str = "127.0.0.1"
+    port: int = 8080
+    admin_email: tuple[str, ...] = ("admin@localhost.localdomain",)
+    description: str = ""
+    rights: str = ""
+    friends: tuple[str, ...] = ()  # base URLs of befriended repositories, told by Identify
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one file may cost before it becomes a failure."""
+
+    seconds: float = 60.0
+    memory_mb: int = 1536
+    file_bytes: int = 512 * MB
+    inflated_bytes: int = 256 * MB
+    depth: int = 5
+    documents: int = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Crawl:
+    """How hierarchies are read."""
+
+    every: str = ""  # "15m", "2h", "1d" or a cron line; empty: only when asked
+    workers: int = 0  # 0: one for each core
+    settle_seconds: float = 2.0  # a file changed less than this ago is looked at twice
+    hidden: bool = False
+    ignore: tuple[str, ...] = ("*~", "#*#", "*.swp", "*.tmp", "*.part", "*.crdownload", "Thumbs.db")
+    order: tuple[str, ...] = (
+        "sgm", "sgml", "xml", "pdf", "html", "htm", "xhtml", "epub", "docx", "odt", "pptx", "odp", "xlsx",
+        "ods", "rtf", "tex", "md", "markdown", "txt", "eml", "mbox", "mrc", "marc",
+    )  # fmt: skip
+    limits: Limits = field(default_factory=Limits)
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Who may have what. Empty lists mean everybody."""
+
+    networks: tuple[str, ...] = ()  # CIDR blocks that may list this hierarchy
+    tokens: tuple[str, ...] = ()  # bearer tokens that may list it
+    content: str = "public"  # "public": content served; "private": statistics only; "elsewhere": at base_url
+
+
+@dataclass(frozen=True, slots=True)
+class Hierarchy:
+    """One storage tree: a root, its name, and where its files are on the web."""
+
+    root: str
+    name: str = ""  # empty: the last part of the root
+    base_url: str = ""  # empty: this node serves the files under /content/
+    title: str = ""
+    rights: str = ""
+    options: dict[str, Any] = field(default_factory=dict)  # storage options for fsspec
+    access: Access = field(default_factory=Access)
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """The analysis policy; see docs/policy.md."""
+
+    language: str = "auto"
+    default_language: str = "en"
+    stop: bool = True
+    stem: bool = True
+    positions: bool = False
+    prune: float = 0.0  # keep this share of a document's terms; 0: keep all
+
+
+@dataclass(frozen=True, slots=True)
+class Serve:
+    """How records are disseminated."""
+
+    records_per_page: int = 500
+    identifiers_per_page: int = 2000
+    sets_per_page: int = 1000
+    token_hours: float = 24.0
+    requests_at_once: int = 16  # beyond this: 503 with Retry-After
+    retry_after_seconds: int = 5
+    compression: tuple[str, ...] = ("zstd", "br", "gzip")
+    trusted_proxies: tuple[str, ...] = ()  # whose X-Forwarded-For is believed
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A provider as a service sees it."""
+
+    url: str
+    name: str = ""  # empty: from the URL
+    set: str = ""
+    from_: str = ""
+    until: str = ""
+    every: str = ""  # "15m", "2h", "1d" or a cron line; empty: the harvest section's
+    reconcile: str = (
+        ""  # as above: full ListIdentifiers pass for sources without deletions; "never" to forbid
+    )
+    metadata: str = "oai_dc"
+    index: str = "auto"  # "auto", "none", or an index prefix
+    fulltext: str = ""  # "fetch": get the linked document, analyse it, drop it
+    token: str = ""  # bearer token to send
+    delay_seconds: float = -1.0  # pause between requests; negative: the harvest section's
+    paused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Harvest:
+    """How sources are harvested."""
+
+    every: str = "1d"
+    reconcile: str = "7d"
+    at_once: int = 8
+    delay_seconds: float = 0.0
+    timeout_seconds: float = 60.0
+    stall_seconds: float = 60.0
+    retries: int = 6
+    backoff_seconds: float = 1.0
+    backoff_limit_seconds: float = 300.0
+    retry_after_limit_seconds: float = 3600.0
+    overlap_seconds: int = 2
+    response_bytes: int = 256 * MB
+    pages: int = 1_000_000
+    from_email: str = ""
+    allow_private: bool = True  # may sources and redirects lead to private networks?
+    fetch_bytes: int = 64 * MB
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """How queries are answered."""
+
+    model: str = "bm25"
+    limit: int = 10
+    languages: tuple[str, ...] = ()  # by whose rules queries are analysed; empty: those the index holds
+    max_clauses: int = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Admin:
+    """The operations desk. Without a password it stays shut."""
+
+    password_hash: str = ""
+    session_hours: float = 12.0
+    public: bool = False  # may the desk be reached from other than loopback?
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    data: Path = Path("indlet-data")
+    node: Node = field(default_factory=Node)
+    crawl: Crawl = field(default_factory=Crawl)
+    analysis: Analysis = field(default_factory=Analysis)
+    serve: Serve = field(default_factory=Serve)
+    harvest: Harvest = field(default_factory=Harvest)
+    search: Search = field(default_factory=Search)
+    admin: Admin = field(default_factory=Admin)
+    hierarchy: tuple[Hierarchy, ...] = ()
+    source: tuple[Source, ...] = ()
+
+    def base_url(self) -> str:
+        """The node's public root, without a trailing slash."""
+        return (self.node.base_url or f"http://{_authority(self.node.host, self.node.port)}").rstrip("/")
+
+
+def load(path: Path) -> Settings:
+    """The settings that a file states, checked; `data` and local roots are relative to the file."""
+    try:
+        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as e:
+        raise SettingsError(f"{path}: no such file. Write one with  indlet init {path}") from e
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as e:
+        raise SettingsError(f"{path}: cannot be read as TOML: {e}") from e
+    settings = from_mapping(raw, str(path))
+    here = path.resolve().parent
+    return replace(
+        settings,
+        data=here / settings.data,
+        hierarchy=tuple(replace(h, root=_beside(here, h.root)) for h in settings.hierarchy),
+    )
+
+
+def from_mapping(raw: Mapping[str, Any], where: str = "settings") -> Settings:
+    settings = _build(Settings, raw, where)
+    for names, kind in (
+        ([h.name for h in settings.hierarchy if h.name], "hierarchy"),
+        ([s.name for s in settings.source if s.name], "source"),
+    ):
+        for name in names:
+            if names.count(name) > 1:
+                raise SettingsError(
+                    f"{where}: two entries [[{kind}]] are called {name!r}; give each its own name"
+                )
+    password = os.environ.get("INDLET_ADMIN_PASSWORD_HASH", "")
+    if password and not settings.admin.password_hash:
+        settings = replace(settings, admin=replace(settings.admin, password_hash=password))
+    return settings
+
+
+def _beside(here: Path, root: str) -> str:
+    return root if "://" in root or "::" in root else str(here / root)
+
+
+def _authority(host: str, port: int) -> str:
+    shown = {"0.0.0.0": "localhost", "::": "localhost"}.get(host, host)  # noqa: S104 - compared, not bound
+    return f"[{shown}]:{port}" if ":" in shown else f"{shown}:{port}"
+
+
+T = TypeVar("T")
+
+
+def _build(kind: type[T], raw: Any, where: str) -> T:
+    """A dataclass from a table: unknown keys and wrong types are errors that name the key."""
+    if not isinstance(raw, Mapping):
+        raise SettingsError(f"{where}: expected a table, found {raw!r}")
+    assert is_dataclass(kind)
+    hints = typing.get_type_hints(kind)
+    known = {f.name.rstrip("_"): f for f in fields(kind)}
+    values: dict[str, Any] = {}
+    for key, value in raw.items():
+        if key not in known:
+            near = difflib.get_close_matches(key, known, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"known here: {', '.join(sorted(known))}"
+            raise SettingsError(f"{where}: unknown setting {key!r}; {hint}")
+        name = known[key].name
+        values[name] = _value(hints[name], value, f"{where}: {key}")
+    for key, f in known.items():
+        if f.name not in values and f.default is MISSING and f.default_factory is MISSING:
+            raise SettingsError(f"{where}: {kind.__name__.lower()} needs {key!r}")
+    return kind(**values)
+
+
+def _value(hint: Any, value: Any, where: str) -> Any:
+    origin = typing.get_origin(hint)
+    if is_dataclass(hint):
+        return _build(typing.cast(type[Any], hint), value, where)
+    if origin is tuple:
+        inner = typing.get_args(hint)[0]
+        if not isinstance(value, list | tuple):
+            raise SettingsError(f"{where}: expected a list, found {value!r}")
+        return tuple(_value(inner, v, f"{where}[{i}]") for i, v in enumerate(value))
+    if origin is dict:
+        if not isinstance(value, dict):
+            raise SettingsError(f"{where}: expected a table, found {value!r}")
+        return value
+    if origin in (Union, types.UnionType):
+        return value
+    if hint is Path and isinstance(value, str | Path):
+        return Path(value)
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if not isinstance(value, hint) or (hint is int and isinstance(value, bool)):
+        raise SettingsError(f"{where}: expected {hint.__name__}, found {value!r}")
+    return value
+
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+
+
+def seconds(interval: str) -> float | None:
+    """An interval such as "90s", "15m", "2h", "1d" in seconds; None for anything else (a cron line)."""
+    number, unit = interval[:-1].strip(), interval[-1:]
+    try:
+        return float(number) * _UNITS[unit]
+    except (ValueError, KeyError):
+        return None

@@ -1,0 +1,15 @@
+"""The system of record: records, change feed, crawl and harvest state, failures, journal. SQLite in WAL mode.
+
+store = Store.open(path)
+with store.write() as tx:          # one transaction: all of it, or none
+    tx.put(origin, records)
+    tx.state(origin, {...})
+with store.read() as view:         # a consistent snapshot
+    for stored in view.changes(after=0): ...
+"""
+
+from indlet.store.read import FileState, Origin, RunEntry, StoredFailure, View
+from indlet.store.store import Store
+from indlet.store.write import Transaction
+
+__all__ = ["FileState", "Origin", "RunEntry", "Store", "StoredFailure", "Transaction", "View"]

@@ -1,0 +1,276 @@
+"""What a snapshot can tell."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from indlet.model import Stored
+
+_STORED = ", ".join(f"r.{name}" for name in Stored._fields)
+_NO_LIMIT = 2**62
+
+
+class Origin(NamedTuple):
+    id: int
+    kind: str
+    name: str
+    settings: dict[str, Any]
+    state: dict[str, Any]
+
+
+class FileState(NamedTuple):
+    """A file as the crawler last saw it. `state`: "primary", "other", or "failed"."""
+
+    path: str
+    resource: str
+    size: int
+    modified: int  # nanoseconds since 1970; -1 if the storage does not tell
+    etag: str
+    digest: str
+    media_type: str
+    state: str
+    policy: str
+
+
+class StoredFailure(NamedTuple):
+    origin: int
+    where: str
+    stage: str
+    reason: str
+    raw: bytes
+    at: int
+
+
+class RunEntry(NamedTuple):
+    id: int
+    origin: int
+    kind: str
+    started: float
+    finished: float | None
+    outcome: str
+    detail: dict[str, Any]
+
+
+class View:
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    # The change feed
+
+    def changes(self, after: int = 0, limit: int = _NO_LIMIT) -> Iterator[Stored]:
+        """Every record whose last change comes after `after`, in the order of changes, deleted ones too."""
+        rows = self._connection.execute(
+            f"SELECT {_STORED} FROM records r WHERE r.seq > ? ORDER BY r.seq LIMIT ?", (after, limit)
+        )
+        return map(Stored._make, rows)
+
+    def last_seq(self) -> int:
+        """The seq of the newest change."""
+        row = self._connection.execute("SELECT max(seq) FROM records").fetchone()
+        return int(row[0] or 0)
+
+    # OAI lists
+
+    def page(
+        self,
+        limit: int,
+        *,
+        after: int = 0,
+        since: int | None = None,
+        until: int | None = None,
+        set_spec: str | None = None,
+        origins: Iterable[int] | None = None,
+    ) -> list[Stored]:
+        """The next records of a list, in feed order. Datestamps in seconds, both bounds inclusive."""
+        clause, values = self._where(after, since, until, set_spec, origins)
+        rows = self._connection.execute(
+            f"SELECT {_STORED} FROM {clause} ORDER BY {_order(set_spec)} LIMIT ?", (*values, limit)
+        )
+        return [Stored._make(row) for row in rows]
+
+    def headers(
+        self,
+        limit: int,
+        *,
+        after: int = 0,
+        since: int | None = None,
+        until: int | None = None,
+        set_spec: str | None = None,
+        origins: Iterable[int] | None = None,
+    ) -> list[tuple[int, str, int, int, str]]:
+        """(seq, identifier, datestamp, deleted, sets) of the records that `page` would give."""
+        clause, values = self._where(after, since, until, set_spec, origins)
+        return self._connection.execute(
+            f"SELECT r.seq, r.identifier, r.datestamp, r.deleted, r.sets FROM {clause} "
+            f"ORDER BY {_order(set_spec)} LIMIT ?",
+            (*values, limit),
+        ).fetchall()
+
+    def count(
+        self,
+        *,
+        after: int = 0,
+        since: int | None = None,
+        until: int | None = None,
+        set_spec: str | None = None,
+        origins: Iterable[int] | None = None,
+    ) -> int:
+        clause, values = self._where(after, since, until, set_spec, origins)
+        return int(self._connection.execute(f"SELECT count(*) FROM {clause}", values).fetchone()[0])
+
+    def _where(
+        self,
+        after: int,
+        since: int | None,
+        until: int | None,
+        set_spec: str | None,
+        origins: Iterable[int] | None,
+    ) -> tuple[str, list[Any]]:
+        if since is not None:
+            row = self._connection.execute(
+                "SELECT min(seq) FROM ticks WHERE datestamp >= ?", (since,)
+            ).fetchone()
+            after = max(after, _NO_LIMIT if row[0] is None else row[0] - 1)
+        before = _NO_LIMIT
+        if until is not None:
+            row = self._connection.execute(
+                "SELECT min(seq) FROM ticks WHERE datestamp > ?", (until,)
+            ).fetchone()
+            before = _NO_LIMIT if row[0] is None else row[0]
+        if set_spec is None:
+            clause, values = "records r WHERE r.seq > ? AND r.seq < ?", [after, before]
+        else:
+            ids = [i for i, _ in self._set_ids(set_spec)]
+            marks = ", ".join("?" * len(ids))
+            clause = (
+                "membership m CROSS JOIN records r ON r.seq = m.seq "
+                f"WHERE m.set_id IN ({marks}) AND m.seq > ? AND m.seq < ?"
+            )
+            values = [*ids, after, before]
+        if origins is not None:
+            chosen = list(origins)
+            clause += f" AND r.origin IN ({', '.join('?' * len(chosen))})"
+            values += chosen
+        return clause, values
+
+    # Single records
+
+    def get(self, identifier: str, origins: Sequence[int] | None = None) -> Stored | None:
+        """The record of that identifier; the most recently changed where several origins have one."""
+        clause, values = "r.identifier = ?", [identifier]
+        if origins is not None:
+            clause += f" AND r.origin IN ({', '.join('?' * len(origins))})"
+            values += [str(o) for o in origins]
+        row = self._connection.execute(
+            f"SELECT {_STORED} FROM records r WHERE {clause} ORDER BY r.deleted, r.seq DESC LIMIT 1", values
+        ).fetchone()
+        return Stored._make(row) if row else None
+
+    def by_id(self, ids: Sequence[int]) -> dict[int, Stored]:
+        found: dict[int, Stored] = {}
+        for start in range(0, len(ids), 500):
+            chunk = ids[start : start + 500]
+            rows = self._connection.execute(
+                f"SELECT {_STORED} FROM records r WHERE r.id IN ({', '.join('?' * len(chunk))})", list(chunk)
+            )
+            found.update((row[0], Stored._make(row)) for row in rows)
+        return found
+
+    def of_resource(self, resource: int) -> list[Stored]:
+        """The live records that stand for one resource (see `Stored.resource`), oldest number first."""
+        rows = self._connection.execute(
+            f"SELECT {_STORED} FROM records r WHERE r.resource = ? AND r.resource != 0 ORDER BY r.id",
+            (resource,),
+        )
+        return [Stored._make(row) for row in rows]
+
+    def identifiers(self, origin: int, *, live: bool = True) -> Iterator[str]:
+        rows = self._connection.execute(
+            f"SELECT identifier FROM records WHERE origin = ? {'AND deleted = 0' if live else ''}", (origin,)
+        )
+        return (row[0] for row in rows)
+
+    def totals(self) -> dict[int, tuple[int, int]]:
+        """For each origin: live records, deleted records."""
+        rows = self._connection.execute(
+            "SELECT origin, sum(deleted = 0), sum(deleted != 0) FROM records GROUP BY origin"
+        )
+        return {row[0]: (row[1], row[2]) for row in rows}
+
+    def datestamps(self) -> tuple[int, int] | None:
+        """The earliest and the latest datestamp; None for an empty store."""
+        row = self._connection.execute("SELECT min(datestamp), max(datestamp) FROM ticks").fetchone()
+        return None if row[0] is None else (row[0], row[1])
+
+    # Sets
+
+    def sets(self, origins: Iterable[int] | None = None) -> list[tuple[str, str]]:
+        """(setSpec, name) of every set, in order of setSpec."""
+        clause, values = "", list[int]()
+        if origins is not None:
+            values = list(origins)
+            clause = f"WHERE origin IN ({', '.join('?' * len(values))})"
+        return self._connection.execute(
+            f"SELECT spec, max(name) FROM sets {clause} GROUP BY spec ORDER BY spec", values
+        ).fetchall()
+
+    def _set_ids(self, spec: str) -> list[tuple[int, int]]:
+        return self._connection.execute("SELECT id, origin FROM sets WHERE spec = ?", (spec,)).fetchall()
+
+    # Origins, journal, failures, files
+
+    def origins(self, kind: str | None = None) -> list[Origin]:
+        rows = self._connection.execute(
+            "SELECT id, kind, name, settings, state FROM origins WHERE ?1 IS NULL OR kind = ?1 ORDER BY id",
+            (kind,),
+        )
+        return [Origin(i, k, n, json.loads(settings), json.loads(state)) for i, k, n, settings, state in rows]
+
+    def origin(self, kind: str, name: str) -> Origin | None:
+        return next((o for o in self.origins(kind) if o.name == name), None)
+
+    def state(self, origin: int) -> dict[str, Any]:
+        row = self._connection.execute("SELECT state FROM origins WHERE id = ?", (origin,)).fetchone()
+        return dict(json.loads(row[0])) if row else {}
+
+    def runs(self, origin: int | None = None, limit: int = 50) -> list[RunEntry]:
+        """The journal, newest first."""
+        rows = self._connection.execute(
+            "SELECT id, origin, kind, started, finished, outcome, detail FROM runs "
+            "WHERE ?1 IS NULL OR origin = ?1 ORDER BY id DESC LIMIT ?2",
+            (origin, limit),
+        )
+        return [RunEntry._make((*row[:6], json.loads(row[6]))) for row in rows]
+
+    def failures(self, origin: int | None = None) -> Iterator[StoredFailure]:
+        rows = self._connection.execute(
+            "SELECT origin, place, stage, reason, raw, at FROM failures "
+            "WHERE ?1 IS NULL OR origin = ?1 ORDER BY origin, place, stage",
+            (origin,),
+        )
+        return map(StoredFailure._make, rows)
+
+    def failure_counts(self) -> dict[int, int]:
+        return dict(
+            self._connection.execute("SELECT origin, count(*) FROM failures GROUP BY origin").fetchall()
+        )
+
+    def files(self, origin: int) -> Iterator[FileState]:
+        """Every file that the crawler knows, in order of path."""
+        rows = self._connection.execute(
+            "SELECT path, resource, size, modified, etag, digest, media_type, state, policy "
+            "FROM files WHERE origin = ? ORDER BY path",
+            (origin,),
+        )
+        return map(FileState._make, rows)
+
+    def meta(self, key: str) -> Any:
+        row = self._connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return row[0] if row else None
+
+
+def _order(set_spec: str | None) -> str:
+    return "r.seq" if set_spec is None else "m.seq"

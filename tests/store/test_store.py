@@ -1,0 +1,233 @@
+"""The store: equal records do not move, deletions persist, datestamps never run backwards, snapshots hold."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from indlet.errors import StoreError
+from indlet.model import Failure, Record, Stored, TermVector
+from indlet.store import FileState, Store
+
+
+class Clock:
+    """A clock that the test moves."""
+
+    def __init__(self, now: float = 1_000_000.0) -> None:
+        self.now = now
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def record(name: str, text: str = "wing air", sets: tuple[str, ...] = ("a:b",)) -> Record:
+    vector = TermVector.of(dict.fromkeys(text.split(), 1))
+    return Record(f"oai:x.org:{name}", {"title": [name]}, vector, sets, raw=b"<dc/>", resource=name)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def store(tmp_path: Path, clock: Clock) -> Store:
+    return Store.open(tmp_path, clock=clock)
+
+
+def listed(store: Store, **where: object) -> list[Stored]:
+    with store.read() as view:
+        return view.page(1000, **where)  # type: ignore[arg-type]
+
+
+def test_a_record_comes_back_whole(store: Store) -> None:
+    with store.write() as tx:
+        origin = tx.origin("hierarchy", "papers")
+        assert tx.put(origin, [record("one")]) == 1
+    with store.read() as view:
+        stored = view.get("oai:x.org:one")
+    assert stored is not None
+    assert stored.record.metadata == {"title": ["one"]}
+    assert stored.record.vector == TermVector.of({"wing": 1, "air": 1})
+    assert stored.record.sets == ("a:b",)
+    assert stored.datestamp == 1_000_000
+
+
+def test_an_equal_record_does_not_move(store: Store, clock: Clock) -> None:
+    with store.write() as tx:
+        origin = tx.origin("hierarchy", "papers")
+        tx.put(origin, [record("one"), record("two")])
+    before = listed(store)
+    clock.now += 100
+    with store.write() as tx:
+        assert tx.put(origin, [record("one"), record("two", "other text")]) == 1
+    after = {s.identifier: s for s in listed(store)}
+    assert after["oai:x.org:one"] == before[0]
+    assert after["oai:x.org:two"].datestamp == 1_000_100
+    assert after["oai:x.org:two"].id == before[1].id
+
+
+def test_deletions_persist_with_their_sets_and_can_be_undone(store: Store, clock: Clock) -> None:
+    with store.write() as tx:
+        origin = tx.origin("hierarchy", "papers")
+        tx.put(origin, [record("one"), record("two")])
+    clock.now += 5
+    with store.write() as tx:
+        assert tx.delete(origin, ["oai:x.org:one", "oai:x.org:unknown"]) == 1
+    (gone,) = listed(store, since=1_000_001)
+    assert (gone.deleted, gone.sets, gone.vector, gone.datestamp) == (1, "a:b", None, 1_000_005)
+    assert [s.identifier for s in listed(store, set_spec="a")] == ["oai:x.org:two", "oai:x.org:one"]
+    with store.write() as tx:
+        assert tx.delete(origin, ["oai:x.org:one"]) == 0
+        assert tx.put(origin, [record("one")]) == 1
+    assert [s.deleted for s in listed(store)] == [0, 0]
+
+
+def test_datestamps_never_run_backwards(store: Store, clock: Clock) -> None:
+    with store.write() as tx:
+        origin = tx.origin("hierarchy", "papers")
+        tx.put(origin, [record("one")])
+    clock.now -= 3600
+    with store.write() as tx:
+        tx.put(origin, [record("two")])
+    assert [s.datestamp for s in listed(store)] == [1_000_000, 1_000_000]
+
+
+def test_a_batch_is_stamped_when_it_becomes_visible(tmp_path: Path) -> None:
+    ticks = iter([100.0, 100.9, 101.5, 101.6, 101.7])  # put, stamp, late? stamp, late?
+    store = Store.open(tmp_path, clock=lambda: next(ticks))
+    with store.write() as tx:
+        origin = tx.origin("hierarchy", "papers")
+        tx.put(origin, [record("one")])  # stamped at 100.9, but the commit ends at 101.5
+    assert [s.datestamp for s in listed(store)] == [101]
+    assert [s.identifier for s in listed(store, since=101)] == ["oai:x.org:one"]
+    assert listed(store, until=100) == []
+
+
+def test_a_failed_transaction_leaves_nothing(store: Store) -> None:
+    with pytest.raises(ZeroDivisionError), store.write() as tx:
+        origin = tx.origin("hierarchy", "papers")
+        tx.put(origin, [record("one")])
+        tx.fail(origin, Failure("x", "extract", "broken"))
+        _ = 1 / 0
+    with store.read() as view:
+        assert view.origins() == []
+        assert list(view.changes()) == []
+        assert list(view.failures()) == []
+
+
+def test_a_snapshot_holds_while_others_write(store: Store) -> None:
+    with store.write() as tx:
+        origin = tx.origin("hierarchy", "papers")
+        tx.put(origin, [record("one")])
+    with store.read() as view:
+        with store.write() as tx:
+            tx.put(origin, [record("two")])
+        assert view.count() == 1
+    assert len(listed(store)) == 2
+
+
+def test_sets_are_hierarchical_and_restricted_by_origin(store: Store) -> None:
+    with store.write() as tx:
+        open_, closed = tx.origin("hierarchy", "open"), tx.origin("hierarchy", "closed")
+        tx.put(open_, [record("one", sets=("x:y:z",)), record("two", sets=("x",))])
+        tx.put(closed, [record("three", sets=("x:secret",))])
+        tx.name_set(open_, "x:y", "The Y folder")
+    with store.read() as view:
+        assert view.sets([open_]) == [("x", ""), ("x:y", "The Y folder"), ("x:y:z", "")]
+        assert view.count(set_spec="x") == 3
+        assert view.count(set_spec="x", origins=[open_]) == 2
+        assert view.count(set_spec="x:y", origins=[open_]) == 1
+        assert view.get("oai:x.org:three", [open_]) is None
+        assert view.get("oai:x.org:three", [open_, closed]) is not None
+
+
+def test_files_runs_failures_and_state(store: Store) -> None:
+    seen = FileState("a/b.pdf", "a/b", 10, 5, "", "d1", "application/pdf", "primary", "p")
+    with store.write() as tx:
+        origin = tx.origin("hierarchy", "papers", {"root": "/x"})
+        tx.put_files(origin, [seen, seen._replace(path="a/c.pdf")])
+        tx.drop_files(origin, ["a/c.pdf"])
+        tx.state(origin, {"position": 3})
+        tx.fail(origin, Failure("a/b.pdf", "extract", "encrypted", b"raw"))
+        run = tx.start_run(origin, "crawl")
+        tx.note_run(run, {"added": 1}, "complete")
+    with store.read() as view:
+        assert list(view.files(origin)) == [seen]
+        assert view.state(origin) == {"position": 3}
+        assert view.origins("hierarchy")[0].settings == {"root": "/x"}
+        assert [(f.where, f.reason, f.raw) for f in view.failures()] == [("a/b.pdf", "encrypted", b"raw")]
+        assert view.runs()[0].outcome == "complete"
+    with store.write() as tx:
+        tx.forgive(origin, ["a/b.pdf"])
+    with store.read() as view:
+        assert view.failure_counts() == {}
+
+
+def test_a_second_job_is_told_so(store: Store) -> None:
+    with store.job("crawl"), pytest.raises(StoreError, match="busy with 'crawl'"), store.job("crawl"):
+        pass
+
+
+def test_secrets_are_made_once(store: Store, tmp_path: Path) -> None:
+    assert store.secret("token") == Store.open(tmp_path).secret("token")
+
+
+def test_a_newer_or_foreign_file_is_refused(tmp_path: Path) -> None:
+    Store.open(tmp_path).close()
+    with sqlite3.connect(tmp_path / "store.sqlite") as connection:
+        connection.execute("PRAGMA user_version = 99")
+    with pytest.raises(StoreError, match="newer indlet"):
+        Store.open(tmp_path)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "store.sqlite").write_bytes(b"not a database at all" * 100)
+    with pytest.raises(StoreError, match="not a database"):
+        Store.open(tmp_path / "other")
+    with pytest.raises(StoreError, match="no indlet store"):
+        Store.open(tmp_path / "none", create=False)
+
+
+events = st.lists(
+    st.tuples(
+        st.sampled_from(["put", "delete"]), st.integers(0, 5), st.text("ab ", max_size=4), st.integers(0, 2)
+    ),
+    max_size=30,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(events, st.integers(1, 4))
+def test_a_follower_of_the_feed_converges(
+    tmp_path_factory: pytest.TempPathFactory, happenings: list[tuple[str, int, str, int]], batch: int
+) -> None:
+    """Whoever reads the feed in any batches, between any changes, ends with what the store holds."""
+    clock = Clock()
+    with Store.open(tmp_path_factory.mktemp("feed"), clock=clock) as store:
+        followed: dict[str, tuple[int, bytes | None]] = {}
+        position = 0
+        with store.write() as tx:
+            origin = tx.origin("hierarchy", "h")
+        for action, number, text, pause in happenings:
+            clock.now += pause
+            with store.write() as tx:
+                if action == "put":
+                    tx.put(origin, [record(str(number), text)])
+                else:
+                    tx.delete(origin, [f"oai:x.org:{number}"])
+            with store.read() as view:
+                for stored in view.changes(position, batch):
+                    followed[stored.identifier] = (stored.deleted, stored.vector)
+                    position = stored.seq
+        with store.read() as view:
+            for stored in view.changes(position):
+                followed[stored.identifier] = (stored.deleted, stored.vector)
+            everything = list(view.changes())
+        assert followed == {s.identifier: (s.deleted, s.vector) for s in everything}
+        assert [s.datestamp for s in everything] == sorted(s.datestamp for s in everything)
+        for bound in {s.datestamp for s in everything}:
+            assert listed(store, since=bound) == [s for s in everything if s.datestamp >= bound]
+            assert listed(store, until=bound) == [s for s in everything if s.datestamp <= bound]
