@@ -1,0 +1,3 @@
+from indlet.cli import main
+
+main()

@@ -1,0 +1,77 @@
+"""The command line: one command for each job. A command's module is imported only when it is called."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import Any
+
+import click
+
+from indlet import __version__
+from indlet.errors import IndletError, MissingExtra
+
+# command -> (module below indlet.cli, the line that `indlet --help` shows)
+COMMANDS = {
+    "provide": ("provider", "Make folders harvestable: crawl them and serve."),
+    "crawl": ("provider", "Crawl hierarchies once."),
+    "serve": ("provider", "Serve, crawl and harvest as indlet.toml says."),
+    "records": ("provider", "List the records of a store."),
+    "failures": ("provider", "List what could not be read or harvested, and why."),
+    "init": ("provider", "Write a commented indlet.toml."),
+    "harvest": ("service", "Harvest metadata and indexes from providers."),
+    "sources": ("service", "Show the harvested sources, their state and their policies."),
+    "search": ("service", "Search the harvested index."),
+    "stats": ("service", "Show the statistics of store and index."),
+    "reindex": ("service", "Rebuild the index from the store."),
+    "evaluate": ("service", "Measure retrieval models against relevance judgements."),
+    "demo": ("portal", "A tour: two providers, one service, one portal."),
+}
+
+
+class Commands(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        try:
+            module = import_module(f"indlet.cli.{COMMANDS[name][0]}")
+        except ModuleNotFoundError as e:
+            if (e.name or "").startswith("indlet."):
+                raise
+            raise MissingExtra(f"indlet {name} (it imports {e.name})", "service") from e
+        command = getattr(module, name)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="indlet")
+def cli() -> None:
+    """Search collections that you do not hold: harvest the index, not the content."""
+
+
+def main(arguments: list[str] | None = None) -> Any:
+    """The entry point: errors of ours become one line and status 1; Ctrl-C becomes status 130."""
+    try:
+        return cli.main(arguments, standalone_mode=False)
+    except click.exceptions.Exit as e:
+        sys.exit(e.exit_code)
+    except click.ClickException as e:
+        e.show()
+        sys.exit(e.exit_code)
+    except IndletError as e:
+        click.echo(f"indlet: {e}", err=True)
+        sys.exit(1)
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("indlet: interrupted; run the same command again to go on", err=True)
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(141)
