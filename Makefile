@@ -1,0 +1,52 @@
+# Everything from a fresh clone, with nothing but Python 3.11+ and a package index.
+#   make demo    the main job on embedded defaults: two providers, one service, one portal
+#   make test    the whole fast suite (installs Debian's chromium for the browser tests where it may)
+#   make check   lint, types and tests: what CI runs
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: demo test check lint types browser evidence bench clean lock
+
+demo: $(STAMP)
+	$(BIN)/indlet demo $(DEMO)
+
+test: $(STAMP) browser
+	$(BIN)/python -m pytest $(PYTEST)
+
+check: lint types test
+
+lint: $(STAMP)
+	$(BIN)/ruff check src tests bench
+	$(BIN)/ruff format --check src tests bench
+
+types: $(STAMP)
+	$(BIN)/mypy
+
+# Everything the commands and the tests need, at the versions that constraints.txt pins.
+$(STAMP): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[all]" --group dev
+	touch $@
+
+# Browser tests use the system's chromium; without one, and without the right to install it, they say so and skip.
+browser:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
+	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+	    apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null; } || \
+	  echo "no chromium here and no right to install it: the browser tests will be skipped"
+
+evidence: $(STAMP)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group bench
+	$(BIN)/python -m bench.evidence
+
+# Pin again what is installed now (run after changing dependencies, in a fresh environment).
+lock: $(STAMP)
+	$(BIN)/python -m pip install --quiet --group bench
+	$(BIN)/python -m pip freeze --exclude-editable | grep -v ' @ ' > constraints.txt
+
+clean:
+	rm -rf $(VENV) demo-data .mypy_cache .ruff_cache .pytest_cache

@@ -1,0 +1,92 @@
+"""Imports point one way: a room knows only the rooms above it in this list."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import indlet
+
+ROOMS = [
+    "model",
+    "errors",
+    "settings",
+    "text",
+    "oai",
+    "formats",
+    "store",
+    "provider",
+    "service",
+    "node",
+    "web",
+    "cli",
+]
+# What a plain `pip install indlet` does not bring; only rooms below "provider" may need it.
+EXTRAS = {
+    "httpx",
+    "h2",
+    "numba",
+    "jinja2",
+    "cronsim",
+    "ir_measures",
+    "multipart",
+    "s3fs",
+    "paramiko",
+    "webdav4",
+    "aiohttp",
+}
+PACKAGE = Path(indlet.__file__).parent
+
+
+def imports(path: Path, *, top_level_only: bool = False) -> set[str]:
+    """Every module that a file imports, by its full name."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    found: set[str] = set()
+    for node in tree.body if top_level_only else ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            found |= {f"{node.module}.{alias.name}" for alias in node.names} | {str(node.module)}
+    return found
+
+
+def room(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def modules() -> list[Path]:
+    return [p for p in sorted(PACKAGE.rglob("*.py")) if room(p) in ROOMS]
+
+
+def test_every_room_is_listed() -> None:
+    others = {room(p) for p in PACKAGE.rglob("*.py")} - set(ROOMS)
+    assert others <= {"__init__", "__main__", "demo"}
+
+
+def test_imports_point_upward() -> None:
+    wrong = []
+    for path in modules():
+        here = ROOMS.index(room(path))
+        for name in imports(path):
+            parts = name.split(".")
+            if parts[0] == "indlet" and len(parts) > 1 and parts[1] in ROOMS and ROOMS.index(parts[1]) > here:
+                wrong.append(f"{path.relative_to(PACKAGE)} imports {name}")
+    assert not wrong
+
+
+def test_provider_and_service_meet_only_over_http() -> None:
+    for one, other in (("provider", "service"), ("service", "provider")):
+        wrong = [
+            p
+            for p in modules()
+            if room(p) == one and any(n.startswith(f"indlet.{other}") for n in imports(p))
+        ]
+        assert not wrong
+
+
+def test_a_provider_needs_no_extra() -> None:
+    for path in modules():
+        if ROOMS.index(room(path)) <= ROOMS.index("provider"):
+            needed = {name.split(".")[0] for name in imports(path, top_level_only=True)} & EXTRAS
+            assert not needed, f"{path} imports {needed}"
