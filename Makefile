@@ -43,10 +43,11 @@ evidence: $(STAMP)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group bench
 	$(BIN)/python -m bench.evidence
 
-# Pin again what is installed now (run after changing dependencies, in a fresh environment).
+# Pin again, after a change of dependencies.
 lock: $(STAMP)
-	$(BIN)/python -m pip install --quiet --group bench
-	$(BIN)/python -m pip freeze --exclude-editable | grep -v ' @ ' > constraints.txt
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile --quiet pyproject.toml --all-extras --group dev --group bench --universal \
+	  --python-version 3.11 --upgrade --no-annotate --no-header --no-emit-index-url | grep == > constraints.txt
 
 clean:
 	rm -rf $(VENV) demo-data .mypy_cache .ruff_cache .pytest_cache
