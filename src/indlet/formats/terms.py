@@ -1,0 +1,91 @@
+"""What the index formats share: the `terms` element around a vector, and the checks on one that came in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from lxml import etree
+
+from indlet.errors import BadResponse
+from indlet.formats.xml import FORBIDDEN, attribute
+from indlet.model import TermVector, groups, pack
+from indlet.oai.names import TF_NAMESPACE
+
+TERMS: Final = f"{{{TF_NAMESPACE}}}terms"
+TERM: Final = f"{{{TF_NAMESPACE}}}term"
+GROUP: Final = f"{{{TF_NAMESPACE}}}t"
+CLOSE: Final = b"</terms>"
+
+# Larger numbers are no document's: the index keeps 32 bits.
+LARGEST: Final = 2**31 - 1
+_CONTROLS = bytes(b for b in range(32) if b != 10)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexFormat:
+    """A way to write a term vector as XML and to read it back."""
+
+    prefix: str
+    write: Callable[[TermVector], bytes]
+    read: Callable[[etree._Element], TermVector]
+    positions: bool = False  # whether it needs a vector that keeps them
+
+
+def opening(vector: TermVector) -> bytes:
+    language = f' lang="{attribute(vector.language)}"' if vector.language else ""
+    return f'<terms xmlns="{TF_NAMESPACE}" length="{vector.length}"{language}>'.encode()
+
+
+def lines(packed: bytes) -> list[bytes]:
+    """The lines of a packed vector, escaped as character data."""
+    if not packed:
+        return []
+    packed = carried(packed)
+    if b"&" in packed or b"<" in packed or b">" in packed:
+        packed = packed.replace(b"&", b"&amp;").replace(b"<", b"&lt;").replace(b">", b"&gt;")
+    return packed.split(b"\n")
+
+
+def quoted(packed: bytes) -> list[bytes]:
+    """The lines of a packed vector, escaped as attribute values."""
+    found = lines(packed)
+    return [line.replace(b'"', b"&quot;") for line in found] if b'"' in packed else found
+
+
+def carried(packed: bytes) -> bytes:
+    """The vector without the characters that XML cannot carry: the same bytes in all but foreign cases."""
+    if len(packed.translate(None, _CONTROLS)) == len(packed) and b"\xef\xbf" not in packed:
+        return packed
+    return pack(_added((FORBIDDEN.sub("", term), f) for f, terms in groups(packed) for term in terms))
+
+
+def header(root: etree._Element) -> tuple[int | None, str]:
+    """The length (None where not told) and the language that a `terms` element states."""
+    if root.tag != TERMS:
+        raise BadResponse(f"expected an element terms of {TF_NAMESPACE}, found {root.tag}")
+    told = root.get("length")
+    return None if told is None else number(told, "length", lowest=0), (root.get("lang") or "")[:35]
+
+
+def number(value: str | None, what: str, lowest: int = 1) -> int:
+    digits = (value or "").strip()
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= 10 and lowest <= int(digits) <= LARGEST):
+        raise BadResponse(f"{what} {value!r} is not a number from {lowest} to {LARGEST}")
+    return int(digits)
+
+
+def vector(frequencies: Iterable[tuple[str, int]], length: int | None, language: str) -> TermVector:
+    """The vector of terms as they came: repeated ones add up, one that holds white space is several."""
+    counted = _added(frequencies)
+    total = sum(counted.values())
+    return TermVector(pack(counted), max(length or 0, total), None, language)
+
+
+def _added(frequencies: Iterable[tuple[str, int]]) -> dict[str, int]:
+    counted: dict[str, int] = {}
+    for name, frequency in frequencies:
+        for term in name.split():
+            counted[term] = min(counted.get(term, 0) + frequency, LARGEST)
+    return counted
