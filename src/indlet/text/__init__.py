@@ -1,0 +1,32 @@
+"""What becomes of a text: tokens, folding, stop words, stems, language, pruning.
+
+tokens.py     text to tokens, the same for every language
+rules.py      what a language does to a token
+language.py   which language a text is in
+policy.py     the choices, with their machine-readable form and digest
+prune.py      which terms of a document matter
+analyse.py    text to term vector, by a policy
+reconcile.py  a foreign vector to our policy, and what that loses
+"""
+
+from indlet.text.analyse import FIELDS, Analyzer
+from indlet.text.language import code, detect
+from indlet.text.policy import Policy
+from indlet.text.reconcile import Reconciliation, loss, renormalise
+from indlet.text.rules import LANGUAGES, stop_words
+from indlet.text.tokens import fold, tokens
+
+__all__ = [
+    "FIELDS",
+    "LANGUAGES",
+    "Analyzer",
+    "Policy",
+    "Reconciliation",
+    "code",
+    "detect",
+    "fold",
+    "loss",
+    "renormalise",
+    "stop_words",
+    "tokens",
+]

@@ -1,0 +1,183 @@
+"""Text to terms, by a policy."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from indlet.model import FIELD_MARK, Metadata, TermVector, pack
+from indlet.text.language import code, detect_pieces, sample
+from indlet.text.policy import Policy
+from indlet.text.prune import kept
+from indlet.text.rules import LANGUAGES, stemmer, stop_words
+from indlet.text.tokens import joined, split, words
+
+FIELDS: Final = ("title", "creator", "contributor", "subject", "description", "publisher")
+
+# Stands for a token that was dropped; no token can be equal to it.
+LOST: Final = "."
+# Pieces kept for each language: at some 150 bytes each a lexicon stays below 30 MB.
+_PIECES: Final = 200_000
+# Longer pieces hardly ever come back.
+_LONG_PIECE: Final = 100
+# Texts are analysed in blocks, so that the pieces of a large one never are in memory together.
+_BLOCK: Final = 1 << 20
+_SPACE: Final = re.compile(r"\s")
+
+
+class Lexicon(dict[str, str]):
+    """What each piece of text becomes in one language: its tokens' terms, joined by spaces, "." for one
+    dropped.
+
+    It fills itself, and starts again when it is full. A dictionary that joins strings keeps the work on a
+    known piece out of the interpreter, and nearly all pieces are known.
+    """
+
+    def __init__(self, policy: Policy, language: str) -> None:
+        self._stops = stop_words(language)
+        self._drop = self._stops if policy.stop else frozenset[str]()
+        self._stem = stemmer(language) if policy.stem else None
+        self._lengths = range(policy.min_length, policy.max_length + 1)
+
+    def __missing__(self, piece: str) -> str:
+        terms = " ".join(map(self.term, words(piece)))
+        if len(piece) <= _LONG_PIECE:
+            if len(self) >= _PIECES:
+                self.clear()
+            self[piece] = terms
+        return terms
+
+    def terms(self, pieces: Iterable[str]) -> list[str]:
+        """The terms of pieces in their order, "." for each token that was dropped."""
+        return " ".join(map(self.__getitem__, pieces)).split()
+
+    def term(self, token: str) -> str:
+        """The term that a token becomes, or "." if it becomes none."""
+        if token in self._drop or len(token) not in self._lengths:
+            return LOST
+        if self._stem is None or token in self._stops:
+            return token
+        return self._stem(token)
+
+
+class Analyzer:
+    """Makes terms of texts by one policy. Keep it: it is fast because it remembers.
+
+    Under the policy's language "auto" a text's language is the one given with it, or the one found in it,
+    or the default. A policy that names a language holds for every text.
+    """
+
+    def __init__(self, policy: Policy | None = None) -> None:
+        self.policy = policy or Policy()
+        self._lexicons: dict[str, Lexicon] = {}
+
+    def vector(self, text: str, language: str = "") -> TermVector:
+        """A text's terms with their frequencies; its length counts the tokens that became terms."""
+        text = joined(text)
+        if len(text) > _BLOCK:
+            language = self._language(text, language)
+            lexicon = self.lexicon(language)
+            stream = (term for block in _blocks(text) for term in lexicon.terms(split(block)))
+            return self._made(stream, language)
+        pieces = split(text)
+        language = self._language(text, language, pieces)
+        return self._made(self.lexicon(language).terms(pieces), language)
+
+    def terms(self, text: str, language: str = "") -> list[str]:
+        """A text's terms in their order, for a query."""
+        pieces = split(joined(text))
+        lexicon = self.lexicon(self._language(text, language, pieces))
+        return [term for term in lexicon.terms(pieces) if term != LOST]
+
+    def term(self, word: str, language: str = "") -> tuple[str, ...]:
+        """What one word becomes: no term if it is dropped, several if we split what others join."""
+        lexicon = self.lexicon(self.rules_for(language))
+        return tuple(term for term in lexicon.terms(split(word)) if term != LOST)
+
+    def alternatives(self, word: str, languages: Iterable[str]) -> tuple[str, ...]:
+        """The terms that a word may stand for in documents of several languages, each once.
+
+        A query's word has no language; the index has the stems of each language in it.
+        """
+        return tuple(dict.fromkeys(term for language in languages for term in self.term(word, language)))
+
+    def fields(self, metadata: Metadata, language: str = "") -> bytes:
+        """The packed vector of the terms of descriptive metadata, each marked with its field
+        ("title\\x1fwing").
+
+        The language is the one given, else the one that the metadata states, else the one they are in.
+        """
+        texts = {name: "\n".join(values) for name in FIELDS if (values := metadata.get(name))}
+        stated = language or next(filter(None, map(code, metadata.get("language", ()))), "")
+        lexicon = self.lexicon(self._language("\n".join(texts.values()), stated))
+        counts: dict[str, int] = {}
+        for name, text in texts.items():
+            found = Counter(lexicon.terms(split(joined(text))))
+            found.pop(LOST, None)
+            counts.update((f"{name}{FIELD_MARK}{term}", count) for term, count in found.items())
+        return pack(counts)
+
+    def rules_for(self, language: str) -> str:
+        """The language by whose rules a text is treated that is in the given language."""
+        policy = self.policy
+        return policy.language if policy.language != "auto" else language or policy.default_language
+
+    def lexicon(self, language: str) -> Lexicon:
+        found = self._lexicons.get(language)
+        if found is None:
+            # Languages without rules share a lexicon, and there are not many with rules.
+            known = language if language in LANGUAGES else ""
+            found = self._lexicons.setdefault(known, Lexicon(self.policy, known))
+        return found
+
+    def _language(self, text: str, given: str, pieces: Sequence[str] | None = None) -> str:
+        if self.policy.language != "auto":
+            return self.policy.language
+        if given and (known := code(given)):
+            return known
+        taken = sample(text)
+        if pieces is None or len(taken) != len(text):
+            pieces = split(taken)
+        return detect_pieces(taken, pieces) or self.policy.default_language
+
+    def _made(self, terms: Iterable[str], language: str) -> TermVector:
+        if not self.policy.positions:
+            return counted(Counter(terms), self.policy, language)
+        places: defaultdict[str, list[int]] = defaultdict(list)
+        for place, term in enumerate(terms):
+            places[term].append(place)
+        return placed(places, self.policy, language)
+
+
+def counted(counts: dict[str, int], policy: Policy, language: str, length: int | None = None) -> TermVector:
+    """A vector of frequencies, pruned if the policy says so; takes the dictionary for its own."""
+    counts.pop(LOST, None)
+    if length is None:
+        length = sum(counts.values())
+    if policy.prune is not None:
+        counts = {term: counts[term] for term in kept(counts, policy.prune)}
+    return TermVector(pack(counts), length, None, language)
+
+
+def placed(
+    places: dict[str, list[int]], policy: Policy, language: str, length: int | None = None
+) -> TermVector:
+    """The same with positions."""
+    places.pop(LOST, None)
+    counts = {term: len(found) for term, found in places.items()}
+    if length is None:
+        length = sum(counts.values())
+    if policy.prune is not None:
+        places = {term: places[term] for term in kept(counts, policy.prune)}
+    return TermVector.of_positions(places, length, language)
+
+
+def _blocks(text: str) -> Iterator[str]:
+    start = 0
+    while start < len(text):
+        space = _SPACE.search(text, start + _BLOCK)
+        end = space.start() if space else len(text)
+        yield text[start:end]
+        start = end

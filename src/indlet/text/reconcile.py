@@ -1,0 +1,137 @@
+"""A source's vectors under the service's policy.
+
+Frequencies add up. From the words of a text the terms of any policy can be made without the text, so a
+milder source loses nothing: the outcome is the one that the service's own analysis of the text would have
+had. What a source has stemmed, dropped or cut away does not come back; such a vector is taken as it is,
+and the loss is put into words.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from indlet.model import TermVector
+from indlet.text.analyse import LOST, Analyzer, counted, placed
+from indlet.text.policy import Policy
+from indlet.text.rules import stop_words
+
+
+@dataclass(frozen=True, slots=True)
+class Reconciliation:
+    """How a source's policy stands to the service's.
+
+    identical: its vectors serve as they are. milder: `renormalise` makes exactly ours of them. harsher:
+    something is gone, and `losses` says what. foreign: we cannot tell how its terms were made.
+    """
+
+    kind: Literal["identical", "milder", "harsher", "foreign"]
+    losses: tuple[str, ...] = ()
+
+    @property
+    def exact(self) -> bool:
+        return self.kind in ("identical", "milder")
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {'; '.join(self.losses)}" if self.losses else self.kind
+
+
+def loss(source: Policy | None, service: Policy) -> Reconciliation:
+    """What is lost between a source's policy (None: unknown) and the service's."""
+    if source is None:
+        return Reconciliation("foreign", ("unknown policy: its terms are analysed as if they were words",))
+    losses = list(_losses(source, service))
+    if source.rules != service.rules:
+        rules = f"other rules of analysis ({source.rules}, here {service.rules}): terms may differ"
+        return Reconciliation("foreign", (rules, *losses))
+    if losses:
+        return Reconciliation("harsher", tuple(losses))
+    return Reconciliation("identical" if source.digest == service.digest else "milder")
+
+
+def renormalise(vector: TermVector, source: Policy | None, analyzer: Analyzer) -> TermVector:
+    """The vector under the analyser's policy: exactly, where `loss` says so; as near as can be, elsewhere.
+
+    Tokens that we drop leave the length. Terms of an unknown policy are analysed as if they were words. A
+    pruned vector is not pruned again.
+    """
+    service = analyzer.policy
+    if source is not None and source.digest == service.digest:
+        return vector
+    if source is not None and source.prune is not None:
+        service = replace(service, prune=None)
+    if source is not None and _ruled(source) and source.stem:
+        # Its stems stand; its stop words can still be told from them.
+        language = vector.language or service.default_language
+        dropping = _ruled(service) and service.stop and not source.stop
+        lost = dict.fromkeys(stop_words(language), LOST) if dropping else {}
+        become: Callable[[str, str], str] = lost.get
+    else:
+        language = analyzer.rules_for(vector.language)
+        lexicon = analyzer.lexicon(language)
+
+        def become(term: str, _: str) -> str:
+            return lexicon[term]
+
+    before = vector.frequencies()
+    if service.positions and vector.positions is not None:
+        places: defaultdict[str, list[int]] = defaultdict(list)
+        for term, found in vector.places().items():
+            for made in become(term, term).split():
+                places[made] += found
+        for found in places.values():
+            found.sort()
+        places.pop(LOST, None)
+        length = _length(vector, before.values(), map(len, places.values()))
+        return placed(places, service, language, length)
+    counts: defaultdict[str, int] = defaultdict(int)
+    for term, count in before.items():
+        for made in become(term, term).split():
+            counts[made] += count
+    counts.pop(LOST, None)
+    return counted(counts, service, language, _length(vector, before.values(), counts.values()))
+
+
+def _length(vector: TermVector, before: Iterable[int], after: Iterable[int]) -> int:
+    """The true length: what pruning took from the terms still counts, what was dropped now does not."""
+    return max(vector.length - sum(before), 0) + sum(after)
+
+
+def _ruled(policy: Policy) -> bool:
+    """Whether a policy follows some language; without one it neither stops nor stems."""
+    return policy.language != "" and (policy.stop or policy.stem)
+
+
+def _losses(source: Policy, service: Policy) -> Iterator[str]:
+    stopped, stemmed = _ruled(source) and source.stop, _ruled(source) and source.stem
+    stops, stems = _ruled(service) and service.stop, _ruled(service) and service.stem
+    if stemmed and not stems:
+        yield "source already stemmed"
+    elif stemmed and source.stemmer != service.stemmer:
+        yield f"stemmed by other stemmers ({source.stemmer}, here {service.stemmer})"
+    if stopped and not stops:
+        yield "stop words dropped"
+    elif (stopped or stemmed) and source.stops != service.stops:
+        yield "stop words taken from other lists"
+    if source.min_length > service.min_length or source.max_length < service.max_length:
+        yield f"only tokens of {source.min_length} to {source.max_length} characters kept"
+    elif stemmed and (source.min_length, source.max_length) != (service.min_length, service.max_length):
+        yield "the lengths of tokens cannot be told from their stems"
+    yield from _language_losses(source, service)
+    if source.prune is not None and replace(source, positions=service.positions).digest != service.digest:
+        yield f"pruned to {source.prune:.0%} of the terms"
+    if service.positions and not source.positions:
+        yield "positions missing"
+
+
+def _language_losses(source: Policy, service: Policy) -> Iterator[str]:
+    if service.language == "auto":
+        if source.language == "":
+            yield f"languages not told: all texts count as {service.default_language!r}"
+        elif source.language == "auto" and source.default_language != service.default_language:
+            yield f"texts that do not tell their language count as {source.default_language!r}"
+    elif source.language != service.language and _ruled(source):
+        whose = "each document's language" if source.language == "auto" else repr(source.language)
+        yield f"analysed by the rules of {whose}, here {service.language!r}"
