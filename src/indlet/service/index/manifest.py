@@ -1,0 +1,86 @@
+"""The one file that says what the index is: replaced whole, so that a commit happens or does not."""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from indlet.errors import IndexDamaged
+from indlet.service.index.segment import REMEDY, File
+
+NAME: Final = "manifest.json"
+VERSION: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    segment: File
+    deletions: File | None
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """`position` is the last change of the store that the index holds; `extra` is its owner's (policy digest …)."""
+
+    generation: int = 0
+    position: int = 0
+    entries: tuple[Entry, ...] = ()
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    def files(self) -> set[str]:
+        return {entry.segment.name for entry in self.entries} | {
+            entry.deletions.name for entry in self.entries if entry.deletions
+        }
+
+    def write(self, folder: Path) -> None:
+        body = json.dumps(
+            {
+                "version": VERSION,
+                "generation": self.generation,
+                "position": self.position,
+                "segments": [asdict(entry) for entry in self.entries],
+                "extra": self.extra,
+            }
+        )
+        fresh = folder / (NAME + ".new")
+        with fresh.open("w") as handle:
+            handle.write(f"{zlib.crc32(body.encode()):08x} {body}\n")
+            handle.flush()
+            os.fsync(handle.fileno())
+        fresh.replace(folder / NAME)
+        sync(folder)
+
+
+def sync(folder: Path) -> None:
+    """Makes the names in a folder durable."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def read(folder: Path) -> Manifest:
+    """The manifest; an empty one where there is none yet."""
+    path = folder / NAME
+    try:
+        text = path.read_text()
+    except FileNotFoundError:
+        return Manifest()
+    except UnicodeDecodeError as error:
+        raise IndexDamaged(f"{path} cannot be read; {REMEDY}") from error
+    checksum, _, body = text.rstrip("\n").partition(" ")
+    if f"{zlib.crc32(body.encode()):08x}" != checksum:
+        raise IndexDamaged(f"{path} fails its checksum; {REMEDY}")
+    data = json.loads(body)
+    if data["version"] != VERSION:
+        raise IndexDamaged(f"{path} is of version {data['version']}, this program reads {VERSION}; {REMEDY}")
+    entries = tuple(
+        Entry(File(**entry["segment"]), File(**entry["deletions"]) if entry["deletions"] else None)
+        for entry in data["segments"]
+    )
+    return Manifest(data["generation"], data["position"], entries, data["extra"])

@@ -1,0 +1,244 @@
+"""Several segments become one, without their deleted documents, in memory bounded by the vocabulary.
+
+Documents keep their order, so lists are joined, not sorted. Postings pass through in chunks of terms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from indlet.service.index import tokens
+from indlet.service.index.batch import narrow, write_documents, write_names
+from indlet.service.index.codec import PADDING, decode, encode, room
+from indlet.service.index.compiled import kernel
+from indlet.service.index.positions import copy_places
+from indlet.service.index.segment import Array, ArrayFile, File, Segment
+
+CHUNK: Final = 1 << 22  # postings at a time
+
+
+@kernel
+def _unpack(stream: Any, starts: Any, bounds: Any, docs: Any, freqs: Any) -> None:
+    for t in range(starts.size):
+        decode(stream, starts[t], docs[bounds[t] :], freqs[bounds[t] :])
+
+
+@kernel
+def _move(
+    docs: Any, freqs: Any, bounds: Any, numbers: Any, targets: Any, to_docs: Any, to_freqs: Any
+) -> None:
+    """Copies the live postings of list t to targets[t] on, under their new numbers (-1: deleted)."""
+    for t in range(targets.size):
+        to = targets[t]
+        for i in range(bounds[t], bounds[t + 1]):
+            number = numbers[docs[i]]
+            if number >= 0:
+                to_docs[to] = number
+                to_freqs[to] = freqs[i]
+                to += 1
+
+
+@kernel
+def _gather(source: Any, begins: Any, sizes: Any, targets: Any, out: Any) -> None:
+    for t in range(begins.size):
+        for k in range(sizes[t]):
+            out[targets[t] + k] = source[begins[t] + k]
+
+
+def merge(segments: Sequence[Segment], path: Path) -> File:
+    """Writes one segment with the live documents of all."""
+    lives = [np.flatnonzero(~_gone(segment)) for segment in segments]
+    numbers, base = [], 0
+    for segment, live in zip(segments, lives, strict=True):
+        number = np.full(segment.size, -1, np.int64)
+        number[live] = np.arange(base, base + live.size)
+        numbers.append(number)
+        base += live.size
+    out = ArrayFile(path)
+    try:
+        postings = _merge_postings(segments, numbers, out)
+        write_documents(
+            out,
+            ids=_joined(segments, lives, "id"),
+            lengths=_joined(segments, lives, "length"),
+            norms=_joined(segments, lives, "norm"),
+            ties=_joined(segments, lives, "tie"),
+            resources=_joined(segments, lives, "resource"),
+            dates=_joined(segments, lives, "date"),
+        )
+        facets = {name: _merge_facet(segments, lives, name, out) for name in segments[0].facets}
+        return out.close({"facets": facets, "postings": postings})
+    except BaseException:
+        out.discard()
+        raise
+
+
+def _gone(segment: Segment) -> Array:
+    return np.zeros(segment.size, np.bool_) if segment.gone is None else segment.gone
+
+
+def _joined(segments: Sequence[Segment], lives: Sequence[Array], name: str) -> Array:
+    return np.concatenate([segment.arrays[name][live] for segment, live in zip(segments, lives, strict=True)])
+
+
+class _Vocabulary:
+    """The union of the terms that still have documents: each of the `entries` is a term of one segment."""
+
+    def __init__(self, segments: Sequence[Segment]) -> None:
+        live = [np.flatnonzero(segment.frequencies()[0]) for segment in segments]
+        text = np.concatenate([segment.arrays["names"] for segment in segments])
+        shifts = np.cumsum([0] + [segment.arrays["names"].size for segment in segments])
+        bounds = [segment.arrays["bounds"].astype(np.int64) for segment in segments]
+        names = np.concatenate([b[k] + s for b, k, s in zip(bounds, live, shifts, strict=False)])
+        sizes = np.concatenate([(b[k + 1] - b[k]) for b, k in zip(bounds, live, strict=True)]).astype(
+            np.int32
+        )
+        owner = np.repeat(np.arange(len(segments)), [k.size for k in live])
+        term = np.concatenate(live)
+        df = np.concatenate([segment.frequencies()[0][k] for segment, k in zip(segments, live, strict=True)])
+        order = tokens.ordered(text, names, sizes)
+        self.owner, self.term, self.df = owner[order], term[order], df[order]
+        # Equal names have become neighbours, in the order of their segments.
+        same = np.zeros(order.size, np.bool_)
+        _equal(text, names[order], sizes[order], same)
+        first = np.flatnonzero(~same)
+        self.group = np.cumsum(~same) - 1
+        self.count = first.size
+        self.blob = np.empty(int(sizes[order[first]].sum()), np.uint8)
+        self.ends = np.empty(first.size, np.int64)
+        tokens.copied(text, names, sizes, order[first], self.blob, self.ends)
+
+
+@kernel
+def _equal(text: Any, names: Any, sizes: Any, same: Any) -> None:
+    """Flags each name that equals the one before it."""
+    for i in range(1, names.size):
+        if sizes[i] == sizes[i - 1]:
+            equal = True
+            for k in range(sizes[i]):
+                if text[names[i] + k] != text[names[i - 1] + k]:
+                    equal = False
+                    break
+            same[i] = equal
+
+
+def _merge_postings(segments: Sequence[Segment], numbers: Sequence[Array], out: ArrayFile) -> int:
+    words = _Vocabulary(segments)
+    positional = any(segment.positional for segment in segments)
+    out.begin("stream", np.uint8)
+    starts = np.zeros(words.count + 1, np.int64)
+    pieces: list[Array] = []  # positions wait in memory until the stream, which is being written, is complete
+    place_starts = np.zeros(words.count + 1, np.int64)
+    total = np.concatenate(([0], np.cumsum(np.bincount(words.group, words.df, words.count).astype(np.int64))))
+    at = low = 0
+    while low < words.count:
+        high = max(int(np.searchsorted(total, total[low] + CHUNK, "right")) - 1, low + 1)
+        entries = slice(*np.searchsorted(words.group, [low, high]))
+        docs = np.empty(int(total[high] - total[low]), np.uint32)
+        freqs = np.empty(docs.size, np.uint32)
+        targets = np.concatenate(([0], np.cumsum(words.df[entries])))[:-1]
+        sizes = np.zeros(targets.size, np.int64)
+        copies: dict[int, tuple[Array, Array]] = {}
+        for number, segment in enumerate(segments):
+            mine = np.flatnonzero(words.owner[entries] == number)
+            copies[number] = _take(
+                segment, words.term[entries][mine], numbers[number], targets[mine], docs, freqs
+            )
+            if segment.positional:
+                sizes[mine] = np.diff(copies[number][1], prepend=0)
+        if positional:
+            places = np.empty(int(sizes.sum()), np.uint8)
+            to = np.concatenate(([0], np.cumsum(sizes)))
+            for number in copies:
+                mine = np.flatnonzero(words.owner[entries] == number)
+                source, ends = copies[number]
+                if ends.size:
+                    _gather(source, ends - sizes[mine], sizes[mine], to[:-1][mine], places)
+            pieces.append(places)
+            each = np.bincount(words.group[entries] - low, sizes, high - low).astype(np.int64)
+            place_starts[low + 1 : high + 1] = place_starts[low] + np.cumsum(each)
+        bounds = total[low : high + 1] - total[low]
+        piece = np.empty(int(room(bounds)), np.uint8)
+        ends = np.empty(high - low, np.int64)
+        used = int(encode(docs, freqs, bounds, piece, ends))
+        out.append("stream", piece[:used])
+        starts[low + 1 : high + 1] = at + ends
+        at += used
+        low = high
+    out.append("stream", np.zeros(PADDING, np.uint8))
+    out.add("starts", starts[:-1].astype(np.uint32))
+    write_names(out, words.blob, words.ends)
+    if positional:
+        out.begin("places", np.uint8)
+        for place in pieces:
+            if place.size:
+                out.append("places", place)
+        out.add("place_starts", place_starts)
+        placed = [
+            segment.arrays.get("placed", np.zeros(segment.size, np.uint8))[number >= 0]
+            for segment, number in zip(segments, numbers, strict=True)
+        ]
+        out.add("placed", np.concatenate(placed))
+    return int(total[-1])
+
+
+def _take(
+    segment: Segment, terms: Array, numbers: Array, targets: Array, docs: Array, freqs: Array
+) -> tuple[Array, Array]:
+    """Copies a segment's live postings of some terms into place; gives their positions and where each term's end."""
+    arrays = segment.arrays
+    full = segment.listed()[terms]
+    bounds = np.concatenate(([0], np.cumsum(full)))
+    all_docs, all_freqs = np.empty(int(bounds[-1]), np.uint32), np.empty(int(bounds[-1]), np.uint32)
+    _unpack(arrays["stream"], arrays["starts"][terms], bounds, all_docs, all_freqs)
+    _move(all_docs, all_freqs, bounds, numbers, targets, docs, freqs)
+    if not segment.positional:
+        return np.empty(0, np.uint8), np.empty(0, np.int64)
+    starts = arrays["place_starts"]
+    begins, stops = starts[terms], starts[terms + 1]
+    places = np.empty(int((stops - begins).sum()), np.uint8)
+    ends = np.empty(terms.size, np.int64)
+    copy_places(
+        arrays["places"],
+        begins,
+        stops,
+        all_docs,
+        all_freqs,
+        bounds,
+        arrays["placed"],
+        numbers < 0,
+        places,
+        ends,
+    )
+    return places, ends
+
+
+def _merge_facet(segments: Sequence[Segment], lives: Sequence[Array], name: str, out: ArrayFile) -> list[str]:
+    facets = [segment.facets[name] for segment in segments]
+    numbers: dict[str, int] = {"": 0}
+    codes, counts = [], []
+    for facet, live in zip(facets, lives, strict=True):
+        known = np.array([numbers.setdefault(value, len(numbers)) for value in facet.values], np.int64)
+        if facet.starts is None:
+            codes.append(known[facet.codes[live]])
+            counts.append(np.ones(live.size, np.int64))
+            continue
+        begins = facet.starts.astype(np.int64)
+        count = (begins[1:] - begins[:-1])[live]
+        first = np.repeat(begins[:-1][live] - np.concatenate(([0], np.cumsum(count)))[:-1], count)
+        codes.append(known[facet.codes[first + np.arange(first.size)]])
+        counts.append(count)
+    joined = np.concatenate(codes)
+    used = np.unique(joined[joined > 0])
+    fresh = np.zeros(len(numbers), np.int64)
+    fresh[used] = np.arange(1, used.size + 1)
+    out.add(f"facet:{name}", narrow(fresh[joined]))
+    count = np.concatenate(counts)
+    if joined.size > count.size:
+        out.add(f"facets:{name}", np.concatenate(([0], np.cumsum(count))).astype(np.uint32))
+    values = list(numbers)
+    return [values[code] for code in used]

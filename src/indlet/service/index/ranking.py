@@ -1,0 +1,287 @@
+"""From matching documents to a page of hits: scores, order, duplicates, facets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from indlet.service.index import scoring
+from indlet.service.index.matching import numbers, places
+from indlet.service.index.segment import Array, Segment
+from indlet.service.rank import AnyModel, Bm25, Boolean, Collection, Dirichlet, JelinekMercer, QueryTerm, Vsm
+
+KINDS: Final[dict[str, int]] = {
+    Bm25.name: scoring.BM25,
+    Vsm.name: scoring.VSM,
+    Dirichlet.name: scoring.DIRICHLET,
+    JelinekMercer.name: scoring.JELINEK_MERCER,
+    Boolean.name: scoring.BOOLEAN,
+}
+ADJUSTMENTS: Final[dict[str, str]] = {
+    Bm25.name: "the sum is the score",
+    Vsm.name: "the sum is divided by the norms of document and query",
+    Dirichlet.name: "to the sum come |q| ln(mu/(length + mu)) and the query's likelihood in the collection",
+    JelinekMercer.name: "to the sum comes the query's likelihood in the collection, weighed by lambda",
+    Boolean.name: "a match scores 1",
+}
+LONGEST_TABLE: Final = 1 << 16
+_NONE_GONE: Final = np.zeros(0, np.bool_)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A hit: the record's id in the store, its score, its date, and all records of its resource, itself first."""
+
+    id: int
+    score: float
+    date: int
+    ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """What a model needs for each document length, worked out once for a snapshot."""
+
+    by_length: Array
+    parameters: Array
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A query ready for the kernels."""
+
+    kind: int
+    terms: list[bytes]
+    first: Array
+    second: Array
+    outlook: Array
+    tables: Tables
+
+
+@dataclass(frozen=True, slots=True)
+class Scratch:
+    """Room for sums, one search at a time; every sum is -1 between searches."""
+
+    sums: Array
+    touched: Array
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Records of one resource: for each segment a group number per document (0: alone), and the groups' ids."""
+
+    of: tuple[Array, ...]
+    members: tuple[tuple[int, ...], ...]
+
+
+NO_GROUPS: Final = Groups((), ())
+
+
+def tables(model: AnyModel, collection: Collection, segments: Sequence[Segment]) -> Tables:
+    longest = max((int(segment.arrays["length"].max(initial=0)) for segment in segments), default=0)
+    lengths = range(min(longest + 1, LONGEST_TABLE))
+    match model:
+        case Bm25(k1, b):
+            values = [model.damping(length, collection) for length in lengths]
+            return Tables(np.array(values), np.array([k1, b, collection.average]))
+        case Dirichlet(mu):
+            return Tables(np.array([model.discount(length) for length in lengths]), np.array([mu]))
+        case _:
+            return Tables(np.zeros(1), np.zeros(1))
+
+
+def prepare(terms: list[QueryTerm], model: AnyModel, collection: Collection, tables: Tables) -> Prepared:
+    constants = np.array([model.constants(term, collection) for term in terms]).reshape(-1, 2)
+    outlook = np.array(model.outlook(terms, collection))
+    if model.name == Vsm.name:
+        outlook[0] = outlook[0] or 1.0
+    return Prepared(
+        KINDS[model.name],
+        [term.term for term in terms],
+        constants[:, 0].copy(),
+        constants[:, 1].copy(),
+        outlook,
+        tables,
+    )
+
+
+def scratch(segments: Sequence[Segment]) -> Scratch:
+    size = max((segment.size for segment in segments), default=0)
+    return Scratch(np.full(size, -1.0), np.empty(size, np.uint32))
+
+
+def _accumulate(segment: Segment, query: Prepared, room: Scratch) -> int:
+    arrays = segment.arrays
+    where = places(segment, numbers(segment, query.terms))
+    met: int = scoring.accumulate(
+        query.kind, arrays["stream"], where, query.first, query.second, arrays["length"],
+        query.tables.by_length, query.tables.parameters, room.sums, room.touched,
+    )  # fmt: skip
+    return met
+
+
+def top(
+    segments: Sequence[Segment], query: Prepared, room: Scratch, limit: int, offset: int
+) -> tuple[int, tuple[Found, ...]]:
+    """The number of documents that hold any of the terms, and the page of the best of them."""
+    size = min(max(limit, 0) + max(offset, 0), sum(segment.documents for segment in segments))
+    scores, ties, where = np.empty(size), np.empty(size, np.uint64), np.empty(size, np.int64)
+    total = filled = 0
+    for number, segment in enumerate(segments):
+        arrays = segment.arrays
+        met = _accumulate(segment, query, room)
+        live, filled = scoring.best(
+            query.kind, room.touched[:met], arrays["length"], arrays["norm"], query.tables.by_length,
+            query.tables.parameters, query.outlook, _NONE_GONE if segment.gone is None else segment.gone,
+            arrays["tie"], number << 32, room.sums, scores, ties, where, filled,
+        )  # fmt: skip
+        total += live
+    order = np.lexsort((ties[:filled], -scores[:filled]))[offset:]
+    hits = []
+    for score, place in zip(scores[order].tolist(), where[order].tolist(), strict=True):
+        arrays = segments[place >> 32].arrays
+        doc = place & 0xFFFFFFFF
+        id = int(arrays["id"][doc])
+        hits.append(Found(id, score, int(arrays["date"][doc]), (id,)))
+    return total, tuple(hits)
+
+
+def sorted_hits(
+    segments: Sequence[Segment],
+    matched: Sequence[Array],
+    query: Prepared,
+    room: Scratch,
+    limit: int,
+    offset: int,
+    sort: str,
+    groups: Groups,
+) -> tuple[int, tuple[Found, ...]]:
+    """The number of resources among the matching documents, and the page of the best of them."""
+    scores = [_scores(segment, docs, query, room) for segment, docs in zip(segments, matched, strict=True)]
+    score = np.concatenate(scores or [np.empty(0)])
+    tie, date, id = (
+        np.concatenate(
+            [s.arrays[name][docs] for s, docs in zip(segments, matched, strict=True)] or [np.empty(0)]
+        )
+        for name in ("tie", "date", "id")
+    )
+    if sort == "score":
+        key = score
+    else:
+        key = date.astype(np.float64) * (1.0 if sort == "newest" else -1.0)
+        key[date == 0] = -np.inf
+    which = np.arange(score.size)
+    group = np.zeros(0, np.int64)
+    if groups.members:
+        group = np.concatenate([of[docs] for of, docs in zip(groups.of, matched, strict=True)])
+        which = _one_each(group, key, tie)
+    total = which.size
+    page = which[_best(key[which], tie[which], max(offset, 0) + max(limit, 0))[max(offset, 0) :]]
+    hits = []
+    for i in page.tolist():
+        own = int(id[i])
+        ids: tuple[int, ...] = (own,)
+        if groups.members and group[i]:
+            ids += tuple(other for other in groups.members[group[i] - 1] if other != own)
+        hits.append(Found(own, float(score[i]), int(date[i]), ids))
+    return total, tuple(hits)
+
+
+def _scores(segment: Segment, docs: Array, query: Prepared, room: Scratch) -> Array:
+    arrays = segment.arrays
+    met = _accumulate(segment, query, room)
+    out = np.empty(docs.size)
+    scoring.finished(
+        query.kind, docs, arrays["length"], arrays["norm"], query.tables.by_length, query.tables.parameters,
+        query.outlook, room.sums, out,
+    )  # fmt: skip
+    room.sums[room.touched[:met]] = -1.0
+    return out
+
+
+def _one_each(group: Array, key: Array, tie: Array) -> Array:
+    """Of the documents of each group the first in ranking order, and all that are alone."""
+    alone = np.flatnonzero(group == 0)
+    shared = np.flatnonzero(group)
+    shared = shared[np.lexsort((tie[shared], -key[shared], group[shared]))]
+    first = np.ones(shared.size, np.bool_)
+    first[1:] = group[shared][1:] != group[shared][:-1]
+    return np.concatenate((alone, shared[first]))
+
+
+def _best(key: Array, tie: Array, count: int) -> Array:
+    """The places of the `count` largest keys in order; equal keys go by tie, lowest first."""
+    if count <= 0:
+        return np.empty(0, np.int64)
+    if key.size > 4 * count:
+        threshold = np.partition(key, key.size - count)[key.size - count]
+        above, level = np.flatnonzero(key > threshold), np.flatnonzero(key == threshold)
+        missing = count - above.size
+        if level.size > missing:
+            level = level[np.argpartition(tie[level], missing - 1)[:missing]]
+        picked = np.concatenate((above, level))
+    else:
+        picked = np.arange(key.size)
+    return picked[np.lexsort((tie[picked], -key[picked]))][:count]
+
+
+def grouped(segments: Sequence[Segment]) -> Groups:
+    """The groups of live documents that share a resource; no groups where every resource has one record."""
+    resources = []
+    for segment in segments:
+        resource = segment.arrays["resource"]
+        resources.append(resource if segment.gone is None else np.where(segment.gone, np.uint64(0), resource))
+    joined = np.concatenate(resources or [np.empty(0, np.uint64)])
+    ordered = np.sort(joined)
+    repeated = np.unique(ordered[1:][(ordered[1:] == ordered[:-1]) & (ordered[1:] != 0)])
+    if not repeated.size:
+        return NO_GROUPS
+    at = np.searchsorted(repeated, joined)
+    at[at == repeated.size] = 0
+    number = np.where(repeated[at] == joined, at + 1, 0).astype(np.int64)
+    ids = np.concatenate([segment.arrays["id"] for segment in segments]).astype(np.int64)
+    members: list[list[int]] = [[] for _ in range(repeated.size)]
+    shared = np.flatnonzero(number)
+    for group, id in zip(number[shared].tolist(), ids[shared].tolist(), strict=True):
+        members[group - 1].append(id)
+    of = np.split(number, np.cumsum([segment.size for segment in segments])[:-1])
+    return Groups(tuple(of), tuple(tuple(sorted(group)) for group in members))
+
+
+def count(
+    segments: Sequence[Segment], matched: Sequence[Array], name: str, groups: Groups
+) -> tuple[tuple[str, int], ...]:
+    """The values of a facet over the matching documents, most frequent first; a resource counts once for a value."""
+    totals: dict[str, int] = {}
+    seen: set[tuple[int, str]] = set()
+    for number, (segment, docs) in enumerate(zip(segments, matched, strict=True)):
+        column = segment.facets.get(name)
+        if column is None:
+            raise ValueError(f"there is no facet {name!r}: choose from {', '.join(segment.facets)}")
+        if groups.members:
+            of = groups.of[number][docs]
+            for doc, group in zip(docs[of > 0].tolist(), of[of > 0].tolist(), strict=True):
+                for code in _codes(column.codes, column.starts, np.array([doc])).tolist():
+                    pair = group, column.values[code]
+                    if code and pair not in seen:
+                        seen.add(pair)
+                        totals[pair[1]] = totals.get(pair[1], 0) + 1
+            docs = docs[of == 0]
+        counts = np.bincount(_codes(column.codes, column.starts, docs), minlength=len(column.values))
+        for code in np.flatnonzero(counts).tolist():
+            if code:
+                value = column.values[code]
+                totals[value] = totals.get(value, 0) + int(counts[code])
+    return tuple(sorted(totals.items(), key=lambda entry: (-entry[1], entry[0])))
+
+
+def _codes(codes: Array, starts: Array | None, docs: Array) -> Array:
+    if starts is None:
+        return codes[docs]
+    begins = starts[docs].astype(np.int64)
+    sizes = starts[docs + 1].astype(np.int64) - begins
+    shifts = np.repeat(begins - np.concatenate(([0], np.cumsum(sizes)))[:-1], sizes)
+    return codes[shifts + np.arange(shifts.size)]
