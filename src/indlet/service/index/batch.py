@@ -111,7 +111,7 @@ class Batch:
         text = np.frombuffer(bytearray().join(self.texts), np.uint8)
         ends = np.cumsum([len(part) for part in self.texts], dtype=np.int64)
         postings = int(np.count_nonzero(text == 32))
-        of, freqs, begins, norms, names, sizes, df, cf = tokens.tokenise(text, ends, postings)
+        of, freqs, begins, norms, names, sizes, df, _ = tokens.tokenise(text, ends, postings)
         order = tokens.ordered(text, names, sizes)
         starts = np.zeros(order.size + 1, np.int64)
         np.cumsum(df[order], out=starts[1:])

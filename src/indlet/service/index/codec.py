@@ -5,7 +5,8 @@ A term's entry in the stream::
     varint df, varint cf - df
     df == 1:        varint document                           (its frequency is cf)
     df > BLOCK:     for each block: uint32 last document, uint32 end of its bytes counted from the first block
-    each block:     byte w, byte v, then gaps of w bits, then frequencies less one of v bits, from the low bit up
+    each block:     byte w, byte v, then gaps of w bits, then frequencies less one of v bits, from the low bit
+    up
 
 A gap is the difference to the document before, less one; the first counts from -1. The stream ends in eight
 zero bytes, so that a value can be read as one unaligned word.
@@ -13,10 +14,11 @@ zero bytes, so that a value can be read as one unaligned word.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic
 
@@ -26,9 +28,7 @@ BLOCK: Final = 128
 PADDING: Final = 8
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def word(typing_context: Any, array: Any, at: Any) -> Any:
-    """The eight bytes at `at` of a byte array as one little-endian integer, aligned or not."""
+def _word(typing_context: Any, array: Any, at: Any) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
@@ -38,8 +38,12 @@ def word(typing_context: Any, array: Any, at: Any) -> Any:
     return types.uint64(array, types.int64), generate
 
 
+# word(array, at): the eight bytes from `at` on as one little-endian integer, aligned or not.
+word: Callable[..., Any] = intrinsic(_word)
+
+
 @kernel
-def read_varint(stream: Any, at: int) -> Any:
+def read_varint(stream: Any, at: Any) -> Any:
     """A LEB128 number and the place after it."""
     value = np.int64(0)
     shift = 0
@@ -53,7 +57,7 @@ def read_varint(stream: Any, at: int) -> Any:
 
 
 @kernel
-def _write_varint(out: Any, at: int, value: int) -> Any:
+def _write_varint(out: Any, at: Any, value: Any) -> Any:
     while value > 0x7F:
         out[at] = value & 0x7F | 0x80
         at += 1
@@ -63,7 +67,7 @@ def _write_varint(out: Any, at: int, value: int) -> Any:
 
 
 @kernel
-def _bits(value: int) -> Any:
+def _bits(value: Any) -> Any:
     width = 0
     while value > 0:
         value >>= 1
@@ -72,7 +76,7 @@ def _bits(value: int) -> Any:
 
 
 @kernel
-def _pack(out: Any, at: int, values: Any, first: int, count: int, width: int) -> Any:
+def _pack(out: Any, at: Any, values: Any, first: Any, count: Any, width: Any) -> Any:
     """Writes `count` values of `width` bits at byte `at`; gives the byte after them."""
     held = np.uint64(0)
     filled = 0
@@ -91,7 +95,7 @@ def _pack(out: Any, at: int, values: Any, first: int, count: int, width: int) ->
 
 
 @kernel
-def decode_block(stream: Any, at: int, count: int, before: int, docs: Any, freqs: Any) -> Any:
+def decode_block(stream: Any, at: Any, count: Any, before: Any, docs: Any, freqs: Any) -> Any:
     """Fills `docs` and `freqs` with a block that starts at byte `at`; gives the byte after it."""
     width = np.int64(stream[at])
     wide = np.int64(stream[at + 1])
@@ -116,7 +120,7 @@ def decode_block(stream: Any, at: int, count: int, before: int, docs: Any, freqs
 
 
 @kernel
-def decode(stream: Any, at: int, docs: Any, freqs: Any) -> Any:
+def decode(stream: Any, at: Any, docs: Any, freqs: Any) -> Any:
     """Fills `docs` and `freqs`, which have room for the whole list; gives the document frequency."""
     df, at = read_varint(stream, at)
     more, at = read_varint(stream, at)
@@ -146,7 +150,8 @@ def room(starts: Any) -> Any:
 
 @kernel
 def encode(docs: Any, freqs: Any, starts: Any, out: Any, ends: Any) -> Any:
-    """Writes the lists docs[starts[t]:starts[t+1]] into `out`, one after another; `ends[t]` is where each ends.
+    """Writes the lists docs[starts[t]:starts[t+1]] into `out`, one after another; `ends[t]` is where each
+    ends.
 
     Lists are in ascending order of documents and not empty. `docs` and `freqs` are overwritten.
     """

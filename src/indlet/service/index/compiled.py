@@ -8,21 +8,14 @@ looks for both). Where neither can be written the kernels still work: each proce
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import numba
-import numba.core.errors
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
-def kernel(function: F) -> F:
+def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     try:
-        return numba.njit(cache=True, nogil=True)(function)  # type: ignore[no-any-return]
+        compiled: Any = numba.njit(cache=True, nogil=True)(function)
     except RuntimeError:  # "cannot cache function: no locator available"
-        return numba.njit(nogil=True)(function)  # type: ignore[no-any-return]
-
-
-def inlined(function: F) -> F:
-    """A kernel's part: compiled into its callers, never cached alone."""
-    return numba.njit(nogil=True, inline="never")(function)  # type: ignore[no-any-return]
+        compiled = numba.njit(nogil=True)(function)
+    return compiled  # type: ignore[no-any-return]

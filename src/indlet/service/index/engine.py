@@ -1,13 +1,13 @@
 """The index as a whole: it follows the store's change feed, commits, merges, and hands out snapshots.
 
-One writer at a time, held by a lock on a file; any number of readers in any number of processes. A commit makes new
-files durable and then replaces the manifest: whatever is killed, what was committed is there and nothing else is.
+One writer at a time, held by a lock on a file; any number of readers in any number of processes. A commit
+makes new files durable and then replaces the manifest: whatever is killed, what was committed is there and
+nothing else is.
 """
 
 from __future__ import annotations
 
 import fcntl
-import os
 import threading
 from collections.abc import Iterable
 from pathlib import Path
@@ -178,7 +178,9 @@ class Engine:
         self._sweep()
 
     def merge(self, everything: bool = False) -> bool:
-        """Joins one set of segments that is due (or all); tells whether there was one. Nothing may be pending."""
+        """Joins one set of segments that is due (or all); tells whether there was one. Nothing may be
+        pending.
+        """
         self._writer()
         if self._pending():
             raise StoreError(f"{self._folder} has changes that are not committed: commit before merging")
@@ -302,7 +304,7 @@ class Engine:
 
 def _stamp(folder: Path) -> tuple[int, ...]:
     try:
-        found = os.stat(folder / manifests.NAME)
+        found = (folder / manifests.NAME).stat()
     except FileNotFoundError:
         return ()
     return found.st_ino, found.st_mtime_ns, found.st_size

@@ -1,7 +1,7 @@
 """What can be asked of the index: a small tree. The query language is parsed into it elsewhere.
 
-A term is an analysed word, or a field's name and an analysed word joined by `model.FIELD_MARK`. Which documents
-match is decided by the tree; how they score, by all the terms in it that are not under a `Not`.
+A term is an analysed word, or a field's name and an analysed word joined by `model.FIELD_MARK`. Which
+documents match is decided by the tree; how they score, by all the terms in it that are not under a `Not`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ class Term:
 class Phrase:
     """Documents in which the terms stand together: each at its offset (default: one after another).
 
-    A document whose positions were not harvested matches if it holds all the terms; the result says so (`loose`).
+    A document whose positions were not harvested matches if it holds all the terms; the result says so
+    (`loose`).
     """
 
     terms: tuple[str, ...]
@@ -68,7 +69,7 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Dates:
-    """Documents dated from `low` to `high`, both included, as yyyymmdd; 20010000 to 20059999 is 2001 to 2005."""
+    """Documents dated from `low` to `high`, both included, as yyyymmdd: 20010000 to 20059999 for 2001 to 2005."""
 
     low: int
     high: int

@@ -24,7 +24,9 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """`position` is the last change of the store that the index holds; `extra` is its owner's (policy digest …)."""
+    """`position` is the last change of the store that the index holds; `extra` is its owner's (policy digest
+    …).
+    """
 
     generation: int = 0
     position: int = 0

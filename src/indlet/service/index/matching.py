@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,7 +103,7 @@ class Matcher:
                 return self._filter(facet, value)
             case Dates(low, high):
                 dates = segment.arrays["date"]
-                return cast(Mask, (dates >= max(low, 1)) & (dates <= max(high, 0)))
+                return (dates >= max(low, 1)) & (dates <= max(high, 0))
             case Ids(ids):
                 return np.isin(segment.arrays["id"], np.array(ids, np.int64))
             case Everything():
@@ -167,4 +166,4 @@ class Matcher:
         flags = hit[column.codes]
         if column.starts is None:
             return flags
-        return cast(Mask, np.add.reduceat(flags, column.starts[:-1].astype(np.int64), dtype=np.int64) > 0)
+        return np.add.reduceat(flags, column.starts[:-1].astype(np.int64), dtype=np.int64) > 0

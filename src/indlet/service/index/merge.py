@@ -189,7 +189,9 @@ def _merge_postings(segments: Sequence[Segment], numbers: Sequence[Array], out: 
 def _take(
     segment: Segment, terms: Array, numbers: Array, targets: Array, docs: Array, freqs: Array
 ) -> tuple[Array, Array]:
-    """Copies a segment's live postings of some terms into place; gives their positions and where each term's end."""
+    """Copies a segment's live postings of some terms into place; gives their positions and where each term's
+    end.
+    """
     arrays = segment.arrays
     full = segment.listed()[terms]
     bounds = np.concatenate(([0], np.cumsum(full)))

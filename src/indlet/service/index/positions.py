@@ -1,7 +1,7 @@
 """Token positions: where they were harvested, they lie beside the postings in the same order.
 
-`places` holds, for each posting of a document flagged in `placed`, as many LEB128 numbers as its frequency: each
-is the difference to the position before. `place_starts` says where each term begins.
+`places` holds, for each posting of a document flagged in `placed`, as many LEB128 numbers as its frequency:
+each is the difference to the position before. `place_starts` says where each term begins.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from indlet.service.index.segment import Array, ArrayFile, Segment
 
 @kernel
 def _measure(given: Any, ends: Any, freqs: Any, begins: Any, sizes: Any, placed: Any) -> None:
-    """The bytes of each posting's positions; a document whose positions do not fit its frequencies has none."""
+    """The bytes of each posting's positions; a document whose positions do not fit its terms has none."""
     low = np.int64(0)
     for d in range(ends.size):
         at = low
@@ -95,7 +95,7 @@ def lay_out(
 
 @kernel
 def _locate(
-    places: Any, at: int, end: int, docs: Any, freqs: Any, placed: Any, wanted: Any, shift: int, out: Any
+    places: Any, at: Any, end: Any, docs: Any, freqs: Any, placed: Any, wanted: Any, shift: Any, out: Any
 ) -> Any:
     """Document and (position - shift) of each occurrence in a wanted document, as one number; how many."""
     n = 0

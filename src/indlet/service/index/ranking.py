@@ -33,7 +33,9 @@ _NONE_GONE: Final = np.zeros(0, np.bool_)
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A hit: the record's id in the store, its score, its date, and all records of its resource, itself first."""
+    """A hit: the record's id in the store, its score, its date, and all records of its resource, itself
+    first.
+    """
 
     id: int
     score: float
@@ -71,7 +73,7 @@ class Scratch:
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """Records of one resource: for each segment a group number per document (0: alone), and the groups' ids."""
+    """Records of one resource: for each segment the group of each document (0: alone); the groups' ids."""
 
     of: tuple[Array, ...]
     members: tuple[tuple[int, ...], ...]
@@ -254,7 +256,9 @@ def grouped(segments: Sequence[Segment]) -> Groups:
 def count(
     segments: Sequence[Segment], matched: Sequence[Array], name: str, groups: Groups
 ) -> tuple[tuple[str, int], ...]:
-    """The values of a facet over the matching documents, most frequent first; a resource counts once for a value."""
+    """The values of a facet over the matching documents, most frequent first; a resource counts once for a
+    value.
+    """
     totals: dict[str, int] = {}
     seen: set[tuple[int, str]] = set()
     for number, (segment, docs) in enumerate(zip(segments, matched, strict=True)):
@@ -279,9 +283,11 @@ def count(
 
 
 def _codes(codes: Array, starts: Array | None, docs: Array) -> Array:
-    if starts is None:
-        return codes[docs]
-    begins = starts[docs].astype(np.int64)
-    sizes = starts[docs + 1].astype(np.int64) - begins
-    shifts = np.repeat(begins - np.concatenate(([0], np.cumsum(sizes)))[:-1], sizes)
-    return codes[shifts + np.arange(shifts.size)]
+    at = docs
+    if starts is not None:
+        begins = starts[docs].astype(np.int64)
+        sizes = starts[docs + 1].astype(np.int64) - begins
+        shifts = np.repeat(begins - np.concatenate(([0], np.cumsum(sizes)))[:-1], sizes)
+        at = shifts + np.arange(shifts.size)
+    out: Array = codes[at]
+    return out

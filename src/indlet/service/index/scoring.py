@@ -25,7 +25,7 @@ SMALL: Final = 32  # frequencies below have their logarithm taken once per query
 
 @kernel
 def accumulate(
-    kind: int, stream: Any, starts: Any, first: Any, second: Any, lengths: Any, table: Any, parameters: Any,
+    kind: Any, stream: Any, starts: Any, first: Any, second: Any, lengths: Any, table: Any, parameters: Any,
     sums: Any, touched: Any,
 ) -> Any:  # fmt: skip
     """Adds each term's contributions to `sums`; `touched` lists the documents met. Gives their number.
@@ -70,8 +70,8 @@ def accumulate(
                         damping = parameters[0] * (
                             1.0 - parameters[1] + parameters[1] * length / parameters[2]
                         )
-                    f = float(freqs[i])
-                    parts[i] = a * f / (f + damping)
+                    tf = float(freqs[i])
+                    parts[i] = a * tf / (tf + damping)
             elif kind == VSM:
                 for i in range(count):
                     f = freqs[i]
@@ -82,7 +82,7 @@ def accumulate(
                     parts[i] = small[f] if f < SMALL else a * math.log(1.0 + float(f) / b)
             elif kind == JELINEK_MERCER:
                 for i in range(count):
-                    length = max(np.int64(lengths[docs[i]]), 1)
+                    length = max(np.int64(lengths[docs[i]]), np.int64(1))
                     parts[i] = a * math.log(1.0 + float(freqs[i]) * b / length)
             else:
                 for i in range(count):
@@ -101,7 +101,7 @@ def accumulate(
 
 @kernel
 def _finish(
-    kind: int, total: float, doc: int, lengths: Any, norms: Any, table: Any, parameters: Any, outlook: Any
+    kind: Any, total: Any, doc: Any, lengths: Any, norms: Any, table: Any, parameters: Any, outlook: Any
 ) -> Any:
     if kind == BM25:
         return total
@@ -121,7 +121,7 @@ def _finish(
 
 @kernel
 def finished(
-    kind: int,
+    kind: Any,
     docs: Any,
     lengths: Any,
     norms: Any,
@@ -138,12 +138,12 @@ def finished(
 
 
 @kernel
-def _worse(score: float, tie: int, other: float, other_tie: int) -> Any:
+def _worse(score: Any, tie: Any, other: Any, other_tie: Any) -> Any:
     return score < other or (score == other and tie > other_tie)
 
 
 @kernel
-def _sift(scores: Any, ties: Any, where: Any, size: int) -> None:
+def _sift(scores: Any, ties: Any, where: Any, size: Any) -> None:
     """Restores the heap (worst on top) after its top was replaced."""
     i = 0
     while True:
@@ -162,8 +162,8 @@ def _sift(scores: Any, ties: Any, where: Any, size: int) -> None:
 
 @kernel
 def best(
-    kind: int, touched: Any, lengths: Any, norms: Any, table: Any, parameters: Any, outlook: Any, gone: Any,
-    ties: Any, base: int, sums: Any, scores: Any, heap_ties: Any, where: Any, size: int,
+    kind: Any, touched: Any, lengths: Any, norms: Any, table: Any, parameters: Any, outlook: Any, gone: Any,
+    ties: Any, base: Any, sums: Any, scores: Any, heap_ties: Any, where: Any, size: Any,
 ) -> Any:  # fmt: skip
     """Offers the touched documents to a heap of the best, and clears their sums.
 
@@ -204,7 +204,7 @@ def mark(stream: Any, starts: Any, mask: Any) -> None:
         if starts[t] < 0:
             continue
         df, at = read_varint(stream, starts[t])
-        more, at = read_varint(stream, at)
+        _, at = read_varint(stream, at)
         if df == 1:
             doc, at = read_varint(stream, at)
             mask[doc] = True

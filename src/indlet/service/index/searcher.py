@@ -1,8 +1,8 @@
 """A snapshot of the index, and the questions it answers.
 
-A searcher never changes: commits and merges that happen meanwhile are seen by the next one. Ranking does not depend
-on how documents are spread over segments: scores are equal bit for bit, and equal scores are ordered by a hash of
-the record's identifier.
+A searcher never changes: commits and merges that happen meanwhile are seen by the next one. Ranking does not
+depend on how documents are spread over segments: scores are equal bit for bit, and equal scores are ordered
+by a hash of the record's identifier.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ SORTS: Final = ("score", "newest", "oldest")
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """`total` counts all that match, `hits` are the page asked for, `facets` count values over all that match.
+    """`total` counts all that match, `hits` are the page asked for, `facets` count values over all that
+    match.
 
     `loose` tells that a phrase was matched as a conjunction in records whose positions are not known.
     """
@@ -107,7 +108,7 @@ class Searcher:
         facets: Sequence[str] = (),
         collapse: bool = True,
     ) -> Results:
-        """The matching documents, best first; records of one resource are one hit unless `collapse` is off."""
+        """The matching documents, best first; records of one resource are one hit if `collapse` is on."""
         if sort not in SORTS:
             raise ValueError(f"sort is one of {', '.join(SORTS)}, not {sort!r}")
         prepared = self._prepare(expression, model or Bm25())
@@ -247,8 +248,8 @@ class Searcher:
         else:
             terms = sum(1 for _ in self.vocabulary())
         return Statistics(
-            self.collection.documents, terms, postings, self.collection.length, sum(sizes), len(self.segments),
-            sum(segment.ended for segment in self.segments), self.position,
+            self.collection.documents, terms, postings, self.collection.length, sum(sizes),
+            len(self.segments), sum(segment.ended for segment in self.segments), self.position,
         )  # fmt: skip
 
     def groups(self) -> ranking.Groups:

@@ -1,8 +1,9 @@
 """An immutable part of the index: one file of plain arrays, memory-mapped.
 
 The file is the arrays one after another, each at a multiple of 64 bytes, then a JSON directory (name -> type,
-place, count; and `facts`), then the directory's size and a magic word. Deleting documents leaves it untouched: a
-small file beside it (`Deletions`) says which documents have gone and what that takes from each term.
+place, count; and `facts`), then the directory's size and a magic word. Deleting documents leaves it
+untouched: a small file beside it (`Deletions`) says which documents have gone and what that takes from each
+term.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class ArrayFile:
 
     def append(self, name: str, piece: Array) -> None:
         entry = self._directory[name]
-        self._write(memoryview(np.ascontiguousarray(piece, dtype=entry[0])).cast("B"))
+        self._write(np.ascontiguousarray(piece, dtype=entry[0]).view(np.uint8).data)
         entry[2] += piece.size
 
     def add(self, name: str, array: Array) -> None:
@@ -81,12 +82,13 @@ class ArrayFile:
 
 
 def read_arrays(folder: Path, file: File) -> tuple[dict[str, Array], dict[str, Any]]:
-    """The arrays and facts of a file, checked against its checksum; raises FileNotFoundError if it has gone."""
+    """The arrays and facts of a file, checked by its checksum; raises FileNotFoundError if it has gone."""
     path = folder / file.name
     with path.open("rb") as handle:
         if os.fstat(handle.fileno()).st_size != file.size:
             raise IndexDamaged(f"{path} has not the {file.size} bytes that were written; {REMEDY}")
-        # Copy-on-write, though nothing writes: kernels would be compiled twice, for read-only arrays and for others.
+        # Copy-on-write, though nothing writes: kernels would be compiled twice, for read-only arrays and
+        # for others.
         data = mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_COPY)
     if zlib.crc32(data) != file.checksum:
         raise IndexDamaged(f"{path} fails its checksum; {REMEDY}")
@@ -155,7 +157,7 @@ class Segment:
 
     def term(self, number: int) -> bytes:
         bounds = self.arrays["bounds"]
-        return cast(bytes, self.arrays["names"][int(bounds[number]) : int(bounds[number + 1])].tobytes())
+        return self.arrays["names"][int(bounds[number]) : int(bounds[number + 1])].tobytes()
 
     def frequencies(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Exact document and collection frequency of every term, without the deleted documents."""

@@ -1,7 +1,7 @@
 """From packed vectors to posting lists, for a whole batch of records at once.
 
-The packed form has no mark-up, so a kernel can read the joined bytes of a batch, number the terms by hashing, and
-sort the postings by term: no Python object exists for a term or a posting.
+The packed form has no mark-up, so a kernel can read the joined bytes of a batch, number the terms by hashing,
+and sort the postings by term: no Python object exists for a term or a posting.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Bytes = NDArray[np.uint8]
 
 
 @kernel
-def digest(text: Any, low: int, high: int) -> Any:
+def digest(text: Any, low: Any, high: Any) -> Any:
     """A 64-bit hash of text[low:high] (FNV-1a, finished by a multiplicative mix); never 0."""
     value = np.uint64(0xCBF29CE484222325)
     for i in range(low, high):
@@ -39,20 +39,20 @@ def digests(text: Any, ends: Any, out: Any) -> None:
 
 
 @kernel
-def _grown(array: Any, size: int) -> Any:
+def _grown(array: Any, size: Any) -> Any:
     out = np.empty(size, array.dtype)
     out[: array.size] = array
     return out
 
 
 @kernel
-def tokenise(text: Any, ends: Any, postings: int) -> Any:
+def tokenise(text: Any, ends: Any, postings: Any) -> Any:
     """Numbers the terms of a batch.
 
-    Document d is text[ends[2d-1]:ends[2d]] (its own vector) and text[ends[2d]:ends[2d+1]] (its fields). Comes out:
-    the term and the frequency of each posting, where each document's postings begin, the documents' lnc norms, and
-    for each term where its name stands in `text`, its document frequency and its collection frequency.
-    A term that a malformed vector names twice counts once, with both frequencies.
+    Document d is text[ends[2d-1]:ends[2d]] (its own vector) and text[ends[2d]:ends[2d+1]] (its fields). Comes
+    out: the term and the frequency of each posting, where each document's postings begin, the documents' lnc
+    norms, and for each term where its name stands in `text`, its document frequency and its collection
+    frequency. A term that a malformed vector names twice counts once, with both frequencies.
     """
     size = ends.size // 2
     of = np.empty(postings, np.uint32)
@@ -155,7 +155,7 @@ def tokenise(text: Any, ends: Any, postings: int) -> Any:
 
 @kernel
 def scatter(of: Any, freqs: Any, begins: Any, cursors: Any, docs: Any, counts: Any) -> None:
-    """Writes the postings of a batch in the order of their terms; cursors[t] is where term t's list begins."""
+    """Writes the postings of a batch in the order of their terms; term t's list begins at cursors[t]."""
     for d in range(begins.size - 1):
         for i in range(begins[d], begins[d + 1]):
             to = cursors[of[i]]
@@ -177,7 +177,7 @@ def copied(text: Any, names: Any, sizes: Any, order: Any, out: Any, ends: Any) -
 
 
 @kernel
-def _keys(text: Any, names: Any, sizes: Any, which: Any, depth: int, out: Any) -> None:
+def _keys(text: Any, names: Any, sizes: Any, which: Any, depth: Any, out: Any) -> None:
     """Eight bytes of each name from `depth` on, as a big-endian number: zero-filled past the end."""
     for i in range(which.size):
         low = names[which[i]] + depth

@@ -1,8 +1,9 @@
 """Retrieval models: a frozen value with its parameters, and its formula as plain Python.
 
-Every model scores a document as ``finish(sum of contribution over the query terms it holds)``. The terms are taken
-in one order, the *canonical* one: rarest first, then by their bytes. A kernel repeats these operations in double
-precision in the same order, so that engine and formula agree bit for bit, whatever the index looks like inside.
+Every model scores a document as ``finish(sum of contribution over the query terms it holds)``. The terms are
+taken in one order, the *canonical* one: rarest first, then by their bytes. A kernel repeats these operations
+in double precision in the same order, so that engine and formula agree bit for bit, whatever the index looks
+like inside.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def canonical(terms: Sequence[QueryTerm]) -> list[QueryTerm]:
 
 
 class Model(Protocol):
-    """`constants` are two numbers for a term, `outlook` two for the query; both depend on statistics alone."""
+    """`constants` are two numbers for a term, `outlook` two for the query; both come from statistics alone."""
 
     name: ClassVar[str]
 
@@ -68,7 +69,7 @@ def score(
     document: Document,
     collection: Collection,
 ) -> float:
-    """A document's score: the reference that the kernels are compared with. `terms` are in canonical order."""
+    """A document's score: the reference that kernels are compared with. `terms` are in canonical order."""
     total = 0.0
     for term, frequency in zip(terms, frequencies, strict=True):
         if frequency:
@@ -141,8 +142,8 @@ class Vsm:
 class Dirichlet:
     """Query likelihood, Dirichlet smoothing (Zhai & Lafferty 2001): ln P(q|d), over all query terms.
 
-    Σ qtf ln((tf + μ p)/(dl + μ)) with p = cf/|C|. Terms that the document lacks count as well: the sum is taken
-    as Σ_found qtf ln(1 + tf/(μ p)) + |q| ln(μ/(dl + μ)) + Σ_all qtf ln p, the same number.
+    Σ qtf ln((tf + μ p)/(dl + μ)) with p = cf/|C|. Terms that the document lacks count as well: the sum is
+    taken as Σ_found qtf ln(1 + tf/(μ p)) + |q| ln(μ/(dl + μ)) + Σ_all qtf ln p, the same number.
     """
 
     name: ClassVar[str] = "lm-dirichlet"
