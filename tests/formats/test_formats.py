@@ -9,9 +9,9 @@ from lxml import etree
 
 from indlet.errors import BadResponse
 from indlet.formats import INDEX, IndexFormat, bundle, oai_dc, tf_basic, tf_boolean, tf_compact, tf_positions
-from indlet.formats.xml import FORBIDDEN, element
 from indlet.model import DUBLIN_CORE, TermVector
 from indlet.oai.names import TF_NAMESPACE
+from indlet.oai.xml import FORBIDDEN, element
 
 # Letters, signs that XML must escape, characters outside the basic plane; no white space, no controls.
 words = st.text(st.characters(exclude_categories=("Cs", "Cc", "Zs", "Zl", "Zp")), min_size=1, max_size=12)

@@ -10,9 +10,9 @@ from lxml import etree
 from indlet.errors import BadResponse
 from indlet.formats import oai_dc, tf_basic, tf_boolean, tf_compact, tf_positions
 from indlet.formats.terms import TERMS, IndexFormat
-from indlet.formats.xml import attribute, element
 from indlet.model import TermVector
 from indlet.oai.names import BUNDLE_NAMESPACE, XSI_NAMESPACE
+from indlet.oai.xml import attribute, element
 
 ROOT = f"{{{BUNDLE_NAMESPACE}}}bundle"
 CLOSE = b"</ft:bundle>"

@@ -6,8 +6,8 @@ from typing import Final
 
 from lxml import etree
 
-from indlet.formats.xml import element, text
 from indlet.model import DUBLIN_CORE, Metadata
+from indlet.oai.xml import element, text
 
 PREFIX: Final = "oai_dc"
 NAMESPACE: Final = "http://www.openarchives.org/OAI/2.0/oai_dc/"

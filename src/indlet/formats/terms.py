@@ -9,9 +9,9 @@ from typing import Final
 from lxml import etree
 
 from indlet.errors import BadResponse
-from indlet.formats.xml import FORBIDDEN, attribute
 from indlet.model import TermVector, groups, pack
 from indlet.oai.names import TF_NAMESPACE
+from indlet.oai.xml import FORBIDDEN, attribute
 
 TERMS: Final = f"{{{TF_NAMESPACE}}}terms"
 TERM: Final = f"{{{TF_NAMESPACE}}}term"

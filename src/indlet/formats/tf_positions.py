@@ -6,8 +6,8 @@ from lxml import etree
 
 from indlet.errors import BadResponse
 from indlet.formats import terms
-from indlet.formats.xml import attribute
 from indlet.model import TermVector
+from indlet.oai.xml import attribute
 
 PREFIX = "tf_positions"
 

@@ -1,0 +1,43 @@
+"""The containers of Identify: what a repository says about itself in schemas that others know."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from indlet.oai.names import XSI_NAMESPACE
+from indlet.oai.xml import attribute, text
+
+_OAI = "http://www.openarchives.org/OAI/2.0/"
+
+
+def _opening(name: str, namespace: str, schema: str) -> str:
+    where = attribute(f"{namespace} {schema}")
+    return f'<{name} xmlns="{namespace}" xmlns:xsi="{XSI_NAMESPACE}" xsi:schemaLocation="{where}"'
+
+
+def oai_identifier(repository: str, sample: str) -> bytes:
+    opening = _opening("oai-identifier", f"{_OAI}oai-identifier", f"{_OAI}oai-identifier.xsd")
+    return (
+        f"{opening}><scheme>oai</scheme><repositoryIdentifier>{text(repository)}</repositoryIdentifier>"
+        f"<delimiter>:</delimiter><sampleIdentifier>{text(sample)}</sampleIdentifier></oai-identifier>"
+    ).encode()
+
+
+def friends(urls: Iterable[str]) -> bytes:
+    opening = _opening("friends", f"{_OAI}friends/", f"{_OAI}friends.xsd")
+    told = "".join(f"<baseURL>{text(url)}</baseURL>" for url in urls)
+    return f"{opening}>{told}</friends>".encode()
+
+
+def rights(statement: str, inline: bytes) -> bytes:
+    """A rights manifest for the metadata: by reference where it is a URL, else the inline element."""
+    opening = _opening("rightsManifest", f"{_OAI}rights/", f"{_OAI}rightsManifest.xsd")
+    if statement.startswith(("http://", "https://")) and not statement.split()[1:]:
+        told = f'<rightsReference ref="{attribute(statement)}"/>'.encode()
+    else:
+        told = b"<rightsDefinition>%b</rightsDefinition>" % inline
+    return b'%b appliesTo="%bentity#metadata"><rights>%b</rights></rightsManifest>' % (
+        opening.encode(),
+        _OAI.encode(),
+        told,
+    )

@@ -1,0 +1,78 @@
+"""Resumption tokens: everything that continues a list, signed, in characters that no URL needs to escape."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hmac
+import json
+from dataclasses import astuple, dataclass
+from hashlib import blake2b
+from typing import Final
+
+from indlet.errors import BadResumptionToken
+
+_VERSION: Final = 1
+_SIGNATURE_BYTES: Final = 12
+_LONGEST: Final = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class ResumptionToken:
+    """Where a list stands.
+
+    Lists follow the store's sequence numbers, so `after` alone finds the next page however much has changed;
+    `until` was frozen at the first response. `view` is a digest of what the requester may see.
+    """
+
+    verb: str
+    extended: bool
+    metadata_prefix: str
+    index_prefix: str
+    set_spec: str
+    since: int | None
+    until: int | None
+    open_ended: bool  # the requester gave no until: the frozen one is ours
+    after: int | str  # last sequence number, or last setSpec, that was sent
+    cursor: int  # how many have been sent
+    size: int
+    expires: int
+    view: str
+
+    def encode(self, key: bytes) -> str:
+        body = json.dumps([_VERSION, *astuple(self)], separators=(",", ":"), ensure_ascii=False).encode()
+        return base64.urlsafe_b64encode(_signature(key, body) + body).rstrip(b"=").decode()
+
+    @classmethod
+    def decode(
+        cls, text: str, key: bytes, *, verb: str, extended: bool, view: str, now: float
+    ) -> ResumptionToken:
+        """The token, if it is ours, untouched, for this verb and this requester, and not expired."""
+        if len(text) > _LONGEST or not text.isascii():
+            raise BadResumptionToken("not a resumption token of this repository; start the list again")
+        try:
+            # Base64 ignores loose bits at the end: only the very text that we gave is ours.
+            raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+            genuine = base64.urlsafe_b64encode(raw).rstrip(b"=").decode() == text
+        except (binascii.Error, ValueError):
+            raw, genuine = b"", False
+        body = raw[_SIGNATURE_BYTES:]
+        if not genuine or not hmac.compare_digest(_signature(key, body), raw[:_SIGNATURE_BYTES]):
+            raise BadResumptionToken("not a resumption token of this repository; start the list again")
+        version, *values = json.loads(body)
+        if version != _VERSION:
+            raise BadResumptionToken("a token of another version of this repository; start the list again")
+        token = cls(*values)
+        if token.verb != verb or token.extended != extended:
+            raise BadResumptionToken(
+                f"this token continues {token.verb} at another place; start the list again"
+            )
+        if token.view != view:
+            raise BadResumptionToken("this token was given to another requester; start the list again")
+        if token.expires < now:
+            raise BadResumptionToken("this token has expired; start the list again")
+        return token
+
+
+def _signature(key: bytes, body: bytes) -> bytes:
+    return blake2b(body, key=key, digest_size=_SIGNATURE_BYTES).digest()
