@@ -1,0 +1,126 @@
+"""Dublin Core values as they should be: cleaned, bounded, dates and languages in their ISO forms.
+
+Whoever reads a foreign format collects (element, value) pairs and hands them to `described`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from email.utils import parsedate_to_datetime
+from functools import cache
+from importlib import resources
+from typing import Final
+
+from indlet.model import DUBLIN_CORE
+
+VALUE_LENGTH: Final = 10_000
+VALUES: Final = 200
+
+# What XML 1.0 cannot carry, what only steers a terminal, and what shows nothing.
+_UNFIT = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufdd0-\ufdef\ufffe\uffff\ud800-\udfff]")
+_INVISIBLE = re.compile(r"[\u00ad\u200b\u2060\ufeff]")
+
+
+def clean(value: str) -> str:
+    """The value without characters that XML forbids, white space folded, no longer than `VALUE_LENGTH`."""
+    if len(value) > 2 * VALUE_LENGTH:
+        value = value[: 2 * VALUE_LENGTH]
+    if not value.isascii():
+        value = _INVISIBLE.sub("", value)
+    value = " ".join(_UNFIT.sub(" ", value).split())
+    return value if len(value) <= VALUE_LENGTH else value[: VALUE_LENGTH - 1] + "…"
+
+
+def described(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Metadata of the pairs: each value cleaned and once, elements in Dublin Core order."""
+    found: dict[str, dict[str, None]] = {}
+    for element, value in pairs:
+        values = found.setdefault(element, {})
+        if len(values) >= VALUES:
+            continue
+        text = clean(value)
+        if element == "date":
+            text = iso_date(text)
+        elif element == "language":
+            text = language_code(text) or text
+        if text:
+            values[text] = None
+    return {element: list(found[element]) for element in DUBLIN_CORE if found.get(element)}
+
+
+@cache
+def _languages() -> dict[str, str]:
+    table: dict[str, str] = {}
+    text = resources.files(__package__).joinpath("languages.tsv").read_text("utf-8")
+    for line in text.splitlines():
+        if not line.startswith("#"):
+            code, terminological, bibliographic, names = line.split("\t")
+            for form in (code, terminological, bibliographic, *names.split("|")):
+                if form:
+                    table[form] = code
+    return table
+
+
+def language_code(value: str) -> str:
+    """The ISO 639-1 code that a tag, code or name means, else its ISO 639-3 code; empty if neither."""
+    folded = value.strip().lower()
+    table = _languages()
+    if folded in table:
+        return table[folded]
+    primary = re.split(r"[-_;, ]", folded, maxsplit=1)[0]
+    if len(primary) in (2, 3) and primary in table:
+        return table[primary]
+    # Collective and special codes of ISO 639-2 name no language.
+    special = ("und", "mul", "zxx", "mis", "xxx", "n/a")
+    if re.fullmatch(r"[a-z]{3}", primary) and primary not in special and folded != "c":
+        return primary if folded == primary or "-" in folded or "_" in folded else ""
+    return ""
+
+
+_MONTHS: Final = {
+    name: number
+    for number, names in enumerate(
+        ("jan|januar|january", "feb|februar|february", "mar|march|märz|mär", "apr|april", "may|mai",
+         "jun|june|juni", "jul|july|juli", "aug|august", "sep|sept|september", "oct|october|okt|oktober",
+         "nov|november", "dec|december|dez|dezember"), 1,
+    )
+    for name in names.split("|")
+}  # fmt: skip
+
+_ISO = re.compile(r"(\d{4})(?:[-/.](\d{1,2})(?:[-/.](\d{1,2}))?)?(?:[T ].*)?$")
+_COMPACT = re.compile(r"(?:D:)?(\d{4})(\d{2})?(\d{2})?(?:\d{2,6})?(?:Z.*|[+-].*)?$")
+_DAY_MONTH = re.compile(r"(?:\w+,? )?(\d{1,2})(?:st|nd|rd|th|\.)?[- ](\w{3,9})\.?,?[- ](\d{4})\b")
+_MONTH_DAY = re.compile(r"(?:\w+,? )?(\w{3,9})\.? (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})\b")
+_MONTH_YEAR = re.compile(r"(\w{3,9})\.?,? (\d{4})$")
+_MAIL = re.compile(r"(?:[A-Z][a-z]{2}, )?\d{1,2} [A-Z][a-z]{2} \d{2,4} \d")
+
+
+def iso_date(value: str) -> str:
+    """The date as YYYY, YYYY-MM or YYYY-MM-DD where its form is known; otherwise the value as it stands."""
+    value = value.strip()[:200]
+    if match := _ISO.match(value) or _COMPACT.match(value):
+        year, month, day = match.groups()
+        return _joined(int(year), int(month or 0), int(day or 0)) or value
+    if match := _DAY_MONTH.match(value):
+        day, name, year = match.groups()
+        return _joined(int(year), _MONTHS.get(name.lower(), 0), int(day)) or value
+    if match := _MONTH_DAY.match(value):
+        name, day, year = match.groups()
+        return _joined(int(year), _MONTHS.get(name.lower(), 0), int(day)) or value
+    if (match := _MONTH_YEAR.match(value)) and match[1].lower() in _MONTHS:
+        return _joined(int(match[2]), _MONTHS[match[1].lower()], 0) or value
+    if _MAIL.match(value):
+        try:
+            return parsedate_to_datetime(value).date().isoformat()
+        except (ValueError, OverflowError):
+            return value
+    return value
+
+
+def _joined(year: int, month: int, day: int) -> str:
+    if not 1 <= year <= 9999 or month > 12 or day > 31:
+        return ""
+    if not month:
+        return f"{year:04d}" if not day else ""
+    return f"{year:04d}-{month:02d}" + (f"-{day:02d}" if day else "")

@@ -1,0 +1,142 @@
+"""Web pages: their words as a reader sees them, and what their heads declare."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from selectolax.lexbor import LexborHTMLParser
+
+from indlet.errors import ExtractionError
+from indlet.formats.dublin import clean, described, language_code
+from indlet.model import DUBLIN_CORE, Document
+from indlet.provider.extract.decode import declared_encoding, decode
+from indlet.provider.extract.file import File
+
+_SILENT: Final = ["script", "style", "template", "iframe", "object", "svg", "head"]
+# Mark-up inside a word or a line: unwrapped, so that <b>W</b>ord stays one word. All else separates words.
+_INLINE: Final = [
+    "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn", "em", "font", "i",
+    "ins", "kbd", "label", "mark", "q", "s", "samp", "small", "span", "strike", "strong", "sub", "sup",
+    "time", "tt", "u", "var", "wbr", "nobr",
+]  # fmt: skip
+
+# Highwire Press tags, as Google Scholar asks for them, and the plain names of old.
+_NAMED: Final = {
+    "citation_title": "title", "citation_author": "creator", "citation_authors": "creator",
+    "citation_publication_date": "date", "citation_date": "date", "citation_online_date": "date",
+    "citation_year": "date", "citation_publisher": "publisher", "citation_journal_title": "source",
+    "citation_conference_title": "source", "citation_dissertation_institution": "publisher",
+    "citation_technical_report_institution": "publisher", "citation_doi": "identifier",
+    "citation_isbn": "identifier", "citation_issn": "source",
+    "citation_technical_report_number": "identifier",
+    "citation_language": "language", "citation_keywords": "subject", "citation_abstract": "description",
+    "author": "creator", "description": "description", "keywords": "subject", "date": "date",
+    "publisher": "publisher", "copyright": "rights", "language": "language", "content-language": "language",
+    "og:title": "title", "og:description": "description", "article:published_time": "date",
+    "article:author": "creator",
+}  # fmt: skip
+
+# DCTERMS refinements and audience: each says the broader element, in unqualified Dublin Core.
+REFINED: Final = {
+    "abstract": "description", "tableofcontents": "description", "alternative": "title", "created": "date",
+    "issued": "date", "available": "date", "modified": "date", "submitted": "date", "dateaccepted": "date",
+    "datesubmitted": "date", "datecopyrighted": "date", "spatial": "coverage", "temporal": "coverage",
+    "extent": "format", "medium": "format", "ispartof": "relation", "haspart": "relation",
+    "isversionof": "relation", "references": "relation", "isreferencedby": "relation", "requires": "relation",
+    "replaces": "relation", "isformatof": "relation", "conformsto": "relation", "license": "rights",
+    "accessrights": "rights", "rightsholder": "rights", "bibliographiccitation": "identifier",
+}  # fmt: skip
+
+
+def extract(file: File) -> Iterator[Document]:
+    text = decode(file.data, declared_encoding(file.data))
+    page = LexborHTMLParser(text)
+    pairs, language = _head(page)
+    body = page_text(page)
+    if len(body) > file.limits.inflated_bytes:
+        raise ExtractionError(f"its text is longer than the limit of {file.limits.inflated_bytes} bytes")
+    metadata = described(pairs)
+    yield Document(body, metadata, file.media_type, language=language)
+
+
+def html_text(markup: str) -> str:
+    return page_text(LexborHTMLParser(markup))
+
+
+def page_text(page: LexborHTMLParser) -> str:
+    """The page's words. Changes the tree."""
+    body = page.body or page.root
+    if body is None:
+        return ""
+    page.strip_tags(_SILENT)
+    page.unwrap_tags(_INLINE)
+    page.merge_text_nodes()
+    return str(body.text(separator="\n"))
+
+
+def _head(page: LexborHTMLParser) -> tuple[list[tuple[str, str]], str]:
+    pairs: list[tuple[str, str]] = []
+    plain: list[tuple[str, str]] = []
+    for node in page.css("meta"):
+        attributes = node.attributes
+        name = attributes.get("name") or attributes.get("property") or attributes.get("http-equiv") or ""
+        content = clean(attributes.get("content") or "")
+        if name and content:
+            name = name.strip().lower()
+            element = _element(name)
+            target = pairs if name.startswith(("citation_", "dc.", "dcterms.", "dc:", "dcterms:")) else plain
+            target.extend((element, value) for value in _split(name, element, content))
+    language = ""
+    root = page.css_first("html")
+    if root is not None:
+        declared = root.attributes.get("lang") or root.attributes.get("xml:lang") or ""
+        language = language_code(declared)
+    said = {element for element, _ in pairs}
+    # What a page says in the richer vocabulary is not said again in the plainer one.
+    pairs += [(element, value) for element, value in plain if element not in said]
+    if not any(element == "title" for element, _ in pairs if element):
+        for selector in ("title", "h1", "h2"):
+            first = page.css_first(selector)
+            if first is not None and (title := clean(first.text(separator=" "))):
+                pairs.insert(0, ("title", title))
+                break
+    else:
+        pairs = _one_title(pairs)
+    if language and not any(element == "language" for element, _ in pairs):
+        pairs.append(("language", language))
+    return [(element, value) for element, value in pairs if element], language
+
+
+def _one_title(pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """og:title and the like repeat the title in other words; the first one stands."""
+    out, seen = [], False
+    for element, value in pairs:
+        if element == "title":
+            if seen:
+                continue
+            seen = True
+        out.append((element, value))
+    return out
+
+
+def _element(name: str) -> str:
+    if name in _NAMED:
+        return _NAMED[name]
+    match = re.fullmatch(r"(?:dc|dcterms)[.:]([a-z]{1,40})(?:[.:]([a-z]{1,40}).{0,40})?", name)
+    if not match:
+        return ""
+    if match[1] in DUBLIN_CORE:
+        return match[1]
+    return REFINED.get(match[1], "")
+
+
+def _split(name: str, element: str, content: str) -> list[str]:
+    if name == "citation_authors" or (element == "subject" and ";" in content):
+        return content.split(";")
+    if name in ("keywords", "citation_keywords"):
+        return content.split(",")
+    if element == "identifier" and name == "citation_doi" and content.startswith("10."):
+        return ["doi:" + content]
+    return [content]

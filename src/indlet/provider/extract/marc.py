@@ -1,0 +1,68 @@
+"""MARC files: a document for each record; a record that cannot be read is a failure of its own."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+
+from lxml import etree
+
+from indlet.errors import ExtractionError
+from indlet.formats import marc
+from indlet.model import Document, Failure
+from indlet.provider.extract.file import File, Part
+
+RAW_BYTES = 65_536
+
+
+def extract(file: File) -> Iterator[Part]:
+    for number, raw in enumerate(marc.split_iso2709(file.data), 1):
+        try:
+            yield _document(marc.read_iso2709(raw), number, file.media_type)
+        except (ValueError, LookupError) as error:
+            yield Failure(f"{file.name}#{number}", "extract", f"broken MARC record: {error}", raw[:RAW_BYTES])
+
+
+def extract_xml(file: File) -> Iterator[Part]:
+    number = 0
+    # An element at a time, so that a catalogue of a million records needs the memory of one.
+    events = etree.iterparse(
+        io.BytesIO(file.data),
+        events=("end",),
+        tag="{*}record",
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        huge_tree=False,
+        recover=True,
+        remove_comments=True,
+        remove_pis=True,
+    )
+    try:
+        for _, element in events:
+            number += 1
+            try:
+                yield _document(marc.read_xml(element), number, file.media_type)
+            except (ValueError, LookupError) as error:
+                raw = etree.tostring(element)[:RAW_BYTES]
+                yield Failure(f"{file.name}#{number}", "extract", f"broken MARCXML record: {error}", raw)
+            element.clear()
+            while (before := element.getprevious()) is not None:
+                parent = before.getparent()
+                if parent is None:
+                    break
+                parent.remove(before)
+    except etree.XMLSyntaxError as error:
+        if not number:
+            raise ExtractionError(f"not readable as MARCXML: {error}") from error
+        yield Failure(file.name, "extract", f"MARCXML broken after record {number}: {error}")
+    if not number:
+        raise ExtractionError("MARCXML without a record")
+
+
+def _document(record: marc.Marc, number: int, media_type: str) -> Document:
+    metadata = marc.dublin_core(record)
+    languages = metadata.get("language", ())
+    text = marc.searchable(record)
+    key = record.control("001").strip() or str(number)
+    return Document(text, metadata, media_type, key, languages[0] if len(languages) == 1 else "")

@@ -1,0 +1,232 @@
+"""What a file is, by what is in it. The name's ending only decides between kinds of plain text."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePosixPath
+from typing import Final
+
+from indlet.errors import ExtractionError
+from indlet.provider.extract.decode import decode
+from indlet.provider.extract.file import Archive, File
+
+HEAD: Final = 8192
+
+OOXML: Final = "application/vnd.openxmlformats-officedocument."
+DOCX: Final = OOXML + "wordprocessingml.document"
+PPTX: Final = OOXML + "presentationml.presentation"
+XLSX: Final = OOXML + "spreadsheetml.sheet"
+ODF: Final = "application/vnd.oasis.opendocument."
+
+# Magic bytes of what we cannot read, with the name that the failure gives it.
+_UNSUPPORTED: Final = (
+    (b"\x89PNG\r\n", "PNG image"), (b"GIF8", "GIF image"), (b"\xff\xd8\xff", "JPEG image"),
+    (b"II*\x00", "TIFF image"), (b"MM\x00*", "TIFF image"), (b"BM", "BMP image"),
+    (b"8BPS", "Photoshop image"),
+    (b"RIFF", "RIFF media file"), (b"ID3", "MP3 audio"), (b"OggS", "Ogg media file"), (b"fLaC", "FLAC audio"),
+    (b"\x7fELF", "ELF program"), (b"MZ", "Windows program"), (b"\xca\xfe\xba\xbe", "Java class"),
+    (b"7z\xbc\xaf\x27\x1c", "7z archive"), (b"Rar!\x1a\x07", "RAR archive"),
+    (b"\x28\xb5\x2f\xfd", "zstd file"),
+    (b"SQLite format 3\x00", "SQLite database"), (b"wOFF", "font"), (b"OTTO", "font"),
+    (b"\x00\x01\x00\x00\x00", "font"), (b"%!PS", "PostScript"), (b"\xc5\xd0\xd3\xc6", "PostScript"),
+    (b"AT&TFORM", "DjVu"), (b"ITSF", "CHM"), (b"!BDN", "Outlook store"), (b"\x00\x00\x01\x00", "icon"),
+)  # fmt: skip
+
+_OLE_STREAMS: Final = (
+    ("EncryptedPackage", "encrypted Office document"),
+    ("WordDocument", "unsupported: legacy Word document (.doc); convert it to DOCX or PDF"),
+    ("Workbook", "unsupported: legacy Excel workbook (.xls); convert it to XLSX"),
+    ("Book", "unsupported: legacy Excel workbook (.xls); convert it to XLSX"),
+    ("PowerPoint Document", "unsupported: legacy PowerPoint presentation (.ppt); convert it to PPTX or PDF"),
+    ("__substg1.0", "unsupported: Outlook message (.msg); save it as .eml"),
+    ("VisioDocument", "unsupported: legacy Visio drawing"),
+)
+
+_PLAIN: Final = {
+    "md": "text/markdown", "markdown": "text/markdown", "mkd": "text/markdown", "csv": "text/csv",
+    "tsv": "text/tab-separated-values", "json": "application/json", "jsonl": "application/json",
+    "tex": "text/x-tex", "bib": "text/x-bibtex", "rst": "text/x-rst", "css": "text/css",
+    "js": "text/javascript", "py": "text/x-python", "c": "text/x-c", "h": "text/x-c", "java": "text/x-java",
+    "yaml": "application/yaml", "yml": "application/yaml",
+}  # fmt: skip
+
+_MARC = re.compile(rb"\s{0,8}[\d ]{5}[\x20-\x7e]{7}[\d ]{5}[\x20-\x7e]{3}[4 ][5 ]")
+_MBOX = re.compile(r"From \S{1,200}.{0,200}\d{4}.{0,40}\r?\n(?:>From .{0,300}\r?\n)?[!-9;-~]{1,80}:")
+_HEADER = re.compile(r"([!-9;-~]{1,80}):(?:[ \t]|\r?\n[ \t])")
+_MAIL_HEADERS: Final = frozenset(
+    ("received", "message-id", "return-path", "mime-version", "delivered-to", "from", "to", "subject", "date",
+     "cc", "content-type", "reply-to", "in-reply-to", "references", "sender", "x-mailer", "dkim-signature",
+     "content-transfer-encoding", "list-id", "x-mozilla-status", "envelope-to")
+)  # fmt: skip
+_DECISIVE: Final = frozenset(
+    ("received", "message-id", "return-path", "mime-version", "from", "delivered-to")
+)
+_TREC = re.compile(
+    r"<DOC(?:\s[^>]{0,200})?>\s{0,20}(?:<[^>]{1,100}>[^<]{0,200}(?:</[^>]{1,100}>)?\s{0,20}){0,4}?<DOC(?:NO|ID)>",
+    re.IGNORECASE,
+)
+_REUTERS = re.compile(r"<REUTERS\s[^>]{0,300}NEWID\s*=|<!DOCTYPE\s+lewis\b", re.IGNORECASE)
+_ROOT = re.compile(r"<(?:([A-Za-z_][\w.-]{0,60}):)?([A-Za-z_][\w.-]{0,100})(?=[\s/>])")
+_HTML_TAG = re.compile(
+    r"<(?:!doctype\s+html|html|head|body|title|meta|link|base|frameset|h[1-6]|p|div|table|center|font|a|b|br|ul|ol|"
+    r"dl|pre|img|hr|span|article|section|main|script|style)\b",
+    re.IGNORECASE,
+)
+
+
+def extension(name: str) -> str:
+    return PurePosixPath(name.lower()).suffix[1:]
+
+
+def sniff(file: File) -> str:
+    """The media type of the content. What cannot be read is an ExtractionError that names it."""
+    data = file.data
+    if not data.strip(b"\x00\r\n\t "):
+        raise ExtractionError(
+            "empty file" if not data else "empty file: nothing but white space or zero bytes"
+        )
+    start = data[:1024].lstrip(b"\xef\xbb\xbf\r\n\t ")
+    if start.startswith(b"%PDF-"):
+        return "application/pdf"
+    if start.startswith(b"{\\rtf"):
+        return "application/rtf"
+    if data.startswith((b"PK\x03\x04", b"PK\x05\x06", b"PK00PK\x03\x04")):
+        return _zip(file)
+    if data.startswith(b"\x1f\x8b"):
+        return "application/gzip"
+    if data.startswith(b"BZh") and data[4:10] == b"1AY&SY":
+        return "application/x-bzip2"
+    if data.startswith(b"\xfd7zXZ\x00"):
+        return "application/x-xz"
+    if data.startswith(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"):
+        raise ExtractionError(_ole(data))
+    if _MARC.match(data) and b"\x1e" in data[:200_000]:
+        return "application/marc"
+    text = decode(data[:HEAD])
+    if b"%PDF-" in data[:1024] and b"endobj" in data:
+        return "application/pdf"  # some junk before the header, as the specification's readers allow
+    if found := _text_type(text, extension(file.name)):
+        return found
+    _refuse_binary(data, text)
+    return _PLAIN.get(extension(file.name), "text/plain")
+
+
+def _text_type(text: str, ending: str) -> str:
+    stripped = text.lstrip("\ufeff\r\n\t ")
+    if not stripped.startswith("<"):
+        if _MBOX.match(stripped):
+            return "application/mbox"
+        if _is_mail(stripped, ending):
+            return "message/rfc822"
+        # Web pages are served with stray words or template code before the first tag.
+        page = ending in ("html", "htm", "xhtml") and _HTML_TAG.search(text)
+        return "text/html" if page else ""
+    if _REUTERS.search(stripped):
+        return "text/sgml"
+    if _TREC.search(stripped) and not stripped.startswith("<?xml"):
+        return "text/sgml"
+    root = _root(stripped)
+    declared = stripped.startswith("<?xml")
+    if root.lower() == "html":
+        return "text/html"
+    if root in ("collection", "record") and re.search(
+        r"<(?:\w+:)?(?:leader|controlfield|datafield)\b", stripped
+    ):
+        return "application/marcxml+xml"
+    if declared or "xmlns" in stripped[:2000]:
+        return "application/xml"
+    if _HTML_TAG.match(stripped) or (ending in ("html", "htm") and _HTML_TAG.search(stripped)):
+        return "text/html"
+    if root and (ending in ("xml", "sgml", "sgm", "tei", "rss", "svg") or f"</{root}>" in stripped):
+        return "application/xml"
+    return "text/html" if _HTML_TAG.search(stripped[:2000]) else ""
+
+
+def _root(text: str) -> str:
+    """The local name of the first element, past declarations, comments and processing instructions."""
+    at = 0
+    for _ in range(50):
+        at = text.find("<", at)
+        if at < 0:
+            return ""
+        if text.startswith("<!--", at):
+            end = text.find("-->", at)
+        elif text.startswith("<?", at):
+            end = text.find("?>", at)
+        elif text.startswith("<!", at):
+            end = text.find("]>" if "[" in text[at : text.find(">", at) + 1] else ">", at)
+        else:
+            match = _ROOT.match(text, at)
+            return match[2] if match else ""
+        if end < 0:
+            return ""
+        at = end + 1
+    return ""
+
+
+def _is_mail(text: str, ending: str) -> bool:
+    seen = set()
+    for line in re.split(r"\r?\n(?![ \t])", text, maxsplit=40)[:40]:
+        if not line:
+            break
+        match = _HEADER.match(line + " ")
+        if not match:
+            return False
+        seen.add(match[1].lower())
+    known = seen & _MAIL_HEADERS
+    return bool(known & _DECISIVE) and len(known) >= (1 if ending in ("eml", "mht", "mhtml", "email") else 3)
+
+
+def _zip(file: File) -> str:
+    archive = Archive(file)
+    if "mimetype" in archive:
+        kind = archive.read("mimetype")[:200].decode("ascii", "replace").strip()
+        if kind == "application/epub+zip" or kind.startswith(ODF):
+            return kind.removesuffix("-template")
+    if "META-INF/container.xml" in archive and archive.matching(r".*\.opf"):
+        return "application/epub+zip"
+    if "[Content_Types].xml" in archive:
+        types = archive.read("[Content_Types].xml").decode("utf-8", "replace")
+        for marker, media_type in (
+            ("wordprocessingml", DOCX),
+            ("presentationml", PPTX),
+            ("spreadsheetml", XLSX),
+        ):
+            if f"{marker}.document.main" in types or f"{marker}.presentation.main" in types:
+                return media_type
+            if re.search(rf"{marker}\.(?:template|slideshow|sheet)\.main", types):
+                return media_type
+        if match := re.search(
+            r"ms-(word|powerpoint|excel)\.[\w.]{1,40}macroEnabled(?:Template)?\.main", types
+        ):
+            return {"word": DOCX, "powerpoint": PPTX, "excel": XLSX}[match[1].lower()]
+        if "excel.sheet.binary" in types:
+            raise ExtractionError("unsupported: binary Excel workbook (.xlsb); save it as XLSX")
+        for folder, media_type in (("word/", DOCX), ("ppt/", PPTX), ("xl/", XLSX)):
+            if any(name.startswith(folder) for name in archive.names):
+                return media_type
+    if "content.xml" in archive and "META-INF/manifest.xml" in archive:
+        return ODF + {"ods": "spreadsheet", "odp": "presentation"}.get(extension(file.name), "text")
+    raise ExtractionError("unsupported: zip archive; name it as a hierarchy to have its files crawled")
+
+
+def _ole(data: bytes) -> str:
+    for stream, message in _OLE_STREAMS:
+        if stream.encode("utf-16-le") in data:
+            return message
+    return "unsupported: legacy Office file (OLE)"
+
+
+def _refuse_binary(data: bytes, text: str) -> None:
+    if data[257:262] == b"ustar":
+        raise ExtractionError("unsupported: tar archive; name it as a hierarchy to have its files crawled")
+    if data[4:8] == b"ftyp":
+        raise ExtractionError("unsupported: MPEG-4 media file")
+    odd = sum(map(len, re.findall(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\ufffd]+", text)))
+    if odd * 50 > len(text) or (odd and "\x00" in text):
+        for magic, kind in _UNSUPPORTED:
+            if data.startswith(magic):
+                raise ExtractionError(f"unsupported: {kind}")
+        raise ExtractionError("unsupported: unknown binary data")
+    if data.startswith((b"%!PS", b"GIF8")):
+        raise ExtractionError("unsupported: " + ("PostScript" if data.startswith(b"%!") else "GIF image"))

@@ -1,0 +1,414 @@
+"""Files become analysed documents in worker processes, each within limits of time and memory.
+
+A parser that hangs, crashes or eats memory takes its process with it and nothing else: the process is
+replaced and the file becomes a Failure. Jobs go out in batches sized by how long they take, so that thousands
+of small files a second cost little talk; at most two batches wait at each worker, however many jobs come.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, Pipe, wait
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+import orjson
+
+from indlet.errors import IndletError
+from indlet.model import Failure, Metadata, TermVector
+from indlet.settings import Limits
+from indlet.text import Policy
+
+STAGE: Final = "extract"
+BATCH: Final = 64
+BATCH_SECONDS: Final = 0.1  # how long a batch should keep a worker busy
+COLLECT_SECONDS: Final = 0.02  # how long to wait for a slow source of jobs before sending what there is
+START_SECONDS: Final = 120.0
+GRACE_SECONDS: Final = 2.0
+STARTS: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A local file to be read. `tag` comes back with the outcome and never leaves this process."""
+
+    tag: object
+    path: Path
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Analysed:
+    """A document after analysis. `language` is the declared one, else that of the vector."""
+
+    key: str
+    metadata: Metadata
+    media_type: str
+    vector: TermVector
+    language: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a job: documents, or the `failure` of the whole file. `failures` are those of its parts.
+
+    `digest` is the SHA-256 of the file's bytes; empty where they could not be read or were too many.
+    """
+
+    tag: object
+    digest: str
+    documents: tuple[Analysed, ...] = ()
+    failure: Failure | None = None
+    failures: tuple[Failure, ...] = ()
+    size: int = 0
+
+
+@dataclass(slots=True)
+class _Ticket:
+    """A job on its way. One that may have brought a worker down is tried once more, alone."""
+
+    number: int
+    job: Job
+    alone: bool = False
+
+
+@dataclass(slots=True)
+class _Worker:
+    process: subprocess.Popen[bytes]
+    connection: Connection
+    deadline: float
+    ready: bool = False
+    answered: int = 0
+    batches: deque[list[_Ticket]] = field(default_factory=deque)
+    begun: float = 0.0
+
+
+class Workers:
+    """A context manager over `processes` worker processes; they start when there is work for them."""
+
+    def __init__(self, processes: int, limits: Limits, policy: Policy) -> None:
+        self._processes = max(1, processes or os.cpu_count() or 1)
+        self._limits = limits
+        self._start = pickle.dumps((limits, policy))
+        self._workers: list[_Worker] = []
+        self._retries: deque[_Ticket] = deque()
+        self._pace = BATCH_SECONDS / 4  # seconds a job, a running mean
+        self._numbers = 0
+        self._false_starts = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends every worker: an idle one by closing its socket, a busy one by force."""
+        for worker in self._workers:
+            worker.connection.close()
+            if worker.batches:
+                worker.process.kill()
+        for worker in self._workers:
+            self._buried(worker)
+        self._workers.clear()
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        return tuple(worker.process.pid for worker in self._workers)
+
+    def map(self, jobs: Iterable[Job]) -> Iterator[Outcome]:
+        """An outcome for each job, in the order in which they are ready. One `map` runs at a time."""
+        source = iter(jobs)
+        open_source = True
+        try:
+            while True:
+                if open_source:
+                    open_source = self._feed(source)
+                else:
+                    self._feed(iter(()))
+                if not any(worker.batches for worker in self._workers):
+                    if not open_source and not self._retries:
+                        return
+                    continue
+                yield from self._listen()
+        finally:
+            # A consumer that stops early, or Ctrl-C: what is under way is given up, with its processes.
+            self._retries.clear()
+            for worker in [worker for worker in self._workers if worker.batches]:
+                worker.batches.clear()
+                self._remove(worker)
+
+    # Sending
+
+    def _feed(self, source: Iterator[Job]) -> bool:
+        """Gives every worker enough to do; false when the source has no more jobs."""
+        while True:
+            worker = self._next_worker()
+            if worker is None:
+                return True
+            if self._retries:
+                if worker.batches:
+                    return True  # a suspect waits for a worker of its own
+                self._send(worker, [self._retries.popleft()])
+                continue
+            batch, more = self._collect(source)
+            if batch:
+                self._send(worker, batch)
+            if not more:
+                return False
+
+    def _next_worker(self) -> _Worker | None:
+        """The least busy worker with room, a new one if all have work and another is allowed."""
+        candidates = [
+            w for w in self._workers if not (w.batches and w.batches[0][0].alone) and len(w.batches) < 2
+        ]
+        idle = [worker for worker in candidates if not worker.batches]
+        if idle:
+            return idle[0]
+        if len(self._workers) < self._processes:
+            return self._started()
+        return min(candidates, key=lambda worker: len(worker.batches), default=None)
+
+    def _collect(self, source: Iterator[Job]) -> tuple[list[_Ticket], bool]:
+        size = max(1, min(BATCH, int(BATCH_SECONDS / max(self._pace, 1e-6))))
+        until = time.monotonic() + COLLECT_SECONDS
+        batch: list[_Ticket] = []
+        for job in source:
+            self._numbers += 1
+            batch.append(_Ticket(self._numbers, job))
+            if len(batch) >= size or time.monotonic() > until:
+                return batch, True
+        return batch, False
+
+    def _send(self, worker: _Worker, batch: list[_Ticket]) -> None:
+        if not worker.batches:
+            worker.begun = time.monotonic()
+            worker.deadline = worker.begun + self._patience(worker)
+        worker.batches.append(batch)
+        lines = [
+            (t.number, os.fsencode(t.job.path), t.job.name.encode("utf-8", "replace").decode()) for t in batch
+        ]
+        with contextlib.suppress(BrokenPipeError, ConnectionError):  # it died: `_listen` will see that
+            worker.connection.send_bytes(pickle.dumps(lines))
+
+    def _patience(self, worker: _Worker) -> float:
+        return self._limits.seconds + (GRACE_SECONDS if worker.ready else START_SECONDS)
+
+    # Listening
+
+    def _listen(self) -> Iterator[Outcome]:
+        """Outcomes of whatever has arrived; workers that died or overran are replaced."""
+        busy = [worker for worker in self._workers if worker.batches]
+        soonest = min(worker.deadline for worker in busy)
+        readable = wait([worker.connection for worker in busy], max(0.0, soonest - time.monotonic()))
+        for worker in busy:
+            if worker.connection in readable:
+                try:
+                    message = worker.connection.recv_bytes()
+                except (EOFError, OSError):
+                    yield from self._died(worker)
+                    continue
+                yield from self._heard(worker, message)
+        now = time.monotonic()
+        for worker in busy:
+            # Whoever had something to say was heard above: silence past the deadline is a hanging parser.
+            if (
+                worker in self._workers
+                and worker.batches
+                and now > worker.deadline
+                and not worker.connection.poll()
+            ):
+                yield from self._overran(worker)
+
+    def _heard(self, worker: _Worker, message: bytes) -> Iterator[Outcome]:
+        now = time.monotonic()
+        if not worker.ready:
+            worker.ready = True
+            self._false_starts = 0
+            worker.begun = now
+            if worker.process.stderr is not None:
+                worker.process.stderr.close()
+        else:
+            lines = message.split(b"\n")
+            self._pace += 0.2 * ((now - worker.begun) / len(lines) - self._pace)
+            worker.begun = now
+            for line in lines:
+                answer = orjson.loads(line)
+                ticket = self._answered(worker)
+                if answer["job"] != ticket.number:
+                    raise IndletError("a worker answered another question than it was asked")
+                fresh = worker.answered == 1
+                if answer["tired"] == "memory" and not fresh and not ticket.alone:
+                    ticket.alone = True  # its predecessors may have left too little room: once more, alone
+                    self._retries.append(ticket)
+                else:
+                    yield _outcome(ticket.job, answer)
+                if answer["tired"]:
+                    self._requeue(worker, alone=False)
+                    self._remove(worker)
+                    return
+        worker.deadline = now + self._patience(worker)
+
+    def _answered(self, worker: _Worker) -> _Ticket:
+        batch = worker.batches[0]
+        ticket = batch.pop(0)
+        if not batch:
+            worker.batches.popleft()
+        worker.answered += 1
+        return ticket
+
+    def _died(self, worker: _Worker) -> Iterator[Outcome]:
+        code = self._remove(worker)
+        if not worker.ready:
+            self._false_starts += 1
+            if self._false_starts >= STARTS:
+                raise IndletError(
+                    f"extraction workers cannot start (exit status {code}): {worker_error(worker.process)}"
+                    " — is limits.memory_mb too small, or the installation incomplete?"
+                )
+            self._requeue(worker, alone=False)
+            return
+        yield from self._blamed(worker, _death(code, self._limits), final=False)
+
+    def _overran(self, worker: _Worker) -> Iterator[Outcome]:
+        self._remove(worker)
+        reason = f"it took longer than {self._limits.seconds:g} seconds (limits.seconds)"
+        yield from self._blamed(worker, reason, final=True)
+
+    def _blamed(self, worker: _Worker, reason: str, final: bool) -> Iterator[Outcome]:
+        """Blames a job that was alone (for the second time, unless `final`); others are tried again."""
+        if not worker.batches:
+            return
+        batch = worker.batches[0]
+        if len(batch) == 1 and (final or batch[0].alone):
+            job = batch[0].job
+            worker.batches.popleft()
+            yield Outcome(job.tag, _digest(job.path, self._limits), failure=Failure(job.name, STAGE, reason))
+        if worker.batches:
+            # Any job of the batch under way may be the culprit; those behind it never began.
+            for ticket in worker.batches[0] if worker.batches[0] is batch else ():
+                ticket.alone = True
+        self._requeue(worker, alone=None)
+
+    def _requeue(self, worker: _Worker, alone: bool | None) -> None:
+        for batch in worker.batches:
+            for ticket in batch:
+                if alone is not None:
+                    ticket.alone = ticket.alone or alone
+                self._retries.append(ticket)
+        worker.batches.clear()
+
+    # Processes
+
+    def _started(self) -> _Worker:
+        ours, theirs = Pipe(duplex=True)
+        # One thread each: the workers already are as many as wanted, and threads reserve address space.
+        environment = os.environ | {
+            "OPENBLAS_NUM_THREADS": "1",
+            "OMP_NUM_THREADS": "1",
+            "MKL_NUM_THREADS": "1",
+        }
+        try:
+            process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "indlet.provider.worker", str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                pass_fds=[theirs.fileno()],
+                env=environment,
+                start_new_session=True,  # Ctrl-C at the terminal is for the parent alone
+            )
+        except BaseException:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
+        worker = _Worker(process, ours, time.monotonic() + START_SECONDS)
+        self._workers.append(worker)
+        with contextlib.suppress(BrokenPipeError, ConnectionError):
+            worker.connection.send_bytes(self._start)
+        return worker
+
+    def _remove(self, worker: _Worker) -> int:
+        """The exit status of the worker, which is ended if it has not ended by itself."""
+        self._workers.remove(worker)
+        worker.connection.close()
+        # A worker that closed its socket is on its way out; one that overran is not.
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            if not worker.batches or time.monotonic() < worker.deadline:
+                return worker.process.wait(1.0)
+        worker.process.kill()
+        return worker.process.wait()
+
+    def _buried(self, worker: _Worker) -> None:
+        try:
+            worker.process.wait(2.0)
+        except subprocess.TimeoutExpired:
+            worker.process.kill()
+            worker.process.wait()
+        if worker.process.stderr is not None:
+            worker.process.stderr.close()
+
+
+def worker_error(process: subprocess.Popen[bytes]) -> str:
+    """The last line that a worker wrote before it failed to start."""
+    if process.stderr is None or process.stderr.closed:
+        return "no message"
+    lines = process.stderr.read().decode("utf-8", "replace").strip().splitlines()
+    process.stderr.close()
+    return lines[-1] if lines else "no message"
+
+
+def _death(code: int, limits: Limits) -> str:
+    if code == -signal.SIGXCPU:
+        return f"it took longer than {limits.seconds:g} seconds of processor time (limits.seconds)"
+    if code < 0:
+        try:
+            name = signal.Signals(-code).name
+        except ValueError:
+            name = f"signal {-code}"
+        return f"its parser crashed, or ran out of memory: killed by {name}"
+    return f"its parser ended the worker (exit status {code})"
+
+
+def _digest(path: Path, limits: Limits) -> str:
+    try:
+        with path.open("rb") as stream:
+            if os.fstat(stream.fileno()).st_size > limits.file_bytes:
+                return ""
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError:
+        return ""
+
+
+def _outcome(job: Job, answer: dict[str, Any]) -> Outcome:
+    documents = tuple(
+        Analysed(
+            key,
+            metadata,
+            media_type,
+            TermVector(
+                packed.encode(), length, None if places is None else places.encode("latin-1"), made_in
+            ),
+            language,
+        )
+        for key, metadata, media_type, language, packed, length, places, made_in in answer["documents"]
+    )
+    failures = tuple(
+        Failure(where, STAGE, reason, raw.encode("latin-1")) for where, reason, raw in answer["failures"]
+    )
+    failure = Failure(job.name, STAGE, answer["failure"]) if answer["failure"] else None
+    return Outcome(job.tag, answer["digest"], documents, failure, failures, answer["size"])
