@@ -69,7 +69,7 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Dates:
-    """Documents dated from `low` to `high`, both included, as yyyymmdd: 20010000 to 20059999 for 2001 to 2005."""
+    """Documents dated from `low` to `high`, both included, as yyyymmdd: 20010000 to 20019999 is 2001."""
 
     low: int
     high: int

@@ -50,7 +50,7 @@ def canonical(terms: Sequence[QueryTerm]) -> list[QueryTerm]:
 
 
 class Model(Protocol):
-    """`constants` are two numbers for a term, `outlook` two for the query; both come from statistics alone."""
+    """`constants` are two numbers for a term, `outlook` two for the query; both come from statistics."""
 
     name: ClassVar[str]
 

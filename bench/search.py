@@ -1,0 +1,265 @@
+"""Search side by side: this index, tantivy, bm25s, Xapian and SQLite FTS5, in one run on one machine.
+
+    python bench/search.py [--records 150000] [--terms 60] [--queries 400] [--repeats 7] [--json FILE]
+
+Every engine gets the same generated documents (bench/generated.py) and queries, one thread for queries, top ten by
+BM25. The engines take turns, repeat by repeat, so that a busy moment of the machine hits all of them; a query's time
+is its median over the repeats, and the table shows the median and the 95th percentile over the queries. `noise` is
+the time of a fixed piece of arithmetic in its worst repeat over its best. Times include each engine's Python binding.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sqlite3
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import bm25s
+import numpy as np
+import tantivy
+from generated import Collection, collection, queries
+from rich.console import Console
+from rich.table import Table
+
+from indlet.model import Stored, pack
+from indlet.service.index import Engine
+from indlet.service.index.expression import Or, Term
+from indlet.service.rank import MODELS
+
+SYSTEM_PYTHON = "/usr/bin/python3"
+
+
+@dataclass
+class Contender:
+    name: str
+    records_per_second: float
+    bytes: int
+    ask: Callable[[list[str]], Any] | None
+    note: str = ""
+    times: list[list[float]] = field(default_factory=list)
+
+
+def stored(documents: Collection) -> Iterator[Stored]:
+    for number, (terms, frequencies) in enumerate(documents.documents(), 1):
+        yield Stored(
+            number, number, 1, f"oai:example.org:{number}", 0, 0, "", "en", sum(frequencies), number,
+            b'{"title":["A title of some words"],"date":["2001-02-03"],"type":["Text"]}', b"", b"",
+            pack(dict(zip(terms, frequencies, strict=True))), None, b"",
+        )  # fmt: skip
+
+
+def ours(documents: Collection, folder: Path) -> list[Contender]:
+    changes = list(stored(documents))
+    start = time.perf_counter()
+    with Engine.open(folder, writable=True) as engine:
+        engine.apply(changes)
+        engine.commit()
+        rate = len(changes) / (time.perf_counter() - start)
+        size = engine.stats().bytes
+    searcher = Engine.open(folder).searcher()
+
+    def asking(name: str) -> Callable[[list[str]], Any]:
+        model = MODELS[name]()
+        return lambda terms: searcher.search(Or(tuple(Term(term) for term in terms)), model, 10)
+
+    return [Contender(f"indlet {name}", rate, size, asking(name), "exact total") for name in MODELS]
+
+
+def with_tantivy(documents: Collection, folder: Path) -> list[Contender]:
+    texts = list(_texts(documents))
+    schema = tantivy.SchemaBuilder()
+    schema.add_unsigned_field("id", stored=True)
+    schema.add_text_field("body", stored=False, tokenizer_name="whitespace", index_option="freq")
+    folder.mkdir()
+    index = tantivy.Index(schema.build(), str(folder))
+    start = time.perf_counter()
+    writer = index.writer(512 << 20)
+    for number, text in enumerate(texts):
+        writer.add_document(tantivy.Document(id=number, body=text))
+    writer.commit()
+    rate = len(texts) / (time.perf_counter() - start)
+    writer.wait_merging_threads()
+    index.reload()
+    searcher = index.searcher()
+
+    def ask(terms: list[str], count: bool) -> Any:
+        parts = [
+            (tantivy.Occur.Should, tantivy.Query.term_query(index.schema, "body", term, "freq")) for term in terms
+        ]
+        found = searcher.search(tantivy.Query.boolean_query(parts), 10, count=count)
+        return [searcher.doc(address)["id"][0] for _, address in found.hits]
+
+    size = _size(folder)
+    return [
+        Contender("tantivy", rate, size, lambda terms: ask(terms, True), "exact total"),
+        Contender("tantivy, no total", rate, size, lambda terms: ask(terms, False), "no total"),
+    ]
+
+
+def with_bm25s(documents: Collection, folder: Path) -> list[Contender]:
+    repeated = np.repeat(documents.terms, documents.frequencies)
+    sizes = np.add.reduceat(documents.frequencies, np.concatenate(([0], documents.ends[:-1])))
+    ids = [part.tolist() for part in np.split(repeated, np.cumsum(sizes)[:-1])]
+    numbers = {name: number for number, name in enumerate(documents.names)}
+    start = time.perf_counter()
+    retriever = bm25s.BM25(k1=1.2, b=0.75, method="lucene", backend="numba")
+    retriever.index((ids, numbers), show_progress=False)
+    rate = len(ids) / (time.perf_counter() - start)
+    retriever.save(str(folder))
+
+    def ask(terms: list[str]) -> Any:
+        return retriever.retrieve([terms], k=10, show_progress=False, n_threads=1)
+
+    return [Contender("bm25s (numba)", rate, _size(folder), ask, "no updates, no total")]
+
+
+def with_sqlite(documents: Collection, folder: Path) -> list[Contender]:
+    texts = list(_texts(documents))
+    folder.mkdir()
+    database = sqlite3.connect(folder / "fts.db")
+    database.execute("CREATE VIRTUAL TABLE t USING fts5(body, content='', detail=none)")
+    start = time.perf_counter()
+    with database:
+        database.executemany("INSERT INTO t(rowid, body) VALUES (?, ?)", enumerate(texts))
+    rate = len(texts) / (time.perf_counter() - start)
+
+    def ask(terms: list[str]) -> Any:
+        wanted = " OR ".join(f'"{term}"' for term in terms)
+        return database.execute(
+            "SELECT rowid FROM t WHERE t MATCH ? ORDER BY rank LIMIT 10", (wanted,)
+        ).fetchall()
+
+    return [Contender("SQLite FTS5", rate, _size(folder), ask, "no total")]
+
+
+def with_xapian(
+    documents: Collection, folder: Path, asked: list[list[str]], repeats: int, console: Console
+) -> list[Contender]:
+    probe = subprocess.run([SYSTEM_PYTHON, "-c", "import xapian"], capture_output=True, check=False)
+    if probe.returncode:
+        console.print("Xapian is left out: the system's Python has no bindings (Debian: python3-xapian)")
+        return []
+    folder.mkdir()
+    with (folder / "documents").open("w") as out:
+        for document in documents.documents():
+            out.write(json.dumps(document) + "\n")
+    (folder / "queries").write_text(json.dumps(asked))
+    command = [SYSTEM_PYTHON, str(Path(__file__).with_name("search_xapian.py")), str(folder / "documents")]
+    command += [str(folder / "queries"), str(repeats), str(folder / "db")]
+    answer = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+    rate = answer["records"] / answer["ingest"]
+    return [Contender("Xapian", rate, answer["bytes"], None, "after the others, alone", answer["times"])]
+
+
+def _texts(documents: Collection) -> Iterator[str]:
+    for terms, frequencies in documents.documents():
+        yield " ".join(" ".join([term] * f) for term, f in zip(terms, frequencies, strict=True))
+
+
+def _size(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+
+
+def _yardstick() -> float:
+    start = time.perf_counter()
+    sum(range(300_000))
+    return time.perf_counter() - start
+
+
+def measure(contenders: list[Contender], asked: list[list[str]], repeats: int) -> float:
+    """Fills in the contenders' times in milliseconds; gives the noise of the machine."""
+    present = [(contender, contender.ask) for contender in contenders if contender.ask is not None]
+    for contender, ask in present:
+        contender.times = [[] for _ in asked]
+        for terms in asked[:20]:
+            ask(terms)
+    ticks = []
+    for _ in range(repeats):
+        for contender, ask in present:
+            ticks.append(_yardstick())
+            for number, terms in enumerate(asked):
+                start = time.perf_counter()
+                ask(terms)
+                contender.times[number].append((time.perf_counter() - start) * 1e3)
+    return max(ticks) / min(ticks)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--records", type=int, default=150_000)
+    parser.add_argument("--terms", type=int, default=60)
+    parser.add_argument("--queries", type=int, default=400)
+    parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--only", default="", help="comma-separated: ours, tantivy, bm25s, sqlite, xapian")
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    console = Console()
+    only = set(filter(None, arguments.only.split(","))) or {"ours", "tantivy", "bm25s", "sqlite", "xapian"}
+    documents = collection(arguments.records, arguments.terms)
+    asked = queries(documents, arguments.queries)
+    each = documents.postings / arguments.records
+    console.print(f"{arguments.records:,} records, {documents.postings:,} postings, {each:.1f} terms a record")
+    work = Path(tempfile.mkdtemp(prefix="indlet-bench-"))
+    try:
+        ours(collection(50, 5), work / "warm")  # compiled code is in place before anything is timed
+        contenders: list[Contender] = []
+        steps = {"ours": ours, "tantivy": with_tantivy, "bm25s": with_bm25s, "sqlite": with_sqlite}
+        for name, step in steps.items():
+            if name in only:
+                contenders += step(documents, work / name)
+        noise = measure(contenders, asked, arguments.repeats)
+        if "xapian" in only:
+            contenders += with_xapian(documents, work / "xapian", asked, arguments.repeats, console)
+    finally:
+        shutil.rmtree(work)
+    report(contenders, documents, noise, arguments, console)
+
+
+def report(
+    contenders: list[Contender], documents: Collection, noise: float, arguments: Any, console: Console
+) -> None:
+    rows = []
+    for contender in contenders:
+        medians = [float(np.median(times)) for times in contender.times]
+        rows.append(
+            {
+                "engine": contender.name,
+                "p50_ms": float(np.percentile(medians, 50)),
+                "p95_ms": float(np.percentile(medians, 95)),
+                "ingest_records_per_second": contender.records_per_second,
+                "bytes_per_posting": contender.bytes / documents.postings,
+                "note": contender.note,
+            }
+        )
+    rival: dict[str, Any] = next((row for row in rows if row["engine"] == "tantivy"), rows[0])
+    table = Table(title=f"noise {noise:.2f}; ratios to {rival['engine']} in brackets")
+    for heading in ("engine", "p50 ms", "p95 ms", "records/s", "bytes/posting", "note"):
+        table.add_column(heading, justify="left" if heading in ("engine", "note") else "right")
+    for row in rows:
+        cells = [
+            f"{row[key]:{form}} ({row[key] / rival[key]:.2f})"
+            for key, form in (
+                ("p50_ms", ".3f"),
+                ("p95_ms", ".3f"),
+                ("ingest_records_per_second", ",.0f"),
+                ("bytes_per_posting", ".2f"),
+            )
+        ]
+        table.add_row(str(row["engine"]), *cells, str(row["note"]))
+    console.print(table)
+    if arguments.json:
+        facts = {"records": arguments.records, "postings": documents.postings, "queries": arguments.queries}
+        facts |= {"repeats": arguments.repeats, "noise": noise}
+        arguments.json.write_text(json.dumps({**facts, "engines": rows}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
