@@ -193,6 +193,15 @@ class View:
         )
         return (row[0] for row in rows)
 
+    def documents(self, origin: int, identifier: str) -> list[str]:
+        """The live records of one resource: its own, and those of its documents (`identifier;key`)."""
+        rows = self._connection.execute(
+            "SELECT identifier FROM records WHERE origin = ?1 AND deleted = 0 "
+            "AND (identifier = ?2 OR (identifier > ?2 || ';' AND identifier < ?2 || '<'))",
+            (origin, identifier),
+        )
+        return [row[0] for row in rows]
+
     def totals(self) -> dict[int, tuple[int, int]]:
         """For each origin: live records, deleted records."""
         rows = self._connection.execute(

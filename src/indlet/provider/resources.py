@@ -1,0 +1,234 @@
+"""Files become resources, and what was found in them becomes records.
+
+Files of one folder whose names differ only in their extension are manifestations of one resource. The
+resource's identifier is made of the hierarchy's name, the folder and the stem, so it stays while the primary
+manifestation changes.
+"""
+
+from __future__ import annotations
+
+import mimetypes
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from hashlib import blake2b
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from indlet.errors import SettingsError
+from indlet.formats import oai_dc
+from indlet.model import DUBLIN_CORE, Metadata, Record, merged
+from indlet.oai.identifier import identifier, repository_identifier, set_spec
+from indlet.provider.hierarchy import Entry, join, shown
+from indlet.provider.workers import Analysed
+from indlet.settings import Hierarchy, Settings
+
+# Counts up when the same files should give different records.
+LAYOUT = 1
+
+# What a value and an element may hold: a title page scanned into a title must not swell every page we serve.
+VALUE_CHARACTERS = 10_000
+VALUES = 500
+
+# Letters and digits with at least one letter: "ls.1", "draft.02" and "v1.2" are names without an extension.
+_EXTENSION = re.compile("[0-9]*[a-z][a-z0-9]{0,7}", re.IGNORECASE | re.ASCII)
+# What XML 1.0 cannot carry; lone surrogates are bytes of a name that are not UTF-8.
+_ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+
+
+class Resource(NamedTuple):
+    """The manifestations of one stem in one folder, the preferred one first."""
+
+    folder: str
+    stem: str
+    files: tuple[Entry, ...]
+
+
+def split_name(name: str) -> tuple[str, str]:
+    """A name's stem, and its extension in small letters: ("a.b", "pdf"), ("x", "tar.gz"), (".profile", "")."""
+    stem, _, extension = name.rpartition(".")
+    if not stem.strip(".") or not _EXTENSION.fullmatch(extension):
+        return name, ""
+    inner, _, second = stem.rpartition(".")
+    if second.lower() == "tar" and inner.strip("."):
+        return inner, f"tar.{extension.lower()}"
+    return stem, extension.lower()
+
+
+def group(folder: str, files: Iterable[Entry], order: Sequence[str]) -> Iterator[Resource]:
+    """The resources of a folder. Extensions that the order does not name come last, by name."""
+    places = {extension: place for place, extension in enumerate(order)}
+    by_stem: dict[str, list[tuple[int, str, Entry]]] = {}
+    for entry in files:
+        name = entry.name
+        stem, extension = split_name(name)
+        by_stem.setdefault(stem, []).append((places.get(extension, len(places)), name, entry))
+    for stem, found in by_stem.items():
+        if len(found) > 1:
+            found.sort()
+        yield Resource(folder, stem, tuple(entry for _, _, entry in found))
+
+
+@dataclass(frozen=True)
+class Place:
+    """What all records of a hierarchy share."""
+
+    name: str
+    repository: str
+    url: str  # what a path is appended to; empty where content has no address
+    rights: str
+    restricted: bool
+    title: str
+    policy: str
+
+    @cached_property
+    def made(self) -> str:
+        """Changes whenever unchanged files should give other records."""
+        parts = (LAYOUT, self.policy, self.name, self.repository, self.url, self.rights, self.restricted)
+        return blake2b(repr(parts).encode(), digest_size=12).hexdigest()
+
+    def identifier(self, folder: str, stem: str, key: str = "") -> str:
+        return identifier(self.repository, self.name, join(folder, stem), key)
+
+    def address(self, path: str) -> str:
+        return self.url + quote(os.fsencode(path)) if self.url else ""
+
+    def sets(self, folder: str) -> tuple[tuple[str, str], ...]:
+        """(setSpec, name) of the hierarchy and each folder on the way down; the last one is the record's."""
+        parts = folder.split("/") if folder else []
+        found = [(set_spec([self.name]), self.title)]
+        found += [
+            (set_spec([self.name, *parts[: depth + 1]]), _clean(part)) for depth, part in enumerate(parts)
+        ]
+        return tuple(found)
+
+
+def place_of(settings: Settings, hierarchy: Hierarchy, policy: str) -> Place:
+    access = hierarchy.access
+    if access.content not in ("public", "private", "elsewhere"):
+        raise SettingsError(
+            f"hierarchy {hierarchy.name!r}: content is {access.content!r}; "
+            "give 'public', 'private' or 'elsewhere'"
+        )
+    if access.content == "elsewhere" and not hierarchy.base_url:
+        raise SettingsError(f"hierarchy {hierarchy.name!r}: content is elsewhere; say where with base_url")
+    url = hierarchy.base_url.rstrip("/") or f"{settings.base_url()}/content/{quote(hierarchy.name, safe='')}"
+    private = access.content == "private"
+    return Place(
+        name=hierarchy.name,
+        repository=repository_identifier(settings),
+        url="" if private else f"{url}/",
+        rights=hierarchy.rights or settings.node.rights,
+        restricted=private,
+        title=hierarchy.title or hierarchy.name,
+        policy=policy,
+    )
+
+
+def records(
+    place: Place, resource: Resource, primary: Entry, documents: Sequence[Analysed]
+) -> Iterator[Record]:
+    """The records of a resource: one for each document that its primary manifestation holds."""
+    sets = (place.sets(resource.folder)[-1][0],)
+    modified = moment(primary.modified)
+    taken: set[str] = set()
+    for document in documents:
+        # A key that repeats is told apart by how often it was seen before.
+        key, count = document.key, 1
+        while key in taken:
+            count += 1
+            key = f"{document.key}~{count}"
+        taken.add(key)
+        name = place.identifier(resource.folder, resource.stem, key)
+        metadata = _metadata(place, resource, primary, document, name)
+        properties: dict[str, Any] = {
+            "path": shown(primary.path),
+            "media_type": document.media_type,
+            "size": primary.size,
+            "modified": modified,
+            "restricted": place.restricted,
+            "policy": place.policy,
+            "manifestations": [_manifestation(place, entry, primary, document) for entry in resource.files],
+        }
+        if place.url:
+            properties["url"] = place.address(primary.path)
+        yield Record(name, metadata, document.vector, sets, raw=oai_dc.write(metadata), properties=properties)
+
+
+def moment(nanoseconds: int) -> str:
+    """A file's time in ISO 8601, UTC; empty if it is not known or beyond the calendar."""
+    if nanoseconds < 0:
+        return ""
+    try:
+        return datetime.fromtimestamp(nanoseconds // 1_000_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    except (OverflowError, ValueError, OSError):
+        return ""
+
+
+def media_type(name: str) -> str:
+    """What the extension alone says; of a manifestation that was not read."""
+    return _TYPES.guess_type(name)[0] or "application/octet-stream"
+
+
+# Python's own table, not the machine's: records must not differ between machines.
+_TYPES = mimetypes.MimeTypes()
+
+
+def _manifestation(place: Place, entry: Entry, primary: Entry, document: Analysed) -> dict[str, Any]:
+    """Of a manifestation other than the primary no time is told: when it is touched, the record stays."""
+    chosen = entry is primary
+    found: dict[str, Any] = {
+        "path": shown(entry.path),
+        "media_type": document.media_type if chosen else media_type(entry.name),
+        "size": entry.size,
+        "primary": chosen,
+    }
+    if place.url:
+        found["url"] = place.address(entry.path)
+    return found
+
+
+def _metadata(
+    place: Place, resource: Resource, primary: Entry, document: Analysed, name: str
+) -> dict[str, list[str]]:
+    found = _bounded(document.metadata)
+    others = [place.address(entry.path) for entry in resource.files if entry is not primary]
+    language = document.language or document.vector.language
+    defaults = {
+        "title": f"{_readable(resource.stem)} {_clean(document.key)}".strip(),
+        "date": moment(primary.modified)[:10],
+        "type": "Text",
+        "language": language,
+    }
+    mechanical = {element: [value] for element, value in defaults.items() if value and not found.get(element)}
+    ours: dict[str, list[str]] = {
+        "identifier": [place.address(primary.path) or name],
+        "format": [document.media_type],
+        "relation": [url for url in others if url],
+        "rights": [place.rights] if place.rights else [],
+    }
+    return merged(ours, found, mechanical)
+
+
+def _bounded(metadata: Metadata) -> dict[str, list[str]]:
+    return {
+        element: values
+        for element in DUBLIN_CORE
+        if (values := [v for value in list(metadata.get(element, ()))[:VALUES] if (v := _clean(value))])
+    }
+
+
+def _clean(value: str) -> str:
+    value = _ILLEGAL.sub("\ufffd", value.strip())
+    return value if len(value) <= VALUE_CHARACTERS else value[: VALUE_CHARACTERS - 1] + "…"
+
+
+def _readable(stem: str) -> str:
+    return _clean(re.sub(r"[\s_]+", " ", stem)) or "untitled"
+
+
+def folder_of(path: str) -> str:
+    return path.rpartition("/")[0]
