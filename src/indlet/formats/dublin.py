@@ -93,6 +93,7 @@ _COMPACT = re.compile(r"(?:D:)?(\d{4})(\d{2})?(\d{2})?(?:\d{2,6})?(?:Z.*|[+-].*)
 _DAY_MONTH = re.compile(r"(?:\w+,? )?(\d{1,2})(?:st|nd|rd|th|\.)?[- ](\w{3,9})\.?,?[- ](\d{4})\b")
 _MONTH_DAY = re.compile(r"(?:\w+,? )?(\w{3,9})\.? (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})\b")
 _MONTH_YEAR = re.compile(r"(\w{3,9})\.?,? (\d{4})$")
+_ASCTIME = re.compile(r"[A-Z][a-z]{2} ([A-Z][a-z]{2}) {1,2}(\d{1,2}) [\d:]{5,8} (?:[\w:+-]{1,9} )?(\d{4})$")
 _MAIL = re.compile(r"(?:[A-Z][a-z]{2}, )?\d{1,2} [A-Z][a-z]{2} \d{2,4} \d")
 
 
@@ -105,7 +106,7 @@ def iso_date(value: str) -> str:
     if match := _DAY_MONTH.match(value):
         day, name, year = match.groups()
         return _joined(int(year), _MONTHS.get(name.lower(), 0), int(day)) or value
-    if match := _MONTH_DAY.match(value):
+    if match := _ASCTIME.match(value) or _MONTH_DAY.match(value):
         name, day, year = match.groups()
         return _joined(int(year), _MONTHS.get(name.lower(), 0), int(day)) or value
     if (match := _MONTH_YEAR.match(value)) and match[1].lower() in _MONTHS:

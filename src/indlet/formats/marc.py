@@ -228,7 +228,10 @@ def dublin_core(record: Marc) -> dict[str, list[str]]:
     rules = _crosswalk("unimarc.tsv" if unimarc else "marc21.tsv")
     pairs: list[tuple[str, str]] = []
     for field in record.fields:
-        for rule in rules.get(field.tag, ()):
+        tag = field.tag
+        if tag == "880":  # the same in its own script; $6 names the field it repeats
+            tag = next(iter(field.select("6")), "")[:3]
+        for rule in rules.get(tag, ()):
             pairs.extend(_values(field, rule))
     fixed = record.control("008")
     if not unimarc and record.leader[6:7] != "z":
@@ -265,14 +268,14 @@ def _values(field: Field, rule: _Rule) -> Iterator[tuple[str, str]]:
             yield element, years[0] if years else _chopped(value)
         elif element == "language":
             # Older records run several codes together: "engfre".
-            for at in range(0, len(value), 3):
+            for at in range(0, min(len(value), 60), 3):
                 yield element, language_code(value[at : at + 3])
-        else:
+        elif element != "description" or any(map(str.isalpha, value)):  # local notes often hold mere codes
             yield element, value if "keep" in rule.options else _chopped(value)
 
 
 def _joined(field: Field, rule: _Rule, values: list[str]) -> str:
-    if rule.element != "subject" or not set(rule.codes) & set("vxyz"):
+    if rule.element not in ("subject", "coverage") or not set(rule.codes) & set("vxyz"):
         return " ".join(values)
     # Subdivisions follow the heading after a double dash, as catalogues print them.
     main = [value for code, value in field.subfields if code in rule.codes and code not in "vxyz"]

@@ -56,7 +56,7 @@ EXTRACTORS: Final[dict[str, tuple[str, str]]] = {
 _COMPRESSED: Final[dict[str, Callable[[BinaryIO], BinaryIO]]] = {
     "application/gzip": lambda data: cast(BinaryIO, gzip.GzipFile(fileobj=data)),
     "application/x-bzip2": lambda data: cast(BinaryIO, bz2.BZ2File(data)),
-    "application/x-xz": lambda data: cast(BinaryIO, lzma.LZMAFile(data)),
+    "application/x-xz": lambda data: cast(BinaryIO, lzma.LZMAFile(data)),  # noqa: SIM115 - its user closes it
 }
 _UNFIT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff\ud800-\udfff]")
 KEY_LENGTH: Final = 200

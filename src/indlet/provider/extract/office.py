@@ -106,8 +106,11 @@ def _runs(root: etree._Element, text: Text) -> None:
     etree.strip_elements(root, _FALLBACK, with_tail=False)
     for node in root.iter("{*}t", "{*}p", "{*}tab", "{*}br", "{*}cr", "{*}noBreakHyphen", "{*}v", "{*}tc"):
         name = node.tag.rpartition("}")[2]
-        if name in ("t", "v"):
+        if name == "t":
             text.add(node.text)
+        elif name == "v":  # a value of a chart
+            text.add(node.text)
+            text.add(" ")
         elif name == "noBreakHyphen":
             text.add("-")
         elif name == "tab":

@@ -24,7 +24,7 @@ _XMP_FILE: Final = 64 * 1024 * 1024
 _INFO: Final = {"Title": "title", "Author": "creator", "Subject": "description"}
 _WORD_FILE = re.compile(r"^(?:Microsoft (?:Word|PowerPoint|Excel)|\w+ Document) - ")
 _FILE_NAME = re.compile(
-    r"[^\s/\\]{1,100}\.(?:docx?|pptx?|xlsx?|dvi|tex|ps|eps|indd|qxd|rtf|pdf|html?|fm|p65)", re.IGNORECASE
+    r"[^\s/\\]{1,100}\.(?:docx?|pptx?|xlsx?|dvi|tex|ps|eps|indd|qxd|rtf|pdf|html?|fm|p65|txt)", re.IGNORECASE
 )
 # PDFium marks a hyphen at the end of a line by U+FFFE (U+0002 in older builds); others leave the hyphen.
 _BROKEN_WORD = re.compile(r"[\ufffe\x02](?:\r?\n)?|(?<=[a-zà-ÿ])-\r?\n(?=[a-zà-ÿ])")
@@ -77,7 +77,7 @@ def _page(pdf: Any, number: int, text: Text) -> None:
     try:
         words = page.get_textpage()
         try:
-            text.add(_BROKEN_WORD.sub("", words.get_text_bounded()))
+            text.add(_BROKEN_WORD.sub("", words.get_text_range()))
             text.add("\n")
         finally:
             words.close()

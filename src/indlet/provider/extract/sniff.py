@@ -50,9 +50,12 @@ _PLAIN: Final = {
     "yaml": "application/yaml", "yml": "application/yaml",
 }  # fmt: skip
 
-_MARC = re.compile(rb"\s{0,8}[\d ]{5}[\x20-\x7e]{7}[\d ]{5}[\x20-\x7e]{3}[4 ][5 ]")
-_MBOX = re.compile(r"From \S{1,200}.{0,200}\d{4}.{0,40}\r?\n(?:>From .{0,300}\r?\n)?[!-9;-~]{1,80}:")
-_HEADER = re.compile(r"([!-9;-~]{1,80}):(?:[ \t]|\r?\n[ \t])")
+_MARC = re.compile(rb"\s{0,8}[\d ]{5}[^\x1d-\x1f]{7}[\d ]{5}[^\x1d-\x1f]{3}[4 ][5 ]")
+_MBOX = re.compile(
+    r"From \S{1,200} .{0,200}\d\d:\d\d.{0,40}\d{4}.{0,40}\r?\n"
+    r"(?:>From .{0,300}\r?\n)?(?:[!-9;-~]{1,80}:|\r?\n)"
+)
+_HEADER = re.compile(r"([!-9;-~]{1,80}):")
 _MAIL_HEADERS: Final = frozenset(
     ("received", "message-id", "return-path", "mime-version", "delivered-to", "from", "to", "subject", "date",
      "cc", "content-type", "reply-to", "in-reply-to", "references", "sender", "x-mailer", "dkim-signature",
@@ -100,7 +103,7 @@ def sniff(file: File) -> str:
         return "application/x-xz"
     if data.startswith(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"):
         raise ExtractionError(_ole(data))
-    if _MARC.match(data) and b"\x1e" in data[:200_000]:
+    if b"\x1e" in data[:200_000] and b"\x1f" in data[:200_000] and _is_marc(data, extension(file.name)):
         return "application/marc"
     text = decode(data[:HEAD])
     if b"%PDF-" in data[:1024] and b"endobj" in data:
@@ -169,12 +172,16 @@ def _is_mail(text: str, ending: str) -> bool:
     for line in re.split(r"\r?\n(?![ \t])", text, maxsplit=40)[:40]:
         if not line:
             break
-        match = _HEADER.match(line + " ")
+        match = _HEADER.match(line)
         if not match:
             return False
         seen.add(match[1].lower())
     known = seen & _MAIL_HEADERS
     return bool(known & _DECISIVE) and len(known) >= (1 if ending in ("eml", "mht", "mhtml", "email") else 3)
+
+
+def _is_marc(data: bytes, ending: str) -> bool:
+    return bool(_MARC.match(data)) or (ending in ("mrc", "marc") and b"\x1d" in data)
 
 
 def _zip(file: File) -> str:
