@@ -8,6 +8,7 @@ it and indexing it are then copies of bytes; only a question about one document 
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -94,11 +95,12 @@ class TermVector:
 
 def pack(frequencies: Mapping[str, int]) -> bytes:
     """The canonical packed form of term frequencies; terms of frequency zero vanish."""
-    by_frequency: dict[int, list[bytes]] = {}
+    by_frequency: defaultdict[int, list[str]] = defaultdict(list)
     for term, frequency in frequencies.items():
-        if frequency > 0:
-            by_frequency.setdefault(frequency, []).append(term.encode())
-    return b"\n".join(b"%d %s" % (f, b" ".join(sorted(by_frequency[f]))) for f in sorted(by_frequency))
+        by_frequency[frequency].append(term)
+    # Strings sort by code point, which is the order of their UTF-8 bytes.
+    lines = [f"{f} {' '.join(sorted(by_frequency[f]))}" for f in sorted(by_frequency) if f > 0]
+    return "\n".join(lines).encode()
 
 
 def groups(packed: bytes) -> Iterator[tuple[int, list[str]]]:

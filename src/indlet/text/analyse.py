@@ -49,9 +49,13 @@ class Lexicon(dict[str, str]):
             self[piece] = terms
         return terms
 
-    def terms(self, pieces: Iterable[str]) -> list[str]:
-        """The terms of pieces in their order, "." for each token that was dropped."""
-        return " ".join(map(self.__getitem__, pieces)).split()
+    def terms(self, pieces: Iterable[str], plain: bool = False) -> Iterable[str]:
+        """The terms of pieces in their order, "." for each token that was dropped.
+
+        `plain` says that the pieces are ASCII: then each is one token, and nothing is to be taken apart.
+        """
+        terms = map(self.__getitem__, pieces)
+        return terms if plain else " ".join(terms).split()
 
     def term(self, token: str) -> str:
         """The term that a token becomes, or "." if it becomes none."""
@@ -79,11 +83,13 @@ class Analyzer:
         if len(text) > _BLOCK:
             language = self._language(text, language)
             lexicon = self.lexicon(language)
-            stream = (term for block in _blocks(text) for term in lexicon.terms(split(block)))
+            stream = (
+                term for block in _blocks(text) for term in lexicon.terms(split(block), block.isascii())
+            )
             return self._made(stream, language)
         pieces = split(text)
         language = self._language(text, language, pieces)
-        return self._made(self.lexicon(language).terms(pieces), language)
+        return self._made(self.lexicon(language).terms(pieces, text.isascii()), language)
 
     def terms(self, text: str, language: str = "") -> list[str]:
         """A text's terms in their order, for a query."""
@@ -114,7 +120,7 @@ class Analyzer:
         lexicon = self.lexicon(self._language("\n".join(texts.values()), stated))
         counts: dict[str, int] = {}
         for name, text in texts.items():
-            found = Counter(lexicon.terms(split(joined(text))))
+            found = Counter(lexicon.terms(split(joined(text)), text.isascii()))
             found.pop(LOST, None)
             counts.update((f"{name}{FIELD_MARK}{term}", count) for term, count in found.items())
         return pack(counts)

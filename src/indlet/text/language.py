@@ -13,6 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
+from itertools import chain
 from typing import Any, Final
 
 from indlet.text.rules import LANGUAGES, stop_words
@@ -20,9 +21,14 @@ from indlet.text.tokens import split
 
 # A sample from the start and, as title pages mislead, one from the middle.
 _SAMPLE: Final = 2000
-# Function words needed to be sure, and how far the runner-up must be behind.
-_HITS: Final = 3
+# A function word speaks for its languages the louder the fewer they are, with six units between them. Three
+# words that amount to two of its own make a language sure, if the runner-up is this far behind.
+_UNITS: Final = 6
+_ENOUGH: Final = 2 * _UNITS
 _LEAD: Final = 1.5
+_WORDS: Final = 3
+# Abbreviations in tables look like function words, so there it takes more of them.
+_TABLE_WORDS: Final = 6
 # A text whose letters are this few is too short for the model, and an answer below this probability too weak.
 _LETTERS: Final = 100
 _SURE: Final = 0.9
@@ -122,13 +128,16 @@ def detect_pieces(taken: str, pieces: Sequence[str]) -> str:
         if script == "Cyrillic" and _RUSSIAN.search(taken) and not _NOT_RUSSIAN.search(taken):
             return "ru"
     # Different words count: one that a table or a bibliography repeats proves no more than once.
-    hits = Counter(language for known in map(_evidence().get, set(pieces)) if known for language in known)
-    ranked = hits.most_common(2)
-    best, count = ranked[0] if ranked else ("", 0)
-    lead = count - _LEAD * ranked[1][1] if len(ranked) > 1 else count
+    evidence = _evidence()
+    known = evidence.keys() & pieces
+    hits = Counter(chain.from_iterable(map(evidence.__getitem__, known)))
+    second, first = sorted([0, 0, *hits.values()])[-2:]
     # Bulgarian shares words with Russian, Urdu letters with Arabic: there, words alone do not tell.
-    if count >= _HITS and lead > 0 and not candidates:
-        return best
+    if first >= _ENOUGH and first > _LEAD * second and not candidates:
+        best = max(hits, key=hits.__getitem__)
+        words = sum(best in evidence[word] for word in known)
+        if words >= _TABLE_WORDS or (words >= _WORDS and _prose(pieces)):
+            return best
     return _model(taken, pieces, hits, candidates)
 
 
@@ -142,34 +151,46 @@ def _script(taken: str) -> tuple[str, Sequence[str]]:
     return name, _SCRIPTS[name][1]
 
 
-def _model(taken: str, pieces: Sequence[str], hits: Mapping[str, int], candidates: Sequence[str]) -> str:
+def _model(taken: str, pieces: Sequence[str], hits: Counter[str], candidates: Sequence[str]) -> str:
     """What the statistical model makes of a text, where its answer can be believed."""
-    if sum(map(len, pieces)) < (_LETTERS // 4 if candidates else _LETTERS):
+    running = [piece for piece in pieces if not piece.isdigit()]
+    if sum(map(len, running)) < (_LETTERS // 4 if candidates else _LETTERS):
+        return ""
+    # Tables, lists of names and program text look like anything to the model: its answer needs words for it,
+    # and where we have no words of a language, at least running text.
+    most = max(hits.values(), default=0)
+    listed = most >= (_ENOUGH if taken.isascii() else _UNITS)
+    unlisted = most < len(running) and _prose(pieces)
+    if not (candidates or listed or unlisted):
         return ""
     answer, probability = _identifier().classify(taken)
     language = code(answer)
-    if probability < _SURE or not language:
+    if probability < _SURE:
         return ""
     if candidates:
         return language if language in candidates else ""
-    # Tables, lists of names and program text look like anything to the model: its answer needs words for it.
-    support = hits.get(language, 0)
-    most = max(hits.values(), default=0)
     if stop_words(language):
-        return language if support >= 2 and 2 * support >= most else ""
-    return language if 10 * most <= len(pieces) else ""
+        return language if listed and 2 * hits[language] >= most else ""
+    return language if unlisted else ""
+
+
+def _prose(pieces: Sequence[str]) -> bool:
+    return 5 * sum(map(str.isdigit, pieces)) < len(pieces)
 
 
 @cache
 def _evidence() -> dict[str, tuple[str, ...]]:
-    """Each function word with the languages that have it; single letters of ours are initials and symbols."""
+    """Each function word with the languages that have it, as often as it has units for each.
+
+    Single letters of ours are left out: they are initials and symbols as well.
+    """
     found: dict[str, list[str]] = {}
     for language in LANGUAGES:
         for word in stop_words(language):
             if len(word) == 1 and word.isascii():
                 continue
             found.setdefault(word, []).append(language)
-    return {word: tuple(languages) for word, languages in found.items()}
+    return {word: tuple(languages) * max(1, _UNITS // len(languages)) for word, languages in found.items()}
 
 
 @cache
