@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from indlet.service.index.codec import word
 from indlet.service.index.compiled import kernel
 
 Bytes = NDArray[np.uint8]
@@ -38,119 +39,159 @@ def digests(text: Any, ends: Any, out: Any) -> None:
         low = ends[i]
 
 
-@kernel
-def _grown(array: Any, size: Any) -> Any:
-    out = np.empty(size, array.dtype)
-    out[: array.size] = array
-    return out
+# A row for each term, one line of the processor's cache: its first sixteen bytes, its size, where it stands in the
+# text, its last posting, its document frequency, its hash.
+_LOW, _HIGH, _SIZE, _NAME, _LATEST, _DF, _HASH = range(7)
 
 
 @kernel
-def tokenise(text: Any, ends: Any, postings: Any) -> Any:
+def _scan(text: Any, at: Any, end: Any, lows: Any, sizes: Any, hashes: Any, heads: Any, freqs: Any) -> Any:
+    """Cuts one packed vector into its terms.
+
+    Gives their number and the sum of (1 + ln f)² over the terms, lines in their order.
+    """
+    n = 0
+    squares = 0.0
+    while at < end:
+        frequency = np.int64(0)
+        while at < end and text[at] != 32 and text[at] != 10:
+            frequency = min(frequency * 10 + np.int64(text[at]) - 48, np.int64(0x7FFFFFFF))
+            at += 1
+        before = n
+        while at < end and text[at] == 32:
+            at += 1
+            low = at
+            while at < end and text[at] != 32 and text[at] != 10:
+                at += 1
+            size = at - low
+            if size == 0 or frequency < 1:
+                continue
+            first = word(text, low)
+            second = np.uint64(0)
+            if size < 8:
+                first &= (np.uint64(1) << np.uint64(8 * size)) - np.uint64(1)
+            else:
+                second = word(text, low + 8)
+                if size < 16:
+                    second &= (np.uint64(1) << np.uint64(8 * size - 64)) - np.uint64(1)
+            value = first * np.uint64(0x9E3779B97F4A7C15)
+            value = (value ^ (value >> np.uint64(32)) ^ second) * np.uint64(0xD6E8FEB86659FD93)
+            for i in range(low + 16, at):
+                value = (value ^ np.uint64(text[i])) * np.uint64(0x100000001B3)
+            value = (value ^ (value >> np.uint64(29)) ^ np.uint64(size)) * np.uint64(0xBF58476D1CE4E5B9)
+            value ^= value >> np.uint64(32)
+            lows[n] = low
+            sizes[n] = size
+            hashes[n] = value
+            heads[2 * n] = first
+            heads[2 * n + 1] = second
+            freqs[n] = frequency
+            n += 1
+        if n > before:
+            weight = 1.0 + math.log(float(frequency))
+            squares += (n - before) * (weight * weight)
+        while at < end and text[at] != 10:
+            at += 1
+        at += 1
+    return n, squares
+
+
+@kernel
+def tokenise(text: Any, ends: Any, postings: Any, most: Any) -> Any:
     """Numbers the terms of a batch.
 
-    Document d is text[ends[2d-1]:ends[2d]] (its own vector) and text[ends[2d]:ends[2d+1]] (its fields). Comes
-    out: the term and the frequency of each posting, where each document's postings begin, the documents' lnc
-    norms, and for each term where its name stands in `text`, its document frequency and its collection
-    frequency. A term that a malformed vector names twice counts once, with both frequencies.
+    Document d is text[ends[2d-1]:ends[2d]] (its own vector) and text[ends[2d]:ends[2d+1]] (its fields); `postings`
+    is a bound for all of them, `most` for a document; 16 bytes follow the last. Comes out: the term and the
+    frequency of each posting, where each document's postings begin, the documents' lnc norms, and for each term
+    where its name stands in `text`, its size and its document frequency.
+    A term that a malformed vector names twice counts once, with both frequencies.
     """
     size = ends.size // 2
     of = np.empty(postings, np.uint32)
     freqs = np.empty(postings, np.uint32)
     begins = np.empty(size + 1, np.int64)
     norms = np.empty(size, np.float64)
-    slots = np.zeros(1 << 16, np.int32)
-    hashes = np.empty(1 << 15, np.uint64)
-    names = np.empty(1 << 15, np.int64)
-    sizes = np.empty(1 << 15, np.int32)
-    df = np.zeros(1 << 15, np.int64)
-    cf = np.zeros(1 << 15, np.int64)
-    latest = np.empty(1 << 15, np.int64)
+    slots = np.zeros(1 << 16, np.uint64)
+    rows = np.empty((1 << 14, 8), np.int64)
+    # One document's terms: cutting and counting are apart, so that the misses of the table overlap.
+    lows = np.empty(most, np.int64)
+    sizes = np.empty(most, np.int64)
+    hashes = np.empty(most, np.uint64)
+    heads = np.empty(2 * most, np.uint64)
+    given = np.empty(most, np.int64)
+    upper = np.uint64(0xFFFFFFFF00000000)
     terms = 0
     n = 0
     at = np.int64(0)
     for d in range(size):
         begins[d] = n
-        squares = 0.0
         for part in range(2):
-            end = ends[2 * d + part]
-            while at < end:
-                frequency = np.int64(0)
-                while at < end and text[at] != 32 and text[at] != 10:
-                    frequency = min(frequency * 10 + np.int64(text[at]) - 48, np.int64(0x7FFFFFFF))
-                    at += 1
-                in_line = 0
-                while at < end and text[at] == 32:
-                    at += 1
-                    low = at
-                    value = np.uint64(0xCBF29CE484222325)
-                    while at < end and text[at] != 32 and text[at] != 10:
-                        value = (value ^ np.uint64(text[at])) * np.uint64(0x100000001B3)
-                        at += 1
-                    if at == low or frequency < 1:
-                        continue
-                    in_line += 1
-                    value ^= value >> np.uint64(32)
-                    slot = np.int64(value & np.uint64(slots.size - 1))
-                    term = -1
-                    while slots[slot] != 0:
-                        seen = slots[slot] - 1
-                        if hashes[seen] == value and sizes[seen] == at - low:
+            found, squares = _scan(text, at, ends[2 * d + part], lows, sizes, hashes, heads, given)
+            at = ends[2 * d + part]
+            if part == 0:
+                norms[d] = math.sqrt(squares)
+            for k in range(found):
+                value = hashes[k]
+                slot = np.int64(value & np.uint64(slots.size - 1))
+                tag = value & upper
+                term = np.int64(-1)
+                while slots[slot] != np.uint64(0):
+                    if slots[slot] & upper == tag:
+                        seen = np.int64(slots[slot] & np.uint64(0xFFFFFFFF)) - 1
+                        row = rows[seen]
+                        if (
+                            row[_LOW] == np.int64(heads[2 * k])
+                            and row[_HIGH] == np.int64(heads[2 * k + 1])
+                            and row[_SIZE] == sizes[k]
+                        ):
                             same = True
-                            other = names[seen]
-                            for i in range(at - low):
-                                if text[low + i] != text[other + i]:
+                            for i in range(16, sizes[k]):
+                                if text[lows[k] + i] != text[row[_NAME] + i]:
                                     same = False
                                     break
                             if same:
                                 term = seen
                                 break
-                        slot = (slot + 1) & (slots.size - 1)
-                    if term < 0:
-                        if terms == hashes.size:
-                            hashes = _grown(hashes, 2 * terms)
-                            names = _grown(names, 2 * terms)
-                            sizes = _grown(sizes, 2 * terms)
-                            df = _grown(df, 2 * terms)
-                            cf = _grown(cf, 2 * terms)
-                            latest = _grown(latest, 2 * terms)
-                            slots = np.zeros(4 * terms, np.int32)
-                            for i in range(terms):
-                                slot = np.int64(hashes[i] & np.uint64(slots.size - 1))
-                                while slots[slot] != 0:
-                                    slot = (slot + 1) & (slots.size - 1)
-                                slots[slot] = i + 1
-                            slot = np.int64(value & np.uint64(slots.size - 1))
-                            while slots[slot] != 0:
+                    slot = (slot + 1) & (slots.size - 1)
+                if term < 0:
+                    if terms == rows.shape[0]:
+                        more = np.empty((2 * terms, 8), np.int64)
+                        more[:terms] = rows
+                        rows = more
+                        slots = np.zeros(8 * terms, np.uint64)
+                        for i in range(terms):
+                            other = np.uint64(rows[i, _HASH])
+                            slot = np.int64(other & np.uint64(slots.size - 1))
+                            while slots[slot] != np.uint64(0):
                                 slot = (slot + 1) & (slots.size - 1)
-                        term = terms
-                        slots[slot] = term + 1
-                        hashes[term] = value
-                        names[term] = low
-                        sizes[term] = at - low
-                        df[term] = 0
-                        cf[term] = 0
-                        latest[term] = -1
-                        terms += 1
-                    cf[term] += frequency
-                    if latest[term] >= begins[d]:
-                        freqs[latest[term]] += np.uint32(frequency)
-                        continue
-                    latest[term] = n
-                    df[term] += 1
-                    of[n] = term
-                    freqs[n] = frequency
-                    n += 1
-                while at < end and text[at] != 10:
-                    at += 1
-                at += 1
-                if part == 0 and in_line > 0:
-                    weight = 1.0 + math.log(float(frequency))
-                    squares += in_line * (weight * weight)
-            at = end
-        norms[d] = math.sqrt(squares)
+                            slots[slot] = other & upper | np.uint64(i + 1)
+                        slot = np.int64(value & np.uint64(slots.size - 1))
+                        while slots[slot] != np.uint64(0):
+                            slot = (slot + 1) & (slots.size - 1)
+                    term = np.int64(terms)
+                    slots[slot] = tag | np.uint64(term + 1)
+                    row = rows[term]
+                    row[_LOW] = np.int64(heads[2 * k])
+                    row[_HIGH] = np.int64(heads[2 * k + 1])
+                    row[_SIZE] = sizes[k]
+                    row[_NAME] = lows[k]
+                    row[_LATEST] = -1
+                    row[_DF] = 0
+                    row[_HASH] = np.int64(value)
+                    terms += 1
+                row = rows[term]
+                if row[_LATEST] >= begins[d]:
+                    freqs[row[_LATEST]] += np.uint32(given[k])
+                    continue
+                row[_LATEST] = n
+                row[_DF] += 1
+                of[n] = term
+                freqs[n] = given[k]
+                n += 1
     begins[size] = n
-    return of[:n], freqs[:n], begins, norms, names[:terms], sizes[:terms], df[:terms], cf[:terms]
+    rows = rows[:terms]
+    names = rows[:, _NAME].copy()
+    return of[:n], freqs[:n], begins, norms, names, rows[:, _SIZE].copy(), rows[:, _DF].copy()
 
 
 @kernel
@@ -188,14 +229,14 @@ def _keys(text: Any, names: Any, sizes: Any, which: Any, depth: Any, out: Any) -
         out[i] = value
 
 
-def ordered(text: Bytes, names: NDArray[np.int64], sizes: NDArray[np.int32]) -> NDArray[np.int64]:
+def ordered(text: Bytes, names: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
     """The order that sorts the names by their bytes; equal names stay in their order.
 
     Eight bytes a round, then only what is still tied. No name holds a zero byte (a term has no control
     character but the field mark), so a zero-filled end sorts where a shorter name belongs.
     """
     order = np.arange(names.size, dtype=np.int64)
-    places = order
+    places = order.copy()
     depth = 0
     group = np.zeros(names.size, np.int64)
     while places.size:
