@@ -12,6 +12,7 @@ IndletError
 ├── HierarchyError       a storage tree cannot be reached or read
 ├── ExtractionError      a file yields no document; becomes a Failure
 ├── QueryError           correct the query; knows the place of the fault
+├── UnknownRecord        ask for a record that is here
 └── ProtocolError        an OAI-PMH error condition, with its wire code
     ├── BadVerb, BadArgument, BadResumptionToken, CannotDisseminateFormat, IdDoesNotExist
     └── NoRecordsMatch, NoMetadataFormats, NoIndexFormats, NoSetHierarchy
@@ -75,6 +76,10 @@ class QueryError(IndletError):
         self.problem = problem
         self.query = query
         self.position = position
+
+
+class UnknownRecord(IndletError):
+    pass
 
 
 class ProtocolError(IndletError):

@@ -195,8 +195,8 @@ def test_words_of_leaves_out_what_is_excluded() -> None:
 
 
 _PIECES = st.sampled_from(
-    ["AND", "OR", "NOT", "(", ")", '"', "“", "+", "-", "*", ":", "..", "title:", "date:", "set:", "zz:", "wing",
-     "2001", "2001-05", " ", "\x00", "\ud800", "é", "\n"]
+    ["AND", "OR", "NOT", "(", ")", '"', "“", "+", "-", "*", ":", "..", "title:", "date:", "set:", "zz:",
+     "wing", "2001", "2001-05", " ", "\x00", "\ud800", "é", "\n"]
 )  # fmt: skip
 
 

@@ -383,6 +383,11 @@ _DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?$")
 OPEN: Final = 9999_12_31
 
 
+def dates(text: str) -> Dates:
+    """The range that a text states: "2001", "2001-05", "2001..2005", "2001.."."""
+    return _dates(_Token("word", text, 0), text)
+
+
 def _dates(token: _Token, text: str) -> Dates:
     low, dots, high = token.text.strip().partition("..")
     if dots:

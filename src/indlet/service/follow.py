@@ -1,0 +1,169 @@
+"""The index follows the store: it catches up with the change feed, and is made anew where it cannot.
+
+The store is the system of record, the index is derived. An index that is damaged, that belongs to another
+store, or that is ahead of its store (which was restored from a backup) is thrown away and rebuilt by the same
+code.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Final
+
+from indlet.errors import IndexDamaged, IndletError, StoreError
+from indlet.service.index import Engine
+from indlet.service.index import manifest as manifests
+from indlet.store import Store
+
+FOLDER: Final = "index"
+# Changes that are applied from one snapshot of the store and committed together: large, for each commit is a
+# segment; bounded, for a snapshot keeps the store's journal from being emptied and a crash loses what it had.
+CHUNK: Final = 200_000
+PATIENCE: Final = (
+    10.0  # seconds that a search waits for another process that is bringing the index up to date
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What catching up came to: changes applied, where the index stands, and why it was rebuilt, if so."""
+
+    applied: int
+    position: int
+    rebuilt: str = ""
+
+
+def folder(store: Store) -> Path:
+    return store.folder / FOLDER
+
+
+def lag(store: Store) -> tuple[int, int]:
+    """The newest change of the store, and the one up to which the index stands (-1: it cannot be read)."""
+    with store.read() as view:
+        newest = view.last_seq()
+    try:
+        manifest = manifests.read(folder(store))
+    except IndexDamaged:
+        return newest, -1
+    if manifest.extra.get("store", _identity(store)) != _identity(store):
+        return newest, -1
+    return newest, manifest.position
+
+
+def catch_up(store: Store, report: Callable[[int], None] | None = None) -> Progress:
+    """Bring the index up to the store. `report` hears how many changes were applied so far.
+
+    StoreError if another process is doing so.
+    """
+    newest, position = lag(store)
+    if position == newest:
+        return Progress(0, position)
+    reason = _unusable(store, newest)
+    if reason:
+        Engine.erase(folder(store))
+    try:
+        engine = Engine.open(folder(store), writable=True)
+    except IndexDamaged as e:
+        reason = str(e).partition(";")[0]
+        Engine.erase(folder(store))
+        engine = Engine.open(folder(store), writable=True)
+    with engine:
+        applied = _follow(store, engine, report)
+        return Progress(applied, engine.position, reason)
+
+
+def rebuild(store: Store, report: Callable[[int], None] | None = None, reason: str = "asked for") -> Progress:
+    """Throw the index away and make it anew from the store, as one segment if it fits."""
+    Engine.erase(folder(store))
+    with Engine.open(folder(store), writable=True) as engine:
+        applied = _follow(store, engine, report)
+        engine.merge(everything=True)
+        return Progress(applied, engine.position, reason)
+
+
+def catch_up_or_wait(store: Store, patience: float = PATIENCE) -> tuple[Progress, int]:
+    """Bring the index up to the store, or let a process that is at it do so; then how far it is behind."""
+    until = time.monotonic() + patience
+    while True:
+        try:
+            return catch_up(store), 0
+        except IndexDamaged:
+            raise
+        except StoreError:
+            newest, position = lag(store)
+            if position >= newest or time.monotonic() > until:
+                return Progress(0, position), max(newest - position, 0)
+            time.sleep(0.05)
+
+
+def _follow(store: Store, engine: Engine, report: Callable[[int], None] | None) -> int:
+    applied = 0
+    extra: dict[str, Any] = {"store": _identity(store)}
+    while True:
+        with store.read() as view:
+            count = engine.apply(view.changes(engine.position, CHUNK))
+            newest = view.last_seq()
+        # A store whose newest changes were overtaken within the snapshot has nothing between here and there.
+        engine.commit(newest if count < CHUNK else None, extra)
+        applied += count
+        if report is not None:
+            report(applied)
+        if count < CHUNK:
+            return applied
+
+
+def _unusable(store: Store, newest: int) -> str:
+    """Why the index has to be made anew; empty if it need not."""
+    try:
+        manifest = manifests.read(folder(store))
+    except IndexDamaged as e:
+        return str(e).partition(";")[0]
+    if manifest.extra.get("store", _identity(store)) != _identity(store):
+        return "it was made from another store"
+    if manifest.position > newest:
+        return "it is ahead of its store, which was put back to an earlier state"
+    return ""
+
+
+def _identity(store: Store) -> str:
+    return blake2b(store.secret("index"), digest_size=8).hexdigest()
+
+
+class Follower:
+    """A thread that keeps the index in step while a node runs: it looks now and then, or when woken."""
+
+    def __init__(self, store: Store, every: float = 2.0, failed: Callable[[IndletError], None] | None = None):
+        self._store = store
+        self._every = every
+        self._failed = failed
+        self._wake = threading.Event()
+        self._stop = False
+        self._thread = threading.Thread(target=self._run, name="index-follower", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def wake(self) -> None:
+        self._wake.set()
+
+    def stop(self) -> None:
+        """Ends the thread after the commit that it is at."""
+        self._stop = True
+        self._wake.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stop:
+            try:
+                catch_up(self._store)
+            except IndletError as e:
+                # Another process may be at it, or the disk is full: the next look tries again.
+                if self._failed is not None:
+                    self._failed(e)
+            self._wake.wait(self._every)
+            self._wake.clear()

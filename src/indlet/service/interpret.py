@@ -1,0 +1,230 @@
+"""What a query means to the index: its words analysed by the service's policy, its filters resolved.
+
+A query's word has no language, and the index holds the stems of every language in it: the word becomes the
+distinct stems that it has under the languages asked for, alternatives that each score as a term of their own.
+A word of several tokens counts as several words where any of them may match (a run of words); where all must
+(AND, +, NOT, everything in the boolean model), each of its tokens must be there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from indlet.errors import QueryError
+from indlet.model import FIELD_MARK
+from indlet.service import query as q
+from indlet.service.index import expression as e
+from indlet.text import Analyzer, code, fold
+from indlet.text.analyse import LOST
+from indlet.text.tokens import split
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A word, phrase or prefix of the query with the index terms that it became; none for a stop word."""
+
+    text: str
+    field: str
+    terms: tuple[str, ...]
+    prefix: str = ""  # what the index's terms are to begin with
+    at: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What to ask the index for, what to filter it by, and what became of each word."""
+
+    expression: e.Expression
+    filters: tuple[e.Expression, ...]
+    asked: tuple[Asked, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Interpreter:
+    """Gives trees their meaning. `origins` are the sources' numbers by each of their names, in lower case.
+
+    With `strict`, words side by side must all be there: what the boolean model makes of them.
+    """
+
+    analyzer: Analyzer
+    languages: Sequence[str]
+    origins: Mapping[str, Sequence[int]]
+    strict: bool = False
+    _asked: list[Asked] = field(default_factory=list)
+    _notes: list[str] = field(default_factory=list)
+
+    def meaning(self, query: q.Query, filters: Mapping[str, Sequence[str]] | None = None) -> Meaning:
+        """What to ask the index. QueryError if nothing is left of the query but stop words."""
+        self._asked, self._notes = [], list(query.notes)
+        found = self._node(query.tree, strict=self.strict)
+        if found is None:
+            raise self._all_stopped(query)
+        if all(isinstance(part, e.Not) for part in (found.parts if isinstance(found, e.And) else (found,))):
+            self._notes.append("the query only says what to leave out: it finds every other record")
+        chosen = tuple(self.chosen(name, values) for name, values in (filters or {}).items() if values)
+        return Meaning(found, chosen, tuple(self._asked), tuple(dict.fromkeys(self._notes)))
+
+    def chosen(self, name: str, values: Iterable[str]) -> e.Expression:
+        """The records that have one of these values in a facet; `date` takes ranges, as in a query."""
+        if name == "date":
+            return _any([_dated(value) for value in values])
+        return _any([self._filter(q.Filter(name, value)) for value in values])
+
+    def _node(self, node: q.Node, *, strict: bool, excluded: bool = False) -> e.Expression | None:
+        match node:
+            case q.Word():
+                return self._word(node, strict=strict, excluded=excluded)
+            case q.Phrase():
+                return self._phrase(node, excluded=excluded)
+            case q.Filter():
+                return self._filter(node)
+            case q.Dates(low, high):
+                return e.Dates(low, high)
+            case q.Everything():
+                return e.Everything()
+            case q.Run(items):
+                return self._run(items, strict=strict, excluded=excluded)
+            case q.All(nodes):
+                parts = [self._node(part, strict=self.strict, excluded=excluded) for part in nodes]
+                return _all(_kept(parts))
+            case q.AnyOf(nodes):
+                parts = [self._node(part, strict=self.strict, excluded=excluded) for part in nodes]
+                return _any(_kept(parts)) if _kept(parts) else None
+
+    def _run(self, items: Sequence[q.Item], *, strict: bool, excluded: bool) -> e.Expression | None:
+        wanted: list[e.Expression] = []
+        required: list[e.Expression] = []
+        barred: list[e.Expression] = []
+        filters: dict[str, list[e.Expression]] = {}
+        for item in items:
+            must = item.sign == "+" or strict
+            part = self._node(item.node, strict=must, excluded=excluded or item.sign == "-")
+            if part is None:
+                continue
+            if item.sign == "-":
+                barred.append(part)
+            elif isinstance(item.node, q.Filter | q.Dates) and item.sign == "":
+                # Like ticked boxes: one of the values of a facet, in each facet.
+                name = item.node.field if isinstance(item.node, q.Filter) else "date"
+                filters.setdefault(name, []).append(part)
+            else:
+                (required if must else wanted).append(part)
+        conditions = [_any(parts) for parts in filters.values()]
+        if required and wanted:
+            required.append(_any([*wanted, e.Everything()]))
+        elif wanted:
+            required.append(_any(wanted))
+        return _all([*required, *conditions, *map(e.Not, barred)])
+
+    def _word(self, word: q.Word, *, strict: bool, excluded: bool) -> e.Expression | None:
+        pieces = split(word.text)
+        if word.prefix and pieces:
+            return self._prefix(word, excluded=excluded)
+        groups = self._alternatives(pieces, word.field)
+        if not excluded:
+            terms = tuple(dict.fromkeys(term for group in groups for term in group))
+            self._asked.append(Asked(word.text, word.field, terms, at=word.at))
+        if strict:
+            return _all([_any([e.Term(term) for term in group]) for group in groups])
+        return _any([e.Term(term) for group in groups for term in group]) if groups else None
+
+    def _prefix(self, word: q.Word, *, excluded: bool) -> e.Expression | None:
+        """Terms that begin so, and the word's own stems: "flying*" has to find what "flying" finds."""
+        mark = word.field + FIELD_MARK if word.field else ""
+        stems = [term for group in self._alternatives(split(word.text), word.field) for term in group]
+        beginning = fold(word.text).strip()
+        if not beginning.isalnum():
+            beginning = "".join(split(word.text)[-1:])
+        if not excluded:
+            self._asked.append(Asked(word.text + "*", word.field, tuple(stems), mark + beginning, word.at))
+        return _any([e.Prefix(mark + beginning), *map(e.Term, stems)])
+
+    def _phrase(self, phrase: q.Phrase, *, excluded: bool) -> e.Expression | None:
+        pieces = split(phrase.text)
+        variants: dict[tuple[str, ...], e.Expression] = {}
+        for language in self.languages:
+            found = self.analyzer.lexicon(self.analyzer.rules_for(language)).terms(pieces)
+            placed = [(place, term) for place, term in enumerate(found) if term != LOST]
+            terms = tuple(term for _, term in placed)
+            if not terms or terms in variants:
+                continue
+            if phrase.field:
+                mark = phrase.field + FIELD_MARK
+                terms = tuple(mark + term for term in terms)
+                variants[terms] = _all([e.Term(term) for term in dict.fromkeys(terms)]) or e.Everything()
+            elif len(terms) == 1:
+                variants[terms] = e.Term(terms[0])
+            else:
+                first = placed[0][0]
+                variants[terms] = e.Phrase(terms, tuple(place - first for place, _ in placed))
+        if phrase.field and any(len(terms) > 1 for terms in variants):
+            self._notes.append(
+                f"no positions are kept for {phrase.field}: "
+                f"the phrase “{phrase.text}” there means all of its words"
+            )
+        if not excluded:
+            every = tuple(dict.fromkeys(term for terms in variants for term in terms))
+            self._asked.append(Asked(phrase.text, phrase.field, every, at=phrase.at))
+        return _any(list(variants.values())) if variants else None
+
+    def _filter(self, node: q.Filter) -> e.Expression:
+        if node.field == "source":
+            numbers = self.origins.get(node.value.casefold(), ())
+            if not numbers:
+                self._notes.append(f"no source is called “{node.value}”")
+            return _any([e.Filter("origin", str(number)) for number in numbers])
+        if node.field == "language":
+            return _any([e.Filter("language", v) for v in dict.fromkeys((node.value, code(node.value))) if v])
+        return e.Filter(node.field, node.value)
+
+    def _alternatives(self, pieces: list[str], field: str) -> list[list[str]]:
+        """For each token its distinct terms under the languages; one that all of them drop is left out."""
+        lexicons = [self.analyzer.lexicon(self.analyzer.rules_for(name)) for name in self.languages]
+        mark = field + FIELD_MARK if field else ""
+        tokens = zip(*(lexicon.terms(pieces) for lexicon in lexicons), strict=True)
+        groups = ([mark + term for term in dict.fromkeys(forms) if term != LOST] for forms in tokens)
+        return [group for group in groups if group]
+
+    def _all_stopped(self, query: q.Query) -> QueryError:
+        words = list(dict.fromkeys(word.text for word in q.words_of(query.tree)))
+        shown = ", ".join(f"“{word}”" for word in words[:5]) + (" …" if len(words) > 5 else "")
+        at = next((word.at for word in q.words_of(query.tree)), 0)
+        return QueryError(
+            f"{shown}: nothing but words that are too common to be indexed; add a more telling one",
+            q.clean(query.text),
+            at,
+        )
+
+
+def _dated(value: str) -> e.Expression:
+    dates = q.dates(value)
+    return e.Dates(dates.low, dates.high)
+
+
+def _kept(parts: Iterable[e.Expression | None]) -> list[e.Expression]:
+    return [part for part in parts if part is not None]
+
+
+def _all(parts: Sequence[e.Expression]) -> e.Expression | None:
+    flat: list[e.Expression] = []
+    for part in parts:
+        flat.extend(part.parts if isinstance(part, e.And) else (part,))
+    if not flat:
+        return None
+    return flat[0] if len(flat) == 1 else e.And(tuple(flat))
+
+
+def _any(parts: Sequence[e.Expression]) -> e.Expression:
+    """One of the parts; terms that are asked for twice become one of twice the weight."""
+    weights: dict[str, float] = {}
+    others: list[e.Expression] = []
+    for part in parts:
+        for leaf in part.parts if isinstance(part, e.Or) else (part,):
+            if isinstance(leaf, e.Term):
+                weights[leaf.term] = weights.get(leaf.term, 0.0) + leaf.weight
+            else:
+                others.append(leaf)
+    flat = [*(e.Term(term, weight) for term, weight in weights.items()), *others]
+    return flat[0] if len(flat) == 1 else e.Or(tuple(flat))

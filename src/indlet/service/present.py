@@ -1,0 +1,145 @@
+"""From what the index found to what is shown: the store's records, and which words made them match."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from indlet.model import FIELD_MARK, Facet, Stored, groups
+from indlet.service.index import Found, Searcher
+from indlet.service.interpret import Meaning
+from indlet.service.rank import AnyModel, Document, QueryTerm
+from indlet.service.results import Hit, Matched, Suggestion, link, shown_date
+from indlet.store import Origin, Store
+
+# A facet's name here -> its name in the index, where it is not the same.
+ENGINE_FACETS: Final = {"source": "origin"}
+
+
+@dataclass(slots=True)
+class Shares:
+    """Which terms of a query a record holds, and how much each adds to its score."""
+
+    searcher: Searcher
+    meaning: Meaning
+    model: AnyModel
+    _terms: dict[str, tuple[QueryTerm, tuple[float, float]]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        collection = self.searcher.collection
+        self._terms = {
+            term.term.decode(): (term, self.model.constants(term, collection))
+            for term in self.searcher.query_terms(self.meaning.expression)
+        }
+
+    def of(self, stored: Stored) -> tuple[Matched, ...]:
+        """The terms in a record, greatest share first."""
+        document = Document(stored.length, 1.0)
+        parts: list[tuple[str, int, int, float]] = []
+        for packed in (stored.vector or b"", stored.fields):
+            for frequency, terms in groups(packed):
+                for name in terms:
+                    if (known := self._terms.get(name)) is not None:
+                        term, constants = known
+                        amount = self.model.contribution(
+                            constants, frequency, document, self.searcher.collection
+                        )
+                        parts.append((name, frequency, term.df, amount))
+        total = sum(part[3] for part in parts)
+        matched = [
+            Matched(
+                *split_term(name), asked_by(self.meaning, name), frequency, df,
+                amount / total if total else 1 / len(parts),
+            )
+            for name, frequency, df, amount in parts
+        ]  # fmt: skip
+        return tuple(sorted(matched, key=lambda part: (-part.share, part.field, part.term)))
+
+
+def hits(
+    store: Store,
+    found: Sequence[Found],
+    origins: Mapping[int, Origin],
+    shares: Shares | None = None,
+    offset: int = 0,
+) -> tuple[Hit, ...]:
+    """The records behind what was found. One that was deleted since the index saw it is left out."""
+    wanted = dict.fromkeys(number for one in found for number in one.ids)
+    with store.read() as view:
+        records = view.by_id(list(wanted))
+    out = []
+    for rank, one in enumerate(found, offset + 1):
+        stored = records.get(one.id)
+        if stored is None or stored.deleted:
+            continue
+        record = stored.record
+        through = (records[number].origin for number in one.ids if number in records)
+        names = tuple(dict.fromkeys(origins[number].name for number in through if number in origins))
+        out.append(
+            Hit(
+                rank=rank,
+                id=stored.id,
+                identifier=stored.identifier,
+                score=one.score,
+                source=names[0] if names else "",
+                sources=names,
+                metadata=record.metadata,
+                url=link(record.metadata, record.properties),
+                date=shown_date(one.date),
+                language=stored.language,
+                sets=record.sets,
+                datestamp=stored.datestamp,
+                length=stored.length,
+                terms=shares.of(stored) if shares is not None else (),
+                properties=record.properties,
+            )
+        )
+    return tuple(out)
+
+
+def facet(
+    name: str,
+    counted: Mapping[str, Sequence[tuple[str, int]]],
+    origins: Mapping[int, Origin],
+    most: int,
+) -> Facet:
+    """A facet's most frequent values; sources go by their names."""
+    values = list(counted.get(ENGINE_FACETS.get(name, name), ()))
+    if name == "source":
+        values = [
+            (origins[int(number)].name if int(number) in origins else number, n) for number, n in values
+        ]
+    return Facet(name, tuple(sorted(values, key=lambda entry: (-entry[1], entry[0]))[:most]))
+
+
+def histogram(years: Sequence[tuple[str, int]]) -> tuple[tuple[int, int], ...]:
+    return tuple(sorted((int(year), count) for year, count in years))
+
+
+def corrected(text: str, suggestions: Sequence[Suggestion]) -> str:
+    """The query with the best suggestion in the place of each unknown word; empty if there is none."""
+    out, changed = text, False
+    for suggestion in sorted(suggestions, key=lambda s: -s.at):
+        end = suggestion.at + len(suggestion.word)
+        # A phrase begins with its quotation mark: only words are put in again.
+        if out[suggestion.at : end] == suggestion.word:
+            out, changed = out[: suggestion.at] + suggestion.instead[0] + out[end:], True
+    return out if changed else ""
+
+
+def asked_by(meaning: Meaning, term: str) -> tuple[str, ...]:
+    """The words of the query that an index term answers to."""
+    return tuple(
+        dict.fromkeys(
+            asked.text
+            for asked in meaning.asked
+            if term in asked.terms or (asked.prefix and term.startswith(asked.prefix))
+        )
+    )
+
+
+def split_term(term: str) -> tuple[str, str]:
+    """An index term without its field, and the field; empty for the text."""
+    name, _, bare = term.rpartition(FIELD_MARK)
+    return bare, name

@@ -1,0 +1,425 @@
+"""One library: a store and its index, and every question that people ask of them.
+
+    library = Library.open("indlet-data")
+    result = library.search('title:"shock wave" date:1955..', model="lm-dirichlet")
+    for hit in result: ...
+
+Statistics answer, metadata present (the index ranks, the store shows). A library may be used by many threads.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, Final, Self
+
+from indlet.errors import IndexDamaged, QueryError, SettingsError, UnknownRecord
+from indlet.model import Stored
+from indlet.service import follow, present, query, statistics
+from indlet.service.evaluate import Named
+from indlet.service.index import Engine, Found, Searcher
+from indlet.service.index import expression as e
+from indlet.service.index.batch import date_number
+from indlet.service.index.searcher import SORTS
+from indlet.service.interpret import Interpreter, Meaning
+from indlet.service.present import Shares
+from indlet.service.rank import MODELS, AnyModel, Bm25
+from indlet.service.rank import model as chosen_model
+from indlet.service.results import Comparison, Explained, Hit, Result, Share, Suggestion, compared
+from indlet.service.suggest import Speller
+from indlet.settings import Settings
+from indlet.store import Origin, Store
+from indlet.text import LANGUAGES, Analyzer, Policy, code
+
+FACETS: Final = ("source", "set", "type", "language", "year")
+FILTERS: Final = (*FACETS, "date")
+MAX_LIMIT: Final = 10_000
+MAX_OFFSET: Final = 10_000_000
+# A language counts for queries if this share of the records is in it.
+SPOKEN: Final = 0.05
+_SIMILAR_TERMS: Final = 25
+_MOST_SUGGESTIONS: Final = 16  # words of a query that are looked for in the vocabulary
+
+
+class Library:
+    """Open it with `Library.open`. With `follow` each question first brings the index up to the store."""
+
+    def __init__(self, store: Store, settings: Settings, *, follow: bool = True) -> None:
+        self.store = store
+        self.settings = settings
+        self.analyzer = Analyzer(policy(settings))
+        self._follow = follow
+        self._engine: Engine | None = None
+        self._speller: Speller | None = None
+        self._spoken: tuple[Searcher, tuple[str, ...]] | None = None
+        self._named: dict[int, Named] = {}
+
+    @classmethod
+    def open(
+        cls,
+        folder: Path | str | None = None,
+        settings: Settings | None = None,
+        *,
+        create: bool = True,
+        follow: bool = True,
+    ) -> Self:
+        """The library in a data folder; the settings' own folder if none is named."""
+        settings = settings or Settings()
+        return cls(Store.open(folder or settings.data, create=create), settings, follow=follow)
+
+    def close(self) -> None:
+        if self._engine is not None:
+            self._engine.close()
+        self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # Keeping up
+
+    def sync(self) -> follow.Progress:
+        """Bring the index up to the store; another process that is doing so is waited for."""
+        return follow.catch_up_or_wait(self.store)[0]
+
+    def reindex(self) -> follow.Progress:
+        return follow.rebuild(self.store)
+
+    def searcher(self, notes: list[str] | None = None) -> Searcher:
+        """The newest snapshot of the index; a damaged index is rebuilt first, and `notes` say so."""
+        said = notes if notes is not None else []
+        if self._follow:
+            progress, behind = follow.catch_up_or_wait(self.store)
+            if progress.rebuilt:
+                said.append(f"the index was made anew: {progress.rebuilt}")
+            if behind:
+                said.append(
+                    f"the index is {behind} changes behind: another process is bringing it up to date"
+                )
+        try:
+            return self._snapshot()
+        except IndexDamaged as damage:
+            said.append(f"the index was made anew: {str(damage).partition(';')[0]}")
+            follow.rebuild(self.store)
+            return self._snapshot()
+
+    def _snapshot(self) -> Searcher:
+        if self._engine is None:
+            self._engine = Engine.open(follow.folder(self.store))
+        return self._engine.searcher()
+
+    # Questions
+
+    def search(
+        self,
+        text: str,
+        *,
+        model: str = "",
+        parameters: Iterable[str] = (),
+        limit: int | None = None,
+        offset: int = 0,
+        sort: str = "score",
+        facets: Iterable[str] = (),
+        facet_values: int = 50,
+        filters: Mapping[str, Sequence[str]] | None = None,
+        languages: Sequence[str] = (),
+        plain: bool = False,
+    ) -> Result:
+        """The records that match, best first. `plain` takes the text as words, whatever signs are in it."""
+        started = time.perf_counter()
+        limit = self.settings.search.limit if limit is None else limit
+        facets = list(facets)
+        _check(limit, offset, sort, facets, filters or {})
+        ranking = self.model(model, parameters)
+        notes: list[str] = []
+        searcher = self.searcher(notes)
+        spoken = self.languages(searcher, languages)
+        origins = self._origins()
+        meaning = self._meaning(text, ranking, spoken, filters, plain=plain)
+        found = searcher.search(
+            meaning.expression,
+            ranking,
+            limit,
+            offset,
+            filters=meaning.filters,
+            sort=sort,
+            facets=[present.ENGINE_FACETS.get(name, name) for name in facets],
+        )
+        notes += meaning.notes
+        if found.loose:
+            notes.append(
+                "some records came without word positions: a phrase there means that all of its words occur"
+            )
+        suggestions = self._suggestions(searcher, meaning, spoken)
+        return Result(
+            text,
+            ranking.name,
+            parameters_of(ranking),
+            found.total,
+            present.hits(self.store, found.hits, origins, Shares(searcher, meaning, ranking), offset),
+            offset,
+            limit,
+            sort,
+            spoken,
+            {name: present.facet(name, found.facets, origins, facet_values) for name in facets},
+            present.histogram(found.facets.get("year", ())),
+            tuple(notes),
+            suggestions,
+            present.corrected(text, suggestions),
+            (time.perf_counter() - started) * 1000,
+        )
+
+    def compare(self, text: str, models: Sequence[str] = tuple(MODELS), **options: Any) -> Comparison:
+        """One query under several models on the same index."""
+        return compared([self.search(text, model=model, **options) for model in models])
+
+    def rank(
+        self,
+        text: str,
+        depth: int,
+        *,
+        model: str = "",
+        parameters: Iterable[str] = (),
+        languages: Sequence[str] = (),
+        plain: bool = True,
+    ) -> list[Named]:
+        """Identifiers and scores alone, as deep as wanted: for runs and for measuring."""
+        ranking = self.model(model, parameters)
+        searcher = self.searcher()
+        spoken = self.languages(searcher, languages)
+        try:
+            meaning = self._meaning(text, ranking, spoken, plain=plain)
+        except QueryError:
+            if plain:
+                return []  # a topic of stop words finds nothing
+            raise
+        hits = searcher.search(meaning.expression, ranking, depth).hits
+        unknown = [hit.id for hit in hits if hit.id not in self._named]
+        if unknown:
+            with self.store.read() as view:
+                for stored in view.by_id(unknown).values():
+                    names = tuple(map(str, stored.record.metadata.get("identifier", ())))
+                    self._named[stored.id] = Named(stored.identifier, 0.0, names)
+        return [self._named[hit.id]._replace(score=hit.score) for hit in hits if hit.id in self._named]
+
+    def similar(self, identifier: str, *, limit: int = 10, model: str = "bm25") -> Result:
+        """Records like one: asked for by the terms of its vector that tell it most apart (tf·idf)."""
+        started = time.perf_counter()
+        searcher = self.searcher()
+        stored = self.stored(identifier)
+        frequencies = stored.record.vector.frequencies() if stored.record.vector else {}
+        known = searcher.query_terms(e.Or(tuple(e.Term(term) for term in frequencies)))
+        ranking = self.model(model)
+        idf = Bm25()
+        weighed = sorted(
+            known,
+            key=lambda term: (
+                -frequencies[term.term.decode()] * idf.constants(term, searcher.collection)[1],
+                term.term,
+            ),
+        )
+        terms = [term.term.decode() for term in weighed[:_SIMILAR_TERMS]]
+        expression = e.Or(tuple(e.Term(term, float(frequencies[term])) for term in terms))
+        others = self._same_resource(stored)
+        found = searcher.search(expression, ranking, limit, filters=(e.Not(e.Ids(others)),))
+        meaning = Meaning(expression, (), (), ())
+        return Result(
+            f"like {identifier}",
+            ranking.name,
+            parameters_of(ranking),
+            found.total,
+            present.hits(self.store, found.hits, self._origins(), Shares(searcher, meaning, ranking)),
+            0,
+            limit,
+            "score",
+            took_ms=(time.perf_counter() - started) * 1000,
+        )
+
+    def explain(
+        self,
+        text: str,
+        identifier: str,
+        *,
+        model: str = "",
+        parameters: Iterable[str] = (),
+        languages: Sequence[str] = (),
+        plain: bool = False,
+    ) -> Explained:
+        """How a record comes by its score for a query, term by term."""
+        ranking = self.model(model, parameters)
+        searcher = self.searcher()
+        stored = self.stored(identifier)
+        spoken = self.languages(searcher, languages)
+        meaning = self._meaning(text, ranking, spoken, plain=plain)
+        told = searcher.explain(meaning.expression, stored.id, ranking)
+        if told is None:
+            raise QueryError(f"{identifier} is not in the index yet", query.clean(text), 0)
+        matches = searcher.search(meaning.expression, ranking, 0, filters=(e.Ids((stored.id,)),)).total > 0
+        # Dividing the sum by the norms divides each part of it; what a model adds to the sum stays apart.
+        scale = told.score / told.total if ranking.name == "vsm" and told.total else 1.0
+        shares = tuple(
+            Share(
+                *present.split_term(part.term),
+                present.asked_by(meaning, part.term),
+                part.frequency,
+                part.df,
+                part.cf,
+                part.weight,
+                part.contribution * scale,
+            )
+            for part in told.parts
+        )
+        remainder = 0.0 if ranking.name in ("bm25", "vsm") else told.score - told.total
+        return Explained(
+            stored.identifier,
+            ranking.name,
+            parameters_of(ranking),
+            told.score,
+            matches,
+            shares,
+            remainder,
+            told.adjustment,
+            told.length,
+            searcher.collection.average,
+            searcher.collection.documents,
+        )
+
+    def suggest(self, text: str, limit: int = 8) -> list[tuple[str, int]]:
+        """Words that complete the last one of a text, with the number of records that hold each."""
+        searcher = self.searcher()
+        return self._spells(searcher).beginning(query.clean(text), self.languages(searcher), limit)
+
+    def record(self, identifier: str, source: str = "") -> Hit:
+        """A record as a hit without a query; UnknownRecord if there is none."""
+        stored = self.stored(identifier, source)
+        found = Found(stored.id, 0.0, date_number(stored.record.metadata), self._same_resource(stored))
+        return present.hits(self.store, [found], self._origins())[0]
+
+    def stored(self, identifier: str, source: str = "") -> Stored:
+        origins = self._origins()
+        wanted = None if not source else [o.id for o in origins.values() if o.name == source]
+        with self.store.read() as view:
+            stored = view.get(identifier, wanted)
+        if stored is None or stored.deleted:
+            gone = "was deleted by its source" if stored else "is not here"
+            raise UnknownRecord(f"record {identifier!r} {gone}; search for it, or harvest its source")
+        return stored
+
+    def stats(self) -> dict[str, Any]:
+        """Store and index in numbers."""
+        return statistics.statistics(self.store, self.searcher())
+
+    def sources(self) -> list[dict[str, Any]]:
+        """Each origin of records with its state: nothing secret."""
+        return statistics.sources(self.store)
+
+    # What a question needs
+
+    def model(self, name: str = "", parameters: Iterable[str] = ()) -> AnyModel:
+        return chosen_model(name or self.settings.search.model, parameters)
+
+    def languages(self, searcher: Searcher, asked: Sequence[str] = ()) -> tuple[str, ...]:
+        """By whose rules a query is analysed: as asked for, as set, or those that the records are in."""
+        if self.analyzer.policy.language != "auto":
+            return (self.analyzer.policy.language,)
+        if named := tuple(asked) or self.settings.search.languages:
+            for name in named:
+                if code(name) not in LANGUAGES:
+                    raise SettingsError(
+                        f"there are no rules for the language {name!r}: give ISO 639-1 codes such as en,de"
+                    )
+            return tuple(dict.fromkeys(map(code, named)))
+        if self._spoken is None or self._spoken[0] is not searcher:
+            counted = searcher.search(e.Everything(), limit=0, facets=("language",), collapse=False)
+            least = SPOKEN * searcher.collection.documents
+            spoken = [code(value) for value, count in counted.facets["language"] if count >= least]
+            known = [name for name in spoken if name in LANGUAGES]
+            default = self.analyzer.policy.default_language
+            self._spoken = searcher, tuple(dict.fromkeys(known)) or (default,)
+        return self._spoken[1]
+
+    def _meaning(
+        self,
+        text: str,
+        ranking: AnyModel,
+        spoken: Sequence[str],
+        filters: Mapping[str, Sequence[str]] | None = None,
+        *,
+        plain: bool = False,
+    ) -> Meaning:
+        reader = query.plain if plain else query.parse
+        asked = reader(text, self.settings.search.max_clauses)
+        names: dict[str, list[int]] = {}
+        for origin in self._origins().values():
+            for name in {origin.name, str(origin.settings.get("url", ""))} - {""}:
+                names.setdefault(name.casefold(), []).append(origin.id)
+        strict = ranking.name == "boolean"
+        return Interpreter(self.analyzer, spoken, names, strict).meaning(asked, filters)
+
+    def _suggestions(
+        self, searcher: Searcher, meaning: Meaning, spoken: Sequence[str]
+    ) -> tuple[Suggestion, ...]:
+        """Other words for those of the query that no record holds."""
+        found = []
+        for asked in meaning.asked[:_MOST_SUGGESTIONS]:
+            if asked.prefix or not asked.terms or any(searcher.df(term) for term in asked.terms):
+                continue
+            speller = self._spells(searcher)
+            near = [term for term, _ in speller.near(asked.terms[0], asked.field)]
+            instead = tuple(dict.fromkeys(speller.spelt(term, spoken) for term in near))
+            if instead:
+                found.append(Suggestion(asked.text, asked.at, instead))
+        return tuple(found)
+
+    def _spells(self, searcher: Searcher) -> Speller:
+        speller = self._speller
+        if speller is None or speller.searcher is not searcher:
+            speller = self._speller = Speller(searcher, self.store, self.analyzer)
+        return speller
+
+    def _origins(self) -> dict[int, Origin]:
+        with self.store.read() as view:
+            return {origin.id: origin for origin in view.origins()}
+
+    def _same_resource(self, stored: Stored) -> tuple[int, ...]:
+        if not stored.resource:
+            return (stored.id,)
+        with self.store.read() as view:
+            ids = [other.id for other in view.of_resource(stored.resource) if not other.deleted]
+        return (stored.id, *(number for number in ids if number != stored.id))
+
+
+def policy(settings: Settings) -> Policy:
+    """The service's analysis policy: what terms are brought to, and what queries are analysed by."""
+    chosen = settings.analysis
+    return Policy(
+        language=chosen.language,
+        default_language=chosen.default_language,
+        stop=chosen.stop,
+        stem=chosen.stem,
+        positions=chosen.positions,
+        prune=chosen.prune or None,
+    )
+
+
+def parameters_of(model: AnyModel) -> dict[str, float]:
+    return {field.name.rstrip("_"): getattr(model, field.name) for field in fields(model)}
+
+
+def _check(
+    limit: int, offset: int, sort: str, facets: Sequence[str], filters: Mapping[str, Sequence[str]]
+) -> None:
+    if not 0 <= limit <= MAX_LIMIT:
+        raise SettingsError(f"limit is {limit}: give a number from 0 to {MAX_LIMIT}")
+    if not 0 <= offset <= MAX_OFFSET:
+        raise SettingsError(f"offset is {offset}: give a number from 0 to {MAX_OFFSET}")
+    if sort not in SORTS:
+        raise SettingsError(f"sort is {sort!r}: choose one of {', '.join(SORTS)}")
+    for kind, names, known in (("facet", facets, FACETS), ("filter", filters, FILTERS)):
+        for name in names:
+            if name not in known:
+                raise SettingsError(f"there is no {kind} {name!r}: choose from {', '.join(known)}")
