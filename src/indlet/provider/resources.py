@@ -48,7 +48,7 @@ class Resource(NamedTuple):
 
 
 def split_name(name: str) -> tuple[str, str]:
-    """A name's stem, and its extension in small letters: ("a.b", "pdf"), ("x", "tar.gz"), (".profile", "")."""
+    """A name's stem and its extension in small letters: ("a.b", "pdf"), ("x", "tar.gz"), (".profile", "")."""
     stem, _, extension = name.rpartition(".")
     if not stem.strip(".") or not _EXTENSION.fullmatch(extension):
         return name, ""

@@ -1,0 +1,361 @@
+"""Commands of the provider: provide, crawl, serve, records, failures, init."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from indlet.errors import SettingsError
+from indlet.settings import Access, Hierarchy, Settings, load
+
+CONFIG = Path("indlet.toml")
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def hierarchy_options(command: F) -> F:
+    """The options that say what folders given on the command line are."""
+    options = (
+        click.argument("roots", metavar="PATH…", nargs=-1),
+        click.option("--data", type=click.Path(path_type=Path), help="Folder of the store.  [indlet-data]"),
+        click.option("--base-url", default="", help="The node's public root, above /oai and /ft-oai."),
+        click.option("--content-url", default="", help="Where the files already are on the web."),
+        click.option("--private", is_flag=True, help="Give out statistics, but no content and no links."),
+        click.option("--name", default="", help="The hierarchy, in identifiers and sets.  [end of PATH]"),
+        click.option("--workers", type=click.IntRange(0), default=0, help="Processes.  [one a core]"),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+config_option = click.option(
+    "--config", "-c", type=click.Path(path_type=Path), help="Settings file.  [indlet.toml, if there is one]"
+)
+data_option = click.option("--data", type=click.Path(path_type=Path), help="Folder of the store.")
+
+
+@click.command()
+@hierarchy_options
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; 0.0.0.0 for all.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=8080, show_default=True, help="0 takes any free one."
+)
+@click.option("--every", default="1m", show_default=True, help="How often to crawl again; '' for never.")
+@click.option("--title", default="", help="What the repository is called.  [indlet]")
+@click.option("--email", default="", help="Whom harvesters should write to.")
+def provide(
+    roots: tuple[str, ...],
+    data: Path | None,
+    base_url: str,
+    content_url: str,
+    private: bool,
+    name: str,
+    workers: int,
+    host: str,
+    port: int,
+    every: str,
+    title: str,
+    email: str,
+) -> None:
+    """Make folders harvestable: crawl them, serve them, and keep both in step.
+
+    PATH is a folder, a file, a zip or tar archive, or a URL: ftp://, sftp://, http(s):// (a listing),
+    webdav(s)://, s3://, and archives on any of these (zip::ftp://…).
+
+    \b
+    indlet provide ~/papers
+    indlet provide ~/papers --base-url https://papers.example.org --port 8000
+    indlet provide /srv/reports --content-url https://example.org/reports
+    indlet provide ~/letters --private
+
+    Nothing is written to PATH; everything is kept in --data.
+    """
+    from indlet.cli.serving import run
+
+    settings = _from_options(roots, data, base_url, content_url, private, name, workers)
+    if not settings.hierarchy:
+        raise click.UsageError("name at least one folder:  indlet provide PATH")
+    node = replace(
+        settings.node,
+        host=host,
+        port=port,
+        name=title or settings.node.name,
+        admin_email=(email,) if email else settings.node.admin_email,
+    )
+    run(replace(settings, node=node, crawl=replace(settings.crawl, every=every)), crawl_at_once=True)
+
+
+@click.command()
+@hierarchy_options
+@config_option
+@click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON.")
+@click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
+@click.option("--accept-empty", is_flag=True, help="Delete what is known of a hierarchy that is empty now.")
+@click.option("--forget", metavar="NAME", help="Delete all records of a hierarchy that is no longer wanted.")
+def crawl(
+    roots: tuple[str, ...],
+    data: Path | None,
+    base_url: str,
+    content_url: str,
+    private: bool,
+    name: str,
+    workers: int,
+    config: Path | None,
+    as_json: bool,
+    quiet: bool,
+    accept_empty: bool,
+    forget: str | None,
+) -> None:
+    """Crawl hierarchies once: those named here, else those of the settings file.
+
+    \b
+    indlet crawl ~/papers --data papers-data
+    indlet crawl --config indlet.toml
+    indlet crawl --config indlet.toml --json
+
+    Only what changed is read. An interrupted crawl is completed by the next one. What cannot be reached is
+    never taken for deleted.
+
+    \b
+    Exit status
+      0  everything became a record, was unchanged, or was left alone by rule
+      1  a hierarchy could not be read at all
+      3  complete, but some files failed (see  indlet failures) or some folders could not be listed
+      130  interrupted
+    """
+    from indlet.cli.show import print_summaries, progress
+    from indlet.provider import pipeline
+    from indlet.store import Store
+
+    if roots:
+        settings = _from_options(roots, data, base_url, content_url, private, name, workers)
+        if config:
+            given = _load(config)
+            settings = replace(given, data=data or given.data, hierarchy=settings.hierarchy)
+    else:
+        settings = _load(config or CONFIG) if config or CONFIG.exists() or not forget else Settings()
+        settings = replace(settings, data=data or settings.data)
+        if workers:
+            settings = replace(settings, crawl=replace(settings.crawl, workers=workers))
+    if forget is not None:
+        _forget(settings.data, forget)
+        return
+    if not settings.hierarchy:
+        raise SettingsError(
+            f"{config or CONFIG}: no [[hierarchy]] is set; add one, or name a folder to crawl"
+        )
+    with Store.open(settings.data) as store:
+        with progress(quiet or as_json) as report:
+            summaries = pipeline.crawl(store, settings, report=report, accept_empty=accept_empty)
+        print_summaries(summaries, as_json)
+    statuses = {summary.status for summary in summaries}
+    sys.exit(1 if 1 in statuses else max(statuses, default=0))
+
+
+@click.command()
+@config_option
+@click.option("--host", help="Instead of the one in the settings.")
+@click.option("--port", type=click.IntRange(0, 65535), help="Instead of the one in the settings.")
+@data_option
+@click.option("--crawl/--no-crawl", "at_once", default=True, help="Crawl once at the start.  [yes]")
+def serve(config: Path | None, host: str | None, port: int | None, data: Path | None, at_once: bool) -> None:
+    """Serve, crawl and harvest as the settings file says.
+
+    \b
+    indlet init && indlet serve
+    indlet serve --config /etc/indlet.toml
+    """
+    from indlet.cli.serving import run
+
+    settings = _load(config or CONFIG)
+    node = replace(
+        settings.node,
+        host=host or settings.node.host,
+        port=settings.node.port if port is None else port,
+    )
+    run(replace(settings, node=node, data=data or settings.data), crawl_at_once=at_once)
+
+
+@click.command()
+@data_option
+@config_option
+@click.option("--jsonl", is_flag=True, help="A JSON object a line, with metadata and terms.")
+@click.option("--set", "set_spec", help="Only of this set and those below it.")
+@click.option("--live", is_flag=True, help="Leave out deleted records.")
+def records(data: Path | None, config: Path | None, jsonl: bool, set_spec: str | None, live: bool) -> None:
+    """List the records of a store, oldest change first.
+
+    \b
+    indlet records --data papers-data
+    indlet records --data papers-data --jsonl | jq -r .identifier
+    """
+    import orjson
+
+    with _open(data, config) as store, store.read() as view:
+        names = {origin.id: origin.name for origin in view.origins()}
+        after = 0
+        out = sys.stdout.buffer
+        while page := view.page(500, after=after, set_spec=set_spec):
+            after = page[-1].seq
+            for stored in page:
+                if live and stored.deleted:
+                    continue
+                record = stored.record
+                stamp = datetime.fromtimestamp(stored.datestamp, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+                if jsonl:
+                    vector = record.vector
+                    line = {
+                        "identifier": record.identifier,
+                        "datestamp": stamp,
+                        "deleted": record.deleted,
+                        "sets": record.sets,
+                        "metadata": record.metadata,
+                        "terms": vector.frequencies() if vector else {},
+                        "length": stored.length,
+                        "language": stored.language,
+                        "origin": names.get(stored.origin, ""),
+                        "properties": record.properties,
+                    }
+                    out.write(orjson.dumps(line) + b"\n")
+                else:
+                    title = (
+                        "(deleted)" if record.deleted else next(iter(record.metadata.get("title", ())), "")
+                    )
+                    text = f"{stamp}  {record.identifier}  {' '.join(title.split())}\n"
+                    out.write(text.encode("utf-8", "replace"))
+        out.flush()
+
+
+@click.command()
+@data_option
+@config_option
+@click.option("--jsonl", is_flag=True, help="A JSON object a line.")
+def failures(data: Path | None, config: Path | None, jsonl: bool) -> None:
+    """List what could not be read or harvested, and why.
+
+    \b
+    indlet failures --data papers-data
+    """
+    import orjson
+
+    with _open(data, config) as store, store.read() as view:
+        names = {origin.id: origin.name for origin in view.origins()}
+        for failure in view.failures():
+            origin = names.get(failure.origin, "")
+            if jsonl:
+                line = {
+                    "origin": origin,
+                    "where": failure.where,
+                    "stage": failure.stage,
+                    "reason": failure.reason,
+                    "at": datetime.fromtimestamp(failure.at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+                }
+                click.echo(orjson.dumps(line).decode())
+            else:
+                click.echo(_one_line(f"{origin}: {failure.where}: {failure.stage}: {failure.reason}"))
+
+
+@click.command()
+@click.argument("path", type=click.Path(path_type=Path), default=CONFIG)
+@click.option("--root", "roots", multiple=True, help="A folder to provide; may be given several times.")
+@click.option("--password", help="Opens the operations desk; kept as a hash.")
+@click.option("--ask-password", is_flag=True, help="Ask for that password instead.")
+def init(path: Path, roots: tuple[str, ...], password: str | None, ask_password: bool) -> None:
+    """Write a commented indlet.toml with every setting and its default.
+
+    \b
+    indlet init
+    indlet init /etc/indlet.toml --root /srv/documents --ask-password
+    """
+    from indlet.cli.template import template
+
+    hashed = ""
+    if ask_password:
+        password = click.prompt("Password for the operations desk", hide_input=True, confirmation_prompt=True)
+    if password:
+        from indlet.web.auth import hash_password
+
+        hashed = hash_password(password)
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            path.chmod(0o600)  # it may come to hold passwords and tokens
+            file.write(template(path.name, roots, hashed))
+    except FileExistsError as e:
+        raise SettingsError(f"{path}: exists already and was left as it is; choose another name") from e
+    except OSError as e:
+        raise SettingsError(f"{path}: cannot be written: {e.strerror}") from e
+    click.echo(f"Wrote {path}. Adapt it, then:  indlet serve --config {path}")
+
+
+def _from_options(
+    roots: tuple[str, ...],
+    data: Path | None,
+    base_url: str,
+    content_url: str,
+    private: bool,
+    name: str,
+    workers: int,
+) -> Settings:
+    from indlet.provider.hierarchy import local_root
+
+    if name and len(roots) > 1:
+        raise click.UsageError("--name goes with a single PATH; use a settings file (indlet init) for more")
+    if content_url and len(roots) > 1:
+        raise click.UsageError(
+            "--content-url goes with a single PATH; use a settings file (indlet init) for more"
+        )
+    if content_url and private:
+        raise click.UsageError("--private gives out no links, --content-url gives them: choose one")
+    access = Access(content="private" if private else "elsewhere" if content_url else "public")
+    hierarchies = []
+    for root in roots:
+        local = local_root(root)
+        if local is not None and not local.exists():
+            raise SettingsError(f"{root}: no such file or folder; check the path")
+        full = root if local is None else str(Path.cwd() / local)
+        hierarchies.append(Hierarchy(full, name=name, base_url=content_url, access=access))
+    settings = Settings(data=data or Settings().data, hierarchy=tuple(hierarchies))
+    return replace(
+        settings,
+        node=replace(settings.node, base_url=base_url),
+        crawl=replace(settings.crawl, workers=workers),
+    )
+
+
+def _load(path: Path) -> Settings:
+    return load(path)
+
+
+def _open(data: Path | None, config: Path | None) -> Any:
+    from indlet.store import Store
+
+    if data is None:
+        data = _load(config or CONFIG).data if config or CONFIG.exists() else Settings().data
+    return Store.open(data, create=False)
+
+
+def _forget(data: Path, name: str) -> None:
+    from indlet.store import Store
+
+    with Store.open(data, create=False) as store, store.job("crawl"):
+        with store.read() as view:
+            origin = view.origin("hierarchy", name)
+            known = [o.name for o in view.origins("hierarchy")]
+        if origin is None:
+            raise SettingsError(
+                f"no hierarchy is called {name!r} in {data}; known: {', '.join(known) or 'none'}"
+            )
+        with store.write() as tx:
+            count = tx.forget(origin.id)
+    click.echo(f"{name}: {count:,} records deleted")
+
+
+def _one_line(text: str) -> str:
+    return text.replace("\r", "\\r").replace("\n", "\\n").encode("utf-8", "backslashreplace").decode()

@@ -1,0 +1,139 @@
+"""A running node: a bound socket, the application behind it, and the jobs that come again."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import click
+
+from indlet.cli.show import progress, summary_lines
+from indlet.errors import MissingExtra, SettingsError
+from indlet.node.schedule import Schedule
+from indlet.provider.pipeline import crawl
+from indlet.settings import Settings
+from indlet.store import Store
+
+
+def bind(settings: Settings) -> tuple[socket.socket, Settings]:
+    """A listening socket, and the settings with the port that it got (0 asks for any free one)."""
+    node = settings.node
+    family = socket.AF_INET6 if ":" in node.host else socket.AF_INET
+    bound = socket.socket(family)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((node.host, node.port))
+        bound.listen(512)
+    except (OSError, OverflowError) as e:
+        bound.close()
+        reason = getattr(e, "strerror", None) or str(e)
+        raise SettingsError(
+            f"cannot listen on {node.host} port {node.port}: {reason}; choose another --port (0: any)"
+        ) from e
+    return bound, replace(settings, node=replace(node, port=bound.getsockname()[1]))
+
+
+def application(store: Store, settings: Settings) -> Any:
+    """Portal and provider where the service part is installed; otherwise the provider alone."""
+    try:
+        from indlet.web.app import application as whole
+    except (ModuleNotFoundError, MissingExtra):
+        from indlet.provider.serve import application as provider
+
+        return provider(store, settings)
+    return whole(store, settings)
+
+
+def run(settings: Settings, *, crawl_at_once: bool) -> None:
+    """Serve until stopped, crawling (and harvesting, where sources are set) on schedule."""
+    bound, settings = bind(settings)
+    with contextlib.closing(bound), Store.open(settings.data) as store:
+        app = application(store, settings)
+        with Schedule() as schedule:
+            _announce(settings)
+            if settings.hierarchy:
+                schedule.add("crawl", settings.crawl.every, _Crawl(store, settings), at_once=crawl_at_once)
+            if settings.source:
+                _schedule_harvests(schedule, store, settings)
+            listen(app, bound)
+            click.echo("stopping …", err=True)
+
+
+def listen(app: Any, bound: socket.socket) -> None:
+    """Serve an application on a bound socket until SIGINT or SIGTERM."""
+    import uvicorn
+
+    config = uvicorn.Config(
+        app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=5
+    )
+    server = uvicorn.Server(config)
+    # Ours instead of uvicorn's: those raise the signal again when all is done, and that would end the process
+    # before a running crawl has put its batch away.
+    server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign, assignment]
+    with _on_signal(server):
+        server.run(sockets=[bound])
+
+
+@contextlib.contextmanager
+def _on_signal(server: Any) -> Iterator[None]:
+    def stop(number: int, frame: object) -> None:
+        server.force_exit = server.should_exit
+        server.should_exit = True
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+class _Crawl:
+    """The crawl as a job: the first one shows its progress, later ones speak up when there is news."""
+
+    def __init__(self, store: Store, settings: Settings) -> None:
+        self._store, self._settings = store, settings
+        self._first = True
+
+    def __call__(self, stop: threading.Event) -> None:
+        with progress(quiet=not self._first) as report:
+            summaries = crawl(self._store, self._settings, report=report, stop=stop)
+        for summary in summaries:
+            if self._first or summary.records or summary.deleted or summary.failed or summary.reason:
+                for line in summary_lines(summary):
+                    click.echo(line, err=True)
+        self._first = False
+
+
+def _schedule_harvests(schedule: Schedule, store: Store, settings: Settings) -> None:
+    """Where the service plugs its harvests in: `indlet.service.pipeline.schedule`."""
+    try:
+        from indlet.service.pipeline import schedule as harvests
+    except ModuleNotFoundError as e:
+        if (e.name or "").startswith("indlet."):
+            return
+        raise MissingExtra("harvesting", "service") from e
+    harvests(schedule, store, settings)
+
+
+def _announce(settings: Settings) -> None:
+    root = settings.base_url()
+    lines = [
+        f"{settings.node.name} at {root}/",
+        f"  harvest   {root}/oai?verb=Identify",
+        f"            {root}/ft-oai?verb=ListIndexFormats",
+        f"  or say    indlet harvest {root}/ft-oai",
+        f"  data in   {settings.data}",
+        "  stop with Ctrl-C",
+    ]
+    click.echo("\n".join(lines))
+    sys.stdout.flush()

@@ -1,0 +1,99 @@
+"""A settings file that says everything: each setting, its default and its meaning, read off settings.py."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import MISSING, Field, fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+from indlet import settings
+
+_COMMENT = re.compile(r"^    (\w+): [^#\n]*(?:\(\n[^#\n]*)?  # (?!fmt:)(.+)$", re.MULTILINE)
+
+HEAD = """\
+# Settings of an indlet node. What is commented out is the default.
+# Serve with     indlet serve --config {name}
+# Crawl with     indlet crawl --config {name}
+"""
+
+
+def template(name: str, roots: Iterable[str] = (), password_hash: str = "") -> str:
+    """The text of a settings file; `roots` become hierarchies."""
+    parts = [HEAD.format(name=name), *_values(settings.Settings)]
+    for field in fields(settings.Settings):
+        default = field.default_factory() if field.default_factory is not MISSING else None
+        if is_dataclass(default) and not isinstance(default, type):
+            parts += _table(f"[{field.name}]", type(default), {"password_hash": password_hash})
+    for field_name, kind in (("hierarchy", settings.Hierarchy), ("source", settings.Source)):
+        parts += _entries(field_name, kind, list(roots) if kind is settings.Hierarchy else [])
+    return "\n".join(parts) + "\n"
+
+
+def _table(title: str, kind: type[Any], stated: dict[str, str]) -> Iterator[str]:
+    yield f"\n# {_doc(kind)}\n{title}"
+    yield from _values(kind, stated)
+    for field in fields(kind):
+        if field.default_factory is not MISSING:
+            default = field.default_factory()
+            if is_dataclass(default) and not isinstance(default, type):
+                yield from _table(f"{title[:-1]}.{field.name}]", type(default), {})
+
+
+def _entries(name: str, kind: type[Any], roots: list[str]) -> Iterator[str]:
+    """A list of tables: those given, else one that is commented out altogether."""
+    for root in roots:
+        yield f"\n# {_doc(kind)}\n[[{name}]]"
+        yield from _values(kind, {"root": root})
+        yield "# [hierarchy.access]"
+        yield from _values(settings.Access)
+    if not roots:
+        first = next(iter(fields(kind))).name
+        example = {"root": "/srv/documents", "url": "https://library.example.org/ft-oai"}[first]
+        yield f"\n# {_doc(kind)} As many as you like.\n# [[{name}]]\n# {first} = {json.dumps(example)}"
+        yield from _values(kind, skip=first)
+        if kind is settings.Hierarchy:
+            yield f"# [{name}.access]"
+            yield from _values(settings.Access)
+
+
+def _values(kind: type[Any], stated: dict[str, str] | None = None, skip: str = "") -> Iterator[str]:
+    comments = dict(_COMMENT.findall(inspect.getsource(kind)))
+    for field in fields(kind):
+        key = field.name.rstrip("_")
+        if key == skip:
+            continue
+        value = (stated or {}).get(key) or _default(field)
+        if is_dataclass(value) or value is MISSING:
+            continue
+        if isinstance(value, tuple) and not value and kind is settings.Settings:
+            continue  # hierarchies and sources have their own tables
+        comment = f"  # {comments[field.name]}" if field.name in comments else ""
+        mark = "" if (stated or {}).get(key) else "# "
+        yield f"{mark}{key} = {toml(value)}{comment}"
+
+
+def _default(field: Field[Any]) -> Any:
+    if field.default is not MISSING:
+        return field.default
+    return field.default_factory() if field.default_factory is not MISSING else MISSING
+
+
+def _doc(kind: type[Any]) -> str:
+    return inspect.cleandoc(kind.__doc__ or "").splitlines()[0]
+
+
+def toml(value: object) -> str:
+    """A value in TOML; JSON strings are TOML strings."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str | Path):
+        return json.dumps(str(value))
+    if isinstance(value, tuple | list):
+        return f"[{', '.join(map(toml, value))}]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(k)} = {toml(v)}" for k, v in value.items()) + "}"
+    return str(value)
