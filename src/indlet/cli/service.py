@@ -1,0 +1,340 @@
+"""Searching and what belongs to it: search, stats, reindex, evaluate. The engine is imported only when it is used."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import orjson
+
+from indlet.errors import SettingsError
+from indlet.settings import Settings, load
+
+if TYPE_CHECKING:
+    from indlet.service.evaluate import Topic
+    from indlet.service.results import Hit, Result
+    from indlet.service.search import Library
+
+WIDTH = 78
+RUN_DEPTH = 1000
+
+data_option = click.option(
+    "--data", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
+    help="The data folder.  [default: as indlet.toml says, or indlet-data]",
+)  # fmt: skip
+config_option = click.option(
+    "--config", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+    help="A settings file.  [default: indlet.toml, if there is one and --data is not given]",
+)  # fmt: skip
+model_option = click.option(
+    "--model", metavar="M", default="", help="bm25, vsm, lm-dirichlet, lm-jm or boolean."
+)
+param_option = click.option(
+    "--param", "parameters", multiple=True, metavar="K=V", help="A parameter of the model, such as k1=0.9."
+)
+language_option = click.option(
+    "--language", "languages", metavar="L", default="", help="Analyse the query by these languages: en,de."
+)
+
+
+@click.command(epilog="See docs/query.md for the query language.")
+@data_option
+@config_option
+@model_option
+@param_option
+@language_option
+@click.option("--limit", type=click.IntRange(0, 10_000), metavar="N", help="How many hits.  [default: 10]")
+@click.option("--offset", type=click.IntRange(0), default=0, metavar="N", help="Leave out the first N hits.")
+@click.option("--sort", type=click.Choice(["score", "newest", "oldest"]), default="score", show_default=True)
+@click.option("--facets", is_flag=True, help="Count sources, sets, types, languages and years.")
+@click.option("--explain", is_flag=True, help="Show how each score came about.")
+@click.option("--plain", is_flag=True, help="Take QUERY as words, whatever signs are in it.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object: total, hits, notes, suggestions …")
+@click.option("--trec", metavar="RUNID", default="", help="Lines of a TREC run.")
+@click.option("--qid", default="1", show_default=True, help="The query's id in a TREC run.")
+@click.option("--queries", type=click.Path(path_type=Path), metavar="FILE", help="Run all topics of a file.")
+@click.option("--no-sync", is_flag=True, help="Search the index as it stands, without catching up first.")
+@click.argument("query", nargs=-1)
+def search(
+    data: Path | None, config: Path | None, model: str, parameters: tuple[str, ...], languages: str,
+    limit: int | None, offset: int, sort: str, facets: bool, explain: bool, plain: bool, as_json: bool, trec: str,
+    qid: str, queries: Path | None, no_sync: bool, query: tuple[str, ...],
+) -> None:  # fmt: skip
+    """Search the harvested index.
+
+    \b
+    indlet search boundary layer
+    indlet search --model lm-dirichlet --param mu=500 'title:"shock wave" date:1955..1960'
+    indlet search --json --limit 100 'wing AND (flutter OR vibration) NOT source:nasa'
+    indlet search --queries topics.jsonl --trec my-run > my.run
+    """
+    if as_json and trec:
+        raise click.UsageError("--json and --trec exclude each other")
+    if bool(query) == (queries is not None):
+        raise click.UsageError("give a QUERY, or a file of them with --queries")
+    spoken = _languages(languages)
+    with _library(data, config, follow=not no_sync) as library:
+        if queries is not None or trec:
+            from indlet.service.evaluate import Topic, read_topics
+
+            topics = read_topics(queries) if queries is not None else [Topic(qid, " ".join(query))]
+            options = {"model": model, "parameters": parameters, "languages": spoken}
+            _run(library, topics, trec, limit, plain=plain or queries is not None, **options)
+            return
+        from indlet.service.search import FACETS
+
+        text = " ".join(query)
+        result = library.search(
+            text, model=model, parameters=parameters, limit=limit, offset=offset, sort=sort,
+            facets=FACETS if facets else (), languages=spoken, plain=plain,
+        )  # fmt: skip
+        told = {}
+        if explain:
+            told = {
+                hit.identifier: library.explain(
+                    text, hit.identifier, model=model, parameters=parameters, languages=spoken, plain=plain
+                )
+                for hit in result
+            }
+        if as_json:
+            answer = result.to_json()
+            for hit in answer["hits"] if explain else ():
+                hit["explanation"] = told[hit["identifier"]].to_json()
+            _print_json(answer)
+            return
+        _print_result(result, told)
+
+
+@click.command()
+@data_option
+@config_option
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def stats(data: Path | None, config: Path | None, as_json: bool) -> None:
+    """Show the statistics of store and index.
+
+    The fingerprint is a digest of all statistics: two indexes of the same records have the same one.
+    """
+    with _library(data, config) as library:
+        counted = library.stats()
+    if as_json:
+        _print_json(counted)
+        return
+    for part, values in counted.items():
+        click.echo(part)
+        for name, value in values.items():
+            if name == "sources":
+                for source in value:
+                    gone = f", {source['deleted']:,} deleted" if source["deleted"] else ""
+                    click.echo(f"  {source['kind']:<17} {_safe(source['name'])}: {source['records']:,}{gone}")
+            else:
+                shown = (
+                    f"{value:,.2f}"
+                    if isinstance(value, float)
+                    else f"{value:,}"
+                    if isinstance(value, int)
+                    else value
+                )
+                click.echo(f"  {name.replace('_', ' '):<17} {shown}")
+
+
+@click.command()
+@data_option
+@config_option
+def reindex(data: Path | None, config: Path | None) -> None:
+    """Throw the index away and make it anew from the store.
+
+    Needed only by the curious: an index that is damaged or out of step is rebuilt without being asked.
+    """
+    settings = _settings(data, config)
+    from indlet.service import follow
+    from indlet.store import Store
+
+    begun = time.perf_counter()
+    with Store.open(settings.data, create=False) as store:
+        progress = follow.rebuild(store)
+    seconds = time.perf_counter() - begun
+    click.echo(
+        f"{progress.applied:,} records indexed in {seconds:.1f} s ({progress.applied / seconds:,.0f}/s)"
+    )
+
+
+@click.command()
+@data_option
+@config_option
+@click.option("--queries", type=click.Path(path_type=Path), required=True, metavar="FILE", help="Topics.")
+@click.option("--qrels", type=click.Path(path_type=Path), required=True, metavar="FILE", help="Judgements.")
+@click.option("--models", default="bm25,vsm,lm-dirichlet,lm-jm", show_default=True, help="Which to measure.")
+@click.option("--param", "parameters", multiple=True, metavar="K=V", help="For the models that have it.")
+@language_option
+@click.option("--depth", type=click.IntRange(1, 10_000), default=RUN_DEPTH, show_default=True)
+@click.option(
+    "--id-pattern", default="", metavar="REGEX", help="Finds a judged document's name in an identifier."
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def evaluate(
+    data: Path | None, config: Path | None, queries: Path, qrels: Path, models: str, parameters: tuple[str, ...],
+    languages: str, depth: int, id_pattern: str, as_json: bool,
+) -> None:  # fmt: skip
+    """Measure retrieval models against relevance judgements.
+
+    \b
+    indlet evaluate --queries topics.jsonl --qrels qrels.txt
+    indlet evaluate --queries topics.tsv --qrels qrels.txt --models bm25 --param k1=0.9 --param b=0.4
+    """
+    from indlet.service.evaluate import MEASURES, Named, read_judgements, read_topics
+    from indlet.service.evaluate import evaluate as measure
+
+    topics, judgements = read_topics(queries), read_judgements(qrels)
+    names = [name.strip() for name in models.split(",") if name.strip()]
+    spoken = _languages(languages)
+    with _library(data, config) as library:
+        own = {name: _parameters_for(name, names, parameters) for name in names}
+
+        def rank(model: str, text: str, depth: int) -> list[Named]:
+            return library.rank(text, depth, model=model, parameters=own[model], languages=spoken)
+
+        table = measure(names, topics, judgements, rank, pattern=id_pattern, depth=depth)
+    if as_json:
+        _print_json(
+            {
+                "topics": table[0].topics,
+                "depth": depth,
+                "models": [{"model": row.model, "judged_found": row.found, **row.measures} for row in table],
+            }
+        )
+        return
+    click.echo(f"{table[0].topics} topics, {depth} records deep")
+    click.echo(f"{'model':<14}" + "".join(f"{name:>9}" for name in MEASURES))
+    for row in table:
+        click.echo(f"{row.model:<14}" + "".join(f"{row.measures[name]:>9.4f}" for name in MEASURES))
+    if not any(row.found for row in table):
+        raise SettingsError(
+            "no judged document was found among the records: the names in the judgements are not those of the "
+            "records; say with --id-pattern where an identifier holds them"
+        )
+
+
+# What the commands share
+
+
+def _settings(data: Path | None, config: Path | None) -> Settings:
+    from dataclasses import replace
+
+    if config is None and data is None and Path("indlet.toml").exists():
+        config = Path("indlet.toml")
+    settings = load(config) if config is not None else Settings()
+    return replace(settings, data=data) if data is not None else settings
+
+
+def _library(data: Path | None, config: Path | None, *, follow: bool = True) -> Library:
+    settings = _settings(data, config)
+    if not settings.data.exists():
+        raise SettingsError(
+            f"{settings.data}: no such folder; name the one given as --data to indlet harvest"
+        )
+    from indlet.service.search import Library
+
+    return Library.open(settings.data, settings, create=False, follow=follow)
+
+
+def _languages(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def _parameters_for(name: str, names: list[str], parameters: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of the parameters that this model has; one that none of the models has is an error."""
+    from dataclasses import fields
+
+    from indlet.service.rank import MODELS, model
+
+    if name not in MODELS:
+        model(name)  # says which there are
+    known = {n: {field.name.rstrip("_") for field in fields(MODELS[n])} for n in names if n in MODELS}
+    for parameter in parameters:
+        key = parameter.partition("=")[0].strip()
+        if not any(key in has for has in known.values()):
+            raise SettingsError(f"none of the models {', '.join(names)} has a parameter {key!r}")
+    return tuple(p for p in parameters if p.partition("=")[0].strip() in known[name])
+
+
+def _run(
+    library: Library, topics: list[Topic], run: str, limit: int | None, *, plain: bool, **options: Any
+) -> None:
+    """Each topic's records: as a TREC run, or without a name for it as JSON lines."""
+    depth = RUN_DEPTH if limit is None else limit
+    for topic in topics:
+        ranked = library.rank(topic.text, depth, plain=plain, **options)
+        if run:
+            for place, record in enumerate(ranked, 1):
+                name = "%20".join(record.identifier.split())
+                click.echo(f"{topic.id} Q0 {name} {place} {record.score!r} {run}")
+        else:
+            hits = [{"identifier": record.identifier, "score": record.score} for record in ranked]
+            click.echo(orjson.dumps({"qid": topic.id, "hits": hits}).decode())
+
+
+def _print_json(answer: Any) -> None:
+    click.echo(orjson.dumps(answer, option=orjson.OPT_INDENT_2).decode())
+
+
+def _safe(text: str) -> str:
+    """Text from outside without what a terminal would take for a command."""
+    return "".join(character if character.isprintable() else " " for character in text)
+
+
+def _print_result(result: Result, told: dict[str, Any]) -> None:
+    bold = (lambda text: click.style(text, bold=True)) if sys.stdout.isatty() else str
+    dim = (lambda text: click.style(text, dim=True)) if sys.stdout.isatty() else str
+    for note in result.notes:
+        click.echo(f"note: {_safe(note)}", err=True)
+    for suggestion in result.suggestions:
+        click.echo(
+            f"no record holds “{_safe(suggestion.word)}”; there is {', '.join(map(_safe, suggestion.instead))}",
+            err=True,
+        )
+    records = "1 record" if result.total == 1 else f"{result.total:,} records"
+    shown = f", {result.offset + 1}–{result.offset + len(result)}" if result.hits else ""
+    click.echo(dim(f"{records}{shown} · {result.model} · {result.took_ms:.0f} ms"))
+    for hit in result:
+        click.echo()
+        _print_hit(hit, bold, dim)
+        if hit.identifier in told:
+            _print_explanation(told[hit.identifier], dim)
+    for name, facet in result.facets.items():
+        if facet.values:
+            values = ", ".join(f"{_safe(value)} {count:,}" for value, count in facet.values[:10])
+            click.echo(f"\n{bold(name)}  {values}")
+
+
+def _print_hit(hit: Hit, bold: Any, dim: Any) -> None:
+    import textwrap
+
+    title = textwrap.wrap(_safe(hit.title), WIDTH - 5) or [""]
+    click.echo(f"{hit.rank:>3}  " + bold("\n     ".join(title)))
+    creators = "; ".join(map(_safe, hit.creators[:3])) + (" …" if len(hit.creators) > 3 else "")
+    facts = [creators, hit.year, ", ".join(map(_safe, hit.sources)), f"{hit.score:.4f}"]
+    click.echo("     " + " · ".join(fact for fact in facts if fact))
+    click.echo("     " + dim(_safe(hit.url or hit.identifier)))
+    terms = [
+        f"{part.field + ':' if part.field else ''}{part.words[0] if part.words else part.term} {part.share:.0%}"
+        for part in hit.terms[:6]
+    ]
+    if terms:
+        click.echo("     " + dim(_safe(", ".join(terms))))
+
+
+def _print_explanation(told: Any, dim: Any) -> None:
+    for share in told.shares:
+        name = f"{share.field}:{share.term}" if share.field else share.term
+        click.echo(
+            dim(
+                f"     {share.contribution:>12.6f}  {_safe(name)}  "
+                f"(tf {share.frequency}, df {share.df:,} of {told.records:,})"
+            )
+        )
+    if told.remainder:
+        click.echo(dim(f"     {told.remainder:>12.6f}  {told.formula}"))
+    click.echo(dim(f"     {told.score:>12.6f}  score"))
