@@ -46,6 +46,7 @@ def found(text: str) -> list[str]:
         ("\ud800lone\udfff surrogate", ["lone", "surrogate"]),
         ("tab\tnl\nnbsp\u00a0nul\x00us\x1fend", ["tab", "nl", "nbsp", "nul", "us", "end"]),
         ("\ufffe\uffff", []),
+        ("x" + "\u0301\u0323" * 50_000, ["x" + "\u0323" * 15 + "\u0301" * 15]),
         ("", []),
     ],
 )

@@ -24,7 +24,8 @@ _PIECES: Final = 200_000
 _LONG_PIECE: Final = 100
 # Texts are analysed in blocks, so that the pieces of a large one never are in memory together.
 _BLOCK: Final = 1 << 20
-_SPACE: Final = re.compile(r"\s")
+# Where a text can be cut without cutting a token: scripts without spaces have stops all the same.
+_GAP: Final = re.compile(r"[\s!-/:-@\[-`{-~、。，！？；：]")
 
 
 class Lexicon(dict[str, str]):
@@ -131,12 +132,10 @@ class Analyzer:
         return policy.language if policy.language != "auto" else language or policy.default_language
 
     def lexicon(self, language: str) -> Lexicon:
-        found = self._lexicons.get(language)
-        if found is None:
-            # Languages without rules share a lexicon, and there are not many with rules.
-            known = language if language in LANGUAGES else ""
-            found = self._lexicons.setdefault(known, Lexicon(self.policy, known))
-        return found
+        # Languages without rules share a lexicon.
+        known = language if language in LANGUAGES else ""
+        found = self._lexicons.get(known)
+        return self._lexicons.setdefault(known, Lexicon(self.policy, known)) if found is None else found
 
     def _language(self, text: str, given: str, pieces: Sequence[str] | None = None) -> str:
         if self.policy.language != "auto":
@@ -183,7 +182,7 @@ def placed(
 def _blocks(text: str) -> Iterator[str]:
     start = 0
     while start < len(text):
-        space = _SPACE.search(text, start + _BLOCK)
-        end = space.start() if space else len(text)
+        gap = _GAP.search(text, start + _BLOCK)
+        end = gap.start() if gap else len(text)
         yield text[start:end]
         start = end
