@@ -1,0 +1,365 @@
+"""What a crawl needs of a storage: children, their facts, their bytes. A class for each way of asking."""
+
+from __future__ import annotations
+
+import contextlib
+import ftplib
+import html
+import io
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any, NamedTuple
+from urllib.parse import quote, unquote, unquote_to_bytes, urljoin, urlsplit
+
+from indlet.errors import ExtractionError, HierarchyError, MissingExtra, SettingsError
+from indlet.provider.hierarchy import archive_kind, explain, local_root
+
+CHUNK = 1024 * 1024
+LISTING_BYTES = 64 * CHUNK
+EXTRAS = {"http": "http", "https": "http", "webdav": "webdav", "webdavs": "webdav", "dav": "webdav",
+          "davs": "webdav", "sftp": "sftp", "ssh": "sftp", "s3": "s3", "s3a": "s3"}  # fmt: skip
+FRESH = {"skip_instance_cache": True, "use_listings_cache": False}
+
+
+class Child(NamedTuple):
+    name: str
+    key: str
+    kind: str  # "file", "directory", or what else the storage knows
+    info: Mapping[str, Any]
+
+
+class Storage:
+    """A file system of fsspec. `single` is the file's name where the root is a file and not a folder."""
+
+    tells = True  # listings tell sizes and times
+    exact = True  # sizes are the number of bytes that will come
+
+    def __init__(self, make: Callable[[], tuple[Any, str]]) -> None:
+        self._make = make
+        self._fs, self.root = make()
+        self.root = self.root.rstrip("/") if self.root.strip("/") else self.root
+        self.single = self._single()
+
+    def _single(self) -> str:
+        return _last(self.root) if self._fs.info(self.root).get("type") == "file" else ""
+
+    def children(self, key: str) -> Iterator[Child]:
+        base = key.rstrip("/")
+        for info in self._fs.ls(key, detail=True):
+            name = str(info["name"]).rstrip("/")
+            # Object stores list a folder's own marker among its children.
+            if name.strip("/") != base.strip("/"):
+                yield Child(_last(name), name, str(info.get("type")), info)
+
+    def info(self, key: str) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = self._fs.info(key)
+        return found
+
+    def copy(self, key: str, sink: Any) -> None:
+        with self._fs.open(key, "rb") as source:
+            while data := source.read(CHUNK):
+                sink.write(data)
+
+    def reconnect(self) -> None:
+        self.close()
+        self._fs, _ = self._make()
+
+    def close(self) -> None:
+        fs = self._fs
+        with contextlib.suppress(Exception):
+            for session in (getattr(fs, "_session", None), getattr(fs, "_s3", None)):
+                if session is not None:
+                    fs.close_session(fs.loop, session)
+            if hasattr(fs, "client") and hasattr(fs.client, "close"):
+                fs.client.close()  # paramiko
+            elif hasattr(fs, "client") and hasattr(fs.client, "http"):
+                fs.client.http.close()  # webdav4
+
+
+class Ftp(Storage):
+    """FTP. Names are bytes: latin-1 carries them through ftplib as they are."""
+
+    def _single(self) -> str:
+        if self.root == "/":
+            return ""
+        parent = self.root.rpartition("/")[0] or "/"
+        for child in self.children(parent):
+            if child.key == self.root:
+                return child.name if child.kind == "file" else ""
+        # Not every server lists what it lets one enter.
+        self._fs.ftp.cwd(self.root)
+        return ""
+
+    def children(self, key: str) -> Iterator[Child]:
+        # Not through fsspec's ls: it answers an empty list where the server refuses to list.
+        try:
+            found = list(self._fs.ftp.mlsd(key))
+        except ftplib.error_perm as e:
+            if str(e)[:3] not in ("500", "502", "504"):
+                raise PermissionError(13, str(e)) from e
+            yield from super().children(key)  # a server without MLSD
+            return
+        for name, info in found:
+            kind = {"dir": "directory", "cdir": "", "pdir": ""}.get(
+                info.get("type", ""), info.get("type", "file")
+            )
+            if kind:
+                yield Child(os.fsdecode(name.encode("latin-1")), f"{key.rstrip('/')}/{name}", kind, info)
+
+    def info(self, key: str) -> Mapping[str, Any]:
+        for child in self.children(key.rpartition("/")[0] or "/"):
+            if child.key == key:
+                return child.info
+        raise FileNotFoundError(key)
+
+    def copy(self, key: str, sink: Any) -> None:
+        try:
+            self._fs.ftp.retrbinary(f"RETR {key}", sink.write, blocksize=CHUNK)
+        except ftplib.error_perm as e:
+            if str(e).startswith("550"):
+                raise PermissionError(13, str(e)) from e
+            raise
+        except ExtractionError:
+            self.reconnect()  # the rest of the transfer is still on its way
+            raise
+
+    def close(self) -> None:
+        self._fs.ftp.close()
+
+
+class Http(Storage):
+    """A web server's listings: links that lead one step below the page are its children."""
+
+    tells = False
+    exact = False
+    _LINK = re.compile(r"""<a\s[^>]*?href\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>]+))""", re.IGNORECASE)
+
+    def _single(self) -> str:
+        if self.root.endswith("/"):
+            return ""
+        info = self._fs.info(self.root)
+        name = _decoded(self.root.rpartition("/")[2])
+        listing = info.get("mimetype") in (None, "text/html") and not name.endswith(
+            (".html", ".htm", ".xhtml")
+        )
+        return "" if listing else name
+
+    def children(self, key: str) -> Iterator[Child]:
+        page = key.rstrip("/") + "/"
+        sink = _Page()
+        self._fs.get_file(page, sink)
+        seen = set()
+        for groups in self._LINK.findall(sink.text()):
+            link = html.unescape("".join(groups)).strip()
+            url = quote(urljoin(page, link).partition("#")[0], safe="%/:?&=+,;@!$*'()[]~")
+            rest = url[len(page) :]
+            if not url.startswith(page) or not rest or "?" in rest or "/" in rest[:-1] or url in seen:
+                continue
+            seen.add(url)
+            kind = "directory" if rest.endswith("/") else "file"
+            yield Child(_decoded(rest.rstrip("/")), url, kind, {})
+
+    def copy(self, key: str, sink: Any) -> None:
+        self._fs.get_file(key, sink)
+
+
+class Archive(Storage):
+    """A zip or tar file, wherever it lies. What it cannot give is broken, not out of reach."""
+
+    exact = False
+
+    def __init__(self, kind: str, inside: str, opened: Callable[[], tuple[Any, Callable[[], None]]]) -> None:
+        from fsspec.implementations.tar import TarFileSystem
+        from fsspec.implementations.zip import ZipFileSystem
+
+        maker = ZipFileSystem if kind == "zip" else TarFileSystem
+        self._closers: list[Callable[[], None]] = []
+
+        def make() -> tuple[Any, str]:
+            file, close = opened()
+            self._closers = [file.close, close]
+            try:
+                return maker(fo=file, **FRESH), inside
+            except Exception as e:
+                self.close()
+                raise HierarchyError(f"not a {kind} archive that can be read: {explain(e)}") from e
+
+        super().__init__(make)
+
+    def copy(self, key: str, sink: Any) -> None:
+        try:
+            super().copy(key, sink)
+        except ExtractionError:
+            raise
+        except Exception as e:
+            raise ExtractionError(f"cannot be read from its archive: {explain(e)}") from e
+
+    def close(self) -> None:
+        fs = getattr(self, "_fs", None)
+        for part in (getattr(fs, "zip", None), getattr(fs, "tar", None), getattr(fs, "fo", None)):
+            if part is not None:
+                with contextlib.suppress(Exception):
+                    part.close()
+        for close in self._closers:
+            with contextlib.suppress(Exception):
+                close()
+        self._closers = []
+
+
+def connect(root: str, options: Mapping[str, Any]) -> Storage:
+    """The storage behind a root; raises HierarchyError if it cannot be reached."""
+    protocol = urlsplit(root).scheme if "://" in root.partition("::")[0] else root.partition("::")[0]
+    try:
+        return _connect(root, options)
+    except ImportError as e:
+        raise MissingExtra(f"{root} ({e})", EXTRAS.get(protocol, "all")) from e
+    except (HierarchyError, SettingsError, MissingExtra) as e:
+        raise type(e)(f"{root}: {e}") if isinstance(e, HierarchyError) else e from e
+    except Exception as e:
+        raise HierarchyError(f"{root}: cannot be reached: {explain(e)}; nothing was deleted") from e
+
+
+def _connect(root: str, options: Mapping[str, Any]) -> Storage:
+    head, _, inner = root.partition("::") if local_root(root) is None else (root, "", "")
+    kind = head.partition("://")[0]
+    if inner and kind in ("zip", "tar"):
+        mine = options.get(urlsplit(inner).scheme, options)
+        return Archive(kind, head.partition("://")[2].strip("/"), lambda: _opened(inner, mine))
+    if not inner and (kind := archive_kind(urlsplit(root).path if "://" in root else root)):
+        return Archive(kind, "", lambda: _opened(root, options))
+    parts = urlsplit(root)
+    scheme = parts.scheme
+    if scheme in ("ftp", "ftps"):
+        return Ftp(lambda: _ftp(root, options))
+    if scheme in ("http", "https"):
+        return Http(lambda: _http(root, options))
+    if scheme in ("webdav", "webdavs", "dav", "davs"):
+        return Storage(lambda: _webdav(root, options))
+    return Storage(lambda: _other(root, options))
+
+
+def _opened(root: str, options: Mapping[str, Any]) -> tuple[Any, Callable[[], None]]:
+    """An archive file, opened for reading anywhere in it, and what closes its connection."""
+    local = local_root(root)
+    if local is not None:
+        return local.open("rb"), lambda: None
+    scheme = urlsplit(root).scheme
+    makers = {"ftp": _ftp, "ftps": _ftp, "http": _http, "https": _http, "webdav": _webdav, "webdavs": _webdav}
+    fs, key = makers.get(scheme, _other)(root, options)
+    return fs.open(key, "rb"), lambda: Storage.close(_Shell(fs))
+
+
+class _Shell(Storage):
+    def __init__(self, fs: Any) -> None:
+        self._fs = fs
+
+
+def _ftp(root: str, options: Mapping[str, Any]) -> tuple[Any, str]:
+    from fsspec.implementations.ftp import FTPFileSystem
+
+    parts = urlsplit(root)
+    given = {
+        "host": parts.hostname,
+        "port": parts.port or 21,
+        "username": unquote(parts.username or ""),
+        "password": unquote(parts.password or ""),
+        "tls": parts.scheme == "ftps",
+    }
+    fs = FTPFileSystem(**{**given, **options, **FRESH, "encoding": "latin-1"})
+    return fs, unquote_to_bytes(parts.path or "/").decode("latin-1")
+
+
+def _http(root: str, options: Mapping[str, Any]) -> tuple[Any, str]:
+    from aiohttp import ClientTimeout
+    from fsspec.implementations.http import HTTPFileSystem
+
+    timeout = ClientTimeout(total=None, sock_connect=30, sock_read=60)
+    client = {"timeout": timeout, **options.get("client_kwargs", {})}
+    rest = {key: value for key, value in options.items() if key != "client_kwargs"}
+    return HTTPFileSystem(encoded=True, client_kwargs=client, **rest, **FRESH), root
+
+
+def _webdav(root: str, options: Mapping[str, Any]) -> tuple[Any, str]:
+    from webdav4.fsspec import WebdavFileSystem
+
+    parts = urlsplit(root)
+    scheme = "https" if parts.scheme.endswith("s") else "http"
+    host = parts.netloc.rpartition("@")[2]
+    given: dict[str, Any] = {"timeout": 60}
+    if parts.username:
+        given["auth"] = (unquote(parts.username), unquote(parts.password or ""))
+    fs = WebdavFileSystem(f"{scheme}://{host}{parts.path}", **{**given, **options}, skip_instance_cache=True)
+    return fs, ""
+
+
+def _other(root: str, options: Mapping[str, Any]) -> tuple[Any, str]:
+    from fsspec.core import url_to_fs
+
+    try:
+        fs, key = url_to_fs(root, **{**options, **FRESH} if _takes_listings(root) else {**options})
+    except ValueError as e:
+        if "rotocol" in str(e):
+            raise SettingsError(f"{root}: {e}; known are ftp, http, https, webdav, sftp, s3, zip, tar") from e
+        raise
+    return fs, str(key)
+
+
+def _takes_listings(root: str) -> bool:
+    """paramiko is handed every option that fsspec does not know, and refuses these."""
+    return urlsplit(root).scheme not in ("sftp", "ssh")
+
+
+class _Page(io.BytesIO):
+    """A listing, within bounds."""
+
+    def write(self, data: Any, /) -> int:
+        if self.tell() + len(data) > LISTING_BYTES:
+            raise OSError(f"a listing of more than {LISTING_BYTES:,} bytes")
+        return super().write(data)
+
+    def text(self) -> str:
+        return self.getvalue().decode("utf-8", "replace")
+
+
+def facts(info: Mapping[str, Any]) -> tuple[int, int, str]:
+    """Size, time in nanoseconds and etag, by whatever names a storage gives them; else -1, -1 and ""."""
+    size = info.get("size", info.get("Size"))
+    etag = info.get("ETag") or info.get("etag") or info.get("Content-MD5") or ""
+    if "CRC" in info:
+        etag = f"crc:{info['CRC']:08x}"
+    return (int(size) if size not in (None, "") else -1), _modified(info), str(etag)
+
+
+def _modified(info: Mapping[str, Any]) -> int:
+    for name in ("mtime", "LastModified", "modified", "modify", "Last-Modified", "date_time"):
+        value = info.get(name)
+        if value in (None, ""):
+            continue
+        with contextlib.suppress(ValueError, TypeError, OverflowError):
+            return _nanoseconds(name, value)
+    return -1
+
+
+def _nanoseconds(name: str, value: Any) -> int:
+    if isinstance(value, int | float):
+        return int(value) * 1_000_000_000
+    if name == "date_time":  # a zip member's: local to who knows where, so taken as UTC on every machine
+        value = datetime(*value[:6]).replace(tzinfo=UTC)
+    elif name == "modify":  # MLSD: UTC, perhaps with a fraction
+        value = datetime.strptime(value[:14], "%Y%m%d%H%M%S").replace(tzinfo=UTC)
+    elif isinstance(value, str):
+        value = parsedate_to_datetime(value) if "," in value else datetime.fromisoformat(value)
+    if value.tzinfo is None:
+        value = value.replace(tzinfo=UTC)
+    return int(value.timestamp()) * 1_000_000_000
+
+
+def _last(key: str) -> str:
+    return key.rstrip("/").rpartition("/")[2]
+
+
+def _decoded(name: str) -> str:
+    return os.fsdecode(unquote_to_bytes(name))
