@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from lxml import etree
+
 from indlet.oai.names import XSI_NAMESPACE
 from indlet.oai.xml import attribute, text
 
@@ -41,3 +43,26 @@ def rights(statement: str, inline: bytes) -> bytes:
         _OAI.encode(),
         told,
     )
+
+
+# The policy of the plain endpoint travels in Dublin Core: strict validators know no schema of ours.
+_POLICY_URN = "urn:indlet:policy:"
+_DC = "{http://purl.org/dc/elements/1.1/}"
+
+
+def policy(json: str, digest: str) -> dict[str, list[str]]:
+    """The Dublin Core by which Identify states the analysis policy."""
+    return {
+        "title": ["Analysis policy: how the terms of this repository's index parts are made"],
+        "description": [json],
+        "identifier": [_POLICY_URN + digest],
+    }
+
+
+def stated_policy(identify: etree._Element | None) -> str:
+    """The policy, as JSON, that an Identify answer states; empty if it states none."""
+    for named in identify.iter(f"{_DC}identifier") if identify is not None else ():
+        container = named.getparent()
+        if (named.text or "").strip().startswith(_POLICY_URN) and container is not None:
+            return (container.findtext(f"{_DC}description") or "").strip()
+    return ""

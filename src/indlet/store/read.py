@@ -91,6 +91,16 @@ class View:
         )
         return [Stored._make(row) for row in rows]
 
+    def newest(
+        self, limit: int, *, set_spec: str | None = None, origins: Iterable[int] | None = None
+    ) -> list[Stored]:
+        """The latest changes, newest first, deleted records among them: what a feed shows."""
+        clause, values = self._where(0, None, None, set_spec, origins)
+        rows = self._connection.execute(
+            f"SELECT {_STORED} FROM {clause} ORDER BY {_order(set_spec)} DESC LIMIT ?", (*values, limit)
+        )
+        return [Stored._make(row) for row in rows]
+
     def headers(
         self,
         limit: int,
@@ -275,6 +285,26 @@ class View:
             (origin,),
         )
         return map(FileState._make, rows)
+
+    def file(self, origin: int, path: str) -> FileState | None:
+        """One file as the crawler knows it."""
+        row = self._connection.execute(
+            "SELECT path, resource, size, modified, etag, digest, media_type, state, policy "
+            "FROM files WHERE origin = ? AND path = ?",
+            (origin, path),
+        ).fetchone()
+        return FileState._make(row) if row else None
+
+    def addresses(
+        self, limit: int, *, after: int = 0, origins: Iterable[int] | None = None
+    ) -> list[tuple[int, int, str | None]]:
+        """(seq, datestamp, URL) of live records, in feed order; the URL is None where a record has none."""
+        clause, values = self._where(after, None, None, None, origins)
+        return self._connection.execute(
+            "SELECT r.seq, r.datestamp, json_extract(CAST(r.properties AS TEXT), '$.url') "
+            f"FROM {clause} AND r.deleted = 0 ORDER BY r.seq LIMIT ?",
+            (*values, limit),
+        ).fetchall()
 
     def meta(self, key: str) -> Any:
         row = self._connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()

@@ -1,0 +1,138 @@
+"""Who asks, and which hierarchies that requester may have. Whatever is not permitted does not exist."""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+from collections.abc import Iterable
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection
+
+from indlet.errors import SettingsError
+from indlet.settings import Access, Settings
+from indlet.store import Origin, View
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+@dataclass(frozen=True, slots=True)
+class Permit:
+    """What one requester may have: the restricted hierarchies that are open to it.
+
+    `digest` is bound into resumption tokens: a token does not travel to a requester with another permit.
+    """
+
+    opened: frozenset[str] = frozenset()
+    closed: frozenset[str] = frozenset()
+    configured: frozenset[str] = frozenset()
+
+    @property
+    def digest(self) -> str:
+        if not self.opened:
+            return ""
+        return blake2b("\n".join(sorted(self.opened)).encode(), digest_size=6).hexdigest()
+
+    def allows(self, hierarchy: str) -> bool:
+        return hierarchy not in self.closed
+
+    def origins(self, view: View) -> list[int] | None:
+        """The origins whose records may be shown; None where that is all there are."""
+        known = view.origins()
+        shown = [o.id for o in known if o.kind == "hierarchy" and self._shows(o)]
+        return None if len(shown) == len(known) else shown
+
+    def _shows(self, origin: Origin) -> bool:
+        if origin.name in self.configured:
+            return self.allows(origin.name)
+        # No longer in the settings: open only if it was so when it was last crawled.
+        rules = origin.settings.get("access") or {}
+        return not rules.get("networks") and not rules.get("tokens")
+
+
+@dataclass(frozen=True, slots=True)
+class _Lock:
+    networks: tuple[Network, ...]
+    tokens: tuple[bytes, ...]
+
+
+class Gate:
+    """The settings' rules of access, ready to be asked. A hierarchy without rules is open to everybody.
+
+    One with networks or tokens opens to a requester from any of the networks, or with any of the tokens.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._locks = {
+            h.name: _Lock(_networks(h.access, h.name), tuple(t.encode() for t in h.access.tokens))
+            for h in settings.hierarchy
+            if h.access.networks or h.access.tokens
+        }
+        self._names = frozenset(h.name for h in settings.hierarchy)
+        self._proxies = _blocks(settings.serve.trusted_proxies, "serve.trusted_proxies")
+
+    @property
+    def restricted(self) -> bool:
+        """Whether answers differ between requesters."""
+        return bool(self._locks)
+
+    def permit(self, connection: HTTPConnection) -> Permit:
+        if not self._locks:
+            return Permit(configured=self._names)
+        address = self.address(connection)
+        token = _bearer(connection.headers)
+        opened = {name for name, lock in self._locks.items() if _opens(lock, address, token)}
+        return Permit(frozenset(opened), frozenset(self._locks.keys() - opened), self._names)
+
+    def address(self, connection: HTTPConnection) -> Address | None:
+        """Where a request comes from; forwarded addresses count as far as trusted proxies vouch for them."""
+        address = _address(connection.client.host if connection.client else "")
+        hops = [hop.strip() for hop in ",".join(connection.headers.getlist("x-forwarded-for")).split(",")]
+        while address is not None and hops and hops[-1] and _inside(address, self._proxies):
+            address = _address(hops.pop())
+        return address
+
+
+def _opens(lock: _Lock, address: Address | None, token: bytes) -> bool:
+    # Every token is compared, whichever fits: time tells nothing.
+    known = [hmac.compare_digest(token, one) for one in lock.tokens]
+    return any(known) or (address is not None and _inside(address, lock.networks))
+
+
+def _bearer(headers: Headers) -> bytes:
+    scheme, _, token = headers.get("authorization", "").partition(" ")
+    return token.strip().encode() if scheme.lower() == "bearer" else b""
+
+
+def _address(text: str) -> Address | None:
+    host = text.strip().strip('"')
+    if host.startswith("["):
+        host = host[1:].partition("]")[0]
+    elif host.count(":") == 1:
+        host = host.partition(":")[0]
+    try:
+        address = ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return None
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return mapped or address
+
+
+def _inside(address: Address, networks: Iterable[Network]) -> bool:
+    return any(address in network for network in networks)
+
+
+def _networks(access: Access, hierarchy: str) -> tuple[Network, ...]:
+    if any(not token.strip() for token in access.tokens):
+        raise SettingsError(f"hierarchy {hierarchy!r}: access.tokens holds an empty token; remove it")
+    return _blocks(access.networks, f"hierarchy {hierarchy!r}: access.networks")
+
+
+def _blocks(networks: Iterable[str], where: str) -> tuple[Network, ...]:
+    try:
+        return tuple(ipaddress.ip_network(network, strict=False) for network in networks)
+    except ValueError as e:
+        raise SettingsError(f"{where}: {e}; write blocks such as '192.0.2.0/24'") from e

@@ -1,0 +1,181 @@
+"""The routes of a provider, and a server for them."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Awaitable, Callable
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from indlet.errors import StoreError
+from indlet.oai.names import FT_PATH, OAI_PATH, SCHEMA_PATH
+from indlet.provider.pipeline import policy_of
+from indlet.provider.serve.access import Gate, Permit
+from indlet.provider.serve.content import Content
+from indlet.provider.serve.http import Desk, TooMuch, arguments, coded, tag, wants_page
+from indlet.provider.serve.pages import SCHEMAS, Pages, as_page, packaged
+from indlet.provider.serve.repository import Repository
+from indlet.provider.serve.usage import Usage
+from indlet.settings import Settings
+from indlet.store import Store
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+_log = logging.getLogger("indlet.serve")
+_PAGE_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; "
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+}
+
+
+def application(store: Store, settings: Settings, *, clock: Callable[[], float] = time.time) -> Starlette:
+    """A provider alone: all of its routes, with the landing page at /."""
+    return Starlette(routes=routes(store, settings, clock=clock))
+
+
+def routes(
+    store: Store,
+    settings: Settings,
+    *,
+    landing: str = "/",
+    clock: Callable[[], float] = time.time,
+    usage: Usage | None = None,
+) -> list[BaseRoute]:
+    """The provider's routes; `landing` is where the landing page stands, empty for nowhere."""
+    web = _Web(store, settings, clock, usage or Usage())
+    found: list[BaseRoute] = [
+        Route(OAI_PATH, web.oai(extended=False), methods=["GET", "POST"]),
+        Route(FT_PATH, web.oai(extended=True), methods=["GET", "POST"]),
+        *(Route(path + "/", web.moved(path)) for path in (OAI_PATH, FT_PATH)),
+        Route("/oai.xsl", web.packaged("static/oai.xsl", "text/xsl")),
+        *(Route(f"{SCHEMA_PATH}/{name}", web.packaged(f"schema/{name}", "text/xml")) for name in SCHEMAS),
+        Route("/robots.txt", web.page(lambda permit: web.pages.robots(), "text/plain")),
+        Route("/sitemap.xml", web.page(web.pages.sitemap, "text/xml")),
+        Route("/sitemap/{after:int}.xml", web.sitemap_part),
+        Route("/healthz", web.page(web.pages.health, "application/json")),
+        Route("/content/{path:path}", Content(store, settings, web.gate, web.desk).respond),
+    ]
+    if landing:
+        found.append(Route(landing, web.page(web.pages.landing, "text/html")))
+    return found
+
+
+def server(app: Starlette, settings: Settings) -> uvicorn.Server:
+    """A server for the application, where the settings put it.
+
+    Forwarded addresses are ours to judge (`serve.trusted_proxies`), so uvicorn must not believe them first.
+    """
+    return uvicorn.Server(
+        uvicorn.Config(
+            app,
+            host=settings.node.host,
+            port=settings.node.port,
+            proxy_headers=False,
+            server_header=False,
+            access_log=False,
+            log_level="warning",
+            timeout_graceful_shutdown=10,
+        )
+    )
+
+
+class _Web:
+    def __init__(self, store: Store, settings: Settings, clock: Callable[[], float], usage: Usage) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._usage = usage
+        self._repository = Repository(store, settings, clock, policy_of(settings))
+        self.pages = Pages(store, settings, clock)
+        self.gate = Gate(settings)
+        self.desk = Desk(settings.serve)
+        self._private = {"Cache-Control": "private, no-cache" if self.gate.restricted else "no-cache"}
+        self._vary = "Accept-Encoding, Authorization" if self.gate.restricted else "Accept-Encoding"
+
+    def oai(self, extended: bool) -> Endpoint:
+        async def answer(request: Request) -> Response:
+            try:
+                pairs = await arguments(request)
+            except TooMuch as e:
+                return PlainTextResponse(f"{e}\n", e.status)
+            permit = self.gate.permit(request)
+            return await self._served(lambda: self._answer(request, pairs, permit, extended))
+
+        return answer
+
+    def _answer(
+        self, request: Request, pairs: list[tuple[str, str]], permit: Permit, extended: bool
+    ) -> Response:
+        answer = self._repository.answer(pairs, permit, extended)
+        body, kind, headers = answer.body, "text/xml", self._private
+        etag, modified = "", None
+        if answer.steady:
+            # The responseDate alone does not make an answer another one.
+            etag, modified = tag(body[body.index(b"</responseDate>") :]), answer.modified
+        if wants_page(request):
+            body, kind, headers = as_page(body), "text/html", self._private | _PAGE_HEADERS
+            etag = tag(etag, "page") if etag else ""
+        response = coded(
+            request,
+            body,
+            kind,
+            self._settings.serve.compression,
+            etag=etag,
+            modified=modified,
+            headers=headers,
+            vary=f"{self._vary}, Accept",
+        )
+        agent = request.headers.get("user-agent", "")
+        self._usage.count(self._clock(), extended, answer, len(response.body), agent)
+        return response
+
+    def page(self, build: Callable[[Permit], bytes], kind: str) -> Endpoint:
+        async def answer(request: Request) -> Response:
+            permit = self.gate.permit(request)
+            return await self._served(lambda: self._page(request, build(permit), kind))
+
+        return answer
+
+    async def sitemap_part(self, request: Request) -> Response:
+        permit, after = self.gate.permit(request), min(int(request.path_params["after"]), 2**62)
+        return await self._served(
+            lambda: self._page(request, self.pages.sitemap_part(permit, after), "text/xml")
+        )
+
+    def packaged(self, path: str, kind: str) -> Endpoint:
+        async def answer(request: Request) -> Response:
+            body = packaged(path)
+            offered = self._settings.serve.compression
+            headers = {"Cache-Control": "max-age=3600", "X-Content-Type-Options": "nosniff"}
+            # Schemas are read by validators in browsers too.
+            headers["Access-Control-Allow-Origin"] = "*"
+            return coded(request, body, kind, offered, etag=tag(body), headers=headers)
+
+        return answer
+
+    def moved(self, path: str) -> Endpoint:
+        """A base URL with a slash too many leads to the right one, arguments and all."""
+
+        async def answer(request: Request) -> Response:
+            query = request.scope["query_string"].decode("ascii", "replace")
+            return RedirectResponse(self._settings.base_url() + path + (f"?{query}" if query else ""), 308)
+
+        return answer
+
+    def _page(self, request: Request, body: bytes, kind: str) -> Response:
+        headers = self._private | (_PAGE_HEADERS if kind == "text/html" else {})
+        offered = self._settings.serve.compression
+        return coded(request, body, kind, offered, etag=tag(body), headers=headers, vary=self._vary)
+
+    async def _served(self, build: Callable[[], Response]) -> Response:
+        try:
+            return await self.desk.serve(build)
+        except StoreError as e:
+            _log.error("%s", e)
+            retry = {"Retry-After": str(self._settings.serve.retry_after_seconds)}
+            return PlainTextResponse("The store cannot be read now; please come back later.\n", 503, retry)

@@ -1,0 +1,95 @@
+"""Files of local hierarchies whose content is public: what the crawler knows, and nothing beside it."""
+
+from __future__ import annotations
+
+import mimetypes
+import os
+import re
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote
+
+from starlette.requests import Request
+from starlette.responses import FileResponse, PlainTextResponse, Response
+
+from indlet.provider.hierarchy import local_root, shown
+from indlet.provider.serve.access import Gate, Permit
+from indlet.provider.serve.http import Desk, unchanged
+from indlet.settings import Settings
+from indlet.store import Store
+
+# Types that a browser would run: shown in a sandbox without scripts, forms or an origin.
+_ACTIVE = re.compile(r"html|xml|svg|javascript|ecmascript|flash")
+_SANDBOX = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    path: Path
+    media_type: str
+    size: int
+    modified: int  # nanoseconds
+    inode: int
+
+
+class Content:
+    """The files below /content/. A hierarchy that is remote or inside an archive is not served from here."""
+
+    def __init__(self, store: Store, settings: Settings, gate: Gate, desk: Desk) -> None:
+        self._store = store
+        self._gate = gate
+        self._desk = desk
+        self._hierarchies = {h.name: h for h in settings.hierarchy}
+
+    async def respond(self, request: Request) -> Response:
+        # The path as it was sent: a name may hold %2F, and bytes that are not UTF-8.
+        raw = request.scope.get("raw_path") or request.scope["path"].encode()
+        named = raw.partition(b"?")[0].partition(b"/content/")[2].decode("ascii", "replace")
+        hierarchy, _, path = named.partition("/")
+        permit = self._gate.permit(request)
+        found = await self._desk.serve(
+            lambda: self._find(
+                unquote(hierarchy, errors="surrogateescape"), unquote(path, errors="surrogateescape"), permit
+            )
+        )
+        if isinstance(found, Response):
+            return found
+        headers = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-cache"}
+        if self._gate.restricted:
+            headers |= {"Cache-Control": "private, no-cache", "Vary": "Authorization"}
+        if _ACTIVE.search(found.media_type):
+            headers["Content-Security-Policy"] = _SANDBOX
+        etag = f"{found.inode:x}-{found.size:x}-{found.modified:x}"
+        headers["ETag"] = f'"{etag}"'
+        if unchanged(request, etag, found.modified // 10**9):
+            return Response(None, 304, headers)
+        return FileResponse(found.path, media_type=found.media_type, headers=headers)
+
+    def _find(self, name: str, path: str, permit: Permit) -> _Found | Response:
+        missing = PlainTextResponse("There is no such file here.\n", 404)
+        hierarchy = self._hierarchies.get(name)
+        if hierarchy is None or not permit.allows(name):
+            return missing
+        root = local_root(hierarchy.root)
+        with self._store.read() as view:
+            origin = view.origin("hierarchy", name)
+            known = view.file(origin.id, shown(path)) if origin else None
+        if known is None or known.state == "failed":
+            return missing
+        if hierarchy.access.content != "public" or hierarchy.base_url:
+            return PlainTextResponse("The content of this file is not given out here.\n", 403)
+        if root is None:
+            return missing
+        try:
+            # Links may lead about inside the root; what leads out of it is not there.
+            place = (root / path).resolve(strict=True)
+            status = place.stat()
+        except (OSError, ValueError):
+            return missing
+        if not place.is_relative_to(root.resolve()) or not stat.S_ISREG(status.st_mode):
+            return missing
+        if not os.access(place, os.R_OK):
+            return missing
+        kind = known.media_type or mimetypes.guess_type(place.name)[0] or "application/octet-stream"
+        return _Found(place, kind, status.st_size, status.st_mtime_ns, status.st_ino)

@@ -1,0 +1,141 @@
+"""Between ASGI and the repository: arguments in, coded and conditional responses out, never a pile-up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from email.utils import formatdate, parsedate_to_datetime
+from hashlib import blake2b
+from typing import Final, TypeVar
+from urllib.parse import parse_qsl
+
+import anyio
+import anyio.to_thread
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+
+from indlet.provider.serve.coding import CODERS, SMALLEST, negotiated
+from indlet.settings import Serve
+
+# A resumption token is a few hundred bytes; nothing legal comes near this.
+_LARGEST_BODY: Final = 65536
+_MOST_ARGUMENTS: Final = 64
+T = TypeVar("T")
+
+
+class TooMuch(Exception):
+    """A request that is refused before it is looked into."""
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
+
+
+async def arguments(request: Request) -> list[tuple[str, str]]:
+    """The arguments of a GET or POST, repeated ones too, in order."""
+    pairs = _parsed(request.scope["query_string"])
+    if request.method == "POST":
+        body = b""
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > _LARGEST_BODY:
+                raise TooMuch(413, f"the body is larger than {_LARGEST_BODY} bytes")
+        kind = request.headers.get("content-type", "application/x-www-form-urlencoded").partition(";")[0]
+        if body and kind.strip().lower() != "application/x-www-form-urlencoded":
+            raise TooMuch(415, "send arguments as application/x-www-form-urlencoded")
+        pairs += _parsed(body)
+    return pairs
+
+
+def _parsed(query: bytes) -> list[tuple[str, str]]:
+    if query.count(b"&") >= _MOST_ARGUMENTS:
+        raise TooMuch(400, f"more than {_MOST_ARGUMENTS} arguments")
+    return parse_qsl(query.decode("utf-8", "replace"), keep_blank_values=True, errors="replace")
+
+
+class Desk:
+    """Answers as many requests at once as the settings allow, and tells the others to come back."""
+
+    def __init__(self, settings: Serve) -> None:
+        self._settings = settings
+        self._room = max(1, settings.requests_at_once)
+        self._limiter: anyio.CapacityLimiter | None = None
+        self._busy = 0
+
+    async def serve(self, build: Callable[[], T]) -> T | Response:
+        """What `build` gives, made in a thread; or a 503, at once, where there is no room."""
+        if self._busy >= self._room:
+            return PlainTextResponse(
+                "Busy: please repeat the request after the time in Retry-After.\n",
+                503,
+                {"Retry-After": str(self._settings.retry_after_seconds)},
+            )
+        if self._limiter is None:
+            self._limiter = anyio.CapacityLimiter(self._room)
+        self._busy += 1
+        try:
+            return await anyio.to_thread.run_sync(build, limiter=self._limiter)
+        finally:
+            self._busy -= 1
+
+
+def coded(
+    request: Request,
+    body: bytes,
+    media_type: str,
+    offered: Iterable[str],
+    *,
+    etag: str = "",
+    modified: float | None = None,
+    headers: dict[str, str] | None = None,
+    vary: str = "Accept-Encoding",
+    status: int = 200,
+) -> Response:
+    """A response in the best coding that the requester accepts, or 304 where it has this already."""
+    out = {"Vary": vary, **(headers or {})}
+    if etag:
+        out["ETag"] = f'W/"{etag}"'
+    if modified is not None:
+        out["Last-Modified"] = formatdate(modified, usegmt=True)
+    if status == 200 and unchanged(request, etag, modified):
+        return Response(None, 304, out)
+    coding = (
+        negotiated(request.headers.get("accept-encoding"), offered) if len(body) >= SMALLEST else "identity"
+    )
+    if coding != "identity":
+        body = CODERS[coding](body)
+        out["Content-Encoding"] = coding
+    return Response(body, status, out, media_type)
+
+
+def unchanged(request: Request, etag: str, modified: float | None) -> bool:
+    """Whether the requester's copy is still good (RFC 9110, section 13): by tag, or else by time."""
+    if request.method not in ("GET", "HEAD"):
+        return False
+    if known := request.headers.get("if-none-match"):
+        tags = [tag.strip().removeprefix("W/").strip('"') for tag in known.split(",")]
+        return bool(etag) and (etag in tags or "*" in tags)
+    since = request.headers.get("if-modified-since")
+    if since and modified is not None:
+        try:
+            return int(modified) <= parsedate_to_datetime(since).timestamp()
+        except (ValueError, OverflowError):
+            return False
+    return False
+
+
+def tag(*parts: bytes | str) -> str:
+    digest = blake2b(digest_size=12)
+    for part in parts:
+        digest.update(part.encode() if isinstance(part, str) else part)
+        digest.update(b"\0")
+    return digest.hexdigest()
+
+
+def wants_page(request: Request) -> bool:
+    """Whether a person's browser asks, and not a harvester.
+
+    Browsers name both text/html and application/xhtml+xml, and XML only at a lower weight; no harvester does.
+    """
+    accept = request.headers.get("accept", "").lower()
+    plain = {item.strip() for item in accept.split(",")}
+    return {"text/html", "application/xhtml+xml"} <= plain and not plain & {"text/xml", "application/xml"}

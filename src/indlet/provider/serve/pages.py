@@ -1,0 +1,166 @@
+"""What is not the protocol: landing page, robots.txt, sitemap, health, schemas, answers as pages."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from html import escape
+from importlib.metadata import version
+from importlib.resources import files
+from string import Template
+from typing import Final
+
+import orjson
+from lxml import etree
+
+from indlet.oai.dates import written
+from indlet.oai.names import FT_PATH, OAI_PATH
+from indlet.oai.xml import text
+from indlet.provider.serve.access import Permit
+from indlet.settings import Settings
+from indlet.store import Store, View
+
+SCHEMAS: Final = (
+    "ft-oai.xsd", "bundle.xsd",
+    "tf.xsd", "tf_basic.xsd", "tf_boolean.xsd", "tf_compact.xsd", "tf_positions.xsd",
+)  # fmt: skip
+SITEMAP_URLS: Final = 50_000  # as many as a sitemap may hold
+_START = '<?xml version="1.0" encoding="UTF-8"?>\n'
+_SITEMAP = "http://www.sitemaps.org/schemas/sitemap/0.9"
+
+
+@cache
+def packaged(path: str) -> bytes:
+    """A data file of this package."""
+    return files("indlet.provider.serve").joinpath(path).read_bytes()
+
+
+def as_page(answer: bytes) -> bytes:
+    """A response as HTML, by the very stylesheet that a browser with XSLT would apply."""
+    transform = etree.XSLT(etree.fromstring(packaged("static/oai.xsl")))
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=True)
+    return bytes(transform(etree.fromstring(answer, parser)))
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """How much there is to harvest, for one requester."""
+
+    live: int
+    deleted: int
+    changed: int | None  # latest datestamp
+    seq: int
+
+
+class Pages:
+    def __init__(self, store: Store, settings: Settings, clock: Callable[[], float]) -> None:
+        self._store = store
+        self._settings = settings
+        self._clock = clock
+        self._root = settings.base_url()
+        self._totals: tuple[int, dict[int, tuple[int, int]]] = (-1, {})
+        self._guard = threading.Lock()
+
+    def state(self, permit: Permit) -> State:
+        with self._store.read() as view:
+            return self._state(view, permit.origins(view))
+
+    def _state(self, view: View, origins: list[int] | None) -> State:
+        seq = view.last_seq()
+        with self._guard:
+            # Counting reads every record: once for each state of the store.
+            if self._totals[0] != seq:
+                self._totals = (seq, view.totals())
+            totals = self._totals[1]
+        seen = [counts for origin, counts in totals.items() if origins is None or origin in origins]
+        # The latest change is told only where all records are: another one's is not to be known.
+        stamps = view.datestamps() if seen and origins is None else None
+        return State(sum(n for n, _ in seen), sum(n for _, n in seen), stamps[1] if stamps else None, seq)
+
+    def health(self, permit: Permit) -> bytes:
+        state = self.state(permit)
+        return orjson.dumps(
+            {
+                "status": "ok",
+                "records": state.live,
+                "deleted": state.deleted,
+                "last_change": written(state.changed) if state.changed is not None else None,
+                "version": version("indlet"),
+            },
+            option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE,
+        )
+
+    def robots(self) -> bytes:
+        # OAIPMHbaseURL: the proposal of Nelson and Van de Sompel for finding repositories by robots.txt.
+        return (
+            "User-agent: *\nDisallow:\n\n"
+            f"Sitemap: {self._root}/sitemap.xml\nOAIPMHbaseURL: {self._root}{OAI_PATH}\n"
+        ).encode()
+
+    def landing(self, permit: Permit) -> bytes:
+        with self._store.read() as view:
+            origins = permit.origins(view)
+            state = self._state(view, origins)
+            sets = [one for one in view.sets(origins) if ":" not in one[0]]
+        node = self._settings.node
+        items = "".join(
+            f'<li><a href="oai?verb=ListRecords&amp;metadataPrefix=oai_dc&amp;set={escape(spec)}">'
+            f"{escape(name or spec)}</a></li>"
+            for spec, name in sets[:50]
+        )
+        changed = datetime.fromtimestamp(state.changed, UTC) if state.changed is not None else None
+        page = Template(packaged("static/landing.html").decode()).substitute(
+            name=escape(node.name),
+            description=f"<p class=lead>{escape(node.description)}</p>" if node.description else "",
+            records=f"{state.live:,}",
+            noun="document" if state.live == 1 else "documents",
+            changed=f", last changed on {changed:%-d %B %Y at %H:%M} UTC" if changed else "",
+            oai=escape(self._root + OAI_PATH),
+            ft=escape(self._root + FT_PATH),
+            root=escape(self._root),
+            sets=f"<h2>Collections</h2><ul>{items}</ul>" if items else "",
+            emails=", ".join(f'<a href="mailto:{escape(e)}">{escape(e)}</a>' for e in node.admin_email),
+            rights=f"<p>{escape(node.rights)}</p>" if node.rights else "",
+        )
+        return page.encode()
+
+    # Sitemap
+
+    def sitemap(self, permit: Permit) -> bytes:
+        """The sitemap, or the index of its parts where one file may not hold all addresses."""
+        with self._store.read() as view:
+            origins = permit.origins(view)
+            state = self._state(view, origins)
+            if state.live < SITEMAP_URLS:
+                return self._urls(view, origins, 0, SITEMAP_URLS - 1, front=True)
+            starts, after = [0], 0
+            while page := view.addresses(SITEMAP_URLS, after=after, origins=origins):
+                after = page[-1][0]
+                if len(page) == SITEMAP_URLS:
+                    starts.append(after)
+                else:
+                    break
+            else:
+                starts.pop()
+        parts = "".join(
+            f"<sitemap><loc>{text(self._root)}/sitemap/{start}.xml</loc></sitemap>\n" for start in starts
+        )
+        return f'{_START}<sitemapindex xmlns="{_SITEMAP}">\n{parts}</sitemapindex>\n'.encode()
+
+    def sitemap_part(self, permit: Permit, after: int) -> bytes:
+        with self._store.read() as view:
+            return self._urls(view, permit.origins(view), after, SITEMAP_URLS, front=False)
+
+    def _urls(self, view: View, origins: list[int] | None, after: int, limit: int, front: bool) -> bytes:
+        # Several documents of one file share its address.
+        found = view.addresses(limit, after=after, origins=origins)
+        latest = {url: datestamp for _, datestamp, url in found if url}
+        told = [f"<url><loc>{text(self._root)}/</loc></url>\n"] if front or not latest else []
+        told += [
+            f"<url><loc>{text(url)}</loc><lastmod>{written(stamp)}</lastmod></url>\n"
+            for url, stamp in latest.items()
+        ]
+        return f'{_START}<urlset xmlns="{_SITEMAP}">\n{"".join(told)}</urlset>\n'.encode()

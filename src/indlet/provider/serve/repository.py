@@ -1,0 +1,431 @@
+"""The store as an OAI-PMH repository: a request and a permit become the bytes of an answer."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, TypedDict
+
+from indlet.errors import (
+    CannotDisseminateFormat,
+    IdDoesNotExist,
+    NoIndexFormats,
+    NoRecordsMatch,
+    NoSetHierarchy,
+    ProtocolError,
+    SettingsError,
+)
+from indlet.formats import INDEX, IndexFormat, bundle, oai_dc
+from indlet.model import Stored, TermVector
+from indlet.oai import describe, frames
+from indlet.oai.arguments import Request, parse
+from indlet.oai.dates import period
+from indlet.oai.identifier import identifier, repository_identifier, set_name
+from indlet.oai.names import BUNDLE_NAMESPACE, SCHEMA_PATH
+from indlet.oai.tokens import ResumptionToken
+from indlet.provider.serve.access import Permit
+from indlet.provider.serve.coding import checked
+from indlet.settings import Settings
+from indlet.store import Store, View
+from indlet.text import Policy
+
+# A page ends early once it holds this much: its size is bounded however large its records are.
+PAGE_BYTES: Final = 16 * 1024 * 1024
+_FETCHED: Final = 250
+_EMAIL = re.compile(r"\S+@(\S+\.)+\S+")
+_LISTS = ("ListRecords", "ListIdentifiers", "ListSets")
+_RIGHTS = (
+    "Metadata and index parts may be harvested. The rights in the documents remain with their owners, "
+    "as each record says."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A response's body, and what is worth counting or remembering of it."""
+
+    body: bytes
+    verb: str = ""
+    prefix: str = ""
+    records: int = 0
+    modified: int | None = None  # the datestamp of the one record that it is about
+    steady: bool = False  # equal requests get equal answers, but for the responseDate, until data changes
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """One request on its way: everything that its verb needs."""
+
+    view: View
+    origins: list[int] | None
+    permit: Permit
+    request: Request
+    endpoint: frames.Endpoint
+    now: float
+
+
+class Repository:
+    def __init__(self, store: Store, settings: Settings, clock: Callable[[], float], policy: Policy) -> None:
+        self._store = store
+        self._settings = settings
+        self._clock = clock
+        root = settings.base_url()
+        self._endpoints = {extended: frames.Endpoint.at(root, extended) for extended in (False, True)}
+        self._schemas = root + SCHEMA_PATH
+        self._key = store.secret("tokens")
+        self._policy = json.dumps(policy.to_json(), ensure_ascii=False, sort_keys=True)
+        self._policy_digest = policy.digest
+        self._indexes = {p: f for p, f in INDEX.items() if policy.positions or not f.positions}
+        inside = {p: f for p, f in bundle.INSIDE.items() if f.prefix in self._indexes}
+        bundle_schema = f"{self._schemas}/bundle.xsd"
+        self._opening = bundle.opening(bundle_schema)
+        self._bundles = inside
+        self._formats = {oai_dc.PREFIX: (oai_dc.SCHEMA, oai_dc.NAMESPACE)} | dict.fromkeys(
+            inside, (bundle_schema, BUNDLE_NAMESPACE)
+        )
+        self._emails = settings.node.admin_email
+        if not self._emails or not all(map(_EMAIL.fullmatch, self._emails)):
+            raise SettingsError(
+                f"node.admin_email {list(self._emails)}: OAI-PMH needs one or more like 'name@example.org'"
+            )
+        self._compression = checked(settings.serve.compression)
+        self._descriptions = self._described()
+        self._verbs: dict[str, Callable[[_Asked], Answer]] = {
+            "Identify": self._identify,
+            "ListMetadataFormats": self._metadata_formats,
+            "ListIndexFormats": self._index_formats,
+            "ListSets": self._sets,
+            "GetRecord": self._record,
+            "ListIdentifiers": self._list,
+            "ListRecords": self._list,
+        }
+
+    def answer(self, pairs: Iterable[tuple[str, str]], permit: Permit, extended: bool) -> Answer:
+        """The answer to a request, errors included. Nothing that a requester sends makes it raise."""
+        # Taken before the snapshot: whatever this answer does not show yet is dated no earlier.
+        now = self._clock()
+        endpoint = self._endpoints[extended]
+        request = parse(pairs, extended)
+        if isinstance(request, list):
+            return Answer(endpoint.refusal(now, {}, request))
+        try:
+            with self._store.read() as view:
+                return self._verbs[request.verb](
+                    _Asked(view, permit.origins(view), permit, request, endpoint, now)
+                )
+        except ProtocolError as e:
+            errors: Sequence[ProtocolError] = [e]
+        except ExceptionGroup as group:
+            errors = [e for e in group.exceptions if isinstance(e, ProtocolError)]
+            if len(errors) < len(group.exceptions):
+                raise
+        return Answer(endpoint.refusal(now, request.arguments, errors), request.verb)
+
+    # About the repository
+
+    def _identify(self, asked: _Asked) -> Answer:
+        first = asked.view.headers(1, origins=asked.origins)
+        body = frames.identify(
+            name=self._settings.node.name,
+            url=asked.endpoint.url,
+            emails=self._emails,
+            # Lists run in the order of datestamps, and none given later will be earlier.
+            earliest=first[0][2] if first else int(asked.now),
+            compression=self._compression,
+            descriptions=self._descriptions,
+        )
+        return self._steady(asked, [body])
+
+    def _metadata_formats(self, asked: _Asked) -> Answer:
+        self._existing(asked)
+        formats = [frames.metadata_format(p, *about) for p, about in self._formats.items()]
+        return self._steady(asked, formats)
+
+    def _index_formats(self, asked: _Asked) -> Answer:
+        stored = self._existing(asked)
+        indexes = list(self._indexes.values())
+        if stored is not None and not stored.deleted:
+            indexes = [f for f in indexes if _vector(stored, f) is not None]
+        if not indexes:
+            raise NoIndexFormats("this item has no index part; harvest its metadata alone")
+        told = [
+            frames.index_format(
+                f.prefix, f"{self._schemas}/{f.prefix}.xsd", self._policy, self._policy_digest
+            )
+            for f in indexes
+        ]
+        return self._steady(asked, told)
+
+    def _existing(self, asked: _Asked) -> Stored | None:
+        """The item that the request names, if it names one."""
+        name = asked.request.get("identifier")
+        if name is None:
+            return None
+        stored = asked.view.get(name, asked.origins)
+        if stored is None:
+            raise _unknown(name)
+        return stored
+
+    def _sets(self, asked: _Asked) -> Answer:
+        token = self._resumed(asked)
+        known = asked.view.sets(asked.origins)
+        if not known:
+            raise NoSetHierarchy("there are no sets here; harvest without a set")
+        rest = [one for one in known if token is None or one[0] > str(token.after)]
+        limit = max(1, self._settings.serve.sets_per_page)
+        page = rest[:limit] or known[-1:]
+        body = [frames.one_set(spec, name or set_name(spec)) for spec, name in page]
+        if token is not None or len(rest) > limit:
+            state = token or self._fresh(asked, after="", size=len(known))
+            body.append(self._ending(state, page[-1][0], len(page), len(rest) > limit, asked.now))
+        return self._finished(asked, body, 0)
+
+    # Records
+
+    def _record(self, asked: _Asked) -> Answer:
+        request, errors = asked.request, list[ProtocolError]()
+        prefix, index_prefix = request.get("metadataPrefix") or "", request.get("indexPrefix") or ""
+        try:
+            stored = self._existing(asked)
+        except IdDoesNotExist as e:
+            stored = None
+            errors.append(e)
+        errors += self._unknown_formats(prefix, index_prefix)
+        if errors or stored is None:
+            raise ExceptionGroup("GetRecord", errors)
+        body = self._write([stored], prefix, index_prefix)
+        answer = self._finished(asked, body, 1)
+        return replace(answer, modified=stored.datestamp, steady=True)
+
+    def _list(self, asked: _Asked) -> Answer:
+        given = self._resumed(asked)
+        state = given or self._started(asked)
+        headers_only = asked.request.verb == "ListIdentifiers"
+        parts, last, count, more = self._page(asked, state, headers_only)
+        if not count and given is not None:
+            state, (parts, last, count, more) = self._emptied(asked, given, headers_only)
+        if not count:
+            raise NoRecordsMatch("no records match; widen from, until or set")
+        if given is not None or more:
+            if given is None:
+                state = replace(state, size=asked.view.count(**_window(state, asked, after=0)))
+            parts.append(self._ending(state, last, count, more, asked.now))
+        return self._finished(asked, parts, count)
+
+    def _started(self, asked: _Asked) -> ResumptionToken:
+        """A new list. Its end is frozen now: what changes from here on belongs to the next harvest."""
+        request = asked.request
+        errors = self._unknown_formats(request.get("metadataPrefix") or "", request.get("indexPrefix") or "")
+        set_spec = request.get("set")
+        if set_spec is not None and not asked.view.sets(asked.origins):
+            errors.append(NoSetHierarchy("there are no sets here; harvest without a set"))
+        if errors:
+            raise ExceptionGroup(request.verb, errors)
+        since, until = (period(request.get(name) or "") for name in ("from", "until"))
+        frozen = self._frozen(asked)
+        open_ended = until is None or until.last >= frozen
+        return replace(
+            self._fresh(asked, after=0, size=0),
+            since=since.first if since else None,
+            until=until.last if until and not open_ended else frozen,
+            open_ended=open_ended,
+        )
+
+    def _frozen(self, asked: _Asked) -> int:
+        known = asked.view.datestamps()
+        # After the clock was set back, datestamps may be ahead of it.
+        return max(int(asked.now), known[1] if known else 0)
+
+    def _page(
+        self, asked: _Asked, state: ResumptionToken, headers_only: bool
+    ) -> tuple[list[bytes], int, int, bool]:
+        """The bytes of the next records, the last one's place, how many there are, whether more follow."""
+        serve = self._settings.serve
+        limit = max(1, serve.identifiers_per_page if headers_only else serve.records_per_page)
+        if headers_only:
+            rows = asked.view.headers(limit + 1, **_window(state, asked))
+            parts = [frames.header(*row[1:]) + b"\n" for row in rows[:limit]]
+            return parts, rows[len(parts) - 1][0] if parts else 0, len(parts), len(rows) > limit
+        parts, size, last = [], 0, int(state.after)
+        while len(parts) < limit:
+            wanted = min(_FETCHED, limit - len(parts))
+            found = asked.view.page(wanted + 1, **_window(state, asked, after=last))
+            written = self._write(found[:wanted], state.metadata_prefix, state.index_prefix)
+            for stored, part in zip(found, written, strict=False):
+                parts.append(part)
+                last, size = stored.seq, size + len(part)
+                if size >= PAGE_BYTES:
+                    break
+            more = last < found[-1].seq if found else False
+            if not more or size >= PAGE_BYTES:
+                return parts, last, len(parts), more
+        return parts, last, len(parts), True
+
+    def _emptied(
+        self, asked: _Asked, state: ResumptionToken, headers_only: bool
+    ) -> tuple[ResumptionToken, tuple[list[bytes], int, int, bool]]:
+        """What to send when everything that a token promised has changed since and so left the list.
+
+        An empty list is no valid answer, and an error would end a harvest that did nothing wrong. If the end
+        was ours to choose, move it; otherwise repeat a record, which harms nobody, and end the list.
+        """
+        if state.open_ended:
+            state = replace(state, until=self._frozen(asked))
+            page = self._page(asked, state, headers_only)
+            if page[2]:
+                return state, page
+        rows = asked.view.page(1, **_window(state, asked, after=0))
+        if headers_only:
+            parts = [frames.header(r.identifier, r.datestamp, r.deleted, r.sets) for r in rows]
+        else:
+            parts = self._write(rows, state.metadata_prefix, state.index_prefix)
+        return state, (parts, int(state.after), len(parts), False)
+
+    def _write(self, rows: Iterable[Stored], prefix: str, index_prefix: str) -> list[bytes]:
+        """Each record as bytes: pre-encoded parts side by side."""
+        inside = self._bundles.get(prefix)
+        index = self._indexes[index_prefix] if index_prefix else None
+        out = []
+        for stored in rows:
+            head = frames.header(stored.identifier, stored.datestamp, stored.deleted, stored.sets)
+            if stored.deleted:
+                out.append(b"<record>%b</record>\n" % head)
+                continue
+            raw = stored.raw or oai_dc.write(json.loads(stored.metadata))
+            if inside is not None:
+                raw = b"%b%b%b%b" % (self._opening, raw, _terms(stored, inside), bundle.CLOSE)
+            part = _terms(stored, index) if index is not None else b""
+            if part:
+                part = b"<index>%b</index>" % part
+            out.append(b"<record>%b<metadata>%b</metadata>%b</record>\n" % (head, raw, part))
+        return out
+
+    def _unknown_formats(self, prefix: str, index_prefix: str) -> list[ProtocolError]:
+        found: list[ProtocolError] = []
+        if prefix not in self._formats:
+            found.append(
+                CannotDisseminateFormat(
+                    f"metadataPrefix {prefix!r} is not offered; one of {', '.join(self._formats)}"
+                )
+            )
+        if index_prefix and index_prefix not in self._indexes:
+            found.append(
+                CannotDisseminateFormat(
+                    f"indexPrefix {index_prefix!r} is not offered; one of {', '.join(self._indexes)}"
+                )
+            )
+        return found
+
+    # Tokens and frames
+
+    def _resumed(self, asked: _Asked) -> ResumptionToken | None:
+        text = asked.request.get("resumptionToken")
+        if text is None:
+            return None
+        return ResumptionToken.decode(
+            text,
+            self._key,
+            verb=asked.request.verb,
+            extended=asked.endpoint.extended,
+            view=asked.permit.digest,
+            now=asked.now,
+        )
+
+    def _fresh(self, asked: _Asked, after: int | str, size: int) -> ResumptionToken:
+        get = asked.request.get
+        return ResumptionToken(
+            verb=asked.request.verb,
+            extended=asked.endpoint.extended,
+            metadata_prefix=get("metadataPrefix") or "",
+            index_prefix=get("indexPrefix") or "",
+            set_spec=get("set") or "",
+            since=None,
+            until=None,
+            open_ended=True,
+            after=after,
+            cursor=0,
+            size=size,
+            expires=0,
+            view=asked.permit.digest,
+        )
+
+    def _ending(self, state: ResumptionToken, last: int | str, count: int, more: bool, now: float) -> bytes:
+        """The resumptionToken element after a page."""
+        size = max(state.size, state.cursor + count)
+        if not more:
+            return frames.resumption("", size=size, cursor=state.cursor)
+        expires = int(now + self._settings.serve.token_hours * 3600)
+        following = replace(state, after=last, cursor=state.cursor + count, expires=expires)
+        return frames.resumption(following.encode(self._key), size=size, cursor=state.cursor, expires=expires)
+
+    def _finished(self, asked: _Asked, body: Iterable[bytes], records: int) -> Answer:
+        request = asked.request
+        prefix = "+".join(filter(None, (request.get("metadataPrefix"), request.get("indexPrefix"))))
+        bytes_ = asked.endpoint.answer(asked.now, request.arguments, request.verb, body)
+        return Answer(bytes_, request.verb, prefix, records)
+
+    def _steady(self, asked: _Asked, body: Iterable[bytes]) -> Answer:
+        return replace(self._finished(asked, body, 0), steady=True)
+
+    def _described(self) -> list[bytes]:
+        settings = self._settings
+        node = settings.node
+        repository = repository_identifier(settings)
+        sample = identifier(
+            repository, settings.hierarchy[0].name if settings.hierarchy else "papers", "report"
+        )
+        about = {
+            "title": [node.name],
+            "description": [node.description] if node.description else [],
+            "type": ["Collection"],
+            "rights": [node.rights or _RIGHTS],
+        }
+        found = [
+            describe.oai_identifier(repository, sample),
+            oai_dc.write(about),
+            oai_dc.write(describe.policy(self._policy, self._policy_digest)),
+        ]
+        if node.rights:
+            found.append(describe.rights(node.rights, oai_dc.write({"rights": [node.rights]})))
+        if node.friends:
+            found.append(describe.friends(node.friends))
+        return found
+
+
+class _Window(TypedDict):
+    """What part of the feed a list covers, as the store takes it."""
+
+    after: int
+    since: int | None
+    until: int | None
+    set_spec: str | None
+    origins: list[int] | None
+
+
+def _window(state: ResumptionToken, asked: _Asked, after: int | None = None) -> _Window:
+    return {
+        "after": int(state.after) if after is None else after,
+        "since": state.since,
+        "until": state.until,
+        "set_spec": state.set_spec or None,
+        "origins": asked.origins,
+    }
+
+
+def _vector(stored: Stored, index: IndexFormat) -> TermVector | None:
+    """The record's vector, if it has one that this format can carry."""
+    if stored.vector is None or (index.positions and stored.positions is None):
+        return None
+    return TermVector(stored.vector, stored.length, stored.positions, stored.language)
+
+
+def _terms(stored: Stored, index: IndexFormat) -> bytes:
+    """The index part; empty where the record has none."""
+    vector = _vector(stored, index)
+    return b"" if vector is None else index.write(vector)
+
+
+def _unknown(name: str) -> IdDoesNotExist:
+    return IdDoesNotExist(f"there is no item {name!r} here")
