@@ -1,4 +1,4 @@
-"""Searching and what belongs to it: search, stats, reindex, evaluate. The engine is imported only when it is used."""
+"""search, stats, reindex, evaluate. The engine is imported only when it is used: that takes half a second."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ language_option = click.option(
 @click.argument("query", nargs=-1)
 def search(
     data: Path | None, config: Path | None, model: str, parameters: tuple[str, ...], languages: str,
-    limit: int | None, offset: int, sort: str, facets: bool, explain: bool, plain: bool, as_json: bool, trec: str,
-    qid: str, queries: Path | None, no_sync: bool, query: tuple[str, ...],
+    limit: int | None, offset: int, sort: str, facets: bool, explain: bool, plain: bool, as_json: bool,
+    trec: str, qid: str, queries: Path | None, no_sync: bool, query: tuple[str, ...],
 ) -> None:  # fmt: skip
     """Search the harvested index.
 
@@ -175,8 +175,8 @@ def reindex(data: Path | None, config: Path | None) -> None:
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def evaluate(
-    data: Path | None, config: Path | None, queries: Path, qrels: Path, models: str, parameters: tuple[str, ...],
-    languages: str, depth: int, id_pattern: str, as_json: bool,
+    data: Path | None, config: Path | None, queries: Path, qrels: Path, models: str,
+    parameters: tuple[str, ...], languages: str, depth: int, id_pattern: str, as_json: bool,
 ) -> None:  # fmt: skip
     """Measure retrieval models against relevance judgements.
 
@@ -212,8 +212,8 @@ def evaluate(
         click.echo(f"{row.model:<14}" + "".join(f"{row.measures[name]:>9.4f}" for name in MEASURES))
     if not any(row.found for row in table):
         raise SettingsError(
-            "no judged document was found among the records: the names in the judgements are not those of the "
-            "records; say with --id-pattern where an identifier holds them"
+            "no judged document was found among the records: the judgements know them by other names; "
+            "say with --id-pattern where an identifier holds those"
         )
 
 
@@ -292,7 +292,8 @@ def _print_result(result: Result, told: dict[str, Any]) -> None:
         click.echo(f"note: {_safe(note)}", err=True)
     for suggestion in result.suggestions:
         click.echo(
-            f"no record holds “{_safe(suggestion.word)}”; there is {', '.join(map(_safe, suggestion.instead))}",
+            f"no record holds “{_safe(suggestion.word)}”; "
+            f"there is {', '.join(map(_safe, suggestion.instead))}",
             err=True,
         )
     records = "1 record" if result.total == 1 else f"{result.total:,} records"
@@ -318,10 +319,8 @@ def _print_hit(hit: Hit, bold: Any, dim: Any) -> None:
     facts = [creators, hit.year, ", ".join(map(_safe, hit.sources)), f"{hit.score:.4f}"]
     click.echo("     " + " · ".join(fact for fact in facts if fact))
     click.echo("     " + dim(_safe(hit.url or hit.identifier)))
-    terms = [
-        f"{part.field + ':' if part.field else ''}{part.words[0] if part.words else part.term} {part.share:.0%}"
-        for part in hit.terms[:6]
-    ]
+    named = ((part, part.words[0] if part.words else part.term) for part in hit.terms[:6])
+    terms = [f"{part.field}{':' * bool(part.field)}{word} {part.share:.0%}" for part, word in named]
     if terms:
         click.echo("     " + dim(_safe(", ".join(terms))))
 

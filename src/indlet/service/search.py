@@ -309,6 +309,11 @@ class Library:
             raise UnknownRecord(f"record {identifier!r} {gone}; search for it, or harvest its source")
         return stored
 
+    def frequencies(self, identifier: str, source: str = "") -> dict[str, int]:
+        """The terms of a record and how often it has each."""
+        vector = self.stored(identifier, source).record.vector
+        return vector.frequencies() if vector else {}
+
     def stats(self) -> dict[str, Any]:
         """Store and index in numbers."""
         return statistics.statistics(self.store, self.searcher())

@@ -1,0 +1,149 @@
+"""The shapes of the API's answers, as JSON Schema (2020-12)."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+_STRING: Final[dict[str, Any]] = {"type": "string"}
+_NUMBER: Final[dict[str, Any]] = {"type": "number"}
+_COUNT: Final[dict[str, Any]] = {"type": "integer", "minimum": 0}
+_STRINGS: Final[dict[str, Any]] = {"type": "array", "items": _STRING}
+_NUMBERS: Final[dict[str, Any]] = {"type": "object", "additionalProperties": _NUMBER}
+_WHEN: Final[dict[str, Any]] = {"type": "string", "format": "date-time"}
+_MAYBE_WHEN: Final[dict[str, Any]] = {"type": ["string", "null"], "format": "date-time"}
+
+
+def _object(**properties: dict[str, Any]) -> dict[str, Any]:
+    """An object that has all of these properties and no others."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _list(items: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": items}
+
+
+def _ref(name: str) -> dict[str, Any]:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+_HIT: Final = {
+    "rank": _COUNT,
+    "identifier": _STRING,
+    "source": _STRING,
+    "sources": _STRINGS,
+    "score": _NUMBER,
+    "url": _STRING,
+    "date": _STRING,
+    "language": _STRING,
+    "sets": _STRINGS,
+    "datestamp": _WHEN,
+    "length": _COUNT,
+    "metadata": {"type": "object", "additionalProperties": _STRINGS},
+    "terms": _list(
+        _object(
+            term=_STRING, field=_STRING, words=_STRINGS, frequency=_COUNT, df=_COUNT,
+            share={"type": "number", "minimum": 0, "maximum": 1.000001},
+        )
+    ),
+}  # fmt: skip
+
+_ORIGIN: Final = {
+    "name": _STRING,
+    "kind": {"enum": ["source", "hierarchy"]},
+    "records": _COUNT,
+    "deleted": _COUNT,
+    "failures": _COUNT,
+}
+
+SCHEMAS: Final[dict[str, Any]] = {
+    "Hit": _object(**_HIT),
+    "Record": _object(**_HIT, frequencies={"type": "object", "additionalProperties": _COUNT}),
+    "Result": _object(
+        query=_STRING,
+        model=_STRING,
+        parameters=_NUMBERS,
+        languages=_STRINGS,
+        sort=_STRING,
+        total=_COUNT,
+        offset=_COUNT,
+        limit=_COUNT,
+        hits=_list(_ref("Hit")),
+        facets={
+            "type": "object",
+            "additionalProperties": _list(_object(value=_STRING, count=_COUNT)),
+        },
+        histogram=_list(_object(year={"type": "integer"}, count=_COUNT)),
+        notes=_STRINGS,
+        suggestions=_list(_object(word=_STRING, at=_COUNT, instead=_STRINGS)),
+        corrected=_STRING,
+        took_ms=_NUMBER,
+    ),
+    "Comparison": _object(
+        models=_STRINGS,
+        results=_list(_ref("Result")),
+        rows=_list(
+            _object(identifier=_STRING, title=_STRING, ranks=_list({"type": ["integer", "null"]}))
+        ),
+        overlap=_list(_list(_NUMBER)),
+    ),
+    "Explanation": _object(
+        identifier=_STRING,
+        model=_STRING,
+        parameters=_NUMBERS,
+        score=_NUMBER,
+        matches={"type": "boolean"},
+        terms=_list(
+            _object(
+                term=_STRING, field=_STRING, words=_STRINGS, frequency=_COUNT, df=_COUNT, cf=_COUNT,
+                weight=_NUMBER, contribution=_NUMBER,
+            )
+        ),
+        remainder=_NUMBER,
+        formula=_STRING,
+        length=_COUNT,
+        average_length=_NUMBER,
+        records=_COUNT,
+    ),
+    "Completions": _object(q=_STRING, completions=_list(_object(word=_STRING, records=_COUNT))),
+    "Sources": _object(
+        sources=_list(
+            {
+                "type": "object",
+                "properties": {
+                    **_ORIGIN,
+                    "last_run": {
+                        "anyOf": [
+                            {"type": "null"},
+                            _object(kind=_STRING, started=_WHEN, finished=_MAYBE_WHEN, outcome=_STRING),
+                        ]
+                    },
+                },
+                "required": [*_ORIGIN, "last_run"],
+            }
+        )
+    ),
+    "Statistics": _object(
+        store=_object(
+            records=_COUNT, deleted=_COUNT, failures=_COUNT, bytes=_COUNT, position=_COUNT,
+            earliest=_MAYBE_WHEN, latest=_MAYBE_WHEN, sources=_list(_object(**_ORIGIN)),
+        ),
+        index=_object(
+            records=_COUNT, terms=_COUNT, postings=_COUNT, length=_COUNT, average_length=_NUMBER,
+            bytes=_COUNT, bytes_per_posting=_NUMBER, segments=_COUNT, removed=_COUNT, position=_COUNT,
+            lag=_COUNT, fingerprint=_STRING,
+        ),
+    ),
+    "Problem": {
+        "type": "object",
+        "properties": {
+            "type": _STRING, "title": _STRING, "status": {"type": "integer"}, "detail": _STRING,
+            "query": _STRING, "position": _COUNT,
+        },
+        "required": ["type", "title", "status", "detail"],
+    },
+}  # fmt: skip
