@@ -10,8 +10,8 @@ Statistics answer, metadata present (the index ranks, the store shows). A librar
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -46,8 +46,12 @@ _MOST_SUGGESTIONS: Final = 16  # words of a query that are looked for in the voc
 class Library:
     """Open it with `Library.open`. With `follow` each question first brings the index up to the store."""
 
-    def __init__(self, store: Store, settings: Settings, *, follow: bool = True) -> None:
+    def __init__(
+        self, store: Store, settings: Settings, *, follow: bool = True, concealed: Collection[str] = ()
+    ) -> None:
+        """`concealed` names hierarchies whose records are not to be found: they are not for everybody."""
         self.store = store
+        self.concealed = frozenset(concealed)
         self.settings = settings
         self.analyzer = Analyzer(policy(settings))
         self._follow = follow
@@ -225,7 +229,9 @@ class Library:
         terms = [term.term.decode() for term in weighed[:_SIMILAR_TERMS]]
         expression = e.Or(tuple(e.Term(term, float(frequencies[term])) for term in terms))
         others = self._same_resource(stored)
-        found = searcher.search(expression, ranking, limit, filters=(e.Not(e.Ids(others)),))
+        found = searcher.search(
+            expression, ranking, limit, filters=(e.Not(e.Ids(others)), *self._shown_only())
+        )
         meaning = Meaning(expression, (), (), ())
         return Result(
             f"like {identifier}",
@@ -304,6 +310,8 @@ class Library:
         wanted = None if not source else [o.id for o in origins.values() if o.name == source]
         with self.store.read() as view:
             stored = view.get(identifier, wanted)
+        if stored is not None and stored.origin in self.hidden():
+            stored = None
         if stored is None or stored.deleted:
             gone = "was deleted by its source" if stored else "is not here"
             raise UnknownRecord(f"record {identifier!r} {gone}; search for it, or harvest its source")
@@ -321,6 +329,23 @@ class Library:
     def sources(self) -> list[dict[str, Any]]:
         """Each origin of records with its state: nothing secret."""
         return statistics.sources(self.store)
+
+    def matching(
+        self, text: str, ids: Sequence[int], filters: Mapping[str, Sequence[str]] | None = None
+    ) -> set[int]:
+        """Which of these records match a query."""
+        ranking, searcher = self.model("bm25"), self.searcher()
+        meaning = self._meaning(text, ranking, self.languages(searcher), filters)
+        chosen = (*meaning.filters, e.Ids(tuple(ids)))
+        hits = searcher.search(meaning.expression, ranking, len(ids), filters=chosen, collapse=False).hits
+        return {hit.id for hit in hits}
+
+    def hidden(self) -> tuple[int, ...]:
+        """The numbers of the concealed hierarchies."""
+        if not self.concealed:
+            return ()
+        known = self._origins().values()
+        return tuple(o.id for o in known if o.kind == "hierarchy" and o.name in self.concealed)
 
     # What a question needs
 
@@ -363,7 +388,11 @@ class Library:
             for name in {origin.name, str(origin.settings.get("url", ""))} - {""}:
                 names.setdefault(name.casefold(), []).append(origin.id)
         strict = ranking.name == "boolean"
-        return Interpreter(self.analyzer, spoken, names, strict).meaning(asked, filters)
+        meaning = Interpreter(self.analyzer, spoken, names, strict).meaning(asked, filters)
+        return replace(meaning, filters=(*meaning.filters, *self._shown_only()))
+
+    def _shown_only(self) -> tuple[e.Expression, ...]:
+        return tuple(e.Not(e.Filter("origin", str(number))) for number in self.hidden())
 
     def _suggestions(
         self, searcher: Searcher, meaning: Meaning, spoken: Sequence[str]

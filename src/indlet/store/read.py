@@ -101,6 +101,13 @@ class View:
         )
         return [Stored._make(row) for row in rows]
 
+    def latest_ids(self, limit: int, *, before: int | None = None) -> list[tuple[int, int]]:
+        """(id, seq) of the latest changes that left a live record, newest first, from below a seq."""
+        return self._connection.execute(
+            "SELECT id, seq FROM records WHERE seq < ? AND deleted = 0 ORDER BY seq DESC LIMIT ?",
+            (_NO_LIMIT if before is None else before, limit),
+        ).fetchall()
+
     def headers(
         self,
         limit: int,
