@@ -1,0 +1,350 @@
+"""Harvesting: harvest, sources. What makes HTTP requests is imported only when it is used."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import orjson
+
+from indlet.errors import SettingsError
+from indlet.settings import Settings, Source, load
+
+if TYPE_CHECKING:
+    from indlet.service.harvest.progress import Progress
+    from indlet.store import Origin, Store
+
+CONFIG = Path("indlet.toml")
+LINE_SECONDS = 5.0
+
+data_option = click.option(
+    "--data", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
+    help="The data folder.  [default: as indlet.toml says, or indlet-data]",
+)  # fmt: skip
+config_option = click.option(
+    "--config", "-c", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+    help="A settings file.  [default: indlet.toml, if there is one]",
+)  # fmt: skip
+
+
+@click.command()
+@click.argument("urls", metavar="[URL…]", nargs=-1)
+@data_option
+@config_option
+@click.option("--set", "set_spec", metavar="S", default="", help="Only this set.")
+@click.option("--from", "since", metavar="D", default="", help="Only what changed since; 2024-05-01.")
+@click.option("--until", metavar="D", default="", help="Only what changed until.")
+@click.option("--full", is_flag=True, help="Everything anew, not only what changed.")
+@click.option("--reconcile", is_flag=True, help="Then delete what the source no longer lists.")
+@click.option("--index", "index_format", metavar="P", default="", help="Index format: tf_basic …, or none.")
+@click.option("--fulltext", is_flag=True, help="Where there is no index, fetch and analyse linked documents.")
+@click.option("--name", default="", help="What to call the source; for a single URL.")
+@click.option("--token", default="", help="Bearer token to send.", envvar="INDLET_TOKEN")
+@click.option("--timeout", type=float, help="Seconds of silence before a request is given up.")
+@click.option("--retries", type=click.IntRange(0), help="How often a request is tried again.")
+@click.option("--delay", type=float, help="Pause between requests to one source, in seconds.")
+@click.option("--at-once", type=click.IntRange(1), help="How many sources at the same time.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON.")
+@click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
+def harvest(
+    urls: tuple[str, ...], data: Path | None, config: Path | None, set_spec: str, since: str, until: str,
+    full: bool, reconcile: bool, index_format: str, fulltext: bool, name: str, token: str,
+    timeout: float | None, retries: int | None, delay: float | None, at_once: int | None,
+    as_json: bool, quiet: bool,
+) -> None:  # fmt: skip
+    """Harvest metadata and indexes from providers, and make them searchable.
+
+    URL is a node's root, an /oai or /ft-oai address, or the base URL of any OAI-PMH repository. Without one,
+    the sources of the settings file are harvested. A later run brings what changed since.
+
+    \b
+    indlet harvest http://localhost:8080 --data mine
+    indlet harvest https://export.arxiv.org/oai2 --set physics --from 2024-01-01
+    indlet harvest --config indlet.toml
+    indlet harvest http://one.example.org http://two.example.org --json
+
+    \b
+    Exit status
+      0  every source was had in full
+      1  a source could not be harvested, or not in full; what came was kept
+      3  complete, but some records could not be used (see  indlet failures)
+      130  interrupted; the same command goes on from there
+    """
+    from indlet.service.harvest.run import Wish
+    from indlet.service.pipeline import harvest_all
+    from indlet.store import Store
+
+    settings = _settings(data, config)
+    sources = _sources(settings, urls, set_spec, index_format, fulltext, name, token)
+    if delay is not None:
+        sources = [replace(s, delay_seconds=delay) for s in sources]
+    chosen = settings.harvest
+    if timeout is not None:
+        chosen = replace(chosen, timeout_seconds=timeout, stall_seconds=timeout)
+    if retries is not None:
+        chosen = replace(chosen, retries=retries)
+    if at_once is not None:
+        chosen = replace(chosen, at_once=at_once)
+    settings = replace(settings, harvest=chosen)
+    wish = Wish(full, since, until, reconcile)
+    with Store.open(settings.data) as store, Shown(quiet or as_json) as shown:
+        done = harvest_all(
+            store, settings, sources, wish=wish, extract=_extractor(settings), started=shown.follow
+        )
+    if as_json:
+        click.echo(orjson.dumps([p.to_json() for p in done], option=orjson.OPT_INDENT_2))
+    else:
+        for progress in done:
+            click.echo(line(progress))
+    if any(p.outcome != "complete" for p in done):
+        sys.exit(1)
+    if any(p.failed for p in done):
+        sys.exit(3)
+
+
+@click.command()
+@data_option
+@config_option
+@click.option("--json", "as_json", is_flag=True, help="Everything that is known, as JSON.")
+def sources(data: Path | None, config: Path | None, as_json: bool) -> None:
+    """Show the harvested sources: what they hold, how they are harvested, and what that loses.
+
+    \b
+    indlet sources --data mine
+    indlet sources --json
+    """
+    from indlet.store import Store
+
+    settings = _settings(data, config)
+    with Store.open(settings.data, create=False) as store:
+        rows = _rows(store, settings)
+    if as_json:
+        click.echo(orjson.dumps(rows, option=orjson.OPT_INDENT_2))
+        return
+    if not rows:
+        click.echo("no sources yet; harvest one with  indlet harvest URL")
+        return
+    _table(rows)
+
+
+def line(progress: Progress) -> str:
+    """What came of one source, in one line."""
+    parts = [
+        f"{progress.records:,} records",
+        f"{progress.deleted:,} deleted",
+        f"{progress.changed:,} changed",
+    ]
+    if progress.failed:
+        parts.append(f"{progress.failed:,} failed (see indlet failures)")
+    told = ", ".join(f"{kind} {count:,}" for kind, count in progress.repairs.items() if count)
+    if told:
+        parts.append(f"repaired: {told}")
+    how = f" ({progress.form})" if progress.form else ""
+    mark = "" if progress.outcome == "complete" else f" {progress.outcome.upper()}: {progress.reason};"
+    return f"{progress.source}{how}:{mark} {', '.join(parts)}, in {progress.seconds:.1f} s"
+
+
+class Shown:
+    """Progress on stderr: a live table on a terminal, a line now and then elsewhere."""
+
+    def __init__(self, quiet: bool) -> None:
+        self._quiet = quiet
+        self._live: Any = None
+        self._progress: list[Progress] = []
+        self._last = time.monotonic()
+
+    def __enter__(self) -> Shown:
+        return self
+
+    def follow(self, progress: list[Progress]) -> None:
+        self._progress = progress
+        if self._quiet or not progress:
+            return
+        from rich.console import Console
+        from rich.live import Live
+
+        console = Console(stderr=True)
+        if console.is_terminal:
+            self._live = Live(
+                get_renderable=self._render, console=console, refresh_per_second=4, transient=True
+            )
+            self._live.start()
+        else:
+            import threading
+
+            self._done = threading.Event()
+            threading.Thread(target=self._lines, daemon=True).start()
+            self._live = None
+
+    def __exit__(self, *_: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+        elif hasattr(self, "_done"):
+            self._done.set()
+
+    def _lines(self) -> None:
+        while not self._done.wait(LINE_SECONDS):
+            for p in self._progress:
+                if not p.outcome and p.phase != "waiting":
+                    left = "" if p.remaining is None else f", {p.remaining:,} to come"
+                    click.echo(
+                        f"{p.source}: {p.phase}, {p.records + p.deleted:,} records, {p.rate:,.0f}/s{left}",
+                        err=True,
+                    )
+
+    def _render(self) -> Any:
+        from rich.table import Table
+
+        table = Table(
+            "source", "", *("records", "deleted", "repaired", "failed", "rate", "remaining"), box=None
+        )
+        for column in table.columns[2:]:
+            column.justify = "right"
+        for p in self._progress:
+            left = "" if p.remaining is None or p.outcome else f"{p.remaining:,}"
+            table.add_row(
+                p.source, p.phase, f"{p.records:,}", f"{p.deleted:,}", f"{p.repaired:,}", f"{p.failed:,}",
+                f"{p.rate:,.0f}/s", left,
+            )  # fmt: skip
+        return table
+
+
+def _settings(data: Path | None, config: Path | None) -> Settings:
+    if config is None and data is None and CONFIG.exists():
+        config = CONFIG
+    settings = load(config) if config is not None else Settings()
+    return settings if data is None else replace(settings, data=data)
+
+
+def _sources(
+    settings: Settings,
+    urls: tuple[str, ...],
+    set_spec: str,
+    index: str,
+    fulltext: bool,
+    name: str,
+    token: str,
+) -> list[Source]:
+    if name and len(urls) != 1:
+        raise click.UsageError("--name goes with a single URL")
+    known = {s.url: s for s in settings.source} | {s.name: s for s in settings.source if s.name}
+    if urls:
+        found = [known.get(url) or Source(_checked(url)) for url in urls]
+    else:
+        found = list(settings.source)
+        if not found:
+            raise click.UsageError("name a URL, or a settings file that has sources:  indlet harvest URL")
+    changes: dict[str, Any] = {"set": set_spec, "index": index, "name": name, "token": token}
+    changes = {key: value for key, value in changes.items() if value}
+    if fulltext:
+        changes["fulltext"] = "fetch"
+    return [replace(source, **changes) for source in found]
+
+
+def _checked(url: str) -> str:
+    if "://" not in url:
+        url = f"http://{url}"
+    if not url.startswith(("http://", "https://")):
+        raise SettingsError(f"{url}: only http and https URLs can be harvested")
+    return url
+
+
+def _extractor(settings: Settings) -> Any:
+    """Text of a fetched document: the provider's extractors, behind the seam that the service names."""
+    limits = settings.crawl.limits
+
+    def text_of(content: bytes, url: str, media_type: str) -> str:
+        import tempfile
+        from urllib.parse import unquote, urlsplit
+
+        from indlet.provider.extract import extract
+
+        name = unquote(urlsplit(url).path.rpartition("/")[2]) or "document"
+        with tempfile.NamedTemporaryFile(suffix=Path(name).suffix) as file:
+            file.write(content)
+            file.flush()
+            return "\n".join(document.text for document in extract(Path(file.name), name, limits))
+
+    return text_of
+
+
+def _rows(store: Store, settings: Settings) -> list[dict[str, Any]]:
+    with store.read() as view:
+        totals, failures = view.totals(), view.failure_counts()
+        return [
+            _row(o, totals.get(o.id, (0, 0)), failures.get(o.id, 0), settings) for o in view.origins("source")
+        ]
+
+
+def _row(origin: Origin, totals: tuple[int, int], failures: int, settings: Settings) -> dict[str, Any]:
+    state = origin.state
+    last = state.get("last", {})
+    every = origin.settings.get("every") or settings.harvest.every
+    return {
+        "source": origin.name,
+        "url": state.get("url", origin.settings.get("url", "")),
+        "repository": state.get("name", ""),
+        "records": totals[0],
+        "deleted": totals[1],
+        "failures": failures,
+        "repairs": state.get("repairs", {}),
+        "format": state.get("format", ""),
+        "reconciliation": state.get("reconciliation", ""),
+        "loss": state.get("loss", []),
+        "policy": state.get("policy"),
+        "granularity": state.get("granularity", ""),
+        "deleted_record": state.get("deleted_record", ""),
+        "high_water": state.get("marks", {}),
+        "resumable": bool(state.get("run")),
+        "last": last,
+        "next": _next(every, last.get("at", "")),
+    }
+
+
+def _next(every: str, last: str) -> str:
+    from datetime import datetime
+
+    from indlet.node.schedule import next_run
+
+    if not every or not last:
+        return ""
+    try:
+        due = next_run(every, datetime.fromisoformat(last).timestamp())
+    except (SettingsError, ValueError):
+        return ""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(due))
+
+
+def _table(rows: list[dict[str, Any]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    headings = ("source", "records", "deleted", "failures", "repairs", "format", "policy", "last run", "next")
+    told = [
+        (
+            row["source"], f"{row['records']:,}", f"{row['deleted']:,}", f"{row['failures']:,}",
+            f"{sum(row['repairs'].values()):,}", row["format"],
+            "; ".join([row["reconciliation"], *row["loss"]]),
+            " ".join(filter(None, (row["last"].get("at", ""), row["last"].get("outcome", "")))),
+            row["next"],
+        )
+        for row in rows
+    ]  # fmt: skip
+    console = Console()
+    if not console.is_terminal:
+        for entry in (headings, *told):
+            click.echo("\t".join(entry))
+        return
+    table = Table(*headings)
+    for entry in told:
+        table.add_row(*entry)
+    console.print(table)
+    for row in rows:
+        if row["repairs"]:
+            click.echo(f"{row['source']}: " + ", ".join(f"{k} {n:,}" for k, n in row["repairs"].items() if n))
+        if row["last"].get("reason"):
+            click.echo(f"{row['source']}: {row['last']['reason']}")

@@ -1,0 +1,364 @@
+"""Any repository's answer becomes a `Page`: tolerant of what can be repaired, strict about what is missing.
+
+A page that was cut off raises; a record that cannot be read costs that record and becomes a `Problem`;
+whatever was mended is counted in `repairs`. Elements are known by their local names, for many a repository
+gets the namespace wrong.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from lxml import etree
+
+from indlet.errors import BadResponse
+from indlet.model import TermVector
+from indlet.oai.describe import stated_policy
+from indlet.oai.names import FT_NAMESPACE, OAI_NAMESPACE
+from indlet.oai.read_repair import decoded, repaired, without_doctype
+
+
+@dataclass(slots=True)
+class Item:
+    """A record of a list, or a header alone.
+
+    The tolerant reader gives elements. The fast one gives the metadata as bytes, with what they say in
+    `pairs`, and the index part as `vector`.
+    """
+
+    identifier: str
+    datestamp: str
+    sets: tuple[str, ...] = ()
+    deleted: bool = False
+    metadata: bytes | etree._Element | None = None
+    index: etree._Element | None = None
+    about: tuple[bytes, ...] = ()
+    pairs: Sequence[tuple[str, str]] = ()
+    vector: TermVector | None = None
+
+
+class Problem(NamedTuple):
+    """A record that could not be read."""
+
+    where: str
+    reason: str
+    raw: bytes
+
+
+@dataclass(slots=True)
+class Page:
+    """One response. `token` is None where there was no such element, empty where the list has ended."""
+
+    response_date: str = ""
+    verb: str = ""
+    items: list[Item] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    errors: list[tuple[str, str]] = field(default_factory=list)
+    token: str | None = None
+    cursor: int | None = None
+    size: int | None = None
+    extended: bool = False
+    repairs: Counter[str] = field(default_factory=Counter)
+    root: etree._Element | None = None
+
+
+class Truncated(BadResponse):
+    """The answer stops before its end."""
+
+
+_VERBS: Final = {
+    "identify": "Identify", "listrecords": "ListRecords", "listidentifiers": "ListIdentifiers",
+    "getrecord": "GetRecord", "listsets": "ListSets", "listmetadataformats": "ListMetadataFormats",
+    "listindexformats": "ListIndexFormats",
+}  # fmt: skip
+_ROOT_CLOSE = re.compile(rb"</(?:[\w.-]+:)?OAI-PMH\s*>", re.IGNORECASE)
+_ROOT_OPEN = re.compile(rb"<(?:[\w.-]+:)?OAI-PMH\b[^>]*>", re.IGNORECASE)
+_RECORD = re.compile(rb"<(?P<p>(?:[\w.-]+:)?)record\b[^>]*>.*?</(?P=p)record\s*>", re.DOTALL | re.IGNORECASE)
+_IDENTIFIER = re.compile(rb"<(?:[\w.-]+:)?identifier\b[^>]*>\s*([^<]{1,2000}?)\s*</", re.IGNORECASE)
+_HTML = re.compile(rb"\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html\b)", re.DOTALL | re.IGNORECASE)
+
+
+def read(body: bytes, charset: str = "") -> Page:
+    """The page that a body holds."""
+    if not body.strip():
+        raise BadResponse("an empty answer")
+    body, repairs = decoded(body, charset)
+    if _HTML.match(body, 0, 4096):
+        raise BadResponse("an HTML page instead of an OAI-PMH response")
+    body, more = without_doctype(body)
+    repairs += more
+    body = _trimmed(body, repairs)
+    root = _parsed(body)
+    if root is None:
+        body, more = repaired(body)
+        repairs += more
+        root = _parsed(body)
+    page = Page(repairs=repairs)
+    if root is not None:
+        _fill(page, root)
+    else:
+        _salvage(page, body)
+    return page
+
+
+def _trimmed(body: bytes, repairs: Counter[str]) -> bytes:
+    """The body up to the end of its root; without that end it is torn."""
+    close = None
+    for close in _ROOT_CLOSE.finditer(body):  # noqa: B007 - the last one counts
+        pass
+    if close is None:
+        if _ROOT_OPEN.search(body):
+            raise Truncated("the answer stops before its end")
+        if re.match(rb"\s*<", body):
+            raise BadResponse(f"not an OAI-PMH response: it starts {body[:80]!r}")
+        raise BadResponse(f"not XML: it starts {body[:80]!r}")
+    tail = body[close.end() :].strip()
+    if tail:
+        repairs["garbage after the document"] += 1
+    return body[: close.end()]
+
+
+def _parsed(body: bytes) -> etree._Element | None:
+    # huge_tree lifts the limit of 10 MB for a text node. What it would also lift, the guard against expanding
+    # entities, has nothing to guard: the document type is gone. The body itself is bounded by the client.
+    parser = etree.XMLParser(
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        huge_tree=True,
+        remove_comments=True,
+        remove_pis=True,
+    )
+    try:
+        root = etree.fromstring(body, parser)
+    except (etree.XMLSyntaxError, ValueError):
+        return None
+    return root
+
+
+def _local(node: etree._Element) -> str:
+    tag = node.tag
+    return tag.rpartition("}")[2] if isinstance(tag, str) else ""
+
+
+def _text(node: etree._Element | None) -> str:
+    return "" if node is None else "".join(node.itertext()).strip()  # type: ignore[arg-type]
+
+
+def _fill(page: Page, root: etree._Element) -> None:
+    page.root = root
+    namespace = etree.QName(root).namespace
+    page.extended = namespace == FT_NAMESPACE
+    if namespace not in (OAI_NAMESPACE, FT_NAMESPACE):
+        page.repairs["missing namespaces"] += 1
+    for node in root:
+        name = _local(node)
+        if name == "responseDate":
+            page.response_date = _text(node)
+        elif name == "error":
+            page.errors.append((node.get("code", "").strip(), _text(node)))
+        elif verb := _VERBS.get(name.lower()):
+            page.verb = verb
+            if verb in ("ListRecords", "ListIdentifiers", "GetRecord", "ListSets"):
+                _list(page, node)
+
+
+def _list(page: Page, container: etree._Element) -> None:
+    for node in container:
+        name = _local(node).lower()
+        if name == "record":
+            _record(page, node)
+        elif name == "header":
+            _add(page, node, node, None, None, ())
+        elif name == "resumptiontoken":
+            _token(page, node)
+
+
+def _token(page: Page, node: etree._Element) -> None:
+    page.token = _text(node)
+    page.size = _number(node.get("completeListSize"))
+    page.cursor = _number(node.get("cursor"))
+
+
+def _number(value: str | None) -> int | None:
+    digits = (value or "").strip()
+    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 15 else None
+
+
+def _record(page: Page, node: etree._Element) -> None:
+    header = metadata = index = None
+    about = list[bytes]()
+    for child in node:
+        name = _local(child).lower()
+        if name == "header":
+            header = child
+        elif name == "metadata":
+            metadata = next((c for c in child if isinstance(c.tag, str)), None)
+        elif name == "index":
+            index = next((c for c in child if isinstance(c.tag, str)), None)
+        elif name == "about":
+            about += [canonical(c) for c in child if isinstance(c.tag, str)]
+    _add(page, node, header, metadata, index, tuple(about))
+
+
+def _add(
+    page: Page,
+    node: etree._Element,
+    header: etree._Element | None,
+    metadata: etree._Element | None,
+    index: etree._Element | None,
+    about: tuple[bytes, ...],
+) -> None:
+    identifier = datestamp = ""
+    sets = list[str]()
+    for child in header if header is not None else ():
+        name = _local(child).lower()
+        if name == "identifier":
+            identifier = _text(child)
+        elif name == "datestamp":
+            datestamp = _text(child)
+        elif name == "setspec" and (spec := "".join(_text(child).split())):
+            sets.append(spec)
+    if not identifier:
+        page.problems.append(
+            Problem("", "a record without identifier", etree.tostring(node, with_tail=False))
+        )
+        return
+    status = header.get("status", "") if header is not None else ""
+    deleted = status.strip().lower() in ("deleted", "delete")
+    if deleted and status != "deleted":
+        page.repairs["spelling of status"] += 1
+    page.items.append(
+        Item(identifier, datestamp, tuple(dict.fromkeys(sets)), deleted, metadata, index, about)
+    )
+
+
+def canonical(node: etree._Element) -> bytes:
+    """An element as bytes that stand alone, with the declarations that it needs and no others."""
+    # Relative namespaces have no canonical form; such an element keeps all declarations in scope.
+    try:
+        return etree.tostring(node, method="c14n", exclusive=True, with_comments=False, with_tail=False)
+    except etree.LxmlError:
+        return etree.tostring(node, with_tail=False)
+
+
+def _salvage(page: Page, body: bytes) -> None:
+    """Record by record: what is not well-formed costs its record, and the frame must be sound."""
+    opening = _ROOT_OPEN.search(body)
+    records = list(_RECORD.finditer(body))
+    if opening is None or not records:
+        raise BadResponse("not well-formed XML, and no single record in it can be told apart")
+    pieces, last = list[bytes](), 0
+    for match in records:
+        pieces.append(body[last : match.start()])
+        last = match.end()
+    pieces.append(body[last:])
+    frame = _parsed(b"".join(pieces))
+    if frame is None:
+        raise BadResponse("not well-formed XML outside its records")
+    close = b"</" + re.split(rb"[\s>]", opening[0][1:], maxsplit=1)[0] + b">"
+    _fill(page, frame)
+    page.repairs["pages taken record by record"] += 1
+    for match in records:
+        piece = match[0]
+        alone = _parsed(opening[0] + piece + close)
+        if alone is None:
+            name = _IDENTIFIER.search(piece)
+            where = name[1].decode("utf-8", "replace") if name else ""
+            page.problems.append(
+                Problem(where, f"not well-formed XML{_fault(opening[0] + piece + close)}", piece)
+            )
+        else:
+            _record(page, alone[0])
+
+
+def _fault(body: bytes) -> str:
+    try:
+        etree.fromstring(body, etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=True))
+    except (etree.XMLSyntaxError, ValueError) as e:
+        return f": {e}"
+    return ""
+
+
+# The verbs that are asked once
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What Identify tells; whatever it leaves out has the value that assumes least."""
+
+    name: str = ""
+    base_url: str = ""
+    earliest: str = ""
+    deleted: str = "no"
+    granularity: str = ""
+    policy: str = ""
+
+
+def identity(page: Page) -> Identity:
+    node = _answer(page, "Identify")
+    values = {_local(c): _text(c) for c in node} if node is not None else {}
+    policies = [p for p in node.iter() if _local(p) == "policy"] if node is not None else []
+    deleted = values.get("deletedRecord", "").lower()
+    return Identity(
+        values.get("repositoryName", ""),
+        values.get("baseURL", ""),
+        values.get("earliestDatestamp", ""),
+        deleted if deleted in ("persistent", "transient") else "no",
+        values.get("granularity", ""),
+        _text(policies[0]) if policies else stated_policy(node),
+    )
+
+
+def metadata_formats(page: Page) -> list[str]:
+    """The prefixes that ListMetadataFormats names."""
+    node = _answer(page, "ListMetadataFormats")
+    return [_text(p) for p in node.iter() if _local(p) == "metadataPrefix"] if node is not None else []
+
+
+def index_formats(page: Page) -> dict[str, str]:
+    """Each index prefix that ListIndexFormats names, with its policy as JSON."""
+    node = _answer(page, "ListIndexFormats")
+    found: dict[str, str] = {}
+    for entry in node if node is not None else ():
+        values = {_local(c): _text(c) for c in entry}
+        if values.get("indexPrefix"):
+            found[values["indexPrefix"]] = values.get("policy", "")
+    return found
+
+
+def set_names(page: Page) -> list[tuple[str, str]]:
+    """(setSpec, name) of the sets on a page of ListSets."""
+    node = _answer(page, "ListSets")
+    found = []
+    for entry in node if node is not None else ():
+        if _local(entry) == "set":
+            values = {_local(c): _text(c) for c in entry}
+            if values.get("setSpec"):
+                found.append((values["setSpec"], values.get("setName", "")))
+    return found
+
+
+def _answer(page: Page, verb: str) -> etree._Element | None:
+    if page.root is None:
+        return None
+    return next((c for c in page.root if _local(c).lower() == verb.lower()), None)
+
+
+__all__ = [
+    "Identity",
+    "Item",
+    "Page",
+    "Problem",
+    "Truncated",
+    "canonical",
+    "identity",
+    "index_formats",
+    "metadata_formats",
+    "read",
+    "set_names",
+]

@@ -1,0 +1,214 @@
+"""The page that `read.read` gives, at a fraction of the cost, where it is written as our own nodes do.
+
+Bytes are taken apart by a few patterns, and every byte must be accounted for: whatever is not of the expected
+shape, down to a term out of order, makes `fast` return None, and the tolerant reader takes over.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from indlet.model import TermVector
+from indlet.oai.names import FT_NAMESPACE, OAI_NAMESPACE, TF_NAMESPACE
+from indlet.oai.read import Item, Page
+
+_HEAD = re.compile(
+    rb'<\?xml version="1\.0" encoding="UTF-8"\?>\s*(?:<\?xml-stylesheet [^<>?]*\?>\s*)?'
+    rb'<OAI-PMH xmlns="([^"<>]*)"[^<>]*>\s*<responseDate>([^<&]*)</responseDate>\s*'
+    rb"<request[^<>]*>[^<]*</request>\s*<ListRecords>\s*"
+)
+_HEADER = re.compile(
+    rb'<record><header(?: status="(deleted)")?><identifier>([^<]+)</identifier>'
+    rb"<datestamp>([^<&]*)</datestamp>"
+    rb"((?:<setSpec>[^<&\s]+</setSpec>)*)</header>"
+)
+_TAIL = re.compile(
+    rb"(?:<resumptionToken([^<>]*)>([^<]*)</resumptionToken>\s*)?</ListRecords>\s*</OAI-PMH>\s*"
+)
+_DC_OPEN = re.compile(
+    rb'<oai_dc:dc xmlns:oai_dc="http://www\.openarchives\.org/OAI/2\.0/oai_dc/" '
+    rb'xmlns:dc="http://purl\.org/dc/elements/1\.1/"'
+    rb'(?: xmlns:xsi="http://www\.w3\.org/2001/XMLSchema-instance" xsi:schemaLocation="[^"<>&]*")?>'
+)
+_DC = re.compile(r"<dc:([a-z]+)>([^<]*)</dc:([a-z]+)>")
+_TERMS_OPEN = re.compile(
+    rb'<terms xmlns="' + TF_NAMESPACE.encode() + rb'" length="([0-9]{1,9})"(?: lang="([a-z-]*)")?>'
+)
+_TERM = re.compile(rb'<term name="([^"<>&\s]+)" freq="([1-9][0-9]{0,8})"/>')
+_BAD_REFERENCE = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos|#13|#10|#9);)")
+_ATTRIBUTE = re.compile(rb' (completeListSize|cursor)="([0-9]{1,14})"')
+# What XML does not have, and the carriage return, which a parser would change.
+_CONTROLS: Final = bytes(b for b in range(32) if b not in (9, 10))
+
+
+def fast(body: bytes) -> Page | None:
+    """The page, or None for one that the tolerant reader must look at."""
+    head = _HEAD.match(body)
+    if head is None or not _plain(body):
+        return None
+    namespace = head[1].decode()
+    if namespace not in (OAI_NAMESPACE, FT_NAMESPACE):
+        return None
+    page = Page(head[2].decode().strip(), "ListRecords", extended=namespace == FT_NAMESPACE)
+    at = head.end()
+    references = b"&" in body
+    while match := _HEADER.match(body, at):
+        item = _item(match, references)
+        at = match.end()
+        if not match[1]:
+            at = _parts(body, at, item)
+            if at < 0:
+                return None
+        if body[at : at + 9] != b"</record>":
+            return None
+        at += 9
+        if body[at : at + 1] == b"\n":
+            at += 1
+        page.items.append(item)
+    tail = _TAIL.fullmatch(body, at)
+    if tail is None:
+        return None
+    if tail[2] is not None:
+        page.token = _text(tail[2]).strip()
+        told = dict(_ATTRIBUTE.findall(tail[1]))
+        page.size = int(told[b"completeListSize"]) if b"completeListSize" in told else None
+        page.cursor = int(told[b"cursor"]) if b"cursor" in told else None
+    return page
+
+
+def _plain(body: bytes) -> bool:
+    if len(body.translate(None, _CONTROLS)) != len(body) or b"<!" in body:
+        return False
+    if b"&" in body and _BAD_REFERENCE.search(body):
+        return False
+    if body.isascii():
+        return True
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        return False
+    return b"\xef\xbf" not in body and b"\xc2\x85" not in body and b"\xe2\x80\xa8" not in body
+
+
+def _item(match: re.Match[bytes], references: bool) -> Item:
+    identifier = match[2].decode()
+    if references and "&" in identifier:
+        identifier = _unescaped(identifier)
+    sets = match[4]
+    return Item(
+        identifier.strip(),
+        match[3].decode().strip(),
+        tuple(dict.fromkeys(sets[9:-10].decode().split("</setSpec><setSpec>"))) if sets else (),
+        bool(match[1]),
+    )
+
+
+def _parts(body: bytes, at: int, item: Item) -> int:
+    """Where the parts of a record end; -1 if one of them is not as we write it."""
+    if body[at : at + 10] != b"<metadata>":
+        return -1
+    end = body.find(b"</metadata>", at)
+    raw = body[at + 10 : end]
+    pairs = _dublin_core(raw) if end >= 0 else None
+    if pairs is None:
+        return -1
+    item.metadata, item.pairs = raw, pairs
+    at = end + 11
+    if body[at : at + 7] == b"<index>":
+        end = body.find(b"</index>", at)
+        item.vector = terms(body[at + 7 : end]) if end >= 0 else None
+        if item.vector is None:
+            return -1
+        at = end + 8
+    return at
+
+
+def _dublin_core(raw: bytes) -> Sequence[tuple[str, str]] | None:
+    opening = _DC_OPEN.match(raw)
+    if opening is None or not raw.endswith(b"</oai_dc:dc>"):
+        return None
+    inner = raw[opening.end() : -12].decode()
+    found = _DC.findall(inner)
+    size = 0
+    for name, value, again in found:
+        if name != again:
+            return None
+        size += 2 * len(name) + len(value) + 11
+    if size != len(inner):
+        return None
+    if "&" in inner:
+        return [(name, _unescaped(value)) for name, value, _ in found]
+    return [(name, value) for name, value, _ in found]
+
+
+def terms(part: bytes) -> TermVector | None:
+    """The vector of a `terms` element in the form of tf_compact or tf_basic, if canonical."""
+    opening = _TERMS_OPEN.match(part)
+    if opening is None or not part.endswith(b"</terms>"):
+        return None
+    inner = part[opening.end() : -8]
+    packed = _compact(inner) if inner.startswith(b'<t f="') else _basic(inner)
+    if packed is None:
+        return None
+    total = _canonical(packed)
+    if total < 0:
+        return None
+    return TermVector(packed, max(int(opening[1]), total), None, (opening[2] or b"").decode())
+
+
+def _compact(inner: bytes) -> bytes | None:
+    if not inner.endswith(b"</t>"):
+        return None
+    packed = inner[6:-4].replace(b'</t><t f="', b"\n").replace(b'">', b" ")
+    if b"<" in packed or b'"' in packed or b"\t" in packed or packed.count(b"\n") != inner.count(b"<t ") - 1:
+        return None
+    if b"&" in packed:
+        packed = packed.replace(b"&lt;", b"<").replace(b"&gt;", b">").replace(b"&quot;", b'"')
+        packed = packed.replace(b"&apos;", b"'").replace(b"&amp;", b"&")
+    return packed
+
+
+def _basic(inner: bytes) -> bytes | None:
+    found = _TERM.findall(inner)
+    groups: dict[bytes, list[bytes]] = {}
+    for name, frequency in found:
+        groups.setdefault(frequency, []).append(name)
+    size = sum(len(f) * len(names) + sum(map(len, names)) for f, names in groups.items())
+    if size + 23 * len(found) != len(inner):
+        return None
+    return b"\n".join(b"%b %b" % (f, b" ".join(names)) for f, names in groups.items())
+
+
+def _canonical(packed: bytes) -> int:
+    """The sum of the frequencies of a vector in canonical form; -1 for any other."""
+    if not packed:
+        return 0
+    last = total = count = 0
+    seen: set[bytes] = set()
+    for line in packed.split(b"\n"):
+        number, *words = line.split(b" ")
+        if not number.isdigit() or number[:1] == b"0" or len(number) > 9 or not words or not words[0]:
+            return -1
+        frequency = int(number)
+        if frequency <= last or (len(words) > 1 and words != sorted(words)):
+            return -1
+        last = frequency
+        count += len(words)
+        total += frequency * len(words)
+        seen.update(words)
+    return total if len(seen) == count else -1
+
+
+def _text(value: bytes) -> str:
+    return _unescaped(value.decode())
+
+
+def _unescaped(value: str) -> str:
+    if "&" not in value:
+        return value
+    for reference, meant in (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&#13;", "\r"),
+                             ("&#10;", "\n"), ("&#9;", "\t"), ("&amp;", "&")):  # fmt: skip
+        value = value.replace(reference, meant)
+    return value

@@ -1,0 +1,173 @@
+"""A body as it came becomes UTF-8 that an XML parser takes. Every repair is counted by its kind."""
+
+from __future__ import annotations
+
+import codecs
+import html
+import re
+from collections import Counter
+from typing import Final
+
+_DECLARATION = re.compile(rb"<\?xml\b[^>]*?\?>")
+_ENCODING = re.compile(rb"""encoding\s*=\s*["']\s*([A-Za-z0-9._:-]+)""")
+# Before the declaration may stand whatever a careless template or a debug line left there.
+_START = re.compile(rb"<(?:\?xml|[A-Za-z_!])")
+_DOCTYPE = re.compile(rb"<!DOCTYPE[^\[>]*(?:\[.*?\]\s*)?>", re.DOTALL | re.IGNORECASE)
+_CONTROLS: Final = bytes(range(9)) + b"\x0b\x0c" + bytes(range(14, 32))
+_NONCHARACTERS = re.compile(b"\xef\xbf[\xbe\xbf]|\xed[\xa0-\xbf][\x80-\xbf]")
+_REFERENCE = re.compile(rb"&(#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});|&")
+_BARE_LESS = re.compile(rb"<(?![A-Za-z_/!?])")
+_PREFIX = re.compile(rb"</?([A-Za-z_][\w.-]*):|\s([A-Za-z_][\w.-]*):[\w.-]+\s*=")
+_PREDEFINED: Final = {b"amp", b"lt", b"gt", b"quot", b"apos"}
+_KNOWN_PREFIXES: Final = {
+    b"xsi": b"http://www.w3.org/2001/XMLSchema-instance",
+    b"oai_dc": b"http://www.openarchives.org/OAI/2.0/oai_dc/",
+    b"dc": b"http://purl.org/dc/elements/1.1/",
+    b"dcterms": b"http://purl.org/dc/terms/",
+    b"oai": b"http://www.openarchives.org/OAI/2.0/",
+    b"xlink": b"http://www.w3.org/1999/xlink",
+    b"rdf": b"http://www.w3.org/1999/02/22-rdf-syntax-ns#",
+    b"marc": b"http://www.loc.gov/MARC21/slim",
+    b"mods": b"http://www.loc.gov/mods/v3",
+}
+
+
+def decoded(body: bytes, charset: str = "") -> tuple[bytes, Counter[str]]:
+    """The body as UTF-8, without byte order mark, noise before its start, or a false declaration."""
+    repairs: Counter[str] = Counter()
+    if body[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        body = body.decode("utf-16", "replace").encode("utf-8", "replace")
+        repairs["wrong encoding"] += 1
+    elif body[:3] == codecs.BOM_UTF8:
+        body = body[3:]
+    start = _START.search(body, 0, 4096)
+    if start and start.start():
+        if body[: start.start()].strip():
+            repairs["noise before the document"] += 1
+        else:
+            repairs["white space before the declaration"] += 1
+        body = body[start.start() :]
+    declaration = _DECLARATION.match(body)
+    declared = _declared(declaration[0]) if declaration else ""
+    text_encoding = declared or charset
+    if declaration and declared != "utf-8":
+        # The declaration goes: from here on the bytes are UTF-8.
+        body = body[declaration.end() :].lstrip()
+    if body.isascii():
+        return body, repairs
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        body, kind = _other(body, text_encoding)
+        if kind:
+            repairs[kind] += 1
+    else:
+        if text_encoding not in ("", "utf-8"):
+            repairs["wrong encoding"] += 1  # it says otherwise, but it is UTF-8
+    return body, repairs
+
+
+def without_doctype(body: bytes) -> tuple[bytes, Counter[str]]:
+    """The body without a document type: no entity is expanded, none is fetched."""
+    repairs: Counter[str] = Counter()
+    root = re.search(rb"<[A-Za-z_]", body)
+    found = _DOCTYPE.search(body, 0, root.start() + 1 if root else 65536)
+    if found is None and b"<!DOCTYPE" in body[:65536]:
+        found = _DOCTYPE.search(body)
+    if found:
+        repairs["document type removed"] += 1
+        body = body[: found.start()] + body[found.end() :]
+    return body, repairs
+
+
+def without_controls(body: bytes) -> tuple[bytes, Counter[str]]:
+    """The body without characters that XML 1.0 does not have."""
+    repairs: Counter[str] = Counter()
+    clean = body.translate(None, _CONTROLS)
+    clean, others = _NONCHARACTERS.subn(b"", clean)
+    if len(clean) != len(body):
+        repairs["control characters"] += len(body) - len(clean) - 2 * others
+    return clean, repairs
+
+
+def repaired(body: bytes) -> tuple[bytes, Counter[str]]:
+    """The body after every repair of its text that loses nothing; for one that was not well-formed."""
+    body, repairs = without_controls(body)
+    pieces = re.split(rb"(<!\[CDATA\[.*?\]\]>)", body, flags=re.DOTALL)  # references mean nothing in there
+    for i in range(0, len(pieces), 2):
+        piece = _references(pieces[i], repairs)
+        piece, count = _BARE_LESS.subn(b"&lt;", piece)
+        if count:
+            repairs["bare less-than signs"] += count
+        pieces[i] = piece
+    return _with_namespaces(b"".join(pieces), repairs), repairs
+
+
+def _declared(declaration: bytes) -> str:
+    found = _ENCODING.search(declaration)
+    if found is None:
+        return "utf-8"
+    name = found[1].decode().lower()
+    return "utf-8" if name in ("utf-8", "utf8", "us-ascii", "ascii") else name
+
+
+def _other(body: bytes, encoding: str) -> tuple[bytes, str]:
+    """Not UTF-8: what it says it is, if it says so; otherwise each stray byte is read as Windows-1252."""
+    if encoding not in ("", "utf-8", "utf8"):
+        try:
+            name = codecs.lookup(encoding).name
+            return body.decode("cp1252" if name == "iso8859-1" else name, "replace").encode(), ""
+        except (LookupError, UnicodeError):
+            pass
+    return body.decode("utf-8", "indlet-cp1252").encode("utf-8", "replace"), "invalid UTF-8"
+
+
+def _stray(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeDecodeError)
+    byte = error.object[error.start : error.start + 1]
+    return byte.decode("cp1252", "replace"), error.start + 1
+
+
+codecs.register_error("indlet-cp1252", _stray)
+
+
+def _references(body: bytes, repairs: Counter[str]) -> bytes:
+    def fixed(match: re.Match[bytes]) -> bytes:
+        name = match[1]
+        if name is None:
+            repairs["bare ampersands"] += 1
+            return b"&amp;"
+        if name in _PREDEFINED:
+            return match[0]
+        if name.startswith(b"#"):
+            number = int(name[2:], 16) if name[1:2] in b"xX" else int(name[1:])
+            if number in (9, 10, 13) or 32 <= number < 0xD800 or 0xE000 <= number < 0xFFFE:
+                return match[0]
+            if 0x10000 <= number < 0x110000:
+                return match[0]
+            repairs["control characters"] += 1
+            return b""
+        meant = html.unescape(match[0].decode())
+        if meant != match[0].decode():
+            repairs["undeclared entities"] += 1
+            return meant.encode()
+        # An entity that nobody declared: kept, so that the record which holds it fails and says so.
+        return match[0]
+
+    return _REFERENCE.sub(fixed, body)
+
+
+def _with_namespaces(body: bytes, repairs: Counter[str]) -> bytes:
+    """The root declares whatever prefix is used and nowhere declared."""
+    root = re.search(rb"<[A-Za-z_][\w.:-]*", body)
+    if root is None:
+        return body
+    used = {a or b for a, b in _PREFIX.findall(body)} - {b"xml", b"xmlns"}
+    missing = sorted(p for p in used if b"xmlns:" + p not in body)
+    if not missing:
+        return body
+    repairs["missing namespaces"] += len(missing)
+    declarations = b"".join(
+        b' xmlns:%b="%b"' % (p, _KNOWN_PREFIXES.get(p, b"urn:undeclared:" + p)) for p in missing
+    )
+    return body[: root.end()] + declarations + body[root.end() :]

@@ -1,0 +1,1 @@
+"""Harvest a source: what to do next (`decide`), HTTP (`client`), and the loop between them (`run`)."""

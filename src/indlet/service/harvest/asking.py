@@ -1,0 +1,143 @@
+"""A request and its answer as a page: what failed is put into the words that decisions are made from."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from queue import SimpleQueue
+from typing import Final
+
+from indlet.errors import BadResponse
+from indlet.oai.read import Page, Truncated, read
+from indlet.oai.read_fast import fast
+from indlet.service.harvest.client import Answer, Client, NoAnswer, spellings
+from indlet.service.harvest.decide import Rules, Trouble
+
+_TROUBLES: Final[dict[str, Trouble]] = {
+    "badresumptiontoken": "token",
+    "badargument": "argument",
+    "badgranularity": "argument",
+    "norecordsmatch": "nothing",
+}
+_LISTS: Final = ("ListRecords", "ListIdentifiers", "ListSets", "GetRecord")
+# Waits before a question that is asked once (Identify and its like) is given up.
+_QUICK: Final = 2
+
+
+class Asker:
+    """Pages from one base URL. The page after the one just given is fetched while that one is worked on."""
+
+    def __init__(
+        self, client: Client, rules: Rules, sleep: Callable[[float], None] = time.sleep, ahead: bool = True
+    ) -> None:
+        self.client = client
+        self._rules = rules
+        self._sleep = sleep
+        self._ahead = ahead
+        # A daemon, and not a pool, which would keep a process from ending while a source is silent.
+        self._wanted: SimpleQueue[tuple[Future[Answer], str, Mapping[str, str], str | None] | None] = (
+            SimpleQueue()
+        )
+        threading.Thread(target=self._serve, name="harvest-fetch", daemon=True).start()
+        self._next: tuple[str, str, Future[Answer]] | None = None
+
+    def close(self) -> None:
+        self._wanted.put(None)
+
+    def page(self, base_url: str, arguments: Mapping[str, str], spelling: int = 0) -> Page:
+        """The page that answers a request; NoAnswer says why there is none."""
+        token = arguments.get("resumptionToken", "")
+        written = spellings(token)[spelling] if token else None
+        verb = arguments["verb"]
+        listing = verb in ("ListRecords", "ListIdentifiers")
+        answer = self._fetched_ahead(verb, written) if listing else None
+        if answer is None:
+            answer = self._fetch(base_url, arguments, written).result()
+        page = _page(answer, verb)
+        if page.token and listing and self._ahead:
+            written = spellings(page.token)[0]
+            following = {"verb": verb, "resumptionToken": page.token}
+            self._next = (verb, written, self._fetch(base_url, following, written))
+        return page
+
+    def patiently(self, base_url: str, arguments: Mapping[str, str], attempts: int = _QUICK + 1) -> Page:
+        """The same for a single question, asked again where the trouble may pass."""
+        attempt = 0
+        while True:
+            try:
+                return self.page(base_url, arguments)
+            except NoAnswer as e:
+                attempt += 1
+                if attempt >= attempts or e.failed.trouble not in (
+                    "unreachable",
+                    "interrupted",
+                    "later",
+                    "broken",
+                ):
+                    raise
+                pause = self._rules.backoff_seconds * 2.0 ** (attempt - 1)
+                if e.failed.retry_after is not None:
+                    pause = e.failed.retry_after
+                    if pause > self._rules.retry_after_limit_seconds:
+                        raise
+                self._sleep(min(pause, max(self._rules.backoff_limit_seconds, e.failed.retry_after or 0)))
+
+    def _fetch(self, base_url: str, arguments: Mapping[str, str], written: str | None) -> Future[Answer]:
+        future: Future[Answer] = Future()
+        self._wanted.put((future, base_url, arguments, written))
+        return future
+
+    def _fetched_ahead(self, verb: str, written: str | None) -> Answer | None:
+        """What was fetched ahead, if it is what is wanted now."""
+        ahead, self._next = self._next, None
+        if ahead is None or (verb, written) != ahead[:2]:
+            return None
+        return ahead[2].result()
+
+    def _serve(self) -> None:
+        while wanted := self._wanted.get():
+            future, base_url, arguments, written = wanted
+            try:
+                future.set_result(self.client.ask(base_url, arguments, written))
+            except BaseException as e:
+                future.set_exception(e)
+        self.client.close()
+
+
+def _page(answer: Answer, verb: str) -> Page:
+    try:
+        page = (fast(answer.body) if verb == "ListRecords" else None) or read(answer.body, answer.charset)
+    except BadResponse as e:
+        if answer.trouble is not None:
+            raise answer.trouble from e
+        trouble: Trouble = "interrupted" if isinstance(e, Truncated) else "broken"
+        raise NoAnswer(trouble, f"{answer.url}: {e}") from e
+    page.repairs += answer.repairs
+    found = page.items or page.problems or page.token
+    if page.errors and not found:
+        raise _refusal(page, answer.url)
+    if page.errors:
+        page.repairs["errors beside records"] += 1
+    if answer.trouble is not None:
+        raise answer.trouble
+    if page.verb != verb:
+        raise NoAnswer("broken", f"{answer.url}: answers {page.verb or 'nothing'} to {verb}")
+    if not found and verb in _LISTS:
+        page.repairs["empty list instead of noRecordsMatch"] += 1
+    if not page.response_date:
+        page.response_date = answer.date
+        page.repairs["missing responseDate"] += 1
+    return page
+
+
+def _refusal(page: Page, url: str) -> NoAnswer:
+    said = "; ".join(f"{code or 'error'}: {text}".strip(": ") for code, text in page.errors)
+    for code, _ in page.errors:
+        trouble = _TROUBLES.get(code.strip().lower())
+        if trouble is None and code.lower().startswith("norecord"):
+            trouble = "nothing"
+        if trouble is not None:
+            return NoAnswer(trouble, f"{url}: {said}", response_date=page.response_date)
+    return NoAnswer("fatal", f"{url}: {said}")

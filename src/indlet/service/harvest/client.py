@@ -1,0 +1,259 @@
+"""One source over HTTP: one request at a time, bounded in bytes, time and reach. Whatever fails says how."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Final
+from urllib.parse import quote, urljoin, urlsplit
+
+import httpx
+
+from indlet import __version__
+from indlet.service.harvest import body, dates
+from indlet.service.harvest.decide import Failed, Trouble
+from indlet.settings import Harvest
+
+USER_AGENT: Final = f"indlet/{__version__}"
+REDIRECTS: Final = 8
+# A list must name identity (OAI-PMH 2.0, section 3.1.3). Within one machine compression only costs.
+ACCEPT: Final = "zstd, gzip;q=0.8, identity;q=0.5"
+ACCEPT_LOOPBACK: Final = "identity, zstd;q=0.5, gzip;q=0.4"
+# A request may take this many times the timeout in all, however busily its bytes drip.
+PATIENCE: Final = 10.0
+
+_LATER: Final = (429, 503)
+_UNSUITABLE: Final = (400, 405, 413, 414, 416, 422)
+
+
+class NoAnswer(Exception):
+    """A request brought nothing that can be used."""
+
+    def __init__(
+        self, trouble: Trouble, reason: str, retry_after: float | None = None, response_date: str = ""
+    ) -> None:
+        super().__init__(reason)
+        self.failed = Failed(trouble, reason, retry_after, response_date=response_date)
+
+
+@dataclass(slots=True)
+class Answer:
+    body: bytes
+    charset: str = ""
+    content_type: str = ""
+    date: str = ""  # the Date header, as a datestamp
+    url: str = ""
+    status: int = 200
+    wire: int = 0  # bytes received, compressed as they came
+    repairs: Counter[str] = field(default_factory=Counter)
+    trouble: NoAnswer | None = None  # what the status means, should the body not tell more
+
+
+class Client:
+    """HTTP to one source. `clock` and `sleep` are the world's, unless a test gives its own."""
+
+    def __init__(
+        self,
+        harvest: Harvest,
+        *,
+        token: str = "",
+        delay_seconds: float = 0.0,
+        transport: httpx.BaseTransport | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._harvest = harvest
+        self._token = token
+        self._delay = delay_seconds
+        self._clock = clock
+        self._sleep = sleep
+        self._last = float("-inf")
+        self._home = ""
+        self.requests = 0
+        self.wire = 0
+        headers = {"User-Agent": USER_AGENT, "Accept": "text/xml, application/xml;q=0.9, */*;q=0.5"}
+        if harvest.from_email:
+            headers["From"] = harvest.from_email
+        self._http = httpx.Client(
+            headers=headers,
+            timeout=httpx.Timeout(harvest.timeout_seconds, read=harvest.stall_seconds),
+            follow_redirects=False,
+            transport=transport,
+            limits=httpx.Limits(max_connections=1, max_keepalive_connections=1),
+        )
+
+    def close(self) -> None:
+        self._http.close()
+
+    def ask(self, base_url: str, arguments: Mapping[str, str], spelling: str | None = None) -> Answer:
+        """The answer to an OAI-PMH request; `spelling` replaces the encoded form of the resumption token."""
+        return self.get(oai_url(base_url, arguments, spelling), self._harvest.response_bytes)
+
+    def get(self, url: str, limit: int, media: str = "") -> Answer:
+        """The answer to a GET, redirects followed, decompressed, no larger than `limit`."""
+        pause = self._last + self._delay - self._clock()
+        if pause > 0:
+            self._sleep(pause)
+        query = urlsplit(url).query
+        for _ in range(REDIRECTS + 1):
+            self._allowed(url)
+            answer, onward = self._once(url, limit, media)
+            if not onward:
+                return answer
+            target = urljoin(url, onward)
+            if query and not urlsplit(target).query:
+                target = f"{target.split('#')[0]}?{query}"
+            if urlsplit(url).scheme == "https" and urlsplit(target).scheme == "http":
+                raise NoAnswer(
+                    "refused", f"{url} leads from https to {target}; harvest that URL if you trust it"
+                )
+            if target == url:
+                break
+            url = target
+        raise NoAnswer("refused", f"{url}: redirects go in circles")
+
+    def _once(self, url: str, limit: int, media: str) -> tuple[Answer, str]:
+        deadline = self._clock() + PATIENCE * self._harvest.timeout_seconds
+        host = urlsplit(url).hostname or ""
+        headers = {"Accept-Encoding": ACCEPT_LOOPBACK if _loopback(host) else ACCEPT}
+        if media:
+            headers["Accept"] = media
+        origin = "{0.scheme}://{0.netloc}".format(urlsplit(url))
+        self._home = self._home or origin
+        if self._token and origin == self._home:
+            headers["Authorization"] = f"Bearer {self._token}"
+        self.requests += 1
+        try:
+            with self._http.stream("GET", url, headers=headers) as response:
+                self._peer_allowed(response, url)
+                if response.status_code in (301, 302, 303, 307, 308) and response.headers.get("Location"):
+                    return Answer(b"", url=url), response.headers["Location"]
+                raw = self._read(response, limit, deadline, url)
+                return self._answer(response, raw, limit, url), ""
+        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as e:
+            raise NoAnswer("unreachable", f"{url}: cannot connect: {_said(e)}") from e
+        except (httpx.InvalidURL, httpx.UnsupportedProtocol) as e:
+            raise NoAnswer("refused", f"{url}: not a URL that can be fetched: {e}") from e
+        except httpx.TimeoutException as e:
+            raise NoAnswer("interrupted", f"{url}: silent for {self._harvest.stall_seconds:g} s") from e
+        except (httpx.HTTPError, OSError) as e:
+            raise NoAnswer("interrupted", f"{url}: the connection broke: {_said(e)}") from e
+        finally:
+            self._last = self._clock()
+
+    def _read(self, response: httpx.Response, limit: int, deadline: float, url: str) -> bytes:
+        chunks, size = list[bytes](), 0
+        for chunk in response.iter_raw():
+            size += len(chunk)
+            self.wire += len(chunk)
+            if size > limit:
+                raise NoAnswer("broken", f"{url}: an answer of more than {limit} bytes")
+            if self._clock() > deadline:
+                raise NoAnswer("interrupted", f"{url}: an answer that drips for ever")
+            chunks.append(chunk)
+        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+    def _answer(self, response: httpx.Response, raw: bytes, limit: int, url: str) -> Answer:
+        status, headers = response.status_code, response.headers
+        trouble = _meaning(status, headers, url)
+        try:
+            text, repairs = body.plain(raw, headers.get("Content-Encoding", ""), limit)
+        except body.TooLarge as e:
+            raise NoAnswer("broken", f"{url}: an answer that unpacks to more than {limit} bytes") from e
+        except body.Damaged as e:
+            raise trouble or NoAnswer("interrupted", f"{url}: {e}") from e
+        moment = dates.http_date(headers.get("Date"))
+        return Answer(
+            text,
+            response.charset_encoding or "",
+            headers.get("Content-Type", "").split(";")[0].strip().lower(),
+            dates.write(moment, True) if moment else "",
+            str(response.url),
+            status,
+            len(raw),
+            repairs,
+            trouble,
+        )
+
+    def _allowed(self, url: str) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise NoAnswer("refused", f"{url}: only http and https URLs can be harvested")
+        if not self._harvest.allow_private:
+            try:
+                found = socket.getaddrinfo(parts.hostname, parts.port or 80, type=socket.SOCK_STREAM)
+            except OSError as e:
+                raise NoAnswer("unreachable", f"{url}: no such host: {e}") from e
+            for entry in found:
+                _must_be_public(str(entry[4][0]), url)
+
+    def _peer_allowed(self, response: httpx.Response, url: str) -> None:
+        # A name may have come to mean another address since it was looked up.
+        stream = response.extensions.get("network_stream")
+        if not self._harvest.allow_private and stream is not None:
+            address = stream.get_extra_info("server_addr")
+            if address:
+                _must_be_public(str(address[0]), url)
+
+
+def oai_url(base_url: str, arguments: Mapping[str, str], spelling: str | None = None) -> str:
+    """A base URL, which may have a query of its own, with the arguments of a request."""
+    base = base_url.split("#")[0]
+    pairs = [
+        f"{name}={spelling if name == 'resumptionToken' and spelling is not None else quote(value, safe='')}"
+        for name, value in arguments.items()
+    ]
+    joint = "" if base.endswith(("?", "&")) else "&" if "?" in base else "?"
+    return base + joint + "&".join(pairs)
+
+
+def spellings(token: str) -> list[str]:
+    """The ways in which a token may have to be written into a URL, the right one first."""
+    found = [quote(token, safe="")]
+    if " " in token:
+        found.append(quote(token.replace(" ", "+"), safe=""))  # its + was decoded once too often
+    if "%" in token:
+        found.append(quote(token, safe="%"))  # it came encoded already
+    if found[0] != token:
+        found.append(quote(found[0], safe=""))  # the remote decodes twice
+        found.append(quote(token, safe="+/=:,;@!$*'()~"))  # the remote does not decode
+    return list(dict.fromkeys(found))
+
+
+def _meaning(status: int, headers: httpx.Headers, url: str) -> NoAnswer | None:
+    if 200 <= status < 300:
+        return None
+    wait = dates.retry_after(headers.get("Retry-After"), datetime.now(UTC))
+    said = f"{url}: HTTP status {status}"
+    if status in _LATER:
+        return NoAnswer("later", said, wait)
+    if status >= 500:
+        return NoAnswer("broken", said, wait)
+    if status in (408, 425):
+        return NoAnswer("interrupted", said, wait)
+    return NoAnswer("unsuitable" if status in _UNSUITABLE else "refused", said)
+
+
+def _said(error: Exception) -> str:
+    return str(error) or type(error).__name__
+
+
+def _loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _must_be_public(address: str, url: str) -> None:
+    found = ipaddress.ip_address(address.split("%")[0])
+    if not found.is_global or found.is_multicast:
+        raise NoAnswer(
+            "refused",
+            f"{url} leads into a private network ({found}); allow that by  harvest.allow_private = true",
+        )

@@ -1,0 +1,162 @@
+"""What a URL turns out to be, and the best form in which both sides can exchange records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import urlsplit, urlunsplit
+
+from indlet.errors import Refused, Unreachable
+from indlet.formats import INDEX, bundle
+from indlet.oai import read
+from indlet.oai.names import FT_PATH, OAI_PATH
+from indlet.oai.read import Identity
+from indlet.service.harvest.asking import Asker
+from indlet.service.harvest.client import NoAnswer
+from indlet.settings import Source
+from indlet.text import Policy
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How one source is harvested."""
+
+    url: str
+    identity: Identity
+    metadata_prefix: str = "oai_dc"
+    index_prefix: str = ""
+    policy: Policy | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def bundle_prefix(self) -> str:
+        return self.metadata_prefix if self.metadata_prefix in bundle.INSIDE else ""
+
+    @property
+    def form(self) -> str:
+        """What is exchanged, for people."""
+        return f"{self.metadata_prefix}+{self.index_prefix}" if self.index_prefix else self.metadata_prefix
+
+    @property
+    def seconds(self) -> bool:
+        return not self.identity.granularity or "T" in self.identity.granularity.upper()
+
+    def selection(self, set_spec: str) -> dict[str, str]:
+        found = {"metadataPrefix": self.metadata_prefix}
+        if self.index_prefix:
+            found["indexPrefix"] = self.index_prefix
+        if set_spec:
+            found["set"] = set_spec
+        return found
+
+
+def candidates(url: str) -> list[str]:
+    """The base URLs that a URL may stand for, the richest first."""
+    parts = urlsplit(url)
+    path = parts.path.rstrip("/")
+
+    def at(new: str) -> str:
+        return urlunsplit((parts.scheme, parts.netloc, new, parts.query, ""))
+
+    if path.endswith(FT_PATH):
+        return [at(path), at(path.removesuffix(FT_PATH) + OAI_PATH)]
+    if path.endswith(OAI_PATH) and not parts.query:
+        return [at(path.removesuffix(OAI_PATH) + FT_PATH), url]
+    if parts.query:
+        return [url]
+    below = [at(path + FT_PATH), at(path + OAI_PATH)]
+    return [url, *below] if path else [*below, url]
+
+
+def source_name(source: Source) -> str:
+    """The name by which a source is known: given, or its URL less the endpoint."""
+    if source.name:
+        return source.name
+    parts = urlsplit(source.url)
+    path = parts.path.rstrip("/").removesuffix(FT_PATH).removesuffix(OAI_PATH)
+    return parts.netloc.rpartition("@")[2] + path + (f"?{parts.query}" if parts.query else "")
+
+
+def negotiate(asker: Asker, source: Source, positions: bool, known: str = "") -> Terms:
+    """How to harvest a source; RemoteError if nothing at its URL speaks OAI-PMH.
+
+    An endpoint that served before (`known`) and is in trouble now is waited for, not replaced by a poorer one.
+    """
+    said = list[str]()
+    for url in candidates(source.url):
+        try:
+            page = asker.patiently(url, {"verb": "Identify"}, attempts=3 if url in (source.url, known) else 1)
+        except NoAnswer as e:
+            said.append(str(e))
+            trouble = e.failed.trouble
+            if trouble == "unreachable" or (url == known and trouble in ("later", "interrupted", "broken")):
+                raise Unreachable(f"{e}; nothing was changed, try again later") from e
+            continue
+        identity = read.identity(page)
+        if page.extended and source.index != "none":
+            if terms := _extended(asker, url, identity, source, positions):
+                return terms
+            continue
+        return _plain(asker, url, identity, source, positions)
+    return _unidentified(asker, source, said)
+
+
+def _unidentified(asker: Asker, source: Source, said: list[str]) -> Terms:
+    """Identify is broken, but the lists may not be."""
+    try:
+        page = asker.patiently(source.url, {"verb": "ListMetadataFormats"}, attempts=2)
+        formats = read.metadata_formats(page)
+    except NoAnswer:
+        formats = []
+    if formats or _lists(asker, source):
+        terms = _plain(asker, source.url, Identity(), source, False)
+        return Terms(terms.url, terms.identity, terms.metadata_prefix, notes=("Identify is broken",))
+    tried = "; ".join(dict.fromkeys(said))
+    raise Refused(f"{source.url}: nothing there answers as an OAI-PMH repository ({tried}); check the URL")
+
+
+def _lists(asker: Asker, source: Source) -> bool:
+    try:
+        asker.page(source.url, {"verb": "ListIdentifiers", "metadataPrefix": source.metadata})
+    except NoAnswer as e:
+        return e.failed.trouble in ("nothing", "later")
+    return True
+
+
+def _extended(asker: Asker, url: str, identity: Identity, source: Source, positions: bool) -> Terms | None:
+    try:
+        offered = read.index_formats(asker.patiently(url, {"verb": "ListIndexFormats"}))
+    except NoAnswer as e:
+        if "noIndexFormats" in str(e):
+            return Terms(url, identity, source.metadata)
+        return None
+    prefix = best_index(offered, source.index, positions)
+    if prefix is None:
+        return None
+    return Terms(url, identity, source.metadata, prefix, Policy.read(offered[prefix]))
+
+
+def best_index(offered: dict[str, str], wanted: str, positions: bool) -> str | None:
+    """The index format to ask for: the one wanted, else the best that both sides know."""
+    if wanted not in ("auto", ""):
+        return wanted if wanted in offered else None
+    order = ["tf_compact", "tf_basic", "tf_positions", "tf_boolean"]
+    if positions:
+        order = ["tf_positions", "tf_compact", "tf_basic", "tf_boolean"]
+    return next((p for p in order if p in offered and p in INDEX), None)
+
+
+def _plain(asker: Asker, url: str, identity: Identity, source: Source, positions: bool) -> Terms:
+    try:
+        offered = read.metadata_formats(asker.patiently(url, {"verb": "ListMetadataFormats"}))
+    except NoAnswer:
+        # Every repository must have oai_dc (section 3.4); one that cannot list its formats may still.
+        return Terms(url, identity, source.metadata, notes=("ListMetadataFormats is broken",))
+    if source.index != "none" and source.metadata == "oai_dc":
+        inside = {f.prefix: name for name, f in bundle.INSIDE.items() if name in offered}
+        prefix = best_index(dict.fromkeys(inside, ""), source.index, positions)
+        if prefix is not None:
+            return Terms(url, identity, inside[prefix], "", Policy.read(identity.policy or None))
+    if source.metadata not in offered and "oai_dc" in offered:
+        note = f"{source.metadata} is not offered: oai_dc taken"
+        return Terms(url, identity, "oai_dc", notes=(note,))
+    return Terms(url, identity, source.metadata)

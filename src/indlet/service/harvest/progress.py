@@ -1,0 +1,67 @@
+"""What a run has done so far: written by its thread, read by whoever shows it, kept in the journal."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(slots=True)
+class Progress:
+    """The counts of one run over one source."""
+
+    source: str
+    phase: str = "waiting"
+    records: int = 0
+    deleted: int = 0
+    changed: int = 0
+    failed: int = 0
+    pages: int = 0
+    requests: int = 0
+    bytes: int = 0
+    size: int | None = None  # what the list holds, as the source says
+    started: float = field(default_factory=time.monotonic)
+    ended: float | None = None
+    repairs: Counter[str] = field(default_factory=Counter)
+    outcome: str = ""  # "complete", "incomplete", "failed", "interrupted"
+    reason: str = ""
+    form: str = ""
+
+    @property
+    def repaired(self) -> int:
+        return sum(self.repairs.values())
+
+    @property
+    def seconds(self) -> float:
+        return max((self.ended or time.monotonic()) - self.started, 1e-9)
+
+    @property
+    def rate(self) -> float:
+        return (self.records + self.deleted) / self.seconds
+
+    @property
+    def remaining(self) -> int | None:
+        return None if self.size is None else max(self.size - self.records - self.deleted, 0)
+
+    @property
+    def ok(self) -> bool:
+        return self.outcome == "complete" and not self.failed
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "source": self.source,
+            "outcome": self.outcome,
+            "reason": self.reason,
+            "format": self.form,
+            "records": self.records,
+            "deleted": self.deleted,
+            "changed": self.changed,
+            "failed": self.failed,
+            "repairs": dict(self.repairs),
+            "pages": self.pages,
+            "requests": self.requests,
+            "bytes": self.bytes,
+            "seconds": round(self.seconds, 3),
+        }

@@ -1,0 +1,212 @@
+"""What a source lists becomes our records: metadata cleaned, terms under our policy, the original kept.
+
+item of a page -> Record, or BadResponse that says what is wrong with it
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Final
+from urllib.parse import urlsplit, urlunsplit
+
+from lxml import etree
+
+from indlet.errors import BadResponse
+from indlet.formats import INDEX, bundle
+from indlet.formats.dublin import VALUES, clean, iso_date, language_code
+from indlet.model import DUBLIN_CORE, Metadata, Record, TermVector
+from indlet.oai.read import Item, canonical
+from indlet.text import Analyzer, Policy, Reconciliation, loss, renormalise
+
+# The text of the document that a record (first argument) links to (second); empty where it is not to be had.
+FullText = Callable[[str, str], str]
+
+_SEARCHED: Final = ("title", "description", "subject", "creator")
+_ELEMENTS: Final = frozenset(DUBLIN_CORE)
+# Qualified Dublin Core, refinements to what they refine.
+_REFINED: Final = {
+    "alternative": "title", "abstract": "description", "tableOfContents": "description", "issued": "date",
+    "created": "date", "available": "date", "modified": "date", "dateAccepted": "date", "extent": "format",
+    "medium": "format", "spatial": "coverage", "temporal": "coverage", "bibliographicCitation": "identifier",
+    "isPartOf": "relation", "accessRights": "rights", "license": "rights",
+}  # fmt: skip
+_DCMI_TYPES: Final = {
+    name.lower(): name
+    for name in (
+        "Collection", "Dataset", "Event", "Image", "InteractiveResource", "MovingImage", "PhysicalObject",
+        "Service", "Software", "Sound", "StillImage", "Text",
+    )
+}  # fmt: skip
+_MEDIA: Final = {
+    "pdf": "application/pdf", "html": "text/html", "txt": "text/plain", "xml": "application/xml",
+    "text/pdf": "application/pdf", "application/x-pdf": "application/pdf", "adobe pdf": "application/pdf",
+    "doc": "application/msword", "ps": "application/postscript", "jpg": "image/jpeg", "jpeg": "image/jpeg",
+    "image/jpg": "image/jpeg", "mp3": "audio/mpeg", "epub": "application/epub+zip",
+    "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+}  # fmt: skip
+_MEDIA_TYPE = re.compile(
+    r"(?:application|audio|font|image|message|model|multipart|text|video)/[\w.+-]+", re.A
+)
+_DOI = re.compile(r"(?:^|doi\.org/|doi:\s*|urn:doi:)(10\.\d{4,9}/\S+)$", re.IGNORECASE)
+
+
+@dataclass(slots=True)
+class Normaliser:
+    """Makes records of one source's items, under one analysis policy of ours."""
+
+    analyzer: Analyzer
+    index_prefix: str = ""
+    bundle_prefix: str = ""
+    policy: Policy | None = None
+    full_text: FullText | None = None
+    reconciliation: Reconciliation = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.reconciliation = loss(self.policy, self.analyzer.policy)
+
+    @property
+    def has_index(self) -> bool:
+        return bool(self.index_prefix or self.bundle_prefix)
+
+    def record(self, item: Item) -> Record:
+        """The record that an item of a list is to us."""
+        if item.deleted:
+            return Record(item.identifier, sets=item.sets, deleted=True)
+        part, index = item.metadata, item.index
+        if self.bundle_prefix and isinstance(part, etree._Element) and part.tag == bundle.ROOT:
+            part, index = _unbound(part)
+        if part is None:
+            raise BadResponse("a record without metadata that is not marked as deleted")
+        if isinstance(part, bytes):
+            raw, metadata = part, cleaned(item.pairs)
+        else:
+            raw, metadata = canonical(part), cleaned(_pairs(part))
+        vector = self._vector(item, index, metadata)
+        properties: dict[str, Any] = {"source_datestamp": item.datestamp}
+        url = _first_url(metadata)
+        if url:
+            properties["url"] = url
+        media = next((f for f in metadata.get("format", ()) if _MEDIA_TYPE.fullmatch(f)), "")
+        if media:
+            properties["media_type"] = media
+        if self.has_index and not self.reconciliation.exact:
+            properties["policy"] = self.policy.digest if self.policy else "unknown"
+        if item.about:
+            properties["about"] = [a.decode("utf-8", "replace") for a in item.about]
+        language = vector.language if vector else ""
+        fields = self.analyzer.fields(metadata, language)
+        key = resource_key(item.identifier, metadata, url)
+        return Record(item.identifier, metadata, vector, item.sets, False, raw, fields, key, properties)
+
+    def _vector(self, item: Item, index: etree._Element | None, metadata: Metadata) -> TermVector | None:
+        if not self.has_index:
+            text = "\n".join(value for name in _SEARCHED for value in metadata.get(name, ()))
+            if self.full_text is not None and (url := _first_url(metadata)):
+                text = f"{text}\n{self.full_text(item.identifier, url)}"
+            return self.analyzer.vector(text, next(iter(metadata.get("language", ())), ""))
+        vector = item.vector
+        if vector is None:
+            if index is None:
+                return None
+            prefix = self.index_prefix or bundle.INSIDE[self.bundle_prefix].prefix
+            vector = INDEX[prefix].read(index)
+        if self.reconciliation.kind == "identical":
+            return vector
+        return renormalise(vector, self.policy, self.analyzer)
+
+
+def cleaned(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Metadata in Dublin Core order: white space folded; dates, languages and types in one form."""
+    found: dict[str, list[str]] = {}
+    for element, value in pairs:
+        # Most values are clean already, and this test is a tenth of the cost of cleaning.
+        if (
+            not (value.isascii() and value.isprintable())
+            or "  " in value
+            or value != value.strip()
+            or len(value) > 9999
+        ):
+            value = clean(value)
+        if make := _FORMS.get(element):
+            value = make(value)
+        if value:
+            values = found.setdefault(element, [])
+            if value not in values and len(values) < VALUES:
+                values.append(value)
+    return {element: found[element] for element in DUBLIN_CORE if element in found}
+
+
+@lru_cache(maxsize=8192)
+def _date(value: str) -> str:
+    return iso_date(value)
+
+
+@lru_cache(maxsize=2048)
+def _language(value: str) -> str:
+    return language_code(value) or value
+
+
+@lru_cache(maxsize=2048)
+def _type(value: str) -> str:
+    name = value.rpartition("/")[2] if "purl.org/dc/dcmitype/" in value else value
+    return _DCMI_TYPES.get(name.lower().replace(" ", ""), value)
+
+
+@lru_cache(maxsize=2048)
+def _media(value: str) -> str:
+    folded = value.lower().split(";")[0].strip()
+    if folded in _MEDIA:
+        return _MEDIA[folded]
+    return folded if _MEDIA_TYPE.fullmatch(folded) else value
+
+
+_FORMS: Final[dict[str, Callable[[str], str]]] = {
+    "date": _date, "language": _language, "type": _type, "format": _media,
+}  # fmt: skip
+
+
+def _pairs(root: etree._Element) -> Iterable[tuple[str, str]]:
+    """(element, value) for everything that is Dublin Core by its local name, whatever its namespace."""
+    for node in root.iter(etree.Element):
+        name = str(node.tag).rpartition("}")[2]
+        element = name if name in _ELEMENTS else _REFINED.get(name) or name.lower()
+        if element in _ELEMENTS and node is not root:
+            yield element, "".join(map(str, node.itertext())).strip()
+
+
+def _unbound(root: etree._Element) -> tuple[etree._Element | None, etree._Element | None]:
+    described_part = terms = None
+    for child in root:
+        if isinstance(child.tag, str):
+            if child.tag.endswith("}terms"):
+                terms = child
+            else:
+                described_part = child
+    return described_part, terms
+
+
+def _first_url(metadata: Metadata) -> str:
+    return next((v for v in metadata.get("identifier", ()) if v.startswith(("http://", "https://"))), "")
+
+
+def resource_key(identifier: str, metadata: Metadata, url: str = "") -> str:
+    """What tells that two records stand for one resource: its DOI, else its URL, else its OAI identifier."""
+    for value in metadata.get("identifier", ()):
+        if "10." in value and (match := _DOI.search(value)):
+            return "doi:" + match[1].lower().rstrip(".")
+    if url := url or _first_url(metadata):
+        return _canonical_url(url)
+    return identifier
+
+
+def _canonical_url(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        host = (parts.hostname or "").removeprefix("www.")
+        port = f":{parts.port}" if parts.port not in (None, 80, 443) else ""
+    except ValueError:
+        return url
+    return urlunsplit(("http", host + port, parts.path.rstrip("/") or "/", parts.query, ""))

@@ -1,0 +1,123 @@
+"""The service's stages in their order: harvest -> normalise -> store -> index. No other file knows it.
+
+`harvest_all` harvests sources side by side, each in a thread of its own, so that a dead one delays no other;
+the index then catches up with the store.
+"""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from queue import Empty, SimpleQueue
+
+from indlet.errors import IndletError, StoreError
+from indlet.service import follow
+from indlet.service.harvest.negotiate import source_name
+from indlet.service.harvest.progress import Progress
+from indlet.service.harvest.run import Extract, Run, Wish
+from indlet.settings import Analysis, Settings, Source
+from indlet.store import Store
+from indlet.text import Analyzer, Policy
+
+
+def policy_of(analysis: Analysis) -> Policy:
+    """The analysis policy that the settings state."""
+    choices = asdict(analysis)
+    choices["prune"] = choices["prune"] or None
+    return Policy.from_json(choices)
+
+
+def harvest_all(
+    store: Store,
+    settings: Settings,
+    sources: Sequence[Source] | None = None,
+    *,
+    wish: Wish | None = None,
+    extract: Extract | None = None,
+    index: bool = True,
+    halt: threading.Event | None = None,
+    started: Callable[[list[Progress]], None] | None = None,
+) -> list[Progress]:
+    """Harvest sources (those of the settings, unless given), then bring the index up to the store.
+
+    `started` is given the live progress of every source before the first request; `extract` makes text of a
+    fetched document where a source asks for full text; `halt` ends all runs, which the next ones resume.
+    """
+    wanted = [s for s in (settings.source if sources is None else sources) if not s.paused]
+    progress = [Progress(source_name(s)) for s in wanted]
+    if started is not None:
+        started(progress)
+    analyzer = Analyzer(policy_of(settings.analysis))
+    jobs: SimpleQueue[int] = SimpleQueue()
+    for number in range(len(wanted)):
+        jobs.put(number)
+    stop = halt or threading.Event()
+    broken = list[BaseException]()
+
+    def work() -> None:
+        while not stop.is_set():
+            try:
+                number = jobs.get_nowait()
+            except Empty:
+                return
+            source, seen = wanted[number], progress[number]
+            try:
+                Run(
+                    store, source, seen.source, analyzer, settings.harvest, seen,
+                    wish=wish, extract=extract, halt=stop,
+                ).go()  # fmt: skip
+            except IndletError as e:
+                seen.outcome, seen.reason, seen.phase = "failed", str(e), "failed"
+            except BaseException as e:
+                seen.outcome, seen.reason, seen.phase = "failed", f"{type(e).__name__}: {e}", "failed"
+                broken.append(e)
+
+    threads = [
+        threading.Thread(target=work, name=f"harvest-{i}", daemon=True)
+        for i in range(min(len(wanted), max(settings.harvest.at_once, 1)))
+    ]
+    with _collector_resting():
+        try:
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                while thread.is_alive():
+                    thread.join(0.5)  # with a timeout, so that Ctrl-C gets through
+        except KeyboardInterrupt:
+            stop.set()
+            for thread in threads:
+                thread.join()
+            raise
+    if broken:
+        raise broken[0]
+    if index and wanted:
+        bring_up(store)
+    return progress
+
+
+def bring_up(store: Store) -> None:
+    """The index catches up; where another process is at it, that one does the rest."""
+    try:
+        follow.catch_up(store)
+    except StoreError:
+        newest, position = follow.lag(store)
+        if position < 0 or newest == 0:
+            raise
+
+
+@contextmanager
+def _collector_resting() -> Iterator[None]:
+    """Ingest makes many objects and no cycles; the cyclic collector would look at them in vain."""
+    enabled = gc.isenabled()
+    gc.freeze()
+    gc.set_threshold(200_000, 50, 100)
+    try:
+        yield
+    finally:
+        gc.set_threshold(700, 10, 10)
+        gc.unfreeze()
+        if not enabled:
+            gc.disable()
