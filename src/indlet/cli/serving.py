@@ -16,6 +16,7 @@ import click
 from indlet.cli.show import progress, summary_lines
 from indlet.errors import MissingExtra, SettingsError
 from indlet.node.schedule import Schedule
+from indlet.provider.hierarchy import named
 from indlet.provider.pipeline import crawl
 from indlet.settings import Settings
 from indlet.store import Store
@@ -52,7 +53,7 @@ def application(store: Store, settings: Settings) -> Any:
 
 def run(settings: Settings, *, crawl_at_once: bool) -> None:
     """Serve until stopped, crawling (and harvesting, where sources are set) on schedule."""
-    bound, settings = bind(settings)
+    bound, settings = bind(replace(settings, hierarchy=named(settings.hierarchy)))
     with contextlib.closing(bound), Store.open(settings.data) as store:
         app = application(store, settings)
         with Schedule() as schedule:
@@ -61,18 +62,15 @@ def run(settings: Settings, *, crawl_at_once: bool) -> None:
                 schedule.add("crawl", settings.crawl.every, _Crawl(store, settings), at_once=crawl_at_once)
             if settings.source:
                 _schedule_harvests(schedule, store, settings)
-            listen(app, bound)
+            listen(app, settings, bound)
             click.echo("stopping …", err=True)
 
 
-def listen(app: Any, bound: socket.socket) -> None:
+def listen(app: Any, settings: Settings, bound: socket.socket) -> None:
     """Serve an application on a bound socket until SIGINT or SIGTERM."""
-    import uvicorn
+    from indlet.provider.serve import server as made
 
-    config = uvicorn.Config(
-        app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=5
-    )
-    server = uvicorn.Server(config)
+    server = made(app, settings)
     # Ours instead of uvicorn's: those raise the signal again when all is done, and that would end the process
     # before a running crawl has put its batch away.
     server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign, assignment]

@@ -114,6 +114,22 @@ def local_root(root: str) -> Path | None:
     return Path(root).expanduser()
 
 
+def content_root(root: str) -> Path | None:
+    """The local folder that paths of a hierarchy lie below; None for archives and anything remote."""
+    local = local_root(root)
+    if local is None or not local.is_file():
+        return local
+    return None if archive_kind(local.name) else local.parent
+
+
+def web_address(root: str) -> str:
+    """Where a hierarchy's files are on the web by themselves: an HTTP or FTP root without a password."""
+    parts = urlsplit(root)
+    if "::" in root or parts.scheme not in ("http", "https", "ftp") or parts.username:
+        return ""
+    return "" if archive_kind(parts.path) else root.rstrip("/")
+
+
 def named(hierarchies: Iterable[Hierarchy]) -> tuple[Hierarchy, ...]:
     """The hierarchies, each with a name of its own: the stated one, else the last part of its root."""
     hierarchies = tuple(hierarchies)

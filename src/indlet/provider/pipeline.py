@@ -82,12 +82,18 @@ def crawl(
     stop: threading.Event | None = None,
     accept_empty: bool = False,
     clock: Callable[[], float] = time.time,
+    workers: Workers | None = None,
 ) -> list[Summary]:
-    """Bring the store to what the hierarchies hold now; a summary for each."""
+    """Bring the store to what the hierarchies hold now; a summary for each.
+
+    `workers` that exist already are used and left running; they must have been made under the same policy.
+    """
     stop = stop or threading.Event()
     policy = policy_of(settings)
     found = []
-    with store.job("crawl"), Workers(settings.crawl.workers, settings.crawl.limits, policy) as workers:
+    with store.job("crawl"), contextlib.ExitStack() as stack:
+        if workers is None:
+            workers = stack.enter_context(Workers(settings.crawl.workers, settings.crawl.limits, policy))
         for hierarchy in named(settings.hierarchy):
             run = _Run(store, settings, hierarchy, policy, workers, report, stop, clock)
             run.accept_empty = accept_empty

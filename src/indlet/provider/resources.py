@@ -22,7 +22,7 @@ from indlet.errors import SettingsError
 from indlet.formats import oai_dc
 from indlet.model import DUBLIN_CORE, Metadata, Record, merged
 from indlet.oai.identifier import identifier, repository_identifier, set_spec
-from indlet.provider.hierarchy import Entry, join, shown
+from indlet.provider.hierarchy import Entry, content_root, join, shown, web_address
 from indlet.provider.workers import Analysed
 from indlet.settings import Hierarchy, Settings
 
@@ -115,12 +115,14 @@ def place_of(settings: Settings, hierarchy: Hierarchy, policy: str) -> Place:
         )
     if access.content == "elsewhere" and not hierarchy.base_url:
         raise SettingsError(f"hierarchy {hierarchy.name!r}: content is elsewhere; say where with base_url")
-    url = hierarchy.base_url.rstrip("/") or f"{settings.base_url()}/content/{quote(hierarchy.name, safe='')}"
+    url = hierarchy.base_url.rstrip("/") or web_address(hierarchy.root)
+    if not url and content_root(hierarchy.root) is not None:
+        url = f"{settings.base_url()}/content/{quote(hierarchy.name, safe='')}"
     private = access.content == "private"
     return Place(
         name=hierarchy.name,
         repository=repository_identifier(settings),
-        url="" if private else f"{url}/",
+        url=f"{url}/" if url and not private else "",
         rights=hierarchy.rights or settings.node.rights,
         restricted=private,
         title=hierarchy.title or hierarchy.name,

@@ -347,7 +347,8 @@ def _nanoseconds(name: str, value: Any) -> int:
     if isinstance(value, int | float):
         return int(value) * 1_000_000_000
     if name == "date_time":  # a zip member's: local to who knows where, so taken as UTC on every machine
-        value = datetime(*value[:6]).replace(tzinfo=UTC)
+        year, month, day, hour, minute, second = value
+        value = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
     elif name == "modify":  # MLSD: UTC, perhaps with a fraction
         value = datetime.strptime(value[:14], "%Y%m%d%H%M%S").replace(tzinfo=UTC)
     elif isinstance(value, str):

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from starlette.requests import Request
 from starlette.responses import FileResponse, PlainTextResponse, Response
 
-from indlet.provider.hierarchy import local_root, shown
+from indlet.provider.hierarchy import content_root, shown
 from indlet.provider.serve.access import Gate, Permit
 from indlet.provider.serve.http import Desk, unchanged
 from indlet.settings import Settings
@@ -71,7 +71,7 @@ class Content:
         hierarchy = self._hierarchies.get(name)
         if hierarchy is None or not permit.allows(name):
             return missing
-        root = local_root(hierarchy.root)
+        root = content_root(hierarchy.root)
         with self._store.read() as view:
             origin = view.origin("hierarchy", name)
             known = view.file(origin.id, shown(path)) if origin else None
