@@ -281,7 +281,7 @@ class Local:
         except OSError as e:
             skipped.append(Skip(path, f"a link that leads nowhere: {explain(e)}"))
             return
-        if not target.startswith(self._base):
+        if not f"{target}/".startswith(self._base):
             skipped.append(Skip(path, "a link that leads out of the root"))
         elif any(target == out or target.startswith(f"{out}/") for out in self._excluded):
             skipped.append(Skip(path, "a link to indlet's own data"))
@@ -305,7 +305,7 @@ class Local:
 
     def fetch(self, entry: Entry, folder: Path, limit: int) -> Path:
         path = Path(self._base + entry.path)
-        if not os.access(path, os.R_OK):
+        if not os.access(path, os.R_OK, effective_ids=os.access in os.supports_effective_ids):
             raise PermissionError(13, "Permission denied", str(path))
         return path
 
