@@ -34,6 +34,8 @@ def test_paragraphs(language: str) -> None:
         "Shuttle Sort (Algorithm 175) Shaw, C. J.; Trimble, T. N.",
         "Shr 45 cts vs 50 cts Net 18.0 mln vs 19.9 mln Sales 116.1 mln vs 108.8 mln Avg shrs 4,249,221",
         "May 1191/1210 ba Jul 1195 BID Sep 1220/1255 ba Sales at call NIL accumulative total NIL",
+        "Le Havre 1191/1210 ba, 1195 ag; 1220/1255 ba; 1300/1311 ag; 1250 bid; 1255/1260 ba; 1410 steady",
+        "und nicht aber het een voor",
         "Van der Waals forces",
         "for (int i = 0; i < n; i++) { sum += a[i]; }",
         "3.14159 2.71828 1.41421",

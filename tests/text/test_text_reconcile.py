@@ -75,6 +75,13 @@ def test_a_pruned_source_keeps_its_true_length(text: str, language: str) -> None
     assert renormalise(vector, source, Analyzer()) == vector
 
 
+def test_a_pruned_source_is_not_pruned_again() -> None:
+    source = Policy(prune=0.8, positions=True)
+    vector = Analyzer(source).vector("wing wing lift drag flow boundary")
+    assert len(vector.frequencies()) == 4
+    assert len(renormalise(vector, source, Analyzer(Policy(prune=0.5))).frequencies()) == 4
+
+
 @pytest.mark.parametrize(
     ("source", "service", "words"),
     [

@@ -47,6 +47,10 @@ def found(text: str) -> list[str]:
         ("tab\tnl\nnbsp\u00a0nul\x00us\x1fend", ["tab", "nl", "nbsp", "nul", "us", "end"]),
         ("\ufffe\uffff", []),
         ("x" + "\u0301\u0323" * 50_000, ["x" + "\u0323" * 15 + "\u0301" * 15]),
+        ("ΜΑ\u03aa\u0301ΟΥ μα\u0390ου", ["μα\u0390ου", "μα\u0390ου"]),
+        ("ẞ\u0301", ["s\u015b"]),
+        ("ａ＿ｂ", ["a", "b"]),
+        ("a\u0e35", ["a\u0e35"]),
         ("", []),
     ],
 )
@@ -107,6 +111,7 @@ def test_tokens_are_letters_digits_and_marks(text: str) -> None:
 @given(awkward)
 def test_folding_twice_is_folding_once(text: str) -> None:
     assert fold(fold(text)) == fold(text)
+    assert unicodedata.is_normalized("NFKC", fold(text))
 
 
 @given(awkward)

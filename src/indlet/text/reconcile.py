@@ -65,7 +65,7 @@ def renormalise(vector: TermVector, source: Policy | None, analyzer: Analyzer) -
     if source is not None and _ruled(source) and source.stem:
         # Its stems stand; its stop words can still be told from them.
         language = vector.language or service.default_language
-        dropping = _ruled(service) and service.stop and not source.stop
+        dropping = _ruled(service) and service.stop
         lost = dict.fromkeys(stop_words(language), LOST) if dropping else {}
         become: Callable[[str, str], str] = lost.get
     else:

@@ -92,9 +92,10 @@ def fold(text: str) -> str:
     text = _TRADE.sub(" ", text)
     piled = _patterns()[3]
     while True:
-        folded = piled.sub(r"\1", _IGNORABLE.sub("", text))
-        # Case folding leaves a dot above the i of a Turkish capital: İzmir has to meet izmir.
-        folded = _DOTTED.sub("i", unicodedata.normalize("NFKC", folded).casefold())
+        folded = unicodedata.normalize("NFKC", piled.sub(r"\1", _IGNORABLE.sub("", text)))
+        # Case folding leaves a dot above the i of a Turkish capital: İzmir has to meet izmir. It also takes
+        # some Greek letters apart, hence the second normalisation.
+        folded = unicodedata.normalize("NFKC", _DOTTED.sub("i", folded.casefold()))
         if folded == text:
             return text
         text = folded
