@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -62,6 +62,11 @@ class Bench:
         with self.store.read() as view:
             return {s.identifier.partition(":docs/")[2]: s.record for s in view.page(10_000) if not s.deleted}
 
+    def terms(self, name: str) -> dict[str, int]:
+        vector = self.records()[name].vector
+        assert vector is not None
+        return vector.frequencies()
+
     def deleted(self) -> set[str]:
         with self.store.read() as view:
             return {s.identifier.partition(":docs/")[2] for s in view.page(10_000) if s.deleted}
@@ -84,8 +89,3 @@ def bench(tmp_path: Path, workers: Workers) -> Iterator[Bench]:
     found = Bench(tmp_path, workers)
     yield found
     found.store.close()
-
-
-@pytest.fixture
-def stopped_clock() -> Callable[[], float]:
-    return lambda: float(OLD)

@@ -8,15 +8,20 @@ import socket
 import threading
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from indlet.errors import StoreError
 from indlet.provider.pipeline import crawl
+from indlet.provider.workers import Workers
 from indlet.settings import Access, Hierarchy, Limits
 
+if TYPE_CHECKING:
+    from tests.provider.conftest import Bench
 
-def test_files_become_records(bench) -> None:
+
+def test_files_become_records(bench: Bench) -> None:
     bench.write("a.txt", "wings of aeroplanes")
     bench.write(
         "sub/deep/b.html", "<html><head><title>On flow</title></head><body>boundary layers</body></html>"
@@ -31,7 +36,7 @@ def test_files_become_records(bench) -> None:
     assert plain.metadata["type"] == ["Text"]
     assert plain.metadata["format"] == ["text/plain"]
     assert plain.metadata["identifier"] == ["http://127.0.0.1:8080/content/docs/a.txt"]
-    assert plain.vector.frequencies() == {"wing": 1, "aeroplan": 1}
+    assert bench.terms("a") == {"wing": 1, "aeroplan": 1}
     assert plain.properties["size"] == 19
     assert plain.properties["modified"] == "2017-07-14T02:40:00Z"
     assert plain.properties["restricted"] is False
@@ -42,7 +47,7 @@ def test_files_become_records(bench) -> None:
         assert view.sets() == [("docs", "docs"), ("docs:sub", "sub"), ("docs:sub:deep", "deep")]
 
 
-def test_unchanged_files_are_not_read(bench) -> None:
+def test_unchanged_files_are_not_read(bench: Bench) -> None:
     """Other content under the same size and time goes unnoticed, because nobody looks."""
     for number in range(50):
         bench.write(f"{number % 7}/{number}.txt", f"number {number:02d}")
@@ -57,7 +62,7 @@ def test_unchanged_files_are_not_read(bench) -> None:
     assert bench.seqs() == before
 
 
-def test_a_touched_file_keeps_its_datestamp(bench) -> None:
+def test_a_touched_file_keeps_its_datestamp(bench: Bench) -> None:
     place = bench.write("a.txt")
     bench.crawl()
     before = bench.seqs()
@@ -69,15 +74,15 @@ def test_a_touched_file_keeps_its_datestamp(bench) -> None:
     assert bench.crawl().unchanged == 1
 
 
-def test_changed_content_of_equal_size_is_found_by_its_digest(bench) -> None:
+def test_changed_content_of_equal_size_is_found_by_its_digest(bench: Bench) -> None:
     bench.write("a.txt", "one wing")
     bench.crawl()
     bench.write("a.txt", "two wind", at=1_600_000_000)
     assert bench.crawl().records == 1
-    assert bench.records()["a"].vector.frequencies() == {"two": 1, "wind": 1}
+    assert bench.terms("a") == {"two": 1, "wind": 1}
 
 
-def test_gone_files_become_deletions(bench) -> None:
+def test_gone_files_become_deletions(bench: Bench) -> None:
     bench.write("a.txt")
     bench.write("sub/b.txt")
     bench.crawl()
@@ -92,14 +97,14 @@ def test_gone_files_become_deletions(bench) -> None:
     assert bench.deleted() == set()
 
 
-def test_the_last_file_can_be_deleted(bench) -> None:
+def test_the_last_file_can_be_deleted(bench: Bench) -> None:
     bench.write("a.txt")
     bench.crawl()
     (bench.root / "a.txt").unlink()
     assert bench.crawl().deleted == 1
 
 
-def test_a_missing_root_deletes_nothing(bench) -> None:
+def test_a_missing_root_deletes_nothing(bench: Bench) -> None:
     bench.write("a.txt")
     bench.crawl()
     bench.root.rename(bench.root.with_name("elsewhere"))
@@ -113,7 +118,7 @@ def test_a_missing_root_deletes_nothing(bench) -> None:
     assert bench.failures() == {}
 
 
-def test_an_empty_folder_in_the_place_of_the_root_deletes_nothing(bench) -> None:
+def test_an_empty_folder_in_the_place_of_the_root_deletes_nothing(bench: Bench) -> None:
     """What an unmounted file system leaves behind: an empty mount point."""
     bench.write("a.txt")
     bench.crawl()
@@ -127,7 +132,7 @@ def test_an_empty_folder_in_the_place_of_the_root_deletes_nothing(bench) -> None
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs to become somebody else")
-def test_what_cannot_be_read_is_not_deleted(bench, tmp_path: Path) -> None:
+def test_what_cannot_be_read_is_not_deleted(bench: Bench, tmp_path: Path) -> None:
     for place in ("a.txt", "shut/b.txt", "shut/deeper/c.txt", "open/d.txt"):
         bench.write(place)
     bench.write("e.txt")
@@ -157,7 +162,7 @@ def test_what_cannot_be_read_is_not_deleted(bench, tmp_path: Path) -> None:
     assert bench.failures() == {}
 
 
-def test_what_is_left_alone_is_named(bench, tmp_path: Path) -> None:
+def test_what_is_left_alone_is_named(bench: Bench, tmp_path: Path) -> None:
     bench.write("a.txt")
     bench.write(".hidden.txt")
     bench.write(".git/config")
@@ -187,14 +192,14 @@ def test_what_is_left_alone_is_named(bench, tmp_path: Path) -> None:
     assert sum(summary.skipped.values()) == len(summary.named) == 10
 
 
-def test_a_link_inside_the_root_is_a_file_of_its_own(bench) -> None:
+def test_a_link_inside_the_root_is_a_file_of_its_own(bench: Bench) -> None:
     bench.write("versions/report-3.txt")
     (bench.root / "report.txt").symlink_to("versions/report-3.txt")
     bench.crawl()
     assert set(bench.records()) == {"report", "versions/report-3"}
 
 
-def test_the_store_is_not_crawled_when_it_lies_inside(bench) -> None:
+def test_the_store_is_not_crawled_when_it_lies_inside(bench: Bench) -> None:
     bench.at(str(bench.root.parent))
     bench.write("a.txt")
     summary = bench.crawl()
@@ -202,7 +207,7 @@ def test_the_store_is_not_crawled_when_it_lies_inside(bench) -> None:
     assert set(bench.records()) == {"docs/a"}
 
 
-def test_a_file_that_is_still_changing_is_left_alone(bench) -> None:
+def test_a_file_that_is_still_changing_is_left_alone(bench: Bench) -> None:
     bench.write("old.txt", "first version")
     bench.crawl()
     now = 2_000_000_000
@@ -226,14 +231,14 @@ def test_a_file_that_is_still_changing_is_left_alone(bench) -> None:
     assert sorted(summary.named) == [("new.txt", "still changing"), ("old.txt", "still changing")]
     found = bench.records()
     assert set(found) == {"old", "quiet"}
-    assert found["old"].vector.frequencies() == {"first": 1, "version": 1}
+    assert bench.terms("old") == {"first": 1, "version": 1}
     assert bench.deleted() == set()
     bench.crawl(clock=lambda: now + 1e9)
     assert set(bench.records()) == {"old", "new", "quiet"}
-    assert "aileron" in bench.records()["old"].vector.frequencies()
+    assert "aileron" in bench.terms("old")
 
 
-def test_a_broken_file_is_a_failure_that_is_tried_again_when_it_changes(bench) -> None:
+def test_a_broken_file_is_a_failure_that_is_tried_again_when_it_changes(bench: Bench) -> None:
     bench.write("bad.pdf", b"%PDF-1.7 and then nothing of the kind")
     summary = bench.crawl()
     assert (summary.failed, summary.failures, summary.status) == (1, 1, 3)
@@ -249,7 +254,7 @@ def test_a_broken_file_is_a_failure_that_is_tried_again_when_it_changes(bench) -
     assert set(bench.records()) == {"bad"}
 
 
-def test_other_limits_give_failures_another_chance(bench) -> None:
+def test_other_limits_give_failures_another_chance(bench: Bench) -> None:
     bench.write("big.txt", "word " * 1000)
     small = replace(bench.settings.crawl, limits=Limits(file_bytes=100))
     bench.settings = replace(bench.settings, crawl=small)
@@ -260,7 +265,7 @@ def test_other_limits_give_failures_another_chance(bench) -> None:
     assert (summary.read, summary.records, summary.failures) == (1, 1, 0)
 
 
-def test_a_file_that_breaks_takes_its_record_along(bench) -> None:
+def test_a_file_that_breaks_takes_its_record_along(bench: Bench) -> None:
     bench.write("a.pdf", "plain text for now")
     bench.crawl()
     assert set(bench.records()) == {"a"}
@@ -270,18 +275,18 @@ def test_a_file_that_breaks_takes_its_record_along(bench) -> None:
     assert set(bench.failures()) == {"a.pdf"}
 
 
-def test_another_policy_reads_everything_anew(bench) -> None:
+def test_another_policy_reads_everything_anew(bench: Bench) -> None:
     bench.write("a.txt", "wings")
     bench.crawl()
     before = bench.seqs()
     bench.settings = replace(bench.settings, analysis=replace(bench.settings.analysis, stem=False))
     assert bench.crawl(own=True).records == 1
-    assert bench.records()["a"].vector.frequencies() == {"wings": 1}
+    assert bench.terms("a") == {"wings": 1}
     assert bench.seqs()["a"] > before["a"]
     assert bench.crawl(own=True).read == 0
 
 
-def test_a_single_file_is_a_hierarchy(bench) -> None:
+def test_a_single_file_is_a_hierarchy(bench: Bench) -> None:
     place = bench.write("book.txt")
     bench.write("other.txt")
     bench.at(str(place))
@@ -292,7 +297,7 @@ def test_a_single_file_is_a_hierarchy(bench) -> None:
     assert set(bench.records()) == {"book"}
 
 
-def test_private_content_has_no_address(bench) -> None:
+def test_private_content_has_no_address(bench: Bench) -> None:
     bench.write("a.txt")
     bench.write("a.pdf", "also text")
     bench.at(str(bench.root), access=Access(content="private"))
@@ -303,7 +308,7 @@ def test_private_content_has_no_address(bench) -> None:
     assert "http://127" not in str(record.properties) + record.raw.decode()
 
 
-def test_content_elsewhere_is_linked_there(bench) -> None:
+def test_content_elsewhere_is_linked_there(bench: Bench) -> None:
     bench.write("sub/a b.txt")
     bench.at(str(bench.root), base_url="https://example.org/files/", rights="CC0")
     bench.crawl()
@@ -312,7 +317,7 @@ def test_content_elsewhere_is_linked_there(bench) -> None:
     assert record.metadata["rights"] == ["CC0"]
 
 
-def test_a_renamed_node_renames_its_records(bench) -> None:
+def test_a_renamed_node_renames_its_records(bench: Bench) -> None:
     bench.write("a.txt")
     bench.crawl()
     node = replace(bench.settings.node, repository="library.example.org")
@@ -323,7 +328,7 @@ def test_a_renamed_node_renames_its_records(bench) -> None:
     assert (summary.records, summary.deleted, summary.unchanged) == (0, 0, 1)
 
 
-def test_several_hierarchies_keep_apart(bench, workers) -> None:
+def test_several_hierarchies_keep_apart(bench: Bench, workers: Workers) -> None:
     bench.write("docs/a.txt")
     bench.write("more/docs/a.txt")
     roots = (Hierarchy(str(bench.root / "docs")), Hierarchy(str(bench.root / "more/docs")))
@@ -337,12 +342,12 @@ def test_several_hierarchies_keep_apart(bench, workers) -> None:
         ]
 
 
-def test_one_crawl_at_a_time(bench) -> None:
+def test_one_crawl_at_a_time(bench: Bench) -> None:
     with bench.store.job("crawl"), pytest.raises(StoreError, match="busy with 'crawl'"):
         bench.crawl()
 
 
-def test_a_crawl_that_is_stopped_is_completed_by_the_next(bench) -> None:
+def test_a_crawl_that_is_stopped_is_completed_by_the_next(bench: Bench) -> None:
     for number in range(40):
         bench.write(f"{number}.txt", f"text {number}")
     stop = threading.Event()
@@ -356,7 +361,7 @@ def test_a_crawl_that_is_stopped_is_completed_by_the_next(bench) -> None:
     assert len(bench.records()) == 40
 
 
-def test_the_journal_tells_each_run(bench) -> None:
+def test_the_journal_tells_each_run(bench: Bench) -> None:
     bench.write("a.txt")
     bench.write(".b.txt")
     bench.crawl()
