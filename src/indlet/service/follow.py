@@ -55,7 +55,7 @@ def lag(store: Store) -> tuple[int, int]:
     return newest, manifest.position
 
 
-def catch_up(store: Store, report: Callable[[int], None] | None = None) -> Progress:
+def catch_up(store: Store, report: Callable[[int], None] | None = None, chunk: int = CHUNK) -> Progress:
     """Bring the index up to the store. `report` hears how many changes were applied so far.
 
     StoreError if another process is doing so.
@@ -73,7 +73,7 @@ def catch_up(store: Store, report: Callable[[int], None] | None = None) -> Progr
         Engine.erase(folder(store))
         engine = Engine.open(folder(store), writable=True)
     with engine:
-        applied = _follow(store, engine, report)
+        applied = _follow(store, engine, report, chunk)
         return Progress(applied, engine.position, reason)
 
 
@@ -81,7 +81,7 @@ def rebuild(store: Store, report: Callable[[int], None] | None = None, reason: s
     """Throw the index away and make it anew from the store, as one segment if it fits."""
     Engine.erase(folder(store))
     with Engine.open(folder(store), writable=True) as engine:
-        applied = _follow(store, engine, report)
+        applied = _follow(store, engine, report, CHUNK)
         engine.merge(everything=True)
         return Progress(applied, engine.position, reason)
 
@@ -101,19 +101,19 @@ def catch_up_or_wait(store: Store, patience: float = PATIENCE) -> tuple[Progress
             time.sleep(0.05)
 
 
-def _follow(store: Store, engine: Engine, report: Callable[[int], None] | None) -> int:
+def _follow(store: Store, engine: Engine, report: Callable[[int], None] | None, chunk: int) -> int:
     applied = 0
     extra: dict[str, Any] = {"store": _identity(store)}
     while True:
         with store.read() as view:
-            count = engine.apply(view.changes(engine.position, CHUNK))
+            count = engine.apply(view.changes(engine.position, chunk))
             newest = view.last_seq()
         # A store whose newest changes were overtaken within the snapshot has nothing between here and there.
-        engine.commit(newest if count < CHUNK else None, extra)
+        engine.commit(newest if count < chunk else None, extra)
         applied += count
         if report is not None:
             report(applied)
-        if count < CHUNK:
+        if count < chunk:
             return applied
 
 
