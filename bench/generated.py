@@ -1,7 +1,7 @@
 """Collections made by a seeded generator: as large as wanted, the same on every machine.
 
-Terms follow a Zipf-Mandelbrot law, p(r) ∝ (r + 25)^-1.05 over 400,000 made-up words: the shift stands for the stop
-words, which an index does not see. Lengths are log-normal. Queries are two to four terms of one document,
+Terms follow a Zipf-Mandelbrot law, p(r) ∝ (r + 25)^-1.05 over 400,000 made-up words: the shift stands for the
+stop words, which an index does not see. Lengths are log-normal. Queries are two to four terms of one document,
 each found in at least 20 documents and at most a tenth of them.
 """
 
@@ -16,8 +16,35 @@ from numpy.typing import NDArray
 
 VOCABULARY = 400_000
 SHIFT, SLOPE = 25.0, 1.05
-_ONSETS = "b c d f g h k l m n p r s t v w z br ch cl dr gr pl sh st tr".split()
-_VOWELS = "a e i o u ai ea io ou".split()
+_ONSETS = [
+    "b",
+    "c",
+    "d",
+    "f",
+    "g",
+    "h",
+    "k",
+    "l",
+    "m",
+    "n",
+    "p",
+    "r",
+    "s",
+    "t",
+    "v",
+    "w",
+    "z",
+    "br",
+    "ch",
+    "cl",
+    "dr",
+    "gr",
+    "pl",
+    "sh",
+    "st",
+    "tr",
+]
+_VOWELS = ["a", "e", "i", "o", "u", "ai", "ea", "io", "ou"]
 
 
 def words(count: int, seed: int = 1) -> list[str]:
@@ -71,7 +98,9 @@ def collection(records: int, mean_terms: int = 60, seed: int = 1) -> Collection:
         pairs, counts = np.unique(owner * VOCABULARY + drawn, return_counts=True)
         terms.append((pairs % VOCABULARY).astype(np.int32))
         frequencies.append(counts.astype(np.int32))
-        ends[begin : begin + some.size] = at + np.cumsum(np.bincount(pairs // VOCABULARY, minlength=some.size))
+        ends[begin : begin + some.size] = at + np.cumsum(
+            np.bincount(pairs // VOCABULARY, minlength=some.size)
+        )
         at = int(ends[begin + some.size - 1])
     return Collection(words(VOCABULARY, seed), np.concatenate(terms), np.concatenate(frequencies), ends)
 

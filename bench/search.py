@@ -1,11 +1,12 @@
 """Search side by side: this index, tantivy, bm25s, Xapian and SQLite FTS5, in one run on one machine.
 
-    python bench/search.py [--records 150000] [--terms 60] [--queries 400] [--repeats 7] [--json FILE]
+    python -m bench.search [--records 150000] [--terms 60] [--queries 400] [--repeats 7] [--json FILE]
 
-Every engine gets the same generated documents (bench/generated.py) and queries, one thread for queries, top ten by
-BM25. The engines take turns, repeat by repeat, so that a busy moment of the machine hits all of them; a query's time
-is its median over the repeats, and the table shows the median and the 95th percentile over the queries. `noise` is
-the time of a fixed piece of arithmetic in its worst repeat over its best. Times include each engine's Python binding.
+Every engine gets the same generated documents (bench/generated.py) and queries, one thread for queries, top ten
+by BM25. The engines take turns, repeat by repeat, so that a busy moment of the machine hits all of them; a query's
+time is its median over the repeats, and the table shows the median and the 95th percentile over the queries.
+`noise` is the time of a fixed piece of arithmetic in its worst repeat over its best. Times include each engine's
+Python binding.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from typing import Any
 import bm25s
 import numpy as np
 import tantivy
-from generated import Collection, collection, queries
+from bench.generated import Collection, collection, queries
 from rich.console import Console
 from rich.table import Table
 
@@ -92,7 +93,8 @@ def with_tantivy(documents: Collection, folder: Path) -> list[Contender]:
 
     def ask(terms: list[str], count: bool) -> Any:
         parts = [
-            (tantivy.Occur.Should, tantivy.Query.term_query(index.schema, "body", term, "freq")) for term in terms
+            (tantivy.Occur.Should, tantivy.Query.term_query(index.schema, "body", term, "freq"))
+            for term in terms
         ]
         found = searcher.search(tantivy.Query.boolean_query(parts), 10, count=count)
         return [searcher.doc(address)["id"][0] for _, address in found.hits]
@@ -193,7 +195,9 @@ def measure(contenders: list[Contender], asked: list[list[str]], repeats: int) -
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--records", type=int, default=150_000)
     parser.add_argument("--terms", type=int, default=60)
     parser.add_argument("--queries", type=int, default=400)
@@ -206,7 +210,9 @@ def main() -> None:
     documents = collection(arguments.records, arguments.terms)
     asked = queries(documents, arguments.queries)
     each = documents.postings / arguments.records
-    console.print(f"{arguments.records:,} records, {documents.postings:,} postings, {each:.1f} terms a record")
+    console.print(
+        f"{arguments.records:,} records, {documents.postings:,} postings, {each:.1f} terms a record"
+    )
     work = Path(tempfile.mkdtemp(prefix="indlet-bench-"))
     try:
         ours(collection(50, 5), work / "warm")  # compiled code is in place before anything is timed

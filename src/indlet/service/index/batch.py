@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import orjson
@@ -23,14 +25,20 @@ LONGEST: Final = 200  # characters of a facet's value; longer ones are cut
 _DATE = re.compile(r"\s*(\d{4})(?:-?(\d{2})(?:-?(\d{2}))?)?(?!\d)")
 
 
+@lru_cache(1 << 16)
+def _date(value: str) -> int:
+    found = _DATE.match(value)
+    if not found:
+        return 0
+    year, month, day = (int(part or 0) for part in found.groups())
+    return year * 10000 + (month * 100 + day if month <= 12 and day <= 31 else 0)
+
+
 def date_number(metadata: Metadata) -> int:
     """The first readable date as yyyymmdd, with 00 for what it leaves open; 0 where there is none."""
     for value in metadata.get("date", ()):
-        if found := _DATE.match(value):
-            year, month, day = (int(part or 0) for part in found.groups())
-            if month > 12 or day > 31:
-                month = day = 0
-            return year * 10000 + month * 100 + day
+        if number := _date(value):
+            return number
     return 0
 
 
@@ -41,134 +49,150 @@ def narrow(array: Array) -> Array:
 
 
 @dataclass(slots=True)
-class Column:
-    """Collects the values of a facet; several per document are allowed."""
-
-    numbers: dict[str, int] = field(default_factory=dict)
-    codes: list[int] = field(default_factory=list)
-    counts: list[int] = field(default_factory=list)
-
-    def add(self, values: Sequence[str]) -> None:
-        numbers, codes = self.numbers, self.codes
-        count = 0
-        for value in values if len(values) < 2 else dict.fromkeys(values):
-            code = numbers.get(value)
-            if code is None:
-                if not value:
-                    continue
-                code = numbers.setdefault(value[:LONGEST], len(numbers) + 1)
-            codes.append(code)
-            count += 1
-        if not count:
-            codes.append(0)
-        self.counts.append(count or 1)
-
-
-@dataclass(slots=True)
 class Batch:
-    """Records on their way into a segment."""
+    """Records on their way into a segment: the newest version of each."""
 
-    texts: list[bytes] = field(default_factory=list)
-    places: list[bytes | None] = field(default_factory=list)
-    lengths: list[int] = field(default_factory=list)
-    ids: list[int] = field(default_factory=list)
-    names: list[bytes] = field(default_factory=list)
-    resources: list[int] = field(default_factory=list)
-    dates: list[int] = field(default_factory=list)
-    columns: dict[str, Column] = field(default_factory=lambda: {name: Column() for name in FACETS})
-    latest: dict[int, int] = field(default_factory=dict)
+    records: dict[int, Stored] = field(default_factory=dict)
     weight: int = 0
 
-    def drop(self, id: int) -> None:
-        """Forgets a record: it was deleted after it was added."""
-        self.latest.pop(id, None)
-
     def add(self, stored: Stored) -> None:
-        packed = stored.vector or b""
-        self.texts += (packed, stored.fields)
-        self.places.append(stored.positions)
-        self.lengths.append(stored.length if stored.vector is not None else 0)
-        self.latest[stored.id] = len(self.ids)
-        self.ids.append(stored.id)
-        self.names.append(stored.identifier.encode("utf-8", "surrogatepass"))
-        self.resources.append(stored.resource)
-        metadata: Metadata = orjson.loads(stored.metadata) if stored.metadata else {}
-        date = date_number(metadata)
-        self.dates.append(date)
-        columns = self.columns
-        columns["origin"].add((str(stored.origin),))
-        columns["type"].add(metadata.get("type", ()))
-        columns["language"].add(metadata.get("language") or (stored.language,))
-        columns["set"].add(stored.sets.split())
-        columns["year"].add((f"{date // 10000:04}",) if date else ())
-        self.weight += len(packed) + len(stored.fields) + 200
+        self.records[stored.id] = stored
+        self.weight += len(stored.vector or b"") + len(stored.fields) + 200
 
     def write(self, path: Path) -> File:
-        """Writes a segment with the newest version of each record of the batch."""
-        keep = sorted(self.latest.values())
-        if len(keep) < len(self.ids):
-            self._keep(keep)
-        text = np.frombuffer(bytearray().join(self.texts), np.uint8)
-        ends = np.cumsum([len(part) for part in self.texts], dtype=np.int64)
-        postings = int(np.count_nonzero(text == 32))
-        of, freqs, begins, norms, names, sizes, df, _ = tokens.tokenise(text, ends, postings)
-        order = tokens.ordered(text, names, sizes)
-        starts = np.zeros(order.size + 1, np.int64)
-        np.cumsum(df[order], out=starts[1:])
-        cursors = np.empty(order.size, np.int64)
-        cursors[order] = starts[:-1]
-        docs, counts = np.empty(of.size, np.uint32), np.empty(of.size, np.uint32)
-        tokens.scatter(of, freqs, begins, cursors, docs, counts)
-
+        """Writes a segment of these records."""
+        fields = dict(zip(Stored._fields, zip(*self.records.values(), strict=True), strict=True))
+        texts = [
+            part or b"" for pair in zip(fields["vector"], fields["fields"], strict=True) for part in pair
+        ]
         out = ArrayFile(path)
         try:
-            if any(part is not None for part in self.places):
-                cursors[order] = starts[:-1]
-                lay_out(out, self.places, of, freqs, begins, cursors, starts)
-            stream = np.empty(int(room(starts)) + PADDING, np.uint8)
-            bounds = np.zeros(order.size, np.int64)
-            used = int(encode(docs, counts, starts, stream, bounds))
-            stream[used : used + PADDING] = 0
-            out.add("stream", stream[: used + PADDING])
-            out.add("starts", np.concatenate(([0], bounds[:-1])).astype(np.uint32)[: order.size])
-            blob = np.empty(int(sizes.sum()), np.uint8)
-            tokens.copied(text, names, sizes, order, blob, bounds)
-            write_names(out, blob, bounds)
+            # Kernels let go of the interpreter: the postings are sorted while the columns are read.
+            with ThreadPoolExecutor(1) as side:
+                lists = side.submit(_invert, texts)
+                dates, facets = _facets(fields)
+                ties = _hashed([name.encode("utf-8", "surrogatepass") for name in fields["identifier"]])
+                inverted = lists.result()
+            _write_lists(out, inverted, fields["positions"])
             write_documents(
                 out,
-                ids=np.array(self.ids, np.int64),
-                lengths=np.minimum(np.array(self.lengths, np.int64), 0xFFFFFFFF).astype(np.uint32),
-                norms=norms,
-                ties=_hashed(self.names),
-                resources=np.array(self.resources, np.int64).view(np.uint64),
-                dates=np.array(self.dates, np.uint32),
+                ids=np.array(fields["id"], np.int64),
+                lengths=np.clip(np.array(fields["length"], np.int64), 0, 0xFFFFFFFF).astype(np.uint32),
+                norms=inverted.norms,
+                ties=ties,
+                resources=np.array(fields["resource"], np.int64).view(np.uint64),
+                dates=dates,
             )
-            facets = {name: write_facet(out, name, column) for name, column in self.columns.items()}
-            return out.close({"facets": facets, "postings": int(of.size)})
+            values = {name: _write_facet(out, name, *facet) for name, facet in facets.items()}
+            return out.close({"facets": values, "postings": int(inverted.of.size)})
         except BaseException:
             out.discard()
             raise
 
-    def _keep(self, which: list[int]) -> None:
-        fresh = {name: Column() for name in FACETS}
-        for name, column in self.columns.items():
-            starts = np.concatenate(([0], np.cumsum(column.counts)))
-            values = list(column.numbers)
-            for i in which:
-                codes = column.codes[starts[i] : starts[i + 1]]
-                fresh[name].add([values[code - 1] for code in codes if code])
-        self.columns = fresh
-        self.texts = [part for i in which for part in self.texts[2 * i : 2 * i + 2]]
-        for name in ("places", "lengths", "ids", "names", "resources", "dates"):
-            values = getattr(self, name)
-            setattr(self, name, [values[i] for i in which])
+
+@dataclass(frozen=True, slots=True)
+class _Inverted:
+    """A batch's postings: `of` and `freqs` as they came, `stream` as they are stored."""
+
+    of: Array
+    freqs: Array
+    begins: Array
+    order: Array
+    starts: Array
+    stream: Array
+    bounds: Array
+    names: Array
+    name_ends: Array
+    norms: Array
+
+
+def _invert(texts: list[bytes]) -> _Inverted:
+    sizes = _sizes(texts)
+    text = np.frombuffer(bytearray().join([*texts, bytes(16)]), np.uint8)
+    most = int(sizes.max(initial=0)) // 2 + 1  # a term takes two bytes at least
+    of, freqs, begins, norms, names, widths, df = tokens.tokenise(
+        text, np.cumsum(sizes), text.size // 2, most
+    )
+    order = tokens.ordered(text, names, widths)
+    starts = np.zeros(order.size + 1, np.int64)
+    np.cumsum(df[order], out=starts[1:])
+    cursors = np.empty(order.size, np.int64)
+    cursors[order] = starts[:-1]
+    docs, counts = np.empty(of.size, np.uint32), np.empty(of.size, np.uint32)
+    tokens.scatter(of, freqs, begins, cursors, docs, counts)
+    stream = np.empty(int(room(starts)) + PADDING, np.uint8)
+    ends = np.zeros(order.size, np.int64)
+    used = int(encode(docs, counts, starts, stream, ends))
+    stream[used : used + PADDING] = 0
+    bounds = np.concatenate(([0], ends[:-1]))[: order.size]
+    blob, name_ends = np.empty(int(widths.sum()), np.uint8), np.empty(order.size, np.int64)
+    tokens.copied(text, names, widths, order, blob, name_ends)
+    stream = stream[: used + PADDING]
+    return _Inverted(of, freqs, begins, order, starts, stream, bounds, blob, name_ends, norms)
+
+
+def _write_lists(out: ArrayFile, inverted: _Inverted, positions: Sequence[bytes | None]) -> None:
+    if any(part is not None for part in positions):
+        cursors = np.empty(inverted.order.size, np.int64)
+        cursors[inverted.order] = inverted.starts[:-1]
+        lay_out(out, positions, inverted.of, inverted.freqs, inverted.begins, cursors, inverted.starts)
+    out.add("stream", inverted.stream)
+    out.add("starts", inverted.bounds.astype(np.uint32))
+    write_names(out, inverted.names, inverted.name_ends)
+
+
+def _sizes(texts: Sequence[bytes]) -> Array:
+    return np.fromiter(map(len, texts), np.int64, len(texts))
 
 
 def _hashed(strings: list[bytes]) -> Array:
     out = np.empty(len(strings), np.uint64)
-    ends = np.cumsum([len(text) for text in strings], dtype=np.int64)
-    tokens.digests(np.frombuffer(bytearray().join(strings), np.uint8), ends, out)
+    tokens.digests(np.frombuffer(bytearray().join(strings), np.uint8), np.cumsum(_sizes(strings)), out)
     return out
+
+
+def _facets(fields: Mapping[str, Sequence[Any]]) -> tuple[Array, dict[str, tuple[list[str], Array]]]:
+    """The records' dates; and for each facet the different combinations of values, and each record's."""
+    # Strings, not tuples: a million containers would set the garbage collector going.
+    types, languages, dates = [], [], []
+    for data, language in zip(fields["metadata"], fields["language"], strict=True):
+        metadata: dict[str, list[str]] = orjson.loads(data) if data else {}
+        types.append("\0".join(metadata.get("type", ())))
+        languages.append("\0".join(metadata.get("language", ())) or language)
+        dates.append(date_number(metadata))
+    when = np.array(dates, np.uint32)
+    years, year = np.unique(when // 10000, return_inverse=True)
+    origins, origin = np.unique(np.array(fields["origin"], np.int64), return_inverse=True)
+    sets, each = _combinations(fields["sets"])
+    return when, {
+        "origin": ([str(number) for number in origins.tolist()], origin),
+        "type": _combinations(types),
+        "language": _combinations(languages),
+        "set": ([name.replace(" ", "\0") for name in sets], each),
+        "year": ([f"{number:04}" if number else "" for number in years.tolist()], year),
+    }
+
+
+def _combinations(keys: Sequence[str]) -> tuple[list[str], Array]:
+    numbers: dict[str, int] = {}
+    which = np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
+    return list(numbers), which
+
+
+def _write_facet(out: ArrayFile, name: str, combinations: list[str], which: Array) -> list[str]:
+    """Writes a facet's codes; gives its values."""
+    numbers: dict[str, int] = {}
+    codes: list[list[int]] = []
+    for combination in combinations:
+        cut = dict.fromkeys(value[:LONGEST] for value in combination.split("\0") if value)
+        codes.append([numbers.setdefault(value, len(numbers) + 1) for value in cut] or [0])
+    if all(len(each) == 1 for each in codes):
+        out.add(f"facet:{name}", narrow(np.array([each[0] for each in codes], np.int64)[which]))
+        return list(numbers)
+    counts = np.array([len(each) for each in codes], np.int64)[which]
+    out.add(f"facet:{name}", narrow(np.array([code for each in which for code in codes[each]], np.int64)))
+    out.add(f"facets:{name}", np.concatenate(([0], np.cumsum(counts))).astype(np.uint32))
+    return list(numbers)
 
 
 def write_names(out: ArrayFile, blob: Array, ends: Array) -> None:
@@ -185,13 +209,3 @@ def write_documents(
     out.add("tie", ties)
     out.add("resource", resources)
     out.add("date", dates)
-
-
-def write_facet(out: ArrayFile, name: str, column: Column) -> list[str]:
-    """Writes a facet's codes; gives its values."""
-    out.add(f"facet:{name}", narrow(np.array(column.codes, np.int64)))
-    if len(column.codes) > len(column.counts):
-        starts = np.zeros(len(column.counts) + 1, np.uint32)
-        np.cumsum(column.counts, out=starts[1:])
-        out.add(f"facets:{name}", starts)
-    return list(column.numbers)

@@ -95,8 +95,8 @@ def _pack(out: Any, at: Any, values: Any, first: Any, count: Any, width: Any) ->
 
 
 @kernel
-def decode_block(stream: Any, at: Any, count: Any, before: Any, docs: Any, freqs: Any) -> Any:
-    """Fills `docs` and `freqs` with a block that starts at byte `at`; gives the byte after it."""
+def decode_block(stream: Any, at: Any, count: Any, before: Any, docs: Any, freqs: Any, to: Any) -> Any:
+    """Fills `docs` and `freqs` from `to` on with a block that starts at byte `at`; gives the byte after it."""
     width = np.int64(stream[at])
     wide = np.int64(stream[at + 1])
     bit = (at + 2) * 8
@@ -105,36 +105,38 @@ def decode_block(stream: Any, at: Any, count: Any, before: Any, docs: Any, freqs
     for i in range(count):
         gap = (word(stream, bit >> 3) >> np.uint64(bit & 7)) & mask
         doc += np.int64(gap) + 1
-        docs[i] = doc
+        docs[to + i] = doc
         bit += width
     bit = (at + 2 + (count * width + 7) // 8) * 8
     if wide == 0:
         for i in range(count):
-            freqs[i] = 1
+            freqs[to + i] = 1
         return bit >> 3
     mask = (np.uint64(1) << np.uint64(wide)) - np.uint64(1)
     for i in range(count):
-        freqs[i] = np.int64((word(stream, bit >> 3) >> np.uint64(bit & 7)) & mask) + 1
+        freqs[to + i] = np.int64((word(stream, bit >> 3) >> np.uint64(bit & 7)) & mask) + 1
         bit += wide
     return (bit + 7) >> 3
 
 
 @kernel
-def decode(stream: Any, at: Any, docs: Any, freqs: Any) -> Any:
-    """Fills `docs` and `freqs`, which have room for the whole list; gives the document frequency."""
+def decode(stream: Any, at: Any, docs: Any, freqs: Any, to: Any) -> Any:
+    """Fills `docs` and `freqs` from `to` on, where they have room for the whole list; gives the document
+    frequency.
+    """
     df, at = read_varint(stream, at)
     more, at = read_varint(stream, at)
     if df == 1:
-        docs[0], at = read_varint(stream, at)
-        freqs[0] = more + 1
+        docs[to], at = read_varint(stream, at)
+        freqs[to] = more + 1
         return df
     if df > BLOCK:
         at += 8 * ((df + BLOCK - 1) // BLOCK)
     before = np.int64(-1)
     for done in range(0, df, BLOCK):
         count = min(BLOCK, df - done)
-        at = decode_block(stream, at, count, before, docs[done:], freqs[done:])
-        before = np.int64(docs[done + count - 1])
+        at = decode_block(stream, at, count, before, docs, freqs, to + done)
+        before = np.int64(docs[to + done + count - 1])
     return df
 
 
@@ -239,7 +241,7 @@ def subtract(stream: Any, starts: Any, gone: Any, ahead: Any, df: Any, cf: Any) 
                 if ahead[last + 1] == ahead[before + 1]:
                     before, begin = last, end
                     continue
-            begin = decode_block(stream, begin, size, before, docs, freqs)
+            begin = decode_block(stream, begin, size, before, docs, freqs, 0)
             for i in range(size):
                 if gone[docs[i]]:
                     df[t] += 1

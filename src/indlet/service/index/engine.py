@@ -24,7 +24,7 @@ from indlet.service.index.merge import merge
 from indlet.service.index.searcher import Searcher, Statistics
 from indlet.service.index.segment import REMEDY, Segment, open_segment
 
-FLUSH: Final = 96 << 20  # bytes of packed vectors that wait in memory before they become a segment
+FLUSH: Final = 128 << 20  # bytes of packed vectors that wait in memory before they become a segment
 TIER: Final = 8  # so many segments of like size become one
 FLOOR: Final = 1 << 20  # bytes below which segments count as of one size
 WASTE: Final = 0.3  # a segment with a larger part deleted is rewritten
@@ -140,7 +140,7 @@ class Engine:
             self._position = max(self._position, change.seq)
             self._stale.add(change.id)
             if change.deleted:
-                batch.drop(change.id)
+                batch.records.pop(change.id, None)
                 continue
             batch.add(change)
             if batch.weight > FLUSH:
@@ -224,7 +224,7 @@ class Engine:
                 if found.size:
                     self._doomed.setdefault(segment.file.name, set()).update(found.tolist())
         self._stale = set()
-        if batch.latest:
+        if batch.records:
             written = batch.write(self._folder / self._name("seg"))
             self._working.append(open_segment(self._folder, written, None))
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,13 +31,22 @@ from indlet.service.index.segment import Array, Segment
 Mask = NDArray[np.bool_]
 
 
-def numbers(segment: Segment, terms: list[bytes]) -> Array:
-    """The segment's numbers for the terms, -1 where it has none."""
-    out = np.empty(len(terms), np.int64)
+def look_up(segments: Sequence[Segment], terms: list[bytes]) -> tuple[list[Array], Array]:
+    """For each segment its numbers for the terms, -1 where it has none; and df and cf of each term in all."""
+    sums = np.zeros((len(terms), 2), np.int64)
     joined = np.frombuffer(bytearray().join(terms), np.uint8)
-    ends = np.cumsum([len(term) for term in terms], dtype=np.int64)
-    tokens.find(joined, ends, segment.arrays["names"], segment.arrays["bounds"], out)
-    return out
+    ends = np.array(list(accumulate(map(len, terms))), np.int64)
+    found = []
+    for segment in segments:
+        out = np.empty(len(terms), np.int64)
+        df, cf = segment.frequencies()
+        tokens.find(joined, ends, segment.arrays["names"], segment.arrays["bounds"], df, cf, out, sums)
+        found.append(out)
+    return found, sums
+
+
+def numbers(segment: Segment, terms: list[bytes]) -> Array:
+    return look_up((segment,), terms)[0][0]
 
 
 def prefixed(segment: Segment, prefix: bytes) -> range:
@@ -58,17 +69,17 @@ def prefixed(segment: Segment, prefix: bytes) -> range:
 
 def places(segment: Segment, numbers: Array) -> Array:
     """Where the lists of the terms begin in the stream, -1 for those it has not."""
-    starts = segment.arrays["starts"]
-    if not starts.size:
-        return np.full(numbers.size, -1, np.int64)
-    return np.where(numbers < 0, -1, starts[numbers].astype(np.int64))
+    out = np.full(numbers.size, -1, np.int64)
+    known = numbers >= 0
+    out[known] = segment.arrays["starts"][numbers[known]]
+    return out
 
 
 def postings(segment: Segment, number: int) -> tuple[Array, Array]:
     """All documents and frequencies of a term, deleted documents too."""
     df = int(segment.listed()[number])
     docs, freqs = np.empty(df, np.uint32), np.empty(df, np.uint32)
-    decode(segment.arrays["stream"], int(segment.arrays["starts"][number]), docs, freqs)
+    decode(segment.arrays["stream"], int(segment.arrays["starts"][number]), docs, freqs, 0)
     return docs, freqs
 
 

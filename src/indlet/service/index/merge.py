@@ -24,7 +24,7 @@ CHUNK: Final = 1 << 22  # postings at a time
 @kernel
 def _unpack(stream: Any, starts: Any, bounds: Any, docs: Any, freqs: Any) -> None:
     for t in range(starts.size):
-        decode(stream, starts[t], docs[bounds[t] :], freqs[bounds[t] :])
+        decode(stream, starts[t], docs, freqs, bounds[t])
 
 
 @kernel
@@ -94,9 +94,7 @@ class _Vocabulary:
         shifts = np.cumsum([0] + [segment.arrays["names"].size for segment in segments])
         bounds = [segment.arrays["bounds"].astype(np.int64) for segment in segments]
         names = np.concatenate([b[k] + s for b, k, s in zip(bounds, live, shifts, strict=False)])
-        sizes = np.concatenate([(b[k + 1] - b[k]) for b, k in zip(bounds, live, strict=True)]).astype(
-            np.int32
-        )
+        sizes = np.concatenate([(b[k + 1] - b[k]) for b, k in zip(bounds, live, strict=True)])
         owner = np.repeat(np.arange(len(segments)), [k.size for k in live])
         term = np.concatenate(live)
         df = np.concatenate([segment.frequencies()[0][k] for segment, k in zip(segments, live, strict=True)])

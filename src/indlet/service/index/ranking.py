@@ -9,7 +9,6 @@ from typing import Final
 import numpy as np
 
 from indlet.service.index import scoring
-from indlet.service.index.matching import numbers, places
 from indlet.service.index.segment import Array, Segment
 from indlet.service.rank import AnyModel, Bm25, Boolean, Collection, Dirichlet, JelinekMercer, QueryTerm, Vsm
 
@@ -56,19 +55,11 @@ class Prepared:
     """A query ready for the kernels."""
 
     kind: int
-    terms: list[bytes]
+    where: list[Array]
     first: Array
     second: Array
     outlook: Array
     tables: Tables
-
-
-@dataclass(frozen=True, slots=True)
-class Scratch:
-    """Room for sums, one search at a time; every sum is -1 between searches."""
-
-    sums: Array
-    touched: Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +86,17 @@ def tables(model: AnyModel, collection: Collection, segments: Sequence[Segment])
             return Tables(np.zeros(1), np.zeros(1))
 
 
-def prepare(terms: list[QueryTerm], model: AnyModel, collection: Collection, tables: Tables) -> Prepared:
+def prepare(
+    terms: list[QueryTerm], where: list[Array], model: AnyModel, collection: Collection, tables: Tables
+) -> Prepared:
+    """`where` says for each segment where the lists of the terms begin."""
     constants = np.array([model.constants(term, collection) for term in terms]).reshape(-1, 2)
     outlook = np.array(model.outlook(terms, collection))
     if model.name == Vsm.name:
         outlook[0] = outlook[0] or 1.0
     return Prepared(
         KINDS[model.name],
-        [term.term for term in terms],
+        where,
         constants[:, 0].copy(),
         constants[:, 1].copy(),
         outlook,
@@ -110,23 +104,8 @@ def prepare(terms: list[QueryTerm], model: AnyModel, collection: Collection, tab
     )
 
 
-def scratch(segments: Sequence[Segment]) -> Scratch:
-    size = max((segment.size for segment in segments), default=0)
-    return Scratch(np.full(size, -1.0), np.empty(size, np.uint32))
-
-
-def _accumulate(segment: Segment, query: Prepared, room: Scratch) -> int:
-    arrays = segment.arrays
-    where = places(segment, numbers(segment, query.terms))
-    met: int = scoring.accumulate(
-        query.kind, arrays["stream"], where, query.first, query.second, arrays["length"],
-        query.tables.by_length, query.tables.parameters, room.sums, room.touched,
-    )  # fmt: skip
-    return met
-
-
 def top(
-    segments: Sequence[Segment], query: Prepared, room: Scratch, limit: int, offset: int
+    segments: Sequence[Segment], query: Prepared, limit: int, offset: int
 ) -> tuple[int, tuple[Found, ...]]:
     """The number of documents that hold any of the terms, and the page of the best of them."""
     size = min(max(limit, 0) + max(offset, 0), sum(segment.documents for segment in segments))
@@ -134,20 +113,20 @@ def top(
     total = filled = 0
     for number, segment in enumerate(segments):
         arrays = segment.arrays
-        met = _accumulate(segment, query, room)
         live, filled = scoring.best(
-            query.kind, room.touched[:met], arrays["length"], arrays["norm"], query.tables.by_length,
-            query.tables.parameters, query.outlook, _NONE_GONE if segment.gone is None else segment.gone,
-            arrays["tie"], number << 32, room.sums, scores, ties, where, filled,
+            query.kind, arrays["stream"], query.where[number], query.first, query.second,
+            arrays["length"], arrays["norm"], query.tables.by_length, query.tables.parameters,
+            query.outlook, _NONE_GONE if segment.gone is None else segment.gone, arrays["tie"], number,
+            scores, ties, where, filled,
         )  # fmt: skip
         total += live
-    order = np.lexsort((ties[:filled], -scores[:filled]))[offset:]
+    found = zip((-scores[:filled]).tolist(), ties[:filled].tolist(), where[:filled].tolist(), strict=True)
     hits = []
-    for score, place in zip(scores[order].tolist(), where[order].tolist(), strict=True):
+    for negative, _, place in sorted(found)[max(offset, 0) :]:
         arrays = segments[place >> 32].arrays
         doc = place & 0xFFFFFFFF
         id = int(arrays["id"][doc])
-        hits.append(Found(id, score, int(arrays["date"][doc]), (id,)))
+        hits.append(Found(id, -negative, int(arrays["date"][doc]), (id,)))
     return total, tuple(hits)
 
 
@@ -155,14 +134,16 @@ def sorted_hits(
     segments: Sequence[Segment],
     matched: Sequence[Array],
     query: Prepared,
-    room: Scratch,
     limit: int,
     offset: int,
     sort: str,
     groups: Groups,
 ) -> tuple[int, tuple[Found, ...]]:
     """The number of resources among the matching documents, and the page of the best of them."""
-    scores = [_scores(segment, docs, query, room) for segment, docs in zip(segments, matched, strict=True)]
+    scores = [
+        _scores(segment, where, docs, query)
+        for segment, where, docs in zip(segments, query.where, matched, strict=True)
+    ]
     score = np.concatenate(scores or [np.empty(0)])
     tie, date, id = (
         np.concatenate(
@@ -192,15 +173,14 @@ def sorted_hits(
     return total, tuple(hits)
 
 
-def _scores(segment: Segment, docs: Array, query: Prepared, room: Scratch) -> Array:
+def _scores(segment: Segment, where: Array, docs: Array, query: Prepared) -> Array:
     arrays = segment.arrays
-    met = _accumulate(segment, query, room)
     out = np.empty(docs.size)
-    scoring.finished(
-        query.kind, docs, arrays["length"], arrays["norm"], query.tables.by_length, query.tables.parameters,
-        query.outlook, room.sums, out,
+    scoring.scored(
+        query.kind, arrays["stream"], where, query.first, query.second,
+        arrays["length"], arrays["norm"], query.tables.by_length, query.tables.parameters, query.outlook, docs,
+        out,
     )  # fmt: skip
-    room.sums[room.touched[:met]] = -1.0
     return out
 
 

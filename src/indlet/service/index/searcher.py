@@ -18,7 +18,7 @@ import numpy as np
 
 from indlet.service.index import ranking
 from indlet.service.index.expression import Everything, Expression, Or, Phrase, Prefix, Term, positive
-from indlet.service.index.matching import Matcher, numbers, postings, prefixed
+from indlet.service.index.matching import Matcher, look_up, numbers, places, postings, prefixed
 from indlet.service.index.ranking import Found, Prepared
 from indlet.service.index.segment import Array, Segment
 from indlet.service.rank import AnyModel, Bm25, Collection, Document, QueryTerm, canonical
@@ -91,7 +91,6 @@ class Searcher:
             sum(segment.length for segment in self.segments),
         )
         self._tables: dict[AnyModel, ranking.Tables] = {}
-        self._scratch: list[ranking.Scratch] = []
         self._groups: ranking.Groups | None = None
 
     # ---- searching
@@ -112,29 +111,22 @@ class Searcher:
         if sort not in SORTS:
             raise ValueError(f"sort is one of {', '.join(SORTS)}, not {sort!r}")
         prepared = self._prepare(expression, model or Bm25())
-        scratch = self._borrow()
-        try:
-            groups = self.groups() if collapse else ranking.NO_GROUPS
-            plain = isinstance(expression, Term) or (
-                isinstance(expression, Or) and all(isinstance(part, Term) for part in expression.parts)
-            )
-            if plain and not filters and not facets and sort == "score" and not groups.members:
-                total, hits = ranking.top(self.segments, prepared, scratch, limit, offset)
-                return Results(total, hits)
-            matchers = [Matcher(segment) for segment in self.segments]
-            matched = []
-            for matcher in matchers:
-                mask = matcher.live(expression)
-                for part in filters:
-                    mask &= matcher.mask(part)
-                matched.append(np.flatnonzero(mask))
-            total, hits = ranking.sorted_hits(
-                self.segments, matched, prepared, scratch, limit, offset, sort, groups
-            )
-            counts = {name: ranking.count(self.segments, matched, name, groups) for name in facets}
-            return Results(total, hits, counts, any(matcher.loose for matcher in matchers))
-        finally:
-            self._scratch.append(scratch)
+        groups = self.groups() if collapse else ranking.NO_GROUPS
+        plain = isinstance(expression, Term) or (
+            isinstance(expression, Or) and all(isinstance(part, Term) for part in expression.parts)
+        )
+        if plain and not filters and not facets and sort == "score" and not groups.members:
+            return Results(*ranking.top(self.segments, prepared, limit, offset))
+        matchers = [Matcher(segment) for segment in self.segments]
+        matched = []
+        for matcher in matchers:
+            mask = matcher.live(expression)
+            for part in filters:
+                mask &= matcher.mask(part)
+            matched.append(np.flatnonzero(mask))
+        total, hits = ranking.sorted_hits(self.segments, matched, prepared, limit, offset, sort, groups)
+        counts = {name: ranking.count(self.segments, matched, name, groups) for name in facets}
+        return Results(total, hits, counts, any(matcher.loose for matcher in matchers))
 
     def matching(self, expression: Expression = Everything()) -> Iterator[int]:  # noqa: B008
         """The ids of all records that match, in no particular order."""
@@ -166,35 +158,15 @@ class Searcher:
 
     def query_terms(self, expression: Expression) -> list[QueryTerm]:
         """The terms that count for a score, with their statistics, in canonical order."""
-        weights: dict[bytes, float] = {}
-        for leaf in positive(expression):
-            match leaf:
-                case Term(term, weight):
-                    words = [(term.encode(), weight)]
-                case Phrase(terms, _, weight):
-                    words = [(term.encode(), weight) for term in terms]
-                case Prefix(prefix, most):
-                    words = [(term.encode(), 1.0) for term, _, _ in self.terms(prefix, most)]
-            for word, weight in words:
-                if not weight > 0:
-                    raise ValueError(f"the weight of {word.decode()!r} is {weight}: it must be above 0")
-                weights[word] = weights.get(word, 0.0) + weight
-        return canonical(
-            [
-                QueryTerm(word, weight, df, cf)
-                for (word, weight), (df, cf) in zip(
-                    weights.items(), self._frequencies(list(weights)), strict=True
-                )
-            ]
-        )
+        return self._terms_of(expression)[0]
 
     # ---- statistics
 
     def df(self, term: str) -> int:
-        return self._frequencies([term.encode()])[0][0]
+        return int(look_up(self.segments, [term.encode()])[1][0, 0])
 
     def cf(self, term: str) -> int:
-        return self._frequencies([term.encode()])[0][1]
+        return int(look_up(self.segments, [term.encode()])[1][0, 1])
 
     def terms(self, prefix: str = "", limit: int | None = None) -> list[tuple[str, int, int]]:
         """Terms that begin so with their df and cf: the `limit` most frequent ones, most frequent first."""
@@ -260,27 +232,39 @@ class Searcher:
 
     # ---- inside
 
+    def _terms_of(self, expression: Expression) -> tuple[list[QueryTerm], list[Array]]:
+        """The query terms, and for each segment where their lists begin."""
+        weights: dict[bytes, float] = {}
+        for leaf in positive(expression):
+            match leaf:
+                case Term(term, weight):
+                    words = [term.encode()]
+                case Phrase(phrase, _, weight):
+                    words = [term.encode() for term in phrase]
+                case Prefix(prefix, most):
+                    words, weight = [term.encode() for term, _, _ in self.terms(prefix, most)], 1.0
+            if not weight > 0:
+                raise ValueError(f"{leaf} has the weight {weight}: it must be above 0")
+            for word in words:
+                weights[word] = weights.get(word, 0.0) + weight
+        words = list(weights)
+        found, sums = look_up(self.segments, words)
+        terms = canonical(
+            [
+                QueryTerm(word, weights[word], df, cf)
+                for word, (df, cf) in zip(words, sums.tolist(), strict=True)
+            ]
+        )
+        at = {word: place for place, word in enumerate(words)}
+        order = np.array([at[term.term] for term in terms], np.int64)
+        return terms, [places(segment, own[order]) for segment, own in zip(self.segments, found, strict=True)]
+
     def _prepare(self, expression: Expression, model: AnyModel) -> Prepared:
-        terms = self.query_terms(expression)
+        terms, where = self._terms_of(expression)
         tables = self._tables.get(model)
         if tables is None:
             tables = self._tables[model] = ranking.tables(model, self.collection, self.segments)
-        return ranking.prepare(terms, model, self.collection, tables)
-
-    def _borrow(self) -> ranking.Scratch:
-        try:
-            return self._scratch.pop()  # atomic: threads never share one
-        except IndexError:
-            return ranking.scratch(self.segments)
-
-    def _frequencies(self, terms: list[bytes]) -> list[tuple[int, int]]:
-        out = [(0, 0)] * len(terms)
-        for segment in self.segments:
-            df, cf = segment.frequencies()
-            for i, number in enumerate(numbers(segment, terms).tolist()):
-                if number >= 0:
-                    out[i] = out[i][0] + int(df[number]), out[i][1] + int(cf[number])
-        return out
+        return ranking.prepare(terms, where, model, self.collection, tables)
 
     def _locate(self, id: int) -> tuple[Segment, int] | None:
         for segment in self.segments:

@@ -39,14 +39,15 @@ def digests(text: Any, ends: Any, out: Any) -> None:
         low = ends[i]
 
 
-# A row for each term, one line of the processor's cache: its first sixteen bytes, its size, where it stands in the
+# A row for each term, one line of the processor's cache: its first sixteen bytes, its size, where it stands
+# in the
 # text, its last posting, its document frequency, its hash.
 _LOW, _HIGH, _SIZE, _NAME, _LATEST, _DF, _HASH = range(7)
 
 
 @kernel
-def _scan(text: Any, at: Any, end: Any, lows: Any, sizes: Any, hashes: Any, heads: Any, freqs: Any) -> Any:
-    """Cuts one packed vector into its terms.
+def _scan(text: Any, at: Any, end: Any, cut: Any, hashes: Any) -> Any:
+    """Cuts one packed vector into its terms: place, size, first sixteen bytes, frequency; and hash.
 
     Gives their number and the sum of (1 + ln f)² over the terms, lines in their order.
     """
@@ -80,12 +81,12 @@ def _scan(text: Any, at: Any, end: Any, lows: Any, sizes: Any, hashes: Any, head
                 value = (value ^ np.uint64(text[i])) * np.uint64(0x100000001B3)
             value = (value ^ (value >> np.uint64(29)) ^ np.uint64(size)) * np.uint64(0xBF58476D1CE4E5B9)
             value ^= value >> np.uint64(32)
-            lows[n] = low
-            sizes[n] = size
             hashes[n] = value
-            heads[2 * n] = first
-            heads[2 * n + 1] = second
-            freqs[n] = frequency
+            cut[5 * n] = low
+            cut[5 * n + 1] = size
+            cut[5 * n + 2] = np.int64(first)
+            cut[5 * n + 3] = np.int64(second)
+            cut[5 * n + 4] = frequency
             n += 1
         if n > before:
             weight = 1.0 + math.log(float(frequency))
@@ -97,101 +98,132 @@ def _scan(text: Any, at: Any, end: Any, lows: Any, sizes: Any, hashes: Any, head
 
 
 @kernel
+def _grown(rows: Any, terms: Any, least: Any) -> Any:
+    """The rows with room for `least` terms, and a table of slots at most a quarter full."""
+    room = rows.size // 8
+    while room < least:
+        room *= 2
+    more = np.empty(8 * room, np.int64)
+    more[: 8 * terms] = rows[: 8 * terms]
+    slots = np.zeros(4 * room, np.uint64)
+    for term in range(terms):
+        value = np.uint64(more[8 * term + _HASH])
+        slot = value & np.uint64(slots.size - 1)
+        while slots[slot] != np.uint64(0):
+            slot = (slot + np.uint64(1)) & np.uint64(slots.size - 1)
+        slots[slot] = value & np.uint64(0xFFFFFFFF00000000) | np.uint64(term + 1)
+    return more, slots
+
+
+@kernel
+def _count(
+    text: Any,
+    cut: Any,
+    hashes: Any,
+    rows: Any,
+    slots: Any,
+    terms: Any,
+    begin: Any,
+    n: Any,
+    of: Any,
+    freqs: Any,
+) -> Any:
+    """Counts a document's terms, `cut` by _scan, as postings from n on; gives the new numbers of terms and
+    postings.
+
+    A slot holds the upper half of a hash and the number of a term plus one.
+    """
+    upper, last, one = np.uint64(0xFFFFFFFF00000000), np.uint64(slots.size - 1), np.uint64(1)
+    for k in range(hashes.size):
+        value = hashes[k]
+        low, size, first, second = cut[5 * k], cut[5 * k + 1], cut[5 * k + 2], cut[5 * k + 3]
+        slot = value & last
+        at = np.uint64(0)
+        held = slots[slot]
+        while held != np.uint64(0):
+            if held & upper == value & upper:
+                at = ((held & ~upper) - one) * np.uint64(8)
+                if (
+                    rows[at + np.uint64(_LOW)] == first
+                    and rows[at + np.uint64(_HIGH)] == second
+                    and rows[at + np.uint64(_SIZE)] == size
+                ):
+                    same = True
+                    for i in range(16, size):
+                        if text[low + i] != text[rows[at + np.uint64(_NAME)] + i]:
+                            same = False
+                            break
+                    if same:
+                        break
+            slot = (slot + one) & last
+            held = slots[slot]
+        if held == np.uint64(0):
+            slots[slot] = value & upper | np.uint64(terms + 1)
+            at = np.uint64(8 * terms)
+            rows[at + np.uint64(_LOW)] = first
+            rows[at + np.uint64(_HIGH)] = second
+            rows[at + np.uint64(_SIZE)] = size
+            rows[at + np.uint64(_NAME)] = low
+            rows[at + np.uint64(_LATEST)] = -1
+            rows[at + np.uint64(_DF)] = 0
+            rows[at + np.uint64(_HASH)] = np.int64(value)
+            terms += 1
+        latest = rows[at + np.uint64(_LATEST)]
+        if latest >= begin:
+            freqs[latest] += np.uint32(cut[5 * k + 4])
+            continue
+        rows[at + np.uint64(_LATEST)] = n
+        rows[at + np.uint64(_DF)] += 1
+        of[n] = at >> np.uint64(3)
+        freqs[n] = cut[5 * k + 4]
+        n += 1
+    return terms, n
+
+
+@kernel
 def tokenise(text: Any, ends: Any, postings: Any, most: Any) -> Any:
     """Numbers the terms of a batch.
 
-    Document d is text[ends[2d-1]:ends[2d]] (its own vector) and text[ends[2d]:ends[2d+1]] (its fields); `postings`
-    is a bound for all of them, `most` for a document; 16 bytes follow the last. Comes out: the term and the
-    frequency of each posting, where each document's postings begin, the documents' lnc norms, and for each term
-    where its name stands in `text`, its size and its document frequency.
-    A term that a malformed vector names twice counts once, with both frequencies.
+    Document d is text[ends[2d-1]:ends[2d]] (its own vector) and text[ends[2d]:ends[2d+1]] (its fields);
+    `postings` is a bound for all of them, `most` for a document; 16 bytes follow the last. Comes out: the
+    term and the frequency of each posting, where each document's postings begin, the documents' lnc norms,
+    and for each term where its name stands in `text`, its size and its document frequency. A term that a
+    malformed vector names twice counts once, with both frequencies.
     """
     size = ends.size // 2
     of = np.empty(postings, np.uint32)
     freqs = np.empty(postings, np.uint32)
     begins = np.empty(size + 1, np.int64)
     norms = np.empty(size, np.float64)
-    slots = np.zeros(1 << 16, np.uint64)
-    rows = np.empty((1 << 14, 8), np.int64)
-    # One document's terms: cutting and counting are apart, so that the misses of the table overlap.
-    lows = np.empty(most, np.int64)
-    sizes = np.empty(most, np.int64)
+    # Cutting and counting are apart, so that the misses of the table overlap.
+    cut = np.empty(5 * most, np.int64)
     hashes = np.empty(most, np.uint64)
-    heads = np.empty(2 * most, np.uint64)
-    given = np.empty(most, np.int64)
-    upper = np.uint64(0xFFFFFFFF00000000)
+    rows, slots = _grown(np.empty(8 << 12, np.int64), 0, 1 << 12)
     terms = 0
     n = 0
     at = np.int64(0)
     for d in range(size):
         begins[d] = n
         for part in range(2):
-            found, squares = _scan(text, at, ends[2 * d + part], lows, sizes, hashes, heads, given)
-            at = ends[2 * d + part]
+            end = ends[2 * d + part]
+            found, squares = _scan(text, at, end, cut, hashes)
+            at = end
             if part == 0:
                 norms[d] = math.sqrt(squares)
-            for k in range(found):
-                value = hashes[k]
-                slot = np.int64(value & np.uint64(slots.size - 1))
-                tag = value & upper
-                term = np.int64(-1)
-                while slots[slot] != np.uint64(0):
-                    if slots[slot] & upper == tag:
-                        seen = np.int64(slots[slot] & np.uint64(0xFFFFFFFF)) - 1
-                        row = rows[seen]
-                        if (
-                            row[_LOW] == np.int64(heads[2 * k])
-                            and row[_HIGH] == np.int64(heads[2 * k + 1])
-                            and row[_SIZE] == sizes[k]
-                        ):
-                            same = True
-                            for i in range(16, sizes[k]):
-                                if text[lows[k] + i] != text[row[_NAME] + i]:
-                                    same = False
-                                    break
-                            if same:
-                                term = seen
-                                break
-                    slot = (slot + 1) & (slots.size - 1)
-                if term < 0:
-                    if terms == rows.shape[0]:
-                        more = np.empty((2 * terms, 8), np.int64)
-                        more[:terms] = rows
-                        rows = more
-                        slots = np.zeros(8 * terms, np.uint64)
-                        for i in range(terms):
-                            other = np.uint64(rows[i, _HASH])
-                            slot = np.int64(other & np.uint64(slots.size - 1))
-                            while slots[slot] != np.uint64(0):
-                                slot = (slot + 1) & (slots.size - 1)
-                            slots[slot] = other & upper | np.uint64(i + 1)
-                        slot = np.int64(value & np.uint64(slots.size - 1))
-                        while slots[slot] != np.uint64(0):
-                            slot = (slot + 1) & (slots.size - 1)
-                    term = np.int64(terms)
-                    slots[slot] = tag | np.uint64(term + 1)
-                    row = rows[term]
-                    row[_LOW] = np.int64(heads[2 * k])
-                    row[_HIGH] = np.int64(heads[2 * k + 1])
-                    row[_SIZE] = sizes[k]
-                    row[_NAME] = lows[k]
-                    row[_LATEST] = -1
-                    row[_DF] = 0
-                    row[_HASH] = np.int64(value)
-                    terms += 1
-                row = rows[term]
-                if row[_LATEST] >= begins[d]:
-                    freqs[row[_LATEST]] += np.uint32(given[k])
-                    continue
-                row[_LATEST] = n
-                row[_DF] += 1
-                of[n] = term
-                freqs[n] = given[k]
-                n += 1
+            if 8 * (terms + found) > rows.size:
+                rows, slots = _grown(rows, terms, terms + found)
+            terms, n = _count(text, cut, hashes[:found], rows, slots, terms, begins[d], n, of, freqs)
     begins[size] = n
-    rows = rows[:terms]
-    names = rows[:, _NAME].copy()
-    return of[:n], freqs[:n], begins, norms, names, rows[:, _SIZE].copy(), rows[:, _DF].copy()
+    table = rows[: 8 * terms].reshape(terms, 8)
+    return (
+        of[:n],
+        freqs[:n],
+        begins,
+        norms,
+        table[:, _NAME].copy(),
+        table[:, _SIZE].copy(),
+        table[:, _DF].copy(),
+    )
 
 
 @kernel
@@ -257,8 +289,8 @@ def ordered(text: Bytes, names: NDArray[np.int64], sizes: NDArray[np.int64]) -> 
 
 
 @kernel
-def find(wanted: Any, ends: Any, text: Any, bounds: Any, out: Any) -> None:
-    """The number of each wanted name among the sorted names of `text`, or -1."""
+def find(wanted: Any, ends: Any, text: Any, bounds: Any, df: Any, cf: Any, out: Any, sums: Any) -> None:
+    """The number of each wanted name among the sorted names of `text`, or -1; adds its frequencies to `sums`."""
     start = np.int64(0)
     for w in range(ends.size):
         size = ends[w] - start
@@ -274,6 +306,8 @@ def find(wanted: Any, ends: Any, text: Any, bounds: Any, out: Any) -> None:
                 i += 1
             if i == size and i == length:
                 out[w] = middle
+                sums[w, 0] += df[middle]
+                sums[w, 1] += cf[middle]
                 break
             if i == length or (i < size and text[begin + i] < wanted[start + i]):
                 low = middle + 1
