@@ -1,3 +1,71 @@
-"""Search collections that you do not hold: harvest the index, not the content."""
+"""Search collections that you do not hold: harvest the index, not the content.
+
+    import indlet
+
+    library = indlet.open("indlet-data")
+    library.harvest("http://127.0.0.1:8080")
+    for hit in library.search("boundary layer"):
+        print(hit.score, hit.metadata["title"][0])
+
+What is named here is public; anything else may change. Names are imported when they are first used, so that a
+provider needs none of what only a service needs.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from indlet.errors import IndletError as IndletError
+    from indlet.model import Record as Record
+    from indlet.model import TermVector as TermVector
+    from indlet.service.results import Comparison as Comparison
+    from indlet.service.results import Explained as Explained
+    from indlet.service.results import Hit as Hit
+    from indlet.service.results import Result as Result
+    from indlet.service.search import Library as Library
+    from indlet.settings import Settings as Settings
+    from indlet.store import Store as Store
+    from indlet.text import Analyzer as Analyzer
+    from indlet.text import Policy as Policy
 
 __version__ = "0.1.0"
+
+_WHERE = {
+    "Analyzer": "text",
+    "Comparison": "service.results",
+    "Explained": "service.results",
+    "Hit": "service.results",
+    "IndletError": "errors",
+    "Library": "service.search",
+    "Policy": "text",
+    "Record": "model",
+    "Result": "service.results",
+    "Settings": "settings",
+    "Store": "store",
+    "TermVector": "model",
+}
+
+__all__ = ["__version__", "open", *_WHERE]
+
+
+def open(folder: Path | str = "indlet-data", settings: Settings | None = None) -> Library:
+    """The library in a data folder, made if it is not there."""
+    try:
+        from indlet.service.search import Library
+    except ModuleNotFoundError as e:
+        if (e.name or "").startswith("indlet"):
+            raise
+        from indlet.errors import MissingExtra
+
+        raise MissingExtra(f"indlet.open (it imports {e.name})", "service") from e
+    return Library.open(folder, settings)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module 'indlet' has no attribute {name!r}")
+    return getattr(import_module(f"indlet.{_WHERE[name]}"), name)

@@ -13,9 +13,9 @@ import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
-from indlet.errors import IndexDamaged, QueryError, SettingsError, UnknownRecord
+from indlet.errors import IndexDamaged, QueryError, RemoteError, SettingsError, UnknownRecord
 from indlet.model import Stored
 from indlet.service import follow, present, query, statistics
 from indlet.service.evaluate import Named
@@ -29,9 +29,12 @@ from indlet.service.rank import MODELS, AnyModel, Bm25
 from indlet.service.rank import model as chosen_model
 from indlet.service.results import Comparison, Explained, Hit, Result, Share, Suggestion, compared
 from indlet.service.suggest import Speller
-from indlet.settings import Settings
+from indlet.settings import Settings, Source
 from indlet.store import Origin, Store
 from indlet.text import LANGUAGES, Analyzer, Policy, code
+
+if TYPE_CHECKING:
+    from indlet.service.harvest.progress import Progress
 
 FACETS: Final = ("source", "set", "type", "language", "year")
 FILTERS: Final = (*FACETS, "date")
@@ -85,6 +88,24 @@ class Library:
         self.close()
 
     # Keeping up
+
+    def harvest(self, *urls: str, **options: Any) -> list[Progress]:
+        """Harvest providers, or the settings' sources if none is named, and make them searchable.
+
+        Options are those of a source in the settings: set, from_, until, index, token … RemoteError if one
+        could not be had in full; what came of it is kept, and the next harvest goes on from there.
+        """
+        from indlet.service.pipeline import harvest_all
+
+        sources = [Source(url=url, **options) for url in urls] if urls else None
+        done = harvest_all(self.store, self.settings, sources)
+        troubled = [seen for seen in done if seen.outcome != "complete"]
+        if troubled:
+            raise RemoteError(
+                "; ".join(f"{seen.source}: {seen.outcome}: {seen.reason}" for seen in troubled)
+                + "; what came was kept, harvest again to get the rest"
+            )
+        return done
 
     def sync(self) -> follow.Progress:
         """Bring the index up to the store; another process that is doing so is waited for."""
@@ -201,7 +222,7 @@ class Library:
             if plain:
                 return []  # a topic of stop words finds nothing
             raise
-        hits = searcher.search(meaning.expression, ranking, depth).hits
+        hits = searcher.search(meaning.expression, ranking, depth, filters=meaning.filters).hits
         unknown = [hit.id for hit in hits if hit.id not in self._named]
         if unknown:
             with self.store.read() as view:
@@ -324,11 +345,11 @@ class Library:
 
     def stats(self) -> dict[str, Any]:
         """Store and index in numbers."""
-        return statistics.statistics(self.store, self.searcher())
+        return statistics.statistics(self.store, self.searcher(), self.hidden())
 
     def sources(self) -> list[dict[str, Any]]:
         """Each origin of records with its state: nothing secret."""
-        return statistics.sources(self.store)
+        return statistics.sources(self.store, self.hidden())
 
     def matching(
         self, text: str, ids: Sequence[int], filters: Mapping[str, Sequence[str]] | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, Final
 
 from indlet.service.index import Searcher
@@ -12,12 +13,12 @@ from indlet.store import Store
 _SHOWN_SETTINGS: Final = ("url", "title", "set", "from_", "until", "every", "metadata", "index", "base_url")
 
 
-def statistics(store: Store, searcher: Searcher) -> dict[str, Any]:
+def statistics(store: Store, searcher: Searcher, hidden: Collection[int] = ()) -> dict[str, Any]:
     counted = searcher.stats()
     with store.read() as view:
         totals = view.totals()
         newest = view.last_seq()
-        origins = view.origins()
+        origins = [origin for origin in view.origins() if origin.id not in hidden]
         failures = view.failure_counts()
         stamps = view.datestamps()
     records = sum(live for live, _ in totals.values())
@@ -59,9 +60,10 @@ def statistics(store: Store, searcher: Searcher) -> dict[str, Any]:
     }
 
 
-def sources(store: Store) -> list[dict[str, Any]]:
+def sources(store: Store, hidden: Collection[int] = ()) -> list[dict[str, Any]]:
     with store.read() as view:
-        origins, totals, failures = view.origins(), view.totals(), view.failure_counts()
+        origins = [origin for origin in view.origins() if origin.id not in hidden]
+        totals, failures = view.totals(), view.failure_counts()
         latest = {origin.id: view.runs(origin.id, 1) for origin in origins}
     listed = []
     for origin in origins:
