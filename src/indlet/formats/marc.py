@@ -23,7 +23,7 @@ MARC_NAMESPACES: Final = ("http://www.loc.gov/MARC21/slim", "info:lc/xmlns/marcx
 
 _RECORD_END: Final = b"\x1d"
 _FIELD_END: Final = b"\x1e"
-_DELIMITER: Final = "\x1f"
+_DELIMITER: Final = b"\x1f"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def read_iso2709(record: bytes) -> Marc:
         # its order, so count them instead.
         pieces = [(item[:3], raw) for item, raw in zip(entries, body.split(_FIELD_END), strict=False)]
     decode = _decoder(leader, body)
-    fields = tuple(_field(tag.decode("latin-1"), decode(raw)) for tag, raw in pieces if raw)
+    fields = tuple(_field(tag.decode("latin-1"), raw, decode) for tag, raw in pieces if raw)
     if not fields:
         raise ValueError("MARC record without fields")
     return Marc(leader, fields)
@@ -141,10 +141,11 @@ def _marc8(raw: bytes) -> str:
     return text
 
 
-def _field(tag: str, text: str) -> Field:
-    if _DELIMITER not in text or tag < "010":
-        return Field(tag, value=text)
-    indicators, *parts = text.split(_DELIMITER)
+def _field(tag: str, raw: bytes, decode: Callable[[bytes], str]) -> Field:
+    if _DELIMITER not in raw or tag < "010":
+        return Field(tag, value=decode(raw))
+    # Decoded one by one: in MARC-8 a subfield begins anew in the default character sets.
+    indicators, *parts = map(decode, raw.split(_DELIMITER))
     return Field(
         tag, "", indicators[:2].ljust(2), tuple((part[:1], part[1:].strip()) for part in parts if part)
     )
@@ -157,6 +158,8 @@ def read_xml(element: etree._Element) -> Marc:
         kind = etree.QName(child).localname  # a record was parsed without comments
         if kind == "leader":
             leader = child.text or ""
+        elif len(child.get("tag") or "") != 3:
+            continue
         elif kind == "controlfield":
             fields.append(Field(child.get("tag", ""), child.text or ""))
         elif kind == "datafield":
@@ -210,7 +213,7 @@ _YEAR = re.compile(r"(?<!\d)(1[0-9]{3}|20[0-9]{2})(?!\d)")
 def _chopped(value: str) -> str:
     """The value less the ISBD punctuation that led to the next area; a full stop stays after an initial."""
     value = _ISBD_END.sub("", value)
-    if value.endswith(".") and not re.search(r"(?:\b\w|\b(?:etc|Inc|Ltd|Co|Jr|Sr|ed|vol))\.$", value):
+    if value.endswith(".") and not re.search(r"(?:\b[^\W\d]|\b(?:etc|Inc|Ltd|Co|Jr|Sr|ed|vol))\.$", value):
         value = value[:-1]
     if value.startswith("[") and value.endswith("]") and value.count("[") == 1:
         value = value[1:-1]

@@ -37,6 +37,7 @@ COLLECT_SECONDS: Final = 0.02  # how long to wait for a slow source of jobs befo
 START_SECONDS: Final = 120.0
 GRACE_SECONDS: Final = 2.0
 STARTS: Final = 3
+ANSWER_BYTES: Final = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +123,8 @@ class Workers:
             if worker.batches:
                 worker.process.kill()
         for worker in self._workers:
-            self._buried(worker)
+            _ended(worker.process)
+            _last_words(worker.process)
         self._workers.clear()
 
     @property
@@ -148,39 +150,32 @@ class Workers:
             # A consumer that stops early, or Ctrl-C: what is under way is given up, with its processes.
             self._retries.clear()
             for worker in [worker for worker in self._workers if worker.batches]:
-                worker.batches.clear()
+                worker.process.kill()
                 self._remove(worker)
+                _last_words(worker.process)
 
     # Sending
 
     def _feed(self, source: Iterator[Job]) -> bool:
         """Gives every worker enough to do; false when the source has no more jobs."""
         while True:
-            worker = self._next_worker()
-            if worker is None:
-                return True
+            free = [
+                w for w in self._workers if len(w.batches) < 2 and not (w.batches and w.batches[0][0].alone)
+            ]
+            idle = next((worker for worker in free if not worker.batches), None)
+            may_start = len(self._workers) < self._processes
             if self._retries:
-                if worker.batches:
+                if idle is None and not may_start:
                     return True  # a suspect waits for a worker of its own
-                self._send(worker, [self._retries.popleft()])
+                self._send(idle or self._started(), [self._retries.popleft()])
                 continue
+            if not free and not may_start:
+                return True
             batch, more = self._collect(source)
             if batch:
-                self._send(worker, batch)
+                self._send(idle or (self._started() if may_start else free[0]), batch)
             if not more:
                 return False
-
-    def _next_worker(self) -> _Worker | None:
-        """The least busy worker with room, a new one if all have work and another is allowed."""
-        candidates = [
-            w for w in self._workers if not (w.batches and w.batches[0][0].alone) and len(w.batches) < 2
-        ]
-        idle = [worker for worker in candidates if not worker.batches]
-        if idle:
-            return idle[0]
-        if len(self._workers) < self._processes:
-            return self._started()
-        return min(candidates, key=lambda worker: len(worker.batches), default=None)
 
     def _collect(self, source: Iterator[Job]) -> tuple[list[_Ticket], bool]:
         size = max(1, min(BATCH, int(BATCH_SECONDS / max(self._pace, 1e-6))))
@@ -217,7 +212,7 @@ class Workers:
         for worker in busy:
             if worker.connection in readable:
                 try:
-                    message = worker.connection.recv_bytes()
+                    message = worker.connection.recv_bytes(ANSWER_BYTES)
                 except (EOFError, OSError):
                     yield from self._died(worker)
                     continue
@@ -246,45 +241,56 @@ class Workers:
             self._pace += 0.2 * ((now - worker.begun) / len(lines) - self._pace)
             worker.begun = now
             for line in lines:
-                answer = orjson.loads(line)
-                ticket = self._answered(worker)
-                if answer["job"] != ticket.number:
-                    raise IndletError("a worker answered another question than it was asked")
-                fresh = worker.answered == 1
-                if answer["tired"] == "memory" and not fresh and not ticket.alone:
+                try:
+                    ticket = worker.batches[0][0]
+                    answer = orjson.loads(line)
+                    if answer["job"] != ticket.number:
+                        raise ValueError("an answer to another question")
+                    outcome = _outcome(ticket.job, answer)
+                except (ValueError, TypeError, LookupError, AttributeError):
+                    worker.process.kill()
+                    self._remove(worker)
+                    yield from self._blamed(
+                        worker, "its parser led the worker to a senseless answer", final=False
+                    )
+                    return
+                self._answered(worker)
+                if answer["tired"] == "memory" and worker.answered > 1 and not ticket.alone:
                     ticket.alone = True  # its predecessors may have left too little room: once more, alone
                     self._retries.append(ticket)
                 else:
-                    yield _outcome(ticket.job, answer)
+                    yield outcome
                 if answer["tired"]:
-                    self._requeue(worker, alone=False)
+                    self._requeue(worker)
                     self._remove(worker)
                     return
-        worker.deadline = now + self._patience(worker)
+        # Counted from here: whoever takes the outcomes may have taken long.
+        worker.deadline = time.monotonic() + self._patience(worker)
 
-    def _answered(self, worker: _Worker) -> _Ticket:
+    def _answered(self, worker: _Worker) -> None:
         batch = worker.batches[0]
-        ticket = batch.pop(0)
+        batch.pop(0)
         if not batch:
             worker.batches.popleft()
         worker.answered += 1
-        return ticket
 
     def _died(self, worker: _Worker) -> Iterator[Outcome]:
         code = self._remove(worker)
+        words = _last_words(worker.process)
         if not worker.ready:
             self._false_starts += 1
             if self._false_starts >= STARTS:
                 raise IndletError(
-                    f"extraction workers cannot start (exit status {code}): {worker_error(worker.process)}"
+                    f"extraction workers cannot start (exit status {code}): {words or 'no message'}"
                     " — is limits.memory_mb too small, or the installation incomplete?"
                 )
-            self._requeue(worker, alone=False)
+            self._requeue(worker)
             return
         yield from self._blamed(worker, _death(code, self._limits), final=False)
 
     def _overran(self, worker: _Worker) -> Iterator[Outcome]:
         self._remove(worker)
+        _last_words(worker.process)
         reason = f"it took longer than {self._limits.seconds:g} seconds (limits.seconds)"
         yield from self._blamed(worker, reason, final=True)
 
@@ -294,21 +300,18 @@ class Workers:
             return
         batch = worker.batches[0]
         if len(batch) == 1 and (final or batch[0].alone):
-            job = batch[0].job
             worker.batches.popleft()
+            job = batch[0].job
             yield Outcome(job.tag, _digest(job.path, self._limits), failure=Failure(job.name, STAGE, reason))
-        if worker.batches:
+        else:
             # Any job of the batch under way may be the culprit; those behind it never began.
-            for ticket in worker.batches[0] if worker.batches[0] is batch else ():
-                ticket.alone = True
-        self._requeue(worker, alone=None)
-
-    def _requeue(self, worker: _Worker, alone: bool | None) -> None:
-        for batch in worker.batches:
             for ticket in batch:
-                if alone is not None:
-                    ticket.alone = ticket.alone or alone
-                self._retries.append(ticket)
+                ticket.alone = True
+        self._requeue(worker)
+
+    def _requeue(self, worker: _Worker) -> None:
+        for batch in worker.batches:
+            self._retries.extend(batch)
         worker.batches.clear()
 
     # Processes
@@ -347,29 +350,27 @@ class Workers:
         self._workers.remove(worker)
         worker.connection.close()
         # A worker that closed its socket is on its way out; one that overran is not.
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            if not worker.batches or time.monotonic() < worker.deadline:
-                return worker.process.wait(1.0)
-        worker.process.kill()
-        return worker.process.wait()
-
-    def _buried(self, worker: _Worker) -> None:
-        try:
-            worker.process.wait(2.0)
-        except subprocess.TimeoutExpired:
+        if worker.batches and time.monotonic() >= worker.deadline:
             worker.process.kill()
-            worker.process.wait()
-        if worker.process.stderr is not None:
-            worker.process.stderr.close()
+        return _ended(worker.process)
 
 
-def worker_error(process: subprocess.Popen[bytes]) -> str:
-    """The last line that a worker wrote before it failed to start."""
+def _ended(process: subprocess.Popen[bytes]) -> int:
+    """The exit status of a process that is about to end, or is made to."""
+    try:
+        return process.wait(2.0)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return process.wait()
+
+
+def _last_words(process: subprocess.Popen[bytes]) -> str:
+    """The last line that an ended worker wrote before it was ready."""
     if process.stderr is None or process.stderr.closed:
-        return "no message"
-    lines = process.stderr.read().decode("utf-8", "replace").strip().splitlines()
-    process.stderr.close()
-    return lines[-1] if lines else "no message"
+        return ""
+    with process.stderr as stream:
+        lines = stream.read().decode("utf-8", "replace").strip().splitlines()
+    return lines[-1] if lines else ""
 
 
 def _death(code: int, limits: Limits) -> str:

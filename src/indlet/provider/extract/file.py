@@ -145,6 +145,7 @@ def parse_xml(data: bytes | str) -> etree._Element:
 def _bounded(parser: etree.XMLParser) -> None:
     for entry in parser.error_log:
         if entry.type == etree.ErrorTypes.ERR_RESOURCE_LIMIT or "entity reference loop" in entry.message:
-            raise ExtractionError(f"XML beyond the bounds: {entry.message.split(', use')[0]}")
+            problem = re.split(", (?:use|see) ", entry.message)[0]
+            raise ExtractionError(f"XML beyond the bounds: {problem}")
         if entry.type == etree.ErrorTypes.ERR_NO_MEMORY:
             raise MemoryError

@@ -16,11 +16,10 @@ from indlet.provider.extract.file import File
 
 _SILENT: Final = ["script", "style", "template", "iframe", "object", "svg", "head"]
 # Mark-up inside a word or a line: unwrapped, so that <b>W</b>ord stays one word. All else separates words.
-_INLINE: Final = [
-    "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn", "em", "font", "i",
-    "ins", "kbd", "label", "mark", "q", "s", "samp", "small", "span", "strike", "strong", "sub", "sup",
-    "time", "tt", "u", "var", "wbr", "nobr",
-]  # fmt: skip
+_INLINE: Final = (
+    "a,abbr,acronym,b,bdi,bdo,big,cite,code,data,del,dfn,em,font,i,ins,kbd,label,mark,q,s,samp,small,"
+    "span,strike,strong,sub,sup,time,tt,u,var,wbr,nobr"
+)
 
 # Highwire Press tags, as Google Scholar asks for them, and the plain names of old.
 _NAMED: Final = {
@@ -71,7 +70,8 @@ def page_text(page: LexborHTMLParser) -> str:
     if body is None:
         return ""
     page.strip_tags(_SILENT)
-    page.unwrap_tags(_INLINE)
+    for node in page.css(_INLINE):  # one selection: unwrap_tags makes one for each of them
+        node.unwrap()
     page.merge_text_nodes()
     return str(body.text(separator="\n"))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator
 
 from lxml import etree
@@ -10,6 +11,7 @@ from lxml import etree
 from indlet.errors import ExtractionError
 from indlet.formats import marc
 from indlet.model import Document, Failure
+from indlet.provider.extract.decode import declared_encoding, decode
 from indlet.provider.extract.file import File, Part
 
 RAW_BYTES = 65_536
@@ -27,7 +29,7 @@ def extract_xml(file: File) -> Iterator[Part]:
     number = 0
     # An element at a time, so that a catalogue of a million records needs the memory of one.
     events = etree.iterparse(
-        io.BytesIO(file.data),
+        io.BytesIO(_one_root(file.data)),
         events=("end",),
         tag="{*}record",
         resolve_entities=False,
@@ -58,6 +60,20 @@ def extract_xml(file: File) -> Iterator[Part]:
         yield Failure(file.name, "extract", f"MARCXML broken after record {number}: {error}")
     if not number:
         raise ExtractionError("MARCXML without a record")
+    if problem := next((entry.message for entry in events.error_log if entry.level_name == "FATAL"), ""):
+        yield Failure(file.name, "extract", f"MARCXML that is not well-formed: {problem}; more may be lost")
+
+
+_PROLOGUE = re.compile(r"\ufeff?\s*(?:<\?xml[^>]{0,200}\?>\s*)?(?=<(?:\w+:)?record[\s>])")
+
+
+def _one_root(data: bytes) -> bytes:
+    """The data as it stands, or within a collection where records follow each other without one."""
+    text = decode(data[:1000], declared_encoding(data))
+    if not _PROLOGUE.match(text) or len(re.findall(rb"<(?:\w+:)?record[\s>]", data)) < 2:
+        return data
+    text = _PROLOGUE.sub("", decode(data, declared_encoding(data)), count=1)
+    return f"<collection>{text}</collection>".encode("utf-8", "replace")
 
 
 def _document(record: marc.Marc, number: int, media_type: str) -> Document:

@@ -27,19 +27,24 @@ _TOKEN = re.compile(
 )
 # Groups that hold no words of the document, or hold them a second time for programs that know less.
 _SILENT: Final = frozenset(
-    """colortbl stylesheet pict objdata objclass themedata colorschememapping datastore generator xmlnstbl
-    listtable listoverridetable revtbl rsidtbl latentstyles filetbl fldinst bkmkstart bkmkend blipuid nonshppict
-    nonesttables panose falt mmathPr template wgrffmtfilter pgptbl passwordhash atnid atnauthor atnref atndate
-    atnparent userprops docvar xmlattr sp shprslt pntxta pntxtb pnseclvl ftnsep ftnsepc aftnsep""".split()
-)
+    ("colortbl", "stylesheet", "pict", "objdata", "objclass", "themedata", "colorschememapping",
+     "datastore", "generator", "xmlnstbl", "listtable", "listoverridetable", "revtbl", "rsidtbl",
+     "latentstyles", "filetbl", "fldinst", "bkmkstart", "bkmkend", "blipuid", "nonshppict",
+     "nonesttables", "panose", "falt", "mmathPr", "template", "wgrffmtfilter", "pgptbl", "passwordhash",
+     "atnid", "atnauthor", "atnref", "atndate", "atnparent", "userprops", "docvar", "xmlattr", "sp",
+     "shprslt", "pntxta", "pntxtb", "pnseclvl", "ftnsep", "ftnsepc", "aftnsep",)
+)  # fmt: skip
 # Groups with words that stand beside the running text; they follow at its end.
 _ASIDE: Final = frozenset(
-    "footnote annotation header headerl headerr headerf footer footerl footerr footerf shptxt".split()
-)
-_THROUGH: Final = frozenset("shpinst shppict nesttableprops pntext listtext".split())
+    ("footnote", "annotation", "header", "headerl", "headerr", "headerf", "footer", "footerl", "footerr",
+     "footerf", "shptxt",)
+)  # fmt: skip
+_THROUGH: Final = frozenset(
+    ("shpinst", "ud", "shppict", "nesttableprops", "pntext", "listtext",)
+)  # fmt: skip
 _INFO: Final = {
-    "title": "title", "subject": "subject", "author": "creator", "keywords": "subject", "doccomm": "description",
-    "company": "publisher", "manager": "contributor",
+    "title": "title", "subject": "subject", "author": "creator", "keywords": "subject",
+    "doccomm": "description", "company": "publisher", "manager": "contributor",
 }  # fmt: skip
 _CHARACTERS: Final = {
     "par": "\n", "line": "\n", "sect": "\n", "page": "\n", "row": "\n", "nestrow": "\n", "column": "\n",
@@ -135,6 +140,7 @@ class _Reader:
             self.state.destination == "info" and (word in _INFO or word[-3:] == "tim")
         ):
             self.state = replace(self.state, destination=word)
+            self.info.pop(word, None)  # said again in Unicode: the later one is the better
         elif starred:
             self.state = replace(self.state, destination="-")
         else:

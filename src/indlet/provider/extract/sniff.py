@@ -227,10 +227,10 @@ def _ole(data: bytes) -> str:
 def _refuse_binary(data: bytes, text: str) -> None:
     if data[257:262] == b"ustar":
         raise ExtractionError("unsupported: tar archive; name it as a hierarchy to have its files crawled")
-    if data[4:8] == b"ftyp":
+    if data[4:8] == b"ftyp" and data[:2] == b"\x00\x00":
         raise ExtractionError("unsupported: MPEG-4 media file")
     odd = sum(map(len, re.findall(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\ufffd]+", text)))
-    if odd * 50 > len(text) or (odd and "\x00" in text):
+    if (odd > 2 and odd * 50 > len(text)) or "\x00" in text:
         for magic, kind in _UNSUPPORTED:
             if data.startswith(magic):
                 raise ExtractionError(f"unsupported: {kind}")

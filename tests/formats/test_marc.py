@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+import pytest
+from lxml import etree
+from pymarc import Field as PyField
+from pymarc import Indicators, Record, Subfield
+
+from indlet.formats.marc import dublin_core, read_iso2709, read_xml, searchable, split_iso2709
+from indlet.model import Document, Failure
+from indlet.provider.extract import parts
+from indlet.provider.extract.file import File
+from indlet.settings import Limits
+
+FIXED = "000313s2000    enk           000 0 eng d"
+
+
+def data(tag: str, *subfields: str, indicators: str = "  ") -> PyField:
+    pairs = [Subfield(code=value[0], value=value[1:]) for value in subfields]
+    return PyField(tag=tag, indicators=Indicators(*indicators), subfields=pairs)
+
+
+def record(*fields: PyField, key: str = "123", leader: str = "00000cam a2200000 a 4500") -> bytes:
+    made = Record(leader=leader, force_utf8=leader[9] == "a")
+    made.add_field(PyField(tag="001", data=key), PyField(tag="008", data=FIXED), *fields)  # type: ignore[no-untyped-call]
+    return bytes(made.as_marc())
+
+
+BOOK = (
+    data("020", "a0198162065"),
+    data("100", "aZychowicz, James L.,", "d1950-", "0(DE-588)1", indicators="1 "),
+    data("245", "aMahler's Fourth symphony :", "ba study /", "cJames L. Zychowicz.", indicators="10"),
+    data("264", "aOxford :", "bOxford University Press,", "c©2000.", indicators=" 1"),
+    data("264", "bThe Copier", indicators=" 3"),
+    data("500", "aIncludes index."),
+    data("506", "aStaff only."),
+    data("590", "a17"),
+    data("600", "aMahler, Gustav,", "d1860-1911.", "tSymphonies,", "nno. 4.", indicators="10"),
+    data("650", "aSymphonies", "zAustria", "xHistory and criticism.", indicators=" 0"),
+    data("651", "aVienna (Austria)", "xHistory.", indicators=" 0"),
+    data("700", "aHelper, Ann,", "eeditor.", indicators="1 "),
+    data("700", "aWriter, Bob,", "eauthor.", indicators="1 "),
+    data("720", "aCoder", "4aut"),
+    data("856", "uhttp://example.org/1", indicators="40"),
+    data("880", "6245-01/$1", "a馬勒", indicators="10"),
+)
+
+
+def test_marc21_in_dublin_core() -> None:
+    assert dublin_core(read_iso2709(record(*BOOK))) == {
+        "title": ["Mahler's Fourth symphony : a study", "馬勒"],
+        "creator": ["Zychowicz, James L., 1950-", "Writer, Bob", "Coder"],
+        "subject": [
+            "Mahler, Gustav, 1860-1911. Symphonies, no. 4",
+            "Symphonies--Austria--History and criticism",
+        ],
+        "description": ["Includes index."],
+        "publisher": ["Oxford : Oxford University Press"],
+        "contributor": ["Helper, Ann"],
+        "date": ["2000"],
+        "type": ["text"],
+        "identifier": ["0198162065", "http://example.org/1"],
+        "language": ["en"],
+        "coverage": ["Vienna (Austria)--History"],
+        "rights": ["Staff only."],
+    }
+
+
+def test_words_leave_out_codes_and_links() -> None:
+    words = searchable(read_iso2709(record(*BOOK)))
+    assert "Mahler's Fourth symphony" in words
+    assert "DE-588" not in words
+    assert "http" not in words
+
+
+def test_marc8_is_decoded() -> None:
+    raw = record(data("245", "aZwei B\xe8ucher"), leader="00000cam  2200000 a 4500")
+    # pymarc writes UTF-8 where it can; put the MARC-8 umlaut (E8 before its letter) in by hand.
+    raw = raw.replace("\xe8".encode(), b"\xe8")
+    assert dublin_core(read_iso2709(raw))["title"] == ["Zwei Bücher"]
+
+
+def test_utf8_is_seen_whatever_the_leader_says() -> None:
+    raw = record(data("245", "aЛюди")).replace(b"cam a22", b"cam  22")
+    assert dublin_core(read_iso2709(raw))["title"] == ["Люди"]
+
+
+def test_a_wrong_directory_is_survived() -> None:
+    raw = record(*BOOK)
+    shifted = raw.replace(b"Includes index.", b"Includes a far longer index than the directory says.")
+    assert dublin_core(read_iso2709(shifted))["title"][0] == "Mahler's Fourth symphony : a study"
+
+
+def test_authority_records_are_known_by_their_heading() -> None:
+    raw = record(data("100", "aTwain, Mark,", "d1835-1910"), leader="00000nz  a2200000n  4500")
+    assert dublin_core(read_iso2709(raw))["title"] == ["Twain, Mark, 1835-1910"]
+
+
+def test_unimarc() -> None:
+    fields = (
+        data("200", "aLe titre", "esous-titre"),
+        data("700", "aHugo", "bVictor"),
+        data("101", "afre"),
+        data("210", "cSeuil", "d1862"),
+    )
+    found = dublin_core(read_iso2709(record(*fields)))
+    assert found == {
+        "title": ["Le titre sous-titre"],
+        "creator": ["Hugo Victor"],
+        "publisher": ["Seuil"],
+        "date": ["1862"],
+        "language": ["fr"],
+    }
+
+
+def test_marcxml_equals_iso2709() -> None:
+    from pymarc.marcxml import record_to_xml_node
+
+    [raw] = split_iso2709(record(*BOOK))
+    made = Record(data=raw + b"\x1d", force_utf8=True)
+    from xml.etree import ElementTree
+
+    text = ElementTree.tostring(record_to_xml_node(made, namespace=True))  # type: ignore[no-untyped-call]
+    assert dublin_core(read_xml(etree.fromstring(text))) == dublin_core(read_iso2709(raw))
+
+
+@pytest.mark.parametrize(
+    "broken", [b"00012cam", b"00026cam a2200025 a 4500" + b"x" * 50, b"00026cam a2200025 a 4500\x1e\x1e"]
+)
+def test_broken_records_are_value_errors(broken: bytes) -> None:
+    with pytest.raises(ValueError, match="MARC record"):
+        read_iso2709(broken)
+
+
+def test_a_broken_record_does_not_lose_its_siblings() -> None:
+    file = record(*BOOK, key="a") + b"00026cam a2200025 a 4500 garbage\x1d" + record(*BOOK, key="b") + b"\n"
+    first, second, third = parts(File(file, "books.mrc", Limits()))
+    assert isinstance(first, Document)
+    assert isinstance(second, Failure)
+    assert isinstance(third, Document)
+    assert (first.key, third.key) == ("a", "b")
+    assert second.where == "books.mrc#2"
+    assert b"garbage" in second.raw
+    assert first.language == "en"
+
+
+def test_a_marcxml_file_broken_at_its_end_keeps_its_beginning() -> None:
+    one = (
+        '<record xmlns="http://www.loc.gov/MARC21/slim"><leader>00000cam a2200000 a 4500</leader>'
+        '<controlfield tag="001">{}</controlfield><datafield tag="245" ind1="1" ind2="0">'
+        '<subfield code="a">Title {} /</subfield></datafield></record>'
+    )
+    file = f"<collection>{one.format('a', 1)}{one.format('b', 2)}<record/><record><datafield tag="
+    found = list(parts(File(file.encode(), "books.xml", Limits())))
+    documents = [part for part in found if isinstance(part, Document)]
+    assert [(document.key, document.metadata["title"]) for document in documents] == [
+        ("a", ["Title 1"]),
+        ("b", ["Title 2"]),
+    ]
+    assert any(isinstance(part, Failure) for part in found)
