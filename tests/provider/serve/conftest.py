@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from importlib.resources import files
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -18,8 +20,9 @@ from starlette.testclient import TestClient
 
 from indlet.formats import oai_dc
 from indlet.model import Record, TermVector
-from indlet.oai.names import FT_NAMESPACE, OAI_NAMESPACE
+from indlet.oai.names import BUNDLE_NAMESPACE, FT_NAMESPACE, OAI_NAMESPACE
 from indlet.provider.serve import application
+from indlet.provider.serve.pages import packaged
 from indlet.settings import Settings, from_mapping
 from indlet.store import Store
 
@@ -36,17 +39,10 @@ class Clock:
         return self.now
 
 
-def record(
-    number: int, sets: tuple[str, ...] = ("papers",), text: str = "wing air", positions: bool = False
-) -> Record:
-    terms = {word: text.split().count(word) for word in text.split()} | {f"term{number}": 1}
-    if positions:
-        words = [*text.split(), f"term{number}"]
-        vector = TermVector.of_positions(
-            {w: [i for i, other in enumerate(words) if other == w] for w in words}, language="en"
-        )
-    else:
-        vector = TermVector.of(terms, language="en")
+def record(number: int, sets: tuple[str, ...] = ("papers",), text: str = "wing air") -> Record:
+    words = [*text.split(), f"term{number}"]
+    places = {word: [i for i, other in enumerate(words) if other == word] for word in words}
+    vector = TermVector.of_positions(places, language="en")
     url = f"http://x.org/files/{number}.pdf"
     metadata = {"title": [f"Report {number} on <wings> & air"], "creator": ["Ada"], "identifier": [url]}
     name = f"oai:x.org:papers/{number:04d}%20a"
@@ -79,39 +75,55 @@ class Provider:
         with self.store.write() as tx:
             tx.delete(tx.origin("hierarchy", origin), identifiers)
 
-    def ask(
-        self, path: str = "/oai", headers: dict[str, str] | None = None, **arguments: str
-    ) -> etree._Element:
-        """The root of the answer; `from_` stands for from."""
+    def get(self, path: str = "/oai", /, **arguments: str) -> bytes:
+        """The XML of an answer; `from_` stands for from."""
         query = urlencode({name.rstrip("_"): value for name, value in arguments.items()})
-        response = self.client.get(f"{path}?{query}", headers=headers)
+        return self.fetch(f"{path}?{query}")
+
+    def fetch(self, url: str, headers: dict[str, str] | None = None) -> bytes:
+        response = self.client.get(url, headers=headers)
         assert response.status_code == 200, response.text
         assert response.headers["content-type"] == "text/xml; charset=utf-8"
-        return etree.fromstring(response.content)
+        return bytes(response.content)
+
+    def ask(self, path: str = "/oai", /, **arguments: str) -> etree._Element:
+        return etree.fromstring(self.get(path, **arguments))
 
     def pages(
-        self, path: str = "/oai", between: Callable[[], None] = lambda: None, **arguments: str
+        self, path: str = "/oai", between: Callable[[], None] = lambda: None, /, **arguments: str
     ) -> Iterator[etree._Element]:
         """Every page of a list, following tokens; `between` runs before each next page."""
         root = self.ask(path, **arguments)
         yield root
-        while token := found(root, "resumptionToken"):
+        while token := self.found(root, "resumptionToken"):
             between()
             root = self.ask(path, verb=arguments["verb"], resumptionToken=token[0])
             yield root
 
+    def listed(self, path: str = "/oai", /, **arguments: str) -> list[str]:
+        """Every identifier of a list, page by page."""
+        return [name for page in self.pages(path, **arguments) for name in self.found(page, "identifier")]
 
-def found(root: etree._Element, name: str) -> list[str]:
-    """The text of every element of that name in the protocol's own namespaces, empty ones left out."""
-    return [
-        node.text
-        for node in root.iter(f"{{{OAI_NAMESPACE}}}{name}", f"{{{FT_NAMESPACE}}}{name}")
-        if node.text
-    ]
+    @staticmethod
+    def found(root: etree._Element, name: str) -> list[str]:
+        """The text of every element of that name in the protocol's own namespaces, empty ones left out."""
+        return [
+            node.text
+            for node in root.iter(f"{{{OAI_NAMESPACE}}}{name}", f"{{{FT_NAMESPACE}}}{name}")
+            if node.text
+        ]
 
+    @staticmethod
+    def codes(root: etree._Element) -> list[str]:
+        return [e.get("code", "") for e in root.iter(f"{{{OAI_NAMESPACE}}}error", f"{{{FT_NAMESPACE}}}error")]
 
-def codes(root: etree._Element) -> list[str]:
-    return [e.get("code", "") for e in root.iter(f"{{{OAI_NAMESPACE}}}error", f"{{{FT_NAMESPACE}}}error")]
+    @staticmethod
+    def record(number: int, sets: tuple[str, ...] = ("papers",), text: str = "wing air") -> Record:
+        return record(number, sets, text)
+
+    @staticmethod
+    def name(number: int) -> str:
+        return f"oai:x.org:papers/{number:04d}%20a"
 
 
 SETTINGS = {
@@ -161,3 +173,44 @@ def running() -> Iterator[Callable[[Store, Settings], str]]:
     for server, thread in servers:
         server.should_exit = True
         thread.join(10)
+
+
+@pytest.fixture(scope="session")
+def valid() -> Callable[[bytes], None]:
+    """Checks an answer against the schemas: ours always, the official ones where INDLET_XSD names a schema
+    that imports them all.
+
+    Ours for the extension says of the plain elements what the official one says, so an answer of /oai must
+    pass it too, once its namespace is exchanged and as long as it uses nothing of the extension.
+    """
+    ours = etree.XMLSchema(
+        etree.fromstring(packaged("schema/ft-oai.xsd"), base_url=str(schemas / "ft-oai.xsd"))
+    )
+    official = _official() if os.environ.get("INDLET_XSD") else None
+
+    def check(answer: bytes) -> None:
+        root = etree.fromstring(answer)
+        if root.tag == f"{{{OAI_NAMESPACE}}}OAI-PMH":
+            if official is not None:
+                official.assertValid(root)
+            for extension in (b"indexPrefix", b"<index>", b"ListIndexFormats", b"noIndexFormats"):
+                assert extension not in answer.partition(b"<error")[0]
+            answer = answer.replace(
+                f'xmlns="{OAI_NAMESPACE}"'.encode(), f'xmlns="{FT_NAMESPACE}"'.encode(), 1
+            )
+            root = etree.fromstring(answer)
+        ours.assertValid(root)
+
+    return check
+
+
+schemas = Path(str(files("indlet.provider.serve"))) / "schema"
+
+
+def _official() -> etree.XMLSchema:
+    """The official schemas, joined with the one for bundles, which strict validation would ask for."""
+    wrapper = f"""<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema">
+      <xs:include schemaLocation="{Path(os.environ["INDLET_XSD"]).resolve().as_uri()}"/>
+      <xs:import namespace="{BUNDLE_NAMESPACE}" schemaLocation="{(schemas / "bundle.xsd").as_uri()}"/>
+    </xs:schema>"""
+    return etree.XMLSchema(etree.fromstring(wrapper))
