@@ -69,7 +69,11 @@ class TermVector:
             for term in terms:
                 last = 0
                 for place in positions[term]:
-                    _leb128(encoded, place - last)
+                    # Nearly all differences are one byte: no call for those.
+                    if place - last <= 0x7F:
+                        encoded.append(place - last)
+                    else:
+                        _leb128(encoded, place - last)
                     last = place
         total = sum(map(len, positions.values())) if length is None else length
         return cls(packed, total, bytes(encoded), language)

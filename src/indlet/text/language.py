@@ -10,10 +10,9 @@ loaded on the first doubt only. A wrong language costs more than none, for its s
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from itertools import chain
+from struct import Struct
 from typing import Any, Final
 
 from indlet.text.rules import LANGUAGES, stop_words
@@ -32,6 +31,10 @@ _TABLE_WORDS: Final = 6
 # A text whose letters are this few is too short for the model, and an answer below this probability too weak.
 _LETTERS: Final = 100
 _SURE: Final = 0.9
+
+# The languages that we know function words of.
+_LISTED: Final = tuple(language for language in LANGUAGES if stop_words(language))
+_PLACES: Final = Struct(f"<{len(_LISTED)}H")
 
 _FOREIGN: Final = re.compile("[\u0370-\u1cff\u2d00-\u2dff\u3005-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff]")
 _KANA: Final = re.compile("[\u3041-\u30ff]")
@@ -127,18 +130,27 @@ def detect_pieces(taken: str, pieces: Sequence[str]) -> str:
             return candidates[0]
         if script == "Cyrillic" and _RUSSIAN.search(taken) and not _NOT_RUSSIAN.search(taken):
             return "ru"
-    # Different words count: one that a table or a bibliography repeats proves no more than once.
-    evidence = _evidence()
-    known = evidence.keys() & pieces
-    hits = Counter(chain.from_iterable(map(evidence.__getitem__, known)))
-    second, first = sorted([0, 0, *hits.values()])[-2:]
+    known = _function_words().intersection(pieces)
+    hits = _hits(known)
+    *_, second, first = sorted(hits)
     # Bulgarian shares words with Russian, Urdu letters with Arabic: there, words alone do not tell.
     if first >= _ENOUGH and first > _LEAD * second and not candidates:
-        best = max(hits, key=hits.__getitem__)
-        words = sum(best in evidence[word] for word in known)
+        best = _LISTED[hits.index(first)]
+        words = len(known & stop_words(best))
         if words >= _TABLE_WORDS or (words >= _WORDS and _prose(pieces)):
             return best
-    return _model(taken, pieces, hits, candidates)
+    return _model(taken, pieces, dict(zip(_LISTED, hits, strict=True)), candidates)
+
+
+def _hits(words: Iterable[str]) -> tuple[int, ...]:
+    """The units that different words have for each listed language.
+
+    Different words, as one that a table or a bibliography repeats proves no more than once. The units for all
+    languages are sixteen-bit places of one number, so that a sum adds them up at once; no list is long enough
+    to overflow.
+    """
+    total = sum(map(_evidence().__getitem__, words))
+    return _PLACES.unpack(total.to_bytes(_PLACES.size, "little"))
 
 
 def _script(taken: str) -> tuple[str, Sequence[str]]:
@@ -151,14 +163,14 @@ def _script(taken: str) -> tuple[str, Sequence[str]]:
     return name, _SCRIPTS[name][1]
 
 
-def _model(taken: str, pieces: Sequence[str], hits: Counter[str], candidates: Sequence[str]) -> str:
+def _model(taken: str, pieces: Sequence[str], hits: Mapping[str, int], candidates: Sequence[str]) -> str:
     """What the statistical model makes of a text, where its answer can be believed."""
     running = [piece for piece in pieces if not piece.isdigit()]
     if sum(map(len, running)) < (_LETTERS // 4 if candidates else _LETTERS):
         return ""
     # Tables, lists of names and program text look like anything to the model: its answer needs words for it,
     # and where we have no words of a language, at least running text.
-    most = max(hits.values(), default=0)
+    most = max(hits.values())
     listed = most >= (_ENOUGH if taken.isascii() else _UNITS)
     unlisted = most < len(running) and _prose(pieces)
     if not (candidates or listed or unlisted):
@@ -169,7 +181,7 @@ def _model(taken: str, pieces: Sequence[str], hits: Counter[str], candidates: Se
         return ""
     if candidates:
         return language if language in candidates else ""
-    if stop_words(language):
+    if language in hits:
         return language if listed and 2 * hits[language] >= most else ""
     return language if unlisted else ""
 
@@ -179,18 +191,25 @@ def _prose(pieces: Sequence[str]) -> bool:
 
 
 @cache
-def _evidence() -> dict[str, tuple[str, ...]]:
-    """Each function word with the languages that have it, as often as it has units for each.
+def _evidence() -> dict[str, int]:
+    """Each function word with its units for the languages that have it.
 
     Single letters of ours are left out: they are initials and symbols as well.
     """
-    found: dict[str, list[str]] = {}
-    for language in LANGUAGES:
+    found: dict[str, list[int]] = {}
+    for place, language in enumerate(_LISTED):
         for word in stop_words(language):
-            if len(word) == 1 and word.isascii():
-                continue
-            found.setdefault(word, []).append(language)
-    return {word: tuple(languages) * max(1, _UNITS // len(languages)) for word, languages in found.items()}
+            if len(word) > 1 or not word.isascii():
+                found.setdefault(word, []).append(place)
+    return {
+        word: sum(max(1, _UNITS // len(places)) << 16 * place for place in places)
+        for word, places in found.items()
+    }
+
+
+@cache
+def _function_words() -> frozenset[str]:
+    return frozenset(_evidence())
 
 
 @cache
