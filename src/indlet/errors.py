@@ -11,6 +11,7 @@ IndletError
 │   └── BadResponse      an answer that cannot be used
 ├── HierarchyError       a storage tree cannot be reached or read
 ├── ExtractionError      a file yields no document; becomes a Failure
+│   └── LimitExceeded    it would cost more than the settings allow
 ├── QueryError           correct the query; knows the place of the fault
 ├── UnknownRecord        ask for a record that is here
 └── ProtocolError        an OAI-PMH error condition, with its wire code
@@ -65,6 +66,10 @@ class HierarchyError(IndletError):
 
 
 class ExtractionError(IndletError):
+    pass
+
+
+class LimitExceeded(ExtractionError):
     pass
 
 

@@ -16,13 +16,12 @@ import re
 import stat
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from itertools import chain
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import BinaryIO, Final, cast
 from urllib.parse import unquote
 
-from indlet.errors import ExtractionError
+from indlet.errors import ExtractionError, LimitExceeded
 from indlet.model import Document, Failure
 from indlet.provider.extract.file import Extractor, File, Part
 from indlet.provider.extract.sniff import DOCX, ODF, PPTX, XLSX, sniff
@@ -85,14 +84,14 @@ def read(path: Path, limits: Limits) -> bytes:
             if not stat.S_ISREG(status.st_mode):
                 raise ExtractionError("not a regular file")
             if status.st_size > limits.file_bytes:
-                raise ExtractionError(
+                raise LimitExceeded(
                     f"{status.st_size} bytes, more than the limit of {limits.file_bytes} (file_bytes)"
                 )
             data = stream.read(limits.file_bytes + 1) if not status.st_size else stream.readall()
     except OSError as error:
         raise ExtractionError(f"cannot be read: {error.strerror or error}") from error
     if len(data) > limits.file_bytes:
-        raise ExtractionError(f"larger than the limit of {limits.file_bytes} bytes (file_bytes)")
+        raise LimitExceeded(f"larger than the limit of {limits.file_bytes} bytes (file_bytes)")
     return data
 
 
@@ -103,7 +102,7 @@ def parts(file: File) -> Iterator[Part]:
     manifestations of a resource.
     """
     if file.depth > file.limits.depth:
-        raise ExtractionError(f"nested deeper than {file.limits.depth} (depth)")
+        raise LimitExceeded(f"nested deeper than {file.limits.depth} (depth)")
     kind = sniff(file)
     if kind in _COMPRESSED:
         yield from parts(_inflated(file, kind))
@@ -111,13 +110,13 @@ def parts(file: File) -> Iterator[Part]:
     # Text of a special kind is read as text; what it is stays in its media type.
     module, function = EXTRACTORS.get(kind) or EXTRACTORS["text/plain"]
     run: Extractor = getattr(importlib.import_module(f".{module}", __name__), function)
-    found = run(replace(file, media_type=kind))
+    found = run(File(file.data, file.name, file.limits, kind, file.depth))
     first = next(found, None)
     if first is None:
         raise ExtractionError(f"no document in it ({kind})")
     second = next(found, None)
     if second is None:
-        yield _finished(replace(first, key=""), file.name) if isinstance(first, Document) else first
+        yield _finished(first, "", file.name) if isinstance(first, Document) else first
         return
     seen: dict[str, int] = {}
     for number, part in enumerate(chain((first, second), found), 1):
@@ -133,10 +132,10 @@ def parts(file: File) -> Iterator[Part]:
         seen[key] = seen.get(key, 0) + 1
         if seen[key] > 1:
             key = f"{key}~{seen[key]}"
-        yield _finished(replace(part, key=key), file.name)
+        yield _finished(part, key, file.name)
 
 
-def _finished(document: Document, name: str) -> Document:
+def _finished(document: Document, key: str, name: str) -> Document:
     text = document.text
     if _UNFIT.search(text):
         text = _UNFIT.sub(" ", text)
@@ -145,13 +144,13 @@ def _finished(document: Document, name: str) -> Document:
     metadata = document.metadata
     if not metadata.get("title"):
         title = title_from_name(name)
-        metadata = {"title": [f"{title} {document.key}".strip()], **metadata}
-    return replace(document, text=text, metadata=metadata)
+        metadata = {"title": [f"{title} {key}".strip()], **metadata}
+    return Document(text, metadata, document.media_type, key, document.language)
 
 
 def title_from_name(name: str) -> str:
     """The file's name made readable: "annual_report-2019.pdf" gives "annual report 2019"."""
-    stem = PurePosixPath(unquote(name)).name
+    stem = unquote(name).rstrip("/").rpartition("/")[2]
     stem = re.sub(r"\.(?:gz|bz2|xz)$", "", stem)
     stem = stem.rpartition(".")[0] or stem
     readable = re.sub(r"(?<!\d)-|-(?!\d)", " ", stem.replace("_", " ").replace("+", " "))
@@ -165,6 +164,6 @@ def _inflated(file: File, kind: str) -> File:
     except (OSError, EOFError, zlib.error, lzma.LZMAError, ValueError) as error:
         raise ExtractionError(f"damaged {kind.rpartition('/')[2]} data: {error or 'truncated'}") from error
     if len(data) > file.limits.inflated_bytes:
-        raise ExtractionError(f"it inflates to more than {file.limits.inflated_bytes} bytes (inflated_bytes)")
+        raise LimitExceeded(f"it inflates to more than {file.limits.inflated_bytes} bytes (inflated_bytes)")
     name = re.sub(r"\.(?:gz|bz2|xz|tgz)$", "", file.name, flags=re.IGNORECASE)
     return File(data, name, file.limits, depth=file.depth + 1)

@@ -6,7 +6,7 @@ import posixpath
 from collections.abc import Iterator
 from urllib.parse import unquote
 
-from indlet.errors import ExtractionError
+from indlet.errors import ExtractionError, LimitExceeded
 from indlet.formats.dublin import described, language_code
 from indlet.model import Document
 from indlet.provider.extract.decode import declared_encoding, decode
@@ -32,9 +32,9 @@ def extract(file: File) -> Iterator[Document]:
             continue
         try:
             data = archive.read(name)
+        except LimitExceeded:
+            raise
         except ExtractionError as error:
-            if "inflated_bytes" in str(error):
-                raise
             problem = str(error)
             continue
         text.add(html_text(decode(data, declared_encoding(data))))

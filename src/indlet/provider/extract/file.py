@@ -12,7 +12,7 @@ from typing import Final
 
 from lxml import etree
 
-from indlet.errors import ExtractionError
+from indlet.errors import ExtractionError, LimitExceeded
 from indlet.model import Document, Failure
 from indlet.settings import Limits
 
@@ -47,7 +47,7 @@ class Text:
         if part:
             self._left -= len(part)
             if self._left < 0:
-                raise ExtractionError(
+                raise LimitExceeded(
                     f"its text is longer than the limit of {self._limit} bytes (inflated_bytes)"
                 )
             self._parts.append(part)
@@ -66,7 +66,7 @@ class Archive:
         except (zipfile.BadZipFile, ValueError, OSError, EOFError, NotImplementedError, IndexError) as error:
             raise ExtractionError(f"not a readable zip archive: {error or 'truncated'}") from error
         if len(self.names) > ZIP_MEMBERS:
-            raise ExtractionError(f"its zip archive has {len(self.names)} members, more than {ZIP_MEMBERS}")
+            raise LimitExceeded(f"its zip archive has {len(self.names)} members, more than {ZIP_MEMBERS}")
         self._folded = {name.lower().lstrip("/"): name for name in reversed(self.names)}
         self._left = self._limit = file.limits.inflated_bytes
 
@@ -92,24 +92,21 @@ class Archive:
             raise ExtractionError(f"unreadable zip member {actual}: {error}") from error
         self._left -= len(data)
         if self._left < 0:
-            raise ExtractionError(
-                f"it inflates to more than the limit of {self._limit} bytes (inflated_bytes)"
-            )
+            raise LimitExceeded(f"it inflates to more than the limit of {self._limit} bytes (inflated_bytes)")
         return data
 
     def xml(self, name: str) -> etree._Element:
         try:
             return parse_xml(self.read(name))
         except ExtractionError as error:
-            raise ExtractionError(f"{name}: {error}") from error
+            raise type(error)(f"{name}: {error}") from error
 
     def optional_xml(self, name: str) -> etree._Element | None:
-        """The member's root element; None where it is absent or is no XML."""
-        if name not in self:
-            return None
-        data = self.read(name)
+        """The member's root element; None where it is absent or damaged."""
         try:
-            return parse_xml(data)
+            return parse_xml(self.read(name)) if name in self else None
+        except LimitExceeded:
+            raise
         except ExtractionError:
             return None
 
@@ -146,6 +143,6 @@ def _bounded(parser: etree.XMLParser) -> None:
     for entry in parser.error_log:
         if entry.type == etree.ErrorTypes.ERR_RESOURCE_LIMIT or "entity reference loop" in entry.message:
             problem = re.split(", (?:use|see) ", entry.message)[0]
-            raise ExtractionError(f"XML beyond the bounds: {problem}")
+            raise LimitExceeded(f"XML beyond the bounds: {problem}")
         if entry.type == etree.ErrorTypes.ERR_NO_MEMORY:
             raise MemoryError

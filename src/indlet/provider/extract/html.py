@@ -8,11 +8,10 @@ from typing import Final
 
 from selectolax.lexbor import LexborHTMLParser
 
-from indlet.errors import ExtractionError
 from indlet.formats.dublin import clean, described, language_code
 from indlet.model import DUBLIN_CORE, Document
 from indlet.provider.extract.decode import declared_encoding, decode
-from indlet.provider.extract.file import File
+from indlet.provider.extract.file import File, Text
 
 _SILENT: Final = ["script", "style", "template", "iframe", "object", "svg", "head"]
 # Mark-up inside a word or a line: unwrapped, so that <b>W</b>ord stays one word. All else separates words.
@@ -54,10 +53,8 @@ def extract(file: File) -> Iterator[Document]:
     page = LexborHTMLParser(text)
     pairs, language = _head(page)
     body = page_text(page)
-    if len(body) > file.limits.inflated_bytes:
-        raise ExtractionError(f"its text is longer than the limit of {file.limits.inflated_bytes} bytes")
-    metadata = described(pairs)
-    yield Document(body, metadata, file.media_type, language=language)
+    Text(file.limits).add(body)
+    yield Document(body, described(pairs), file.media_type, language=language)
 
 
 def html_text(markup: str) -> str:

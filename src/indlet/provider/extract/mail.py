@@ -10,7 +10,7 @@ import email.utils
 import re
 from collections.abc import Iterator
 
-from indlet.errors import ExtractionError
+from indlet.errors import ExtractionError, LimitExceeded
 from indlet.formats.dublin import described, language_code
 from indlet.model import Document, Failure
 from indlet.provider.extract.decode import decode
@@ -104,7 +104,7 @@ def _people(message: email.message.Message, name: str) -> list[str]:
 def _bodies(message: email.message.Message, text: Text, file: File) -> None:
     for number, part in enumerate(_leaves(message)):
         if number > _PARTS:
-            raise ExtractionError(f"mail with more than {_PARTS} parts")
+            raise LimitExceeded(f"mail with more than {_PARTS} parts")
         kind = part.get_content_type()
         name = _decoded(str(part.get_filename() or ""))
         payload = part.get_payload(decode=True)
@@ -128,12 +128,12 @@ def _attachment(payload: bytes, name: str, text: Text, file: File) -> None:
     if not payload:
         return
     try:
-        for part in parts(File(payload, name, file.limits, depth=file.depth + 1)):
-            if isinstance(part, Document):
-                text.add(part.text + "\n")
-    except ExtractionError as error:
-        if "inflated_bytes" in str(error):
-            raise
+        inner = parts(File(payload, name, file.limits, depth=file.depth + 1))
+        found = [part.text for part in inner if isinstance(part, Document)]
+    except ExtractionError:
+        return
+    for words in found:
+        text.add(words + "\n")
 
 
 def _leaves(message: email.message.Message) -> Iterator[email.message.Message]:

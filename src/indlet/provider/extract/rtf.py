@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from indlet.errors import ExtractionError
+from indlet.errors import LimitExceeded
 from indlet.formats.dublin import described
 from indlet.model import Document
 from indlet.provider.extract.file import File, Text
@@ -91,7 +91,7 @@ class _Reader:
                 self._flush()
                 if match[5] == "{":
                     if len(self.stack) >= GROUPS:
-                        raise ExtractionError(f"RTF with more than {GROUPS} groups inside each other")
+                        raise LimitExceeded(f"RTF with more than {GROUPS} groups inside each other")
                     self.stack.append(self.state)
                     opened, starred = True, False
                     continue

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import PurePosixPath
 from typing import Final
 
 from indlet.errors import ExtractionError
@@ -78,7 +77,9 @@ _HTML_TAG = re.compile(
 
 
 def extension(name: str) -> str:
-    return PurePosixPath(name.lower()).suffix[1:]
+    """The ending of the name, in lower case and without its dot."""
+    stem, _, ending = name.rpartition(".")
+    return ending.lower() if stem and "/" not in ending else ""
 
 
 def sniff(file: File) -> str:
