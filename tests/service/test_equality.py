@@ -2,8 +2,8 @@
 
 Providers crawl real files and serve over real HTTP; a service harvests them, in any format, at any time, with
 restarts in between. Beside it, the same files are crawled straight into one central index under the service's
-own policy. After every harvest the two have the same terms, df, cf and lengths, and every model gives bit-equal
-scores.
+own policy. After every harvest the two have the same terms, df, cf and lengths, and every model gives scores
+that are equal to the last bit.
 """
 
 from __future__ import annotations
