@@ -70,8 +70,10 @@ class Lexicon(dict[str, str]):
 class Analyzer:
     """Makes terms of texts by one policy. Keep it: it is fast because it remembers.
 
-    Under the policy's language "auto" a text's language is the one given with it, or the one found in it,
-    or the default. A policy that names a language holds for every text.
+    A policy that names a language holds for every text. Under "auto" the text itself says what language it
+    is in; where it does not, what is stated about it counts, and then the policy's default. Statements come
+    second because they mislead: of 103 harvested records that stated Turkish, the text of 68 read as English.
+    Only a language of which we know no function words can be taken for a neighbour, and has to be believed.
     """
 
     def __init__(self, policy: Policy | None = None) -> None:
@@ -79,7 +81,10 @@ class Analyzer:
         self._lexicons: dict[str, Lexicon] = {}
 
     def vector(self, text: str, language: str = "") -> TermVector:
-        """A text's terms with their frequencies; its length counts the tokens that became terms."""
+        """A text's terms with their frequencies; its length counts the tokens that became terms.
+
+        `language` is what is stated about the text, in any usual form ("de", "ger", "de-AT").
+        """
         text = joined(text)
         if len(text) > _BLOCK:
             language = self._language(text, language)
@@ -93,10 +98,10 @@ class Analyzer:
         return self._made(self.lexicon(language).terms(pieces, text.isascii()), language)
 
     def terms(self, text: str, language: str = "") -> list[str]:
-        """A text's terms in their order, for a query."""
+        """A text's terms in their order, for a query; a language that is given is taken at its word."""
         pieces = split(joined(text))
-        lexicon = self.lexicon(self._language(text, language, pieces))
-        return [term for term in lexicon.terms(pieces) if term != LOST]
+        rules = self.rules_for(code(language)) if language else self._language(text, "", pieces)
+        return [term for term in self.lexicon(rules).terms(pieces) if term != LOST]
 
     def term(self, word: str, language: str = "") -> tuple[str, ...]:
         """What one word becomes: no term if it is dropped, several if we split what others join."""
@@ -114,11 +119,13 @@ class Analyzer:
         """The packed vector of the terms of descriptive metadata, each marked with its field
         ("title\\x1fwing").
 
-        The language is the one given, else the one that the metadata states, else the one they are in.
+        The language is the one given, else the one they are in, else the one that they state.
         """
         texts = {name: "\n".join(values) for name in FIELDS if (values := metadata.get(name))}
-        stated = language or next(filter(None, map(code, metadata.get("language", ()))), "")
-        lexicon = self.lexicon(self._language("\n".join(texts.values()), stated))
+        if not language:
+            stated = next(filter(None, map(code, metadata.get("language", ()))), "")
+            language = self._language("\n".join(texts.values()), stated)
+        lexicon = self.lexicon(self.rules_for(language))
         counts: dict[str, int] = {}
         for name, text in texts.items():
             found = Counter(lexicon.terms(split(joined(text)), text.isascii()))
@@ -137,15 +144,16 @@ class Analyzer:
         found = self._lexicons.get(known)
         return self._lexicons.setdefault(known, Lexicon(self.policy, known)) if found is None else found
 
-    def _language(self, text: str, given: str, pieces: Sequence[str] | None = None) -> str:
+    def _language(self, text: str, stated: str, pieces: Sequence[str] | None = None) -> str:
         if self.policy.language != "auto":
             return self.policy.language
-        if given and (known := code(given)):
-            return known
+        stated = code(stated) if stated else ""
+        if stated and not stop_words(stated):
+            return stated
         taken = sample(text)
         if pieces is None or len(taken) != len(text):
             pieces = split(taken)
-        return detect_pieces(taken, pieces) or self.policy.default_language
+        return detect_pieces(taken, pieces) or stated or self.policy.default_language
 
     def _made(self, terms: Iterable[str], language: str) -> TermVector:
         if not self.policy.positions:
