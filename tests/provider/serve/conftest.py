@@ -63,8 +63,8 @@ class Provider:
         self.configure(self.settings)
 
     def configure(self, settings: Settings) -> None:
-        self.settings = settings
         self.app = application(self.store, settings, clock=self.clock)
+        self.settings = settings
         self.client = TestClient(self.app, base_url="http://x.org", follow_redirects=False)
 
     def put(self, records: Iterable[Record], origin: str = "papers") -> None:

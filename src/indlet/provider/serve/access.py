@@ -104,7 +104,7 @@ def _opens(lock: _Lock, address: Address | None, token: bytes) -> bool:
 
 def _bearer(headers: Headers) -> bytes:
     scheme, _, token = headers.get("authorization", "").partition(" ")
-    return token.strip().encode() if scheme.lower() == "bearer" else b""
+    return token.strip().encode("latin-1") if scheme.lower() == "bearer" else b""
 
 
 def _address(text: str) -> Address | None:
