@@ -16,34 +16,7 @@ from numpy.typing import NDArray
 
 VOCABULARY = 400_000
 SHIFT, SLOPE = 25.0, 1.05
-_ONSETS = [
-    "b",
-    "c",
-    "d",
-    "f",
-    "g",
-    "h",
-    "k",
-    "l",
-    "m",
-    "n",
-    "p",
-    "r",
-    "s",
-    "t",
-    "v",
-    "w",
-    "z",
-    "br",
-    "ch",
-    "cl",
-    "dr",
-    "gr",
-    "pl",
-    "sh",
-    "st",
-    "tr",
-]
+_ONSETS = "b c d f g h k l m n p r s t v w z br ch cl dr gr pl sh st tr".split()  # noqa: SIM905
 _VOWELS = ["a", "e", "i", "o", "u", "ai", "ea", "io", "ou"]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,22 +32,29 @@ from indlet.service.index.segment import Array, Segment
 Mask = NDArray[np.bool_]
 
 
-def look_up(segments: Sequence[Segment], terms: list[bytes]) -> tuple[list[Array], Array]:
-    """For each segment its numbers for the terms, -1 where it has none; and df and cf of each term in all."""
-    sums = np.zeros((len(terms), 2), np.int64)
+class Looked(NamedTuple):
+    """For each segment its numbers for some terms and where their lists begin, -1 where it has none; and df and
+    cf of each term in all segments."""
+
+    numbers: list[Array]
+    where: list[Array]
+    sums: Array
+
+
+def look_up(segments: Sequence[Segment], terms: list[bytes]) -> Looked:
+    size = len(terms)
+    sums = np.zeros((size, 2), np.int64)
     joined = np.frombuffer(bytearray().join(terms), np.uint8)
     ends = np.array(list(accumulate(map(len, terms))), np.int64)
-    found = []
+    found, where = [], []
     for segment in segments:
-        out = np.empty(len(terms), np.int64)
+        out, at = np.empty(size, np.int64), np.empty(size, np.int64)
+        arrays = segment.arrays
         df, cf = segment.frequencies()
-        tokens.find(joined, ends, segment.arrays["names"], segment.arrays["bounds"], df, cf, out, sums)
+        tokens.find(joined, ends, arrays["names"], arrays["bounds"], arrays["starts"], df, cf, out, at, sums)
         found.append(out)
-    return found, sums
-
-
-def numbers(segment: Segment, terms: list[bytes]) -> Array:
-    return look_up((segment,), terms)[0][0]
+        where.append(at)
+    return Looked(found, where, sums)
 
 
 def prefixed(segment: Segment, prefix: bytes) -> range:
@@ -65,14 +73,6 @@ def prefixed(segment: Segment, prefix: bytes) -> range:
     stem = prefix.rstrip(b"\xff")
     end = below(stem[:-1] + bytes([stem[-1] + 1])) if stem else segment.arrays["starts"].size
     return range(below(prefix), end)
-
-
-def places(segment: Segment, numbers: Array) -> Array:
-    """Where the lists of the terms begin in the stream, -1 for those it has not."""
-    out = np.full(numbers.size, -1, np.int64)
-    known = numbers >= 0
-    out[known] = segment.arrays["starts"][numbers[known]]
-    return out
 
 
 def postings(segment: Segment, number: int) -> tuple[Array, Array]:
@@ -98,12 +98,12 @@ class Matcher:
         segment = self.segment
         match expression:
             case Term(term):
-                return self._marked(numbers(segment, [term.encode()]))
+                return self._marked(look_up((segment,), [term.encode()]).where[0])
             case Phrase():
                 return self._phrase(expression)
             case Prefix(prefix):
                 found = prefixed(segment, prefix.encode())
-                return self._marked(np.arange(found.start, found.stop))
+                return self._marked(segment.arrays["starts"][found.start : found.stop].astype(np.int64))
             case And(parts):
                 return self._all(parts)
             case Or(parts):
@@ -120,9 +120,9 @@ class Matcher:
             case Everything():
                 return np.ones(segment.size, np.bool_)
 
-    def _marked(self, terms: Array) -> Mask:
+    def _marked(self, where: Array) -> Mask:
         mask = np.zeros(self.segment.size, np.bool_)
-        mark(self.segment.arrays["stream"], places(self.segment, terms), mask)
+        mark(self.segment.arrays["stream"], where, mask)
         return mask
 
     def _all(self, parts: tuple[Expression, ...]) -> Mask:
@@ -133,7 +133,7 @@ class Matcher:
 
     def _any(self, parts: tuple[Expression, ...]) -> Mask:
         words = [part.term.encode() for part in parts if isinstance(part, Term)]
-        out = self._marked(numbers(self.segment, words)) if words else np.zeros(self.segment.size, np.bool_)
+        out = self._marked(look_up((self.segment,), words).where[0])
         for part in parts:
             if not isinstance(part, Term):
                 out |= self.mask(part)
@@ -141,10 +141,11 @@ class Matcher:
 
     def _phrase(self, phrase: Phrase) -> Mask:
         segment = self.segment
-        terms = numbers(segment, [term.encode() for term in phrase.terms])
+        looked = look_up((segment,), [term.encode() for term in phrase.terms])
+        terms = looked.numbers[0]
         together = np.ones(segment.size, np.bool_)
-        for term in terms:
-            together &= self._marked(term.reshape(1))
+        for number in range(terms.size):
+            together &= self._marked(looked.where[0][number : number + 1])
         if not together.any():
             return together
         placed = segment.arrays["placed"] != 0 if segment.positional else np.zeros(segment.size, np.bool_)

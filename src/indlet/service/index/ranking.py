@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -30,8 +30,7 @@ LONGEST_TABLE: Final = 1 << 16
 _NONE_GONE: Final = np.zeros(0, np.bool_)
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """A hit: the record's id in the store, its score, its date, and all records of its resource, itself
     first.
     """
@@ -42,16 +41,14 @@ class Found:
     ids: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Tables:
+class Tables(NamedTuple):
     """What a model needs for each document length, worked out once for a snapshot."""
 
     by_length: Array
     parameters: Array
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
+class Prepared(NamedTuple):
     """A query ready for the kernels."""
 
     kind: int
@@ -90,16 +87,14 @@ def prepare(
     terms: list[QueryTerm], where: list[Array], model: AnyModel, collection: Collection, tables: Tables
 ) -> Prepared:
     """`where` says for each segment where the lists of the terms begin."""
-    constants = np.array([model.constants(term, collection) for term in terms]).reshape(-1, 2)
-    outlook = np.array(model.outlook(terms, collection))
-    if model.name == Vsm.name:
-        outlook[0] = outlook[0] or 1.0
+    constants = [model.constants(term, collection) for term in terms]
+    size, constant = model.outlook(terms, collection)
     return Prepared(
         KINDS[model.name],
         where,
-        constants[:, 0].copy(),
-        constants[:, 1].copy(),
-        outlook,
+        np.array([first for first, _ in constants]),
+        np.array([second for _, second in constants]),
+        np.array([size or 1.0 if model.name == Vsm.name else size, constant]),
         tables,
     )
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from indlet.service.index import ranking
 from indlet.service.index.expression import Everything, Expression, Or, Phrase, Prefix, Term, positive
-from indlet.service.index.matching import Matcher, look_up, numbers, places, postings, prefixed
+from indlet.service.index.matching import Matcher, look_up, postings, prefixed
 from indlet.service.index.ranking import Found, Prepared
 from indlet.service.index.segment import Array, Segment
 from indlet.service.rank import AnyModel, Bm25, Collection, Document, QueryTerm, canonical
@@ -143,7 +143,9 @@ class Searcher:
         terms = self.query_terms(expression)
         document = Document(int(segment.arrays["length"][doc]), float(segment.arrays["norm"][doc]))
         parts, total = [], 0.0
-        for term, number in zip(terms, numbers(segment, [term.term for term in terms]), strict=True):
+        for term, number in zip(
+            terms, look_up((segment,), [term.term for term in terms]).numbers[0], strict=True
+        ):
             frequency = _frequency(segment, int(number), doc)
             if frequency:
                 constants = model.constants(term, self.collection)
@@ -163,10 +165,10 @@ class Searcher:
     # ---- statistics
 
     def df(self, term: str) -> int:
-        return int(look_up(self.segments, [term.encode()])[1][0, 0])
+        return int(look_up(self.segments, [term.encode()]).sums[0, 0])
 
     def cf(self, term: str) -> int:
-        return int(look_up(self.segments, [term.encode()])[1][0, 1])
+        return int(look_up(self.segments, [term.encode()]).sums[0, 1])
 
     def terms(self, prefix: str = "", limit: int | None = None) -> list[tuple[str, int, int]]:
         """Terms that begin so with their df and cf: the `limit` most frequent ones, most frequent first."""
@@ -248,16 +250,18 @@ class Searcher:
             for word in words:
                 weights[word] = weights.get(word, 0.0) + weight
         words = list(weights)
-        found, sums = look_up(self.segments, words)
+        _, where, sums = look_up(self.segments, words)
         terms = canonical(
             [
                 QueryTerm(word, weights[word], df, cf)
                 for word, (df, cf) in zip(words, sums.tolist(), strict=True)
             ]
         )
+        if [term.term for term in terms] == words:
+            return terms, where
         at = {word: place for place, word in enumerate(words)}
         order = np.array([at[term.term] for term in terms], np.int64)
-        return terms, [places(segment, own[order]) for segment, own in zip(self.segments, found, strict=True)]
+        return terms, [own[order] for own in where]
 
     def _prepare(self, expression: Expression, model: AnyModel) -> Prepared:
         terms, where = self._terms_of(expression)

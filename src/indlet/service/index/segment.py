@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -169,7 +169,8 @@ class Segment:
                 df[self.deletions.terms] -= self.deletions.df
                 cf[self.deletions.terms] -= self.deletions.cf
             self.cache["frequencies"] = df, cf
-        return cast(tuple[NDArray[np.int64], NDArray[np.int64]], self.cache["frequencies"])
+        found: tuple[NDArray[np.int64], NDArray[np.int64]] = self.cache["frequencies"]
+        return found
 
     def listed(self) -> NDArray[np.int64]:
         """The postings of every term in the file, those of deleted documents too."""
@@ -185,7 +186,8 @@ class Segment:
             ids = self.arrays["id"].astype(np.int64)
             order = np.argsort(ids, kind="stable")
             self.shared["by_id"] = ids[order], order
-        return cast(tuple[Array, Array], self.shared["by_id"])
+        found: tuple[Array, Array] = self.shared["by_id"]
+        return found
 
     def without(self, docs: Array, folder: Path, name: str) -> Segment:
         """This segment with these documents deleted as well; writes the new deletions file."""

@@ -289,13 +289,27 @@ def ordered(text: Bytes, names: NDArray[np.int64], sizes: NDArray[np.int64]) -> 
 
 
 @kernel
-def find(wanted: Any, ends: Any, text: Any, bounds: Any, df: Any, cf: Any, out: Any, sums: Any) -> None:
-    """The number of each wanted name among the sorted names of `text`, or -1; adds its frequencies to `sums`."""
+def find(
+    wanted: Any,
+    ends: Any,
+    text: Any,
+    bounds: Any,
+    starts: Any,
+    df: Any,
+    cf: Any,
+    out: Any,
+    where: Any,
+    sums: Any,
+) -> None:
+    """The number of each wanted name among the sorted names of `text`, or -1; and where its list begins.
+
+    Its frequencies are added to `sums`.
+    """
     start = np.int64(0)
     for w in range(ends.size):
         size = ends[w] - start
         low, high = np.int64(0), np.int64(bounds.size - 1)
-        out[w] = -1
+        out[w] = where[w] = -1
         while low < high:
             middle = (low + high) >> 1
             begin = np.int64(bounds[middle])
@@ -306,6 +320,7 @@ def find(wanted: Any, ends: Any, text: Any, bounds: Any, df: Any, cf: Any, out: 
                 i += 1
             if i == size and i == length:
                 out[w] = middle
+                where[w] = starts[middle]
                 sums[w, 0] += df[middle]
                 sums[w, 1] += cf[middle]
                 break

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +26,7 @@ class Collection:
         return self.length / self.documents if self.documents and self.length else 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class QueryTerm:
+class QueryTerm(NamedTuple):
     """A term of a query: `weight` is how often it was asked for, df and cf are its exact statistics."""
 
     term: bytes

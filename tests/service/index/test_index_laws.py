@@ -1,0 +1,167 @@
+"""Whatever happened to an index, it equals one that never knew anything else: statistics and scores, bit for bit."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from indlet.model import Stored
+from indlet.service.index import Engine, Searcher
+from indlet.service.index.expression import Everything, Or, Term
+from indlet.service.rank import MODELS, Bm25, Dirichlet, JelinekMercer
+
+TERMS = [
+    "a",
+    "b",
+    "ab",
+    "acid",
+    "air",
+    "abcdefgh",
+    "abcdefghi",
+    "abcdefghijklmnopqrst",
+    "wing",
+    "éclair",
+    "日本",
+    "zz",
+]
+MODELS_TRIED = [*(kind() for kind in MODELS.values()), Bm25(0.0, 1.0), Dirichlet(10.0), JelinekMercer(0.1)]
+
+document = st.dictionaries(
+    st.sampled_from(TERMS), st.one_of(st.integers(1, 3), st.integers(1, 70000)), max_size=len(TERMS)
+)
+step = st.one_of(
+    st.tuples(st.just("put"), st.integers(1, 12), document),
+    st.tuples(st.just("put"), st.integers(1, 12), document),
+    st.tuples(st.just("delete"), st.integers(1, 12), st.none()),
+    st.tuples(st.sampled_from(["commit", "flush", "merge", "reopen", "rollback"]), st.none(), st.none()),
+)
+query = st.dictionaries(
+    st.sampled_from([*TERMS, "unknown"]), st.sampled_from([1.0, 2.0, 0.5]), min_size=1, max_size=4
+)
+
+
+@given(steps=st.lists(step, max_size=40), asked=st.lists(query, min_size=1, max_size=3))
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_any_history_equals_the_naive_index(
+    steps: list[Any], asked: list[dict[str, float]], record: Callable[..., Stored], naive: Callable[..., Any]
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        engine = Engine.open(folder, writable=True)
+        pending, committed = naive(), naive()
+        seq = 0
+        for kind, id, content in steps:
+            if kind in ("put", "delete"):
+                seq += 1
+                engine.apply([record(id, seq, content)])
+                pending.documents.pop(id, None)
+                if content is not None:
+                    pending.documents[id] = dict(content)
+                continue
+            if kind == "flush":
+                engine._flush()
+            elif kind == "rollback":
+                engine.rollback()
+                pending = naive(dict(committed.documents))
+            else:
+                engine.commit(merge=False)
+                committed = naive(dict(pending.documents))
+                assert engine.position == seq or not steps
+                if kind == "merge":
+                    engine.merge(everything=True)
+                elif kind == "reopen":
+                    engine.close()
+                    engine = Engine.open(folder, writable=True)
+            check(engine.searcher(), committed, asked)
+        engine.commit()
+        check(engine.searcher(), pending, asked)
+        engine.close()
+        again = Engine.open(folder).searcher()
+        assert again.fingerprint() == clean(folder, pending, record).fingerprint()
+
+
+def clean(folder: str, content: Any, record: Callable[..., Stored]) -> Searcher:
+    """An index of the same records that has no history."""
+    with Engine.open(Path(folder) / "clean", writable=True) as engine:
+        engine.apply(record(id, id, document) for id, document in sorted(content.documents.items()))
+        engine.commit()
+        return engine.searcher()
+
+
+def check(searcher: Searcher, expected: Any, asked: list[dict[str, float]]) -> None:
+    assert searcher.collection == expected.collection
+    statistics = expected.statistics()
+    assert {name.decode(): (df, cf) for name, df, cf in searcher.vocabulary()} == statistics
+    assert [name for name, _, _ in searcher.vocabulary()] == sorted(term.encode() for term in statistics)
+    assert {term: (df, cf) for term, df, cf in searcher.terms()} == statistics
+    for words in asked:
+        expression = Or(tuple(Term(word, weight) for word, weight in words.items()))
+        for model in MODELS_TRIED:
+            scores = expected.scores(words, model)
+            found = searcher.search(expression, model, limit=100)
+            assert found.total == len(scores)
+            assert {hit.id: hit.score for hit in found.hits} == scores
+            # The path for filters, facets and sorting is another one, with the same result.
+            assert searcher.search(expression, model, limit=100, filters=[Everything()]).hits == found.hits
+            assert searcher.search(expression, model, limit=3, offset=1).hits == found.hits[1:4]
+            for hit in found.hits[:2]:
+                explained = searcher.explain(expression, hit.id, model)
+                assert explained is not None
+                assert explained.score == hit.score
+                total = 0.0
+                for part in explained.parts:
+                    total += part.contribution
+                assert total == explained.total
+
+
+@given(sizes=st.lists(st.integers(1, 400), min_size=1, max_size=4), seed=st.integers(0, 1000))
+@settings(max_examples=12, deadline=None)
+def test_long_lists_in_any_layout(
+    sizes: list[int], seed: int, record: Callable[..., Stored], naive: Callable[..., Any]
+) -> None:
+    """Lists of several blocks, spread over segments, with deletions in them."""
+    import random
+
+    source = random.Random(seed)
+    expected = naive()
+    with tempfile.TemporaryDirectory() as folder, Engine.open(folder, writable=True) as engine:
+        seq = 0
+        for size in sizes:
+            for _ in range(size):
+                seq += 1
+                content = {
+                    "all": source.randint(1, 5),
+                    f"w{source.randrange(40)}": source.choice([1, 2, 300]),
+                }
+                expected.documents[seq] = content
+                engine.apply([record(seq, seq, content)])
+            for id in source.sample(sorted(expected.documents), k=len(expected.documents) // 5):
+                seq += 1
+                del expected.documents[id]
+                engine.apply([record(id, seq, None)])
+            engine.commit(merge=False)
+        asked = [{"all": 1.0, "w3": 1.0, "w7": 2.0}, {"w1": 1.0}]
+        before = engine.searcher()
+        check_top(before, expected, asked)
+        engine.merge(everything=True)
+        check_top(engine.searcher(), expected, asked)
+        assert before.fingerprint() == engine.searcher().fingerprint()
+
+
+def check_top(searcher: Searcher, expected: Any, asked: list[dict[str, float]]) -> None:
+    """The best ten are the first ten of everything, for every model; and so is each page."""
+    assert {name.decode(): (df, cf) for name, df, cf in searcher.vocabulary()} == expected.statistics()
+    for words in asked:
+        expression = Or(tuple(Term(word, weight) for word, weight in words.items()))
+        for model in MODELS_TRIED:
+            scores = expected.scores(words, model)
+            everything = searcher.search(expression, model, limit=10_000)
+            assert {hit.id: hit.score for hit in everything.hits} == scores
+            top = searcher.search(expression, model, limit=10)
+            assert top.hits == everything.hits[:10]
+            assert top.total == everything.total == len(scores)
+            assert searcher.search(expression, model, limit=7, offset=9).hits == everything.hits[9:16]
