@@ -26,7 +26,7 @@ data_option = click.option(
     help="The data folder.  [default: as indlet.toml says, or indlet-data]",
 )  # fmt: skip
 config_option = click.option(
-    "--config", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+    "--config", "-c", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
     help="A settings file.  [default: indlet.toml, if there is one and --data is not given]",
 )  # fmt: skip
 model_option = click.option(
