@@ -71,22 +71,21 @@ _NOT_RUSSIAN: Final = re.compile("[іїєґўјљњћђџѓќѕәғқңөұүһ]
 
 # ISO 639-2, both kinds, to ISO 639-1, for the languages that catalogues hold most.
 _THREE: Final = {
-    "afr": "af", "alb": "sq", "amh": "am", "ara": "ar", "arm": "hy", "asm": "as", "aze": "az", "bak":
-    "ba", "baq": "eu", "bel": "be", "ben": "bn", "bod": "bo", "bos": "bs", "bre": "br", "bul": "bg",
-    "bur": "my", "cat": "ca", "ces": "cs", "chi": "zh", "cym": "cy", "cze": "cs", "dan": "da", "deu":
-    "de", "dut": "nl", "dzo": "dz", "ell": "el", "eng": "en", "epo": "eo", "est": "et", "eus": "eu",
-    "fao": "fo", "fas": "fa", "fin": "fi", "fra": "fr", "fre": "fr", "fry": "fy", "geo": "ka", "ger":
-    "de", "gla": "gd", "gle": "ga", "glg": "gl", "gre": "el", "guj": "gu", "heb": "he", "hin": "hi",
-    "hrv": "hr", "hun": "hu", "hye": "hy", "ice": "is", "ind": "id", "isl": "is", "ita": "it", "jpn":
-    "ja", "kan": "kn", "kat": "ka", "kaz": "kk", "khm": "km", "kir": "ky", "kor": "ko", "kur": "ku",
-    "lao": "lo", "lat": "la", "lav": "lv", "lit": "lt", "ltz": "lb", "mac": "mk", "mal": "ml", "mar":
-    "mr", "may": "ms", "mkd": "mk", "mlt": "mt", "mol": "ro", "mon": "mn", "msa": "ms", "mya": "my",
-    "nep": "ne", "nld": "nl", "nno": "no", "nob": "no", "nor": "no", "ori": "or", "pan": "pa", "per":
-    "fa", "pol": "pl", "por": "pt", "pus": "ps", "ron": "ro", "rum": "ro", "rus": "ru", "san": "sa",
-    "scc": "sr", "scr": "hr", "sin": "si", "slk": "sk", "slo": "sk", "slv": "sl", "sot": "st", "spa":
-    "es", "sqi": "sq", "srp": "sr", "swa": "sw", "swe": "sv", "tam": "ta", "tat": "tt", "tel": "te",
-    "tgk": "tg", "tgl": "tl", "tha": "th", "tib": "bo", "tir": "ti", "tur": "tr", "uig": "ug", "ukr":
-    "uk", "urd": "ur", "uzb": "uz", "vie": "vi", "wel": "cy", "yid": "yi", "zho": "zh", "zul": "zu",
+    "afr": "af", "alb": "sq", "amh": "am", "ara": "ar", "arm": "hy", "asm": "as", "aze": "az", "bak": "ba",
+    "baq": "eu", "bel": "be", "ben": "bn", "bod": "bo", "bos": "bs", "bre": "br", "bul": "bg", "bur": "my",
+    "cat": "ca", "ces": "cs", "chi": "zh", "cym": "cy", "cze": "cs", "dan": "da", "deu": "de", "dut": "nl",
+    "dzo": "dz", "ell": "el", "eng": "en", "epo": "eo", "est": "et", "eus": "eu", "fao": "fo", "fas": "fa",
+    "fin": "fi", "fra": "fr", "fre": "fr", "fry": "fy", "geo": "ka", "ger": "de", "gla": "gd", "gle": "ga",
+    "glg": "gl", "gre": "el", "guj": "gu", "heb": "he", "hin": "hi", "hrv": "hr", "hun": "hu", "hye": "hy",
+    "ice": "is", "ind": "id", "isl": "is", "ita": "it", "jpn": "ja", "kan": "kn", "kat": "ka", "kaz": "kk",
+    "khm": "km", "kir": "ky", "kor": "ko", "kur": "ku", "lao": "lo", "lat": "la", "lav": "lv", "lit": "lt",
+    "ltz": "lb", "mac": "mk", "mal": "ml", "mar": "mr", "may": "ms", "mkd": "mk", "mlt": "mt", "mol": "ro",
+    "mon": "mn", "msa": "ms", "mya": "my", "nep": "ne", "nld": "nl", "nno": "no", "nob": "no", "nor": "no",
+    "ori": "or", "pan": "pa", "per": "fa", "pol": "pl", "por": "pt", "pus": "ps", "ron": "ro", "rum": "ro",
+    "rus": "ru", "san": "sa", "scc": "sr", "scr": "hr", "sin": "si", "slk": "sk", "slo": "sk", "slv": "sl",
+    "sot": "st", "spa": "es", "sqi": "sq", "srp": "sr", "swa": "sw", "swe": "sv", "tam": "ta", "tat": "tt",
+    "tel": "te", "tgk": "tg", "tgl": "tl", "tha": "th", "tib": "bo", "tir": "ti", "tur": "tr", "uig": "ug",
+    "ukr": "uk", "urd": "ur", "uzb": "uz", "vie": "vi", "wel": "cy", "yid": "yi", "zho": "zh", "zul": "zu",
 }  # fmt: skip
 _NAMES: Final = {name.lower(): code for code, name in LANGUAGES.items()} | {
     "chinese": "zh", "japanese": "ja", "korean": "ko", "hebrew": "he", "ukrainian": "uk", "bulgarian": "bg",
