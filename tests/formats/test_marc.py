@@ -143,6 +143,19 @@ def test_a_broken_record_does_not_lose_its_siblings() -> None:
     assert first.language == "en"
 
 
+def test_marcxml_records_without_a_collection_around_them() -> None:
+    one = (
+        '<record><leader>00000cam a2200000 a 4500</leader><controlfield tag="001">{}</controlfield>'
+        '<datafield tag="245"><subfield code="a">é</subfield></datafield></record>'
+    )
+    file = f'<?xml version="1.0" encoding="latin-1"?>\n{one.format("a")}\n{one.format("b")}'.encode("latin-1")
+    documents = [part for part in parts(File(file, "books.xml", Limits())) if isinstance(part, Document)]
+    assert [(document.key, document.metadata["title"]) for document in documents] == [
+        ("a", ["é"]),
+        ("b", ["é"]),
+    ]
+
+
 def test_a_marcxml_file_broken_at_its_end_keeps_its_beginning() -> None:
     one = (
         '<record xmlns="http://www.loc.gov/MARC21/slim"><leader>00000cam a2200000 a 4500</leader>'

@@ -7,18 +7,14 @@ of small files a second cost little talk; at most two batches wait at each worke
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import pickle
-import signal
-import subprocess
-import sys
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from multiprocessing.connection import Connection, Pipe, wait
+from multiprocessing.connection import wait
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -27,11 +23,15 @@ import orjson
 
 from indlet.errors import IndletError
 from indlet.model import Failure, Metadata, TermVector
+from indlet.provider.process import Process, death
 from indlet.settings import Limits
 from indlet.text import Policy
 
 STAGE: Final = "extract"
 BATCH: Final = 64
+BATCH_NAMES: Final = (
+    16_384  # characters; two batches must fit a socket's buffer, for nobody reads it meanwhile
+)
 BATCH_SECONDS: Final = 0.1  # how long a batch should keep a worker busy
 COLLECT_SECONDS: Final = 0.02  # how long to wait for a slow source of jobs before sending what there is
 START_SECONDS: Final = 120.0
@@ -86,8 +86,7 @@ class _Ticket:
 
 @dataclass(slots=True)
 class _Worker:
-    process: subprocess.Popen[bytes]
-    connection: Connection
+    process: Process
     deadline: float
     ready: bool = False
     answered: int = 0
@@ -101,7 +100,7 @@ class Workers:
     def __init__(self, processes: int, limits: Limits, policy: Policy) -> None:
         self._processes = max(1, processes or os.cpu_count() or 1)
         self._limits = limits
-        self._start = pickle.dumps((limits, policy))
+        self._greeting = pickle.dumps((limits, policy))
         self._workers: list[_Worker] = []
         self._retries: deque[_Ticket] = deque()
         self._pace = BATCH_SECONDS / 4  # seconds a job, a running mean
@@ -119,12 +118,11 @@ class Workers:
     def close(self) -> None:
         """Ends every worker: an idle one by closing its socket, a busy one by force."""
         for worker in self._workers:
-            worker.connection.close()
+            worker.process.hang_up()
             if worker.batches:
                 worker.process.kill()
         for worker in self._workers:
-            _ended(worker.process)
-            _last_words(worker.process)
+            worker.process.ended()
         self._workers.clear()
 
     @property
@@ -150,9 +148,7 @@ class Workers:
             # A consumer that stops early, or Ctrl-C: what is under way is given up, with its processes.
             self._retries.clear()
             for worker in [worker for worker in self._workers if worker.batches]:
-                worker.process.kill()
-                self._remove(worker)
-                _last_words(worker.process)
+                self._remove(worker, kill=True)
 
     # Sending
 
@@ -181,10 +177,12 @@ class Workers:
         size = max(1, min(BATCH, int(BATCH_SECONDS / max(self._pace, 1e-6))))
         until = time.monotonic() + COLLECT_SECONDS
         batch: list[_Ticket] = []
+        names = 0
         for job in source:
             self._numbers += 1
             batch.append(_Ticket(self._numbers, job))
-            if len(batch) >= size or time.monotonic() > until:
+            names += len(str(job.path)) + len(job.name)
+            if len(batch) >= size or names > BATCH_NAMES or time.monotonic() > until:
                 return batch, True
         return batch, False
 
@@ -196,8 +194,7 @@ class Workers:
         lines = [
             (t.number, os.fsencode(t.job.path), t.job.name.encode("utf-8", "replace").decode()) for t in batch
         ]
-        with contextlib.suppress(BrokenPipeError, ConnectionError):  # it died: `_listen` will see that
-            worker.connection.send_bytes(pickle.dumps(lines))
+        worker.process.send(pickle.dumps(lines))
 
     def _patience(self, worker: _Worker) -> float:
         return self._limits.seconds + (GRACE_SECONDS if worker.ready else START_SECONDS)
@@ -208,11 +205,11 @@ class Workers:
         """Outcomes of whatever has arrived; workers that died or overran are replaced."""
         busy = [worker for worker in self._workers if worker.batches]
         soonest = min(worker.deadline for worker in busy)
-        readable = wait([worker.connection for worker in busy], max(0.0, soonest - time.monotonic()))
+        readable = wait([worker.process.connection for worker in busy], max(0.0, soonest - time.monotonic()))
         for worker in busy:
-            if worker.connection in readable:
+            if worker.process.connection in readable:
                 try:
-                    message = worker.connection.recv_bytes(ANSWER_BYTES)
+                    message = worker.process.connection.recv_bytes(ANSWER_BYTES)
                 except (EOFError, OSError):
                     yield from self._died(worker)
                     continue
@@ -224,7 +221,7 @@ class Workers:
                 worker in self._workers
                 and worker.batches
                 and now > worker.deadline
-                and not worker.connection.poll()
+                and not worker.process.connection.poll()
             ):
                 yield from self._overran(worker)
 
@@ -234,8 +231,7 @@ class Workers:
             worker.ready = True
             self._false_starts = 0
             worker.begun = now
-            if worker.process.stderr is not None:
-                worker.process.stderr.close()
+            worker.process.hush()
         else:
             lines = message.split(b"\n")
             self._pace += 0.2 * ((now - worker.begun) / len(lines) - self._pace)
@@ -248,8 +244,7 @@ class Workers:
                         raise ValueError("an answer to another question")
                     outcome = _outcome(ticket.job, answer)
                 except (ValueError, TypeError, LookupError, AttributeError):
-                    worker.process.kill()
-                    self._remove(worker)
+                    self._remove(worker, kill=True)
                     yield from self._blamed(
                         worker, "its parser led the worker to a senseless answer", final=False
                     )
@@ -275,8 +270,7 @@ class Workers:
         worker.answered += 1
 
     def _died(self, worker: _Worker) -> Iterator[Outcome]:
-        code = self._remove(worker)
-        words = _last_words(worker.process)
+        code, words = self._remove(worker)
         if not worker.ready:
             self._false_starts += 1
             if self._false_starts >= STARTS:
@@ -286,11 +280,10 @@ class Workers:
                 )
             self._requeue(worker)
             return
-        yield from self._blamed(worker, _death(code, self._limits), final=False)
+        yield from self._blamed(worker, death(code, self._limits.seconds), final=False)
 
     def _overran(self, worker: _Worker) -> Iterator[Outcome]:
-        self._remove(worker)
-        _last_words(worker.process)
+        self._remove(worker, kill=True)
         reason = f"it took longer than {self._limits.seconds:g} seconds (limits.seconds)"
         yield from self._blamed(worker, reason, final=True)
 
@@ -317,72 +310,15 @@ class Workers:
     # Processes
 
     def _started(self) -> _Worker:
-        ours, theirs = Pipe(duplex=True)
-        # One thread each: the workers already are as many as wanted, and threads reserve address space.
-        environment = os.environ | {
-            "OPENBLAS_NUM_THREADS": "1",
-            "OMP_NUM_THREADS": "1",
-            "MKL_NUM_THREADS": "1",
-        }
-        try:
-            process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "indlet.provider.worker", str(theirs.fileno())],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                pass_fds=[theirs.fileno()],
-                env=environment,
-                start_new_session=True,  # Ctrl-C at the terminal is for the parent alone
-            )
-        except BaseException:
-            ours.close()
-            raise
-        finally:
-            theirs.close()
-        worker = _Worker(process, ours, time.monotonic() + START_SECONDS)
+        worker = _Worker(Process.start(self._greeting), time.monotonic() + START_SECONDS)
         self._workers.append(worker)
-        with contextlib.suppress(BrokenPipeError, ConnectionError):
-            worker.connection.send_bytes(self._start)
         return worker
 
-    def _remove(self, worker: _Worker) -> int:
-        """The exit status of the worker, which is ended if it has not ended by itself."""
+    def _remove(self, worker: _Worker, kill: bool = False) -> tuple[int, str]:
         self._workers.remove(worker)
-        worker.connection.close()
-        # A worker that closed its socket is on its way out; one that overran is not.
-        if worker.batches and time.monotonic() >= worker.deadline:
+        if kill:
             worker.process.kill()
-        return _ended(worker.process)
-
-
-def _ended(process: subprocess.Popen[bytes]) -> int:
-    """The exit status of a process that is about to end, or is made to."""
-    try:
-        return process.wait(2.0)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        return process.wait()
-
-
-def _last_words(process: subprocess.Popen[bytes]) -> str:
-    """The last line that an ended worker wrote before it was ready."""
-    if process.stderr is None or process.stderr.closed:
-        return ""
-    with process.stderr as stream:
-        lines = stream.read().decode("utf-8", "replace").strip().splitlines()
-    return lines[-1] if lines else ""
-
-
-def _death(code: int, limits: Limits) -> str:
-    if code == -signal.SIGXCPU:
-        return f"it took longer than {limits.seconds:g} seconds of processor time (limits.seconds)"
-    if code < 0:
-        try:
-            name = signal.Signals(-code).name
-        except ValueError:
-            name = f"signal {-code}"
-        return f"its parser crashed, or ran out of memory: killed by {name}"
-    return f"its parser ended the worker (exit status {code})"
+        return worker.process.ended()
 
 
 def _digest(path: Path, limits: Limits) -> str:

@@ -49,12 +49,14 @@ REFINED: Final = {
 
 
 def extract(file: File) -> Iterator[Document]:
-    text = decode(file.data, declared_encoding(file.data))
-    page = LexborHTMLParser(text)
+    page = LexborHTMLParser(decode(file.data, declared_encoding(file.data)))
     pairs, language = _head(page)
-    body = page_text(page)
-    Text(file.limits).add(body)
-    yield Document(body, described(pairs), file.media_type, language=language)
+    text = Text(file.limits)
+    title = page.css_first("head > title")
+    if title is not None:  # its words stand above the page, and often nowhere else
+        text.add(title.text() + "\n")
+    text.add(page_text(page))
+    yield Document(str(text), described(pairs), file.media_type, language=language)
 
 
 def html_text(markup: str) -> str:
