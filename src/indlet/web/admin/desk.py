@@ -1,0 +1,377 @@
+"""Who may enter the desk, which page, which act. Every act is a POST with the session's CSRF token."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import threading
+from collections.abc import Callable
+from typing import Any, Final
+from urllib.parse import parse_qsl, urlencode
+
+import anyio.to_thread
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from indlet.errors import IndletError, SettingsError
+from indlet.provider.serve.usage import Usage
+from indlet.service import follow
+from indlet.service.follow import Follower
+from indlet.service.harvest.negotiate import source_name
+from indlet.settings import Source
+from indlet.web.admin import show
+from indlet.web.admin.harvests import Harvests
+from indlet.web.admin.probe import Probe, probe
+from indlet.web.auth import COOKIE, Gate, Session, client_address
+from indlet.web.language import Strings, strings
+from indlet.web.portal import Portal
+
+_log = logging.getLogger("indlet.web")
+_BODY: Final = 65536
+_TABS: Final = ("overview", "provider", "store")
+Form = dict[str, str]
+Page = Callable[[Request, Strings, Session], Response]
+
+
+class Desk:
+    def __init__(self, portal: Portal, gate: Gate, usage: Usage, follower: Follower | None) -> None:
+        self.portal = portal
+        self.settings = portal.library.settings
+        self.gate = gate
+        self.usage = usage
+        self.totals = show.Totals(portal.store)
+        self.harvests = Harvests(portal.store, self.settings, follower.wake if follower else self._catch_up)
+        self._upkeep: dict[str, str] = {}  # what was done to store and index last, and what came of it
+        self._busy = threading.Lock()
+
+    def routes(self) -> list[BaseRoute]:
+        return [
+            Route("/admin", self._page(self.overview)),
+            Route("/admin/source", self._page(self.source)),
+            Route("/admin/provider", self._page(self.provider)),
+            Route("/admin/store", self._page(self.upkeep)),
+            Route("/admin/test", self._page(self.test)),
+            Route("/admin/act", self.act, methods=["POST"]),
+            Route("/admin/sign-in", self.sign_in, methods=["GET", "POST"]),
+            Route("/admin/sign-out", self.sign_out, methods=["POST"]),
+        ]
+
+    def begin(self) -> None:
+        if self.settings.admin.password_hash:
+            self.harvests.begin()
+
+    def close(self) -> None:
+        self.harvests.close()
+
+    # The door
+
+    def _page(self, page: Page) -> Callable[[Request], Response]:
+        def guarded(request: Request) -> Response:
+            t = strings(self.portal.pages.language(request))
+            if (shut := self._shut(request, t)) is not None:
+                return shut
+            session = self.gate.session(request)
+            if session is None:
+                place = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+                return RedirectResponse(f"/admin/sign-in?{urlencode({'next': place})}", 303)
+            response = page(request, t, session)
+            response.headers["Cache-Control"] = "no-store"
+            return response
+
+        return guarded
+
+    def _shut(self, request: Request, t: Strings) -> Response | None:
+        """Why the desk stays shut to this client; None if it does not."""
+        if not self.gate.admits(request):
+            # To strangers the desk does not exist.
+            return self.portal.pages.message(request, 404, t("error.not_found"), t("desk.elsewhere"))
+        if not self.settings.admin.password_hash:
+            return self.portal.pages.message(
+                request, 403, t("desk.no_password"), t("desk.no_password_how"), t("desk.no_password_env"),
+                tone="warn", command="indlet init --ask-password",
+            )  # fmt: skip
+        return None
+
+    async def sign_in(self, request: Request) -> Response:
+        t = strings(self.portal.pages.language(request))
+        if (shut := self._shut(request, t)) is not None:
+            return shut
+        place = _within_desk(request.query_params.get("next", ""))
+        problem, status, headers = "", 200, {"Cache-Control": "no-store"}
+        if request.method == "POST":
+            form = await _form(request)
+            place = _within_desk(form.get("next", ""))
+            address = client_address(request, self.settings)
+            if not _same_origin(request):
+                problem, status = t("desk.foreign"), 403
+            elif wait := self.gate.must_wait(address):
+                problem, status = t("desk.wait", n=wait), 429
+                headers["Retry-After"] = str(wait)
+            elif await anyio.to_thread.run_sync(self.gate.sign_in, address, form.get("password", "")):
+                cookie, _ = self.gate.open()
+                response = RedirectResponse(place, 303, {"Cache-Control": "no-store"})
+                response.set_cookie(
+                    COOKIE, cookie, max_age=int(self.settings.admin.session_hours * 3600), path="/admin",
+                    httponly=True, samesite="strict", secure=request.url.scheme == "https",
+                )  # fmt: skip
+                return response
+            else:
+                problem, status = t("desk.wrong"), 403
+        return self.portal.pages.render(
+            request, "admin/sign_in.html", status, headers, here="desk", problem=problem, place=place
+        )
+
+    async def sign_out(self, request: Request) -> Response:
+        form = await _form(request)
+        session = self.gate.session(request)
+        if session is not None and self.gate.csrf_matches(session, form.get("csrf", "")):
+            self.gate.end(session)
+        response = RedirectResponse("/", 303)
+        response.delete_cookie(COOKIE, path="/admin")
+        return response
+
+    # Pages
+
+    def _render(
+        self, request: Request, session: Session, tab: str, template: str, status: int = 200, **context: Any
+    ) -> Response:
+        return self.portal.pages.render(
+            request, template, status, here="desk", tab=tab, tabs=_TABS, csrf=session.csrf,
+            done=request.query_params.get("done", "")[:500], **context,
+        )  # fmt: skip
+
+    def _rows(self) -> list[show.SourceRow]:
+        harvests = self.harvests
+        named = {source_name(s) for s in self.settings.source}
+        return show.source_rows(
+            self.portal.store, self.settings, harvests.sources(), harvests.removable(),
+            named | harvests.added(), harvests.running(), self.totals.get(),
+        )  # fmt: skip
+
+    def overview(self, request: Request, t: Strings, session: Session) -> Response:
+        return self._overview(request, session)
+
+    def _overview(
+        self,
+        request: Request,
+        session: Session,
+        status: int = 200,
+        problem: str = "",
+        given: Form | None = None,
+        tested: Probe | None = None,
+    ) -> Response:
+        rows = self._rows()
+        newest, position = follow.lag(self.portal.store)
+        return self._render(
+            request, session, "overview", "admin/overview.html", status, rows=rows,
+            busy=any(row.progress for row in rows), records=sum(r.records for r in rows),
+            deleted=sum(r.deleted for r in rows), failures=sum(r.failures for r in rows),
+            moved=sum(r.bytes for r in rows), lag=max(newest - position, 0), problem=problem,
+            given=given or {}, usual=self.settings.harvest.every, tested=tested,
+        )  # fmt: skip
+
+    def source(self, request: Request, t: Strings, session: Session) -> Response:
+        name = request.query_params.get("name", "")
+        row = next((row for row in self._rows() if row.name == name), None)
+        if row is None:
+            return self.portal.pages.message(
+                request, 404, t("desk.no_source"), action=(t("desk.tab.overview"), "/admin")
+            )
+        with self.portal.store.read() as view:
+            origin = view.origin("source", name)
+            runs = view.runs(origin.id, show.RUNS) if origin else []
+            failures = (
+                [f for _, f in zip(range(show.FAILURES), view.failures(origin.id), strict=False)]
+                if origin
+                else []
+            )
+        state = origin.state if origin else {}
+        return self._render(
+            request, session, "overview", "admin/source.html", row=row,
+            busy=row.progress is not None, state=state,
+            plots=show.plots(t, runs), runs=runs[:20], failures=[show.failure(f) for f in failures],
+            repairs=sorted(state.get("repairs", {}).items()),
+            deletions=show.deletions(self.portal.store, origin) if origin else [],
+        )  # fmt: skip
+
+    def provider(self, request: Request, t: Strings, session: Session) -> Response:
+        return self._render(
+            request, session, "provider", "admin/provider.html",
+            hierarchies=show.hierarchies(self.portal.store, self.settings, self.totals.get()),
+            usage=self.usage.counts()[:100],
+        )  # fmt: skip
+
+    def upkeep(self, request: Request, t: Strings, session: Session) -> Response:
+        return self._render(
+            request, session, "store", "admin/store.html", state=show.index_state(self.portal.library),
+            upkeep=dict(self._upkeep), busy=self._busy.locked(),
+        )  # fmt: skip
+
+    def test(self, request: Request, t: Strings, session: Session) -> Response:
+        """A source, probed; its form stays filled in, ready to add it."""
+        given = {k: v[:2000] for k, v in request.query_params.items()}
+        try:
+            source = _wanted(given)
+        except SettingsError as e:
+            return self._overview(request, session, 400, str(e), given)
+        ours = self.portal.library.analyzer.policy
+        tested = probe(source, self.settings.harvest, ours)
+        return self._overview(request, session, given=given, tested=tested)
+
+    # Acts
+
+    async def act(self, request: Request) -> Response:
+        t = strings(self.portal.pages.language(request))
+        if (shut := self._shut(request, t)) is not None:
+            return shut
+        form = await _form(request)
+        session = self.gate.session(request)
+        if session is None:
+            return RedirectResponse("/admin/sign-in", 303)
+        if not self.gate.csrf_matches(session, form.get("csrf", "")) or not _same_origin(request):
+            return self.portal.pages.message(
+                request,
+                403,
+                t("desk.foreign"),
+                t("desk.again"),
+                tone="bad",
+                action=(t("menu.desk"), "/admin"),
+            )
+        return await anyio.to_thread.run_sync(self._act, request, session, t, form)
+
+    def _act(self, request: Request, session: Session, t: Strings, form: Form) -> Response:
+        action, name = form.get("action", ""), form.get("name", "")
+        acts: dict[str, Callable[[], str]] = {
+            "add": lambda: self._add(form),
+            "harvest": lambda: self._start(name, full=False),
+            "full": lambda: self._start(name, full=True),
+            "pause": lambda: self._pause(name, paused=True),
+            "resume": lambda: self._pause(name, paused=False),
+            "remove": lambda: self._remove(name, form),
+            "check": lambda: self._background("check", self._check),
+            "rebuild": lambda: self._background("rebuild", self._rebuild),
+        }
+        if action not in acts:
+            return self.portal.pages.message(request, 400, t("error.bad"), action=(t("menu.desk"), "/admin"))
+        try:
+            back = acts[action]()
+        except IndletError as e:
+            if action == "add":
+                return self._overview(request, session, 400, str(e), form)
+            return self.portal.pages.message(
+                request, 409, t("desk.not_done"), str(e), tone="warn", action=(t("menu.desk"), "/admin")
+            )
+        joint = "&" if "?" in back else "?"
+        return RedirectResponse(f"{back}{joint}{urlencode({'done': t(f'desk.done.{action}')})}", 303)
+
+    def _add(self, form: Form) -> str:
+        name = self.harvests.add(_wanted(form))
+        if form.get("now"):
+            self.harvests.start(name)
+        return "/admin"
+
+    def _start(self, name: str, *, full: bool) -> str:
+        self.harvests.start(name, full=full)
+        return f"/admin/source?{urlencode({'name': name})}"
+
+    def _pause(self, name: str, *, paused: bool) -> str:
+        self.harvests.pause(name, paused=paused)
+        return f"/admin/source?{urlencode({'name': name})}"
+
+    def _remove(self, name: str, form: Form) -> str:
+        self.harvests.remove(name, records=bool(form.get("records")))
+        return "/admin"
+
+    # Upkeep
+
+    def _background(self, what: str, job: Callable[[], str]) -> str:
+        if not self._busy.acquire(blocking=False):
+            raise SettingsError("the store is being looked after already; wait for that to end")
+
+        def run() -> None:
+            try:
+                self._upkeep[what] = job()
+            except IndletError as e:
+                self._upkeep[what] = str(e)
+            except Exception as e:
+                _log.exception("%s failed", what)
+                self._upkeep[what] = f"{type(e).__name__}: {e}"
+            finally:
+                self._busy.release()
+
+        self._upkeep[what] = "…"
+        threading.Thread(target=run, name=f"desk-{what}", daemon=True).start()
+        return "/admin/store"
+
+    def _check(self) -> str:
+        """SQLite's own check of the store, then whether the index holds exactly the store's live records."""
+        store = self.portal.store
+        with sqlite3.connect(f"file:{store.path}?mode=ro", uri=True) as connection:
+            said = [row[0] for row in connection.execute("PRAGMA quick_check(20)")]
+        connection.close()
+        if said != ["ok"]:
+            return "store: " + "; ".join(said)
+        with store.read() as view:
+            live = sum(count for count, _ in view.totals().values())
+            newest = view.last_seq()
+        searcher = self.portal.library.searcher()
+        if searcher.position < newest:
+            return f"store: ok; index: {newest - searcher.position} changes behind, check again later"
+        if searcher.collection.documents != live:
+            return f"store: ok; index: {searcher.collection.documents} records for {live}: rebuild it"
+        return f"store: ok; index: ok, {live} records in both"
+
+    def _rebuild(self) -> str:
+        progress = follow.rebuild(self.portal.store)
+        return f"{progress.applied} changes applied; the index stands at {progress.position}"
+
+    def _catch_up(self) -> None:
+        try:
+            follow.catch_up(self.portal.store)
+        except IndletError as e:
+            _log.warning("index: %s", e)
+
+
+def _wanted(form: Form) -> Source:
+    """The source that a form describes."""
+    url = form.get("url", "").strip()
+    if url and "://" not in url:
+        url = f"http://{url}"
+    if not url.startswith(("http://", "https://")):
+        raise SettingsError(
+            f"{url or 'the address'}: give an http or https address, such as https://example.org/oai"
+        )
+    every = form.get("every", "").strip()
+    index = form.get("index", "auto")
+    return Source(
+        url=url,
+        name=form.get("name", "").strip()[:100],
+        set=form.get("set", "").strip()[:500],
+        every=every[:100],
+        index=index if index in ("auto", "none") else "auto",
+        token=form.get("token", "").strip()[:500],
+    )
+
+
+async def _form(request: Request) -> Form:
+    """The fields of a posted form; nothing of one that is too large."""
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > _BODY:
+            return {}
+    return dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=100))
+
+
+def _within_desk(place: str) -> str:
+    return place if place == "/admin" or place.startswith(("/admin/", "/admin?")) else "/admin"
+
+
+def _same_origin(request: Request) -> bool:
+    """Whether a post comes from one of our own pages, as far as the browser tells."""
+    site = request.headers.get("sec-fetch-site")
+    if site is not None:
+        return site in ("same-origin", "none")
+    origin = request.headers.get("origin")
+    return origin is None or origin.partition("://")[2] == request.headers.get("host")

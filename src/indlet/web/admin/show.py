@@ -1,0 +1,282 @@
+"""The numbers of the desk's pages, as the templates take them."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from indlet.errors import IndletError
+from indlet.node.schedule import next_run
+from indlet.service import follow
+from indlet.service.harvest.progress import Progress
+from indlet.service.search import Library
+from indlet.settings import Settings, Source
+from indlet.store import Origin, RunEntry, Store, StoredFailure
+from indlet.web.citation import record_path
+from indlet.web.language import Strings
+from indlet.web.pictures import Line, line
+
+RAW: Final = 4000  # bytes of a failure's raw form that a page shows
+FAILURES: Final = 100
+RUNS: Final = 200
+_TONES: Final = {"running": "busy", "complete": "good", "failed": "bad", "incomplete": "restricted"}
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRow:
+    name: str
+    url: str
+    state: str  # "running", "paused", "complete", "incomplete", "failed", "interrupted", "new"
+    tone: str
+    reason: str
+    records: int
+    deleted: int
+    failures: int
+    repairs: int
+    bytes: int
+    form: str
+    policy: str
+    losses: tuple[str, ...]
+    last: float | None
+    due: float | None
+    removable: bool
+    progress: Mapping[str, Any] | None
+
+
+class Totals:
+    """Records and deletions by origin. Counting walks through the table: once in a few seconds."""
+
+    def __init__(self, store: Store, patience: float = 5.0) -> None:
+        self._store, self._patience = store, patience
+        self._at, self._seq, self._found = 0.0, -1, dict[int, tuple[int, int]]()
+
+    def get(self) -> dict[int, tuple[int, int]]:
+        with self._store.read() as view:
+            seq = view.last_seq()
+            if seq != self._seq and time.monotonic() - self._at > self._patience:
+                self._found = view.totals()
+                self._seq, self._at = seq, time.monotonic()
+        return self._found
+
+
+def source_rows(
+    store: Store,
+    settings: Settings,
+    sources: Mapping[str, Source],
+    removable: set[str],
+    scheduled: set[str],
+    running: Mapping[str, Progress],
+    totals: Mapping[int, tuple[int, int]],
+) -> list[SourceRow]:
+    with store.read() as view:
+        origins = {o.name: o for o in view.origins("source")}
+        failures = view.failure_counts()
+        runs = {o.name: view.runs(o.id, RUNS) for o in origins.values()}
+    rows = []
+    for name, source in sources.items():
+        origin = origins.get(name)
+        journal = runs.get(name, [])
+        live, gone = totals.get(origin.id, (0, 0)) if origin else (0, 0)
+        state = origin.state if origin else {}
+        progress = _progress(running.get(name), journal)
+        kind = _state(source, journal, progress)
+        last = journal[0] if journal else None
+        rows.append(
+            SourceRow(
+                name=name,
+                url=str(
+                    state.get("url")
+                    or (source.url if source else "")
+                    or (origin.settings if origin else {}).get("url", "")
+                ),
+                state=kind,
+                tone={"running": "busy", "complete": "good", "failed": "bad", "incomplete": "restricted"}.get(
+                    kind, ""
+                ),
+                reason=str(last.detail.get("reason", "")) if last and kind != "running" else "",
+                records=live,
+                deleted=gone,
+                failures=failures.get(origin.id, 0) if origin else 0,
+                repairs=sum(int(n) for n in state.get("repairs", {}).values()),
+                bytes=sum(int(run.detail.get("bytes", 0)) for run in journal),
+                form=str(state.get("format", "")),
+                policy=str(state.get("reconciliation", "")),
+                losses=tuple(map(str, state.get("loss") or ())),
+                last=(last.finished or last.started) if last else None,
+                due=_due(source, settings, last) if name in scheduled else None,
+                removable=name in removable,
+                progress=progress,
+            )
+        )
+    return rows
+
+
+def _progress(live: Progress | None, journal: Sequence[RunEntry]) -> Mapping[str, Any] | None:
+    """How far a run is: of this process at first hand, of another one as its journal says."""
+    if live is not None:
+        done = live.records + live.deleted
+        return {"done": done, "size": live.size, "rate": live.rate, "phase": live.phase, "bytes": live.bytes}
+    if journal and journal[0].outcome == "running":
+        detail = journal[0].detail
+        done = int(detail.get("records", 0)) + int(detail.get("deleted", 0))
+        seconds = float(detail.get("seconds", 0)) or 1.0
+        return {
+            "done": done, "size": None, "rate": done / seconds, "phase": "harvesting",
+            "bytes": int(detail.get("bytes", 0)),
+        }  # fmt: skip
+    return None
+
+
+def _state(source: Source, journal: Sequence[RunEntry], progress: Mapping[str, Any] | None) -> str:
+    if progress is not None:
+        return "running"
+    if source.paused:
+        return "paused"
+    return journal[0].outcome if journal else "new"
+
+
+def _due(source: Source, settings: Settings, last: RunEntry | None) -> float | None:
+    if source.paused:
+        return None
+    every = source.every or settings.harvest.every
+    if not every:
+        return None
+    try:
+        return next_run(every, (last.finished or last.started) if last else time.time())
+    except IndletError:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    key: str
+    now: str
+    line: Line
+    first: str
+    last: str
+
+
+def plots(t: Strings, runs: Sequence[RunEntry]) -> list[Plot]:
+    """A source over time, from its journal: records, bytes and rate of each run, age of the copy."""
+    ended = sorted((run for run in runs if run.finished), key=lambda run: run.started)
+    if not ended:
+        return []
+    records = [
+        (run.started, float(run.detail.get("records", 0) + run.detail.get("deleted", 0))) for run in ended
+    ]
+    moved = [(run.started, float(run.detail.get("bytes", 0))) for run in ended]
+    rate = [
+        (at, count / max(float(run.detail.get("seconds", 0)), 0.001))
+        for run, (at, count) in zip(ended, records, strict=True)
+    ]
+    whole = [run for run in ended if run.outcome == "complete"]
+    age = [
+        (later.started, later.started - (earlier.finished or earlier.started))
+        for earlier, later in itertools.pairwise(whole)
+    ]
+    found = []
+    for key, values, show in (
+        ("records", records, lambda v: t.number(int(v))),
+        ("bytes", moved, t.size),
+        ("rate", rate, lambda v: t("desk.per_second", n=t.number(int(v)))),
+        ("freshness", age, t.ago),
+    ):
+        drawn = line(values)
+        if drawn is not None:
+            found.append(Plot(key, show(drawn.last), drawn, t.day(values[0][0]), t.day(values[-1][0])))
+    return found
+
+
+def failure(stored: StoredFailure) -> dict[str, Any]:
+    """A failure with its raw bytes as text, or as hexadecimal where they are not text."""
+    raw = stored.raw[:RAW]
+    try:
+        shown = raw.decode() if len(stored.raw) <= RAW else raw.decode(errors="ignore")
+        if any(c < " " and c not in "\t\r\n" for c in shown):
+            raise ValueError("control characters")
+    except ValueError:
+        shown = hexadecimal(raw)
+    return {
+        "where": stored.where,
+        "stage": stored.stage,
+        "reason": stored.reason,
+        "at": stored.at,
+        "raw": shown,
+        "size": len(stored.raw),
+        "cut": len(stored.raw) > RAW,
+    }
+
+
+def hexadecimal(raw: bytes) -> str:
+    """A hex dump: offset, sixteen bytes, and what of them is printable."""
+    lines = []
+    for at in range(0, len(raw), 16):
+        row = raw[at : at + 16]
+        text = "".join(chr(b) if 32 <= b < 127 else "·" for b in row)
+        lines.append(f"{at:06x}  {row.hex(' '):<47}  {text}")
+    return "\n".join(lines)
+
+
+def deletions(store: Store, origin: Origin, limit: int = 50) -> list[dict[str, Any]]:
+    """The records that a source withdrew last: what a library that holds a copy has to look after."""
+    with store.read() as view:
+        found = [s for s in view.newest(2000, origins=[origin.id]) if s.deleted][:limit]
+    return [{"identifier": s.identifier, "at": s.datestamp, "href": record_path(s.identifier)} for s in found]
+
+
+def hierarchies(
+    store: Store, settings: Settings, totals: Mapping[int, tuple[int, int]]
+) -> list[dict[str, Any]]:
+    """Each hierarchy: what it holds, its last crawl, and its failures by format."""
+    with store.read() as view:
+        rows = []
+        for origin in view.origins("hierarchy"):
+            runs = view.runs(origin.id, RUNS)
+            failed = list(view.failures(origin.id))
+            live, gone = totals.get(origin.id, (0, 0))
+            last = runs[0] if runs else None
+            rows.append(
+                {
+                    "name": origin.name,
+                    "root": str(origin.settings.get("root", "")),
+                    "records": live,
+                    "deleted": gone,
+                    "failures": len(failed),
+                    "by_format": Counter(_suffix(f.where) for f in failed).most_common(),
+                    "examples": [failure(f) for f in failed[:FAILURES]],
+                    "last": (last.finished or last.started) if last else None,
+                    "outcome": last.outcome if last else "new",
+                    "detail": last.detail if last else {},
+                }
+            )
+    return rows
+
+
+def _suffix(where: str) -> str:
+    name = where.rpartition("/")[2]
+    stem, dot, suffix = name.rpartition(".")
+    return suffix.lower() if dot and stem and len(suffix) <= 8 else "–"
+
+
+def index_state(library: Library) -> dict[str, Any]:
+    store = library.store
+    newest, position = follow.lag(store)
+    counted = library.searcher().stats()
+    size = sum(f.stat().st_size for f in store.folder.glob("store.sqlite*"))
+    return {
+        "store_bytes": size,
+        "path": str(store.folder),
+        "position": newest,
+        "index_position": position,
+        "lag": max(newest - position, 0),
+        "documents": counted.documents,
+        "terms": counted.terms,
+        "postings": counted.postings,
+        "index_bytes": counted.bytes,
+        "segments": counted.segments,
+        "removed": counted.deleted,
+    }

@@ -1,0 +1,217 @@
+"""The whole node as one web application: provider, JSON API, portal, operations desk, feeds."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import mimetypes
+from collections.abc import AsyncIterator, Callable
+from functools import cache
+from importlib.resources import files
+from typing import Final
+
+from starlette.applications import Starlette
+from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from indlet.errors import IndletError
+from indlet.provider import serve
+from indlet.provider.hierarchy import named
+from indlet.provider.serve.usage import Usage
+from indlet.service import api
+from indlet.service.follow import Follower
+from indlet.service.search import Library
+from indlet.settings import Settings
+from indlet.store import Store
+from indlet.web.admin import Desk
+from indlet.web.auth import Gate
+from indlet.web.compare import Comparing
+from indlet.web.current import Current
+from indlet.web.language import strings
+from indlet.web.metrics import Meter, Metrics
+from indlet.web.page import Pages, static_version
+from indlet.web.portal import Portal
+from indlet.web.record import Records
+
+_log = logging.getLogger("indlet.web")
+# What every response says, whoever made it.
+_HEADERS: Final = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "strict-origin-when-cross-origin",
+    "X-Frame-Options": "DENY",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+# A collection's own pages must not run scripts beside the desk's session.
+_FOREIGN: Final = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+
+
+def application(
+    store: Store, settings: Settings, *, library: Library | None = None, follow: bool = True
+) -> Starlette:
+    """Everything that a node shows. With `follow` it keeps the index in step with the store while it runs."""
+    concealed = {h.name for h in named(settings.hierarchy) if h.access.networks or h.access.tokens}
+    library = library or Library(store, settings, follow=False, concealed=concealed)
+    pages = Pages.of(settings)
+    root = settings.base_url()
+    portal = Portal(library, pages, root)
+    usage, meter = Usage(), Meter()
+    gate = Gate(store.secret("sessions"), settings)
+    follower = Follower(store, failed=lambda e: _log.warning("index: %s", e)) if follow else None
+    desk = Desk(portal, gate, usage, follower)
+    records, current, comparing = Records(portal), Current(portal), Comparing(portal)
+    metrics = Metrics(library, meter, portal.visible)
+
+    routes: list[BaseRoute] = [
+        Route("/", portal.search),
+        Route("/search", _to_search),
+        Route("/compare", comparing.compare),
+        Route("/record", records.page),
+        Route("/record/{identifier:path}", records.page),
+        Route("/export/{name}", records.export),
+        Route("/unapi", records.unapi),
+        Route("/suggest", portal.suggest),
+        Route("/help", portal.help),
+        Route("/preferences", portal.preferences),
+        Route("/opensearch.xml", portal.description),
+        Route("/feed.{kind:str}", _only(current.feed, "kind", ("atom", "rss"))),
+        Route("/metrics", metrics.text),
+        Route("/static/{name}", _static),
+        *desk.routes(),
+        *api.routes(library),
+    ]
+    if settings.hierarchy:
+        routes += serve.routes(store, settings, landing="/about", usage=usage)
+    else:
+        routes += [Route("/healthz", _healthy(store)), Route("/robots.txt", _robots)]
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        if follower is not None:
+            follower.start()
+        desk.begin()
+        try:
+            yield
+        finally:
+            desk.close()
+            if follower is not None:
+                follower.stop()
+
+    def not_found(request: Request, error: Exception) -> Response:
+        t = strings(pages.language(request))
+        status = error.status_code if isinstance(error, HTTPException) else 404
+        if status != 404:
+            return pages.message(
+                request, status, t("error.bad"), str(getattr(error, "detail", "")), tone="warn"
+            )
+        title, text = t("error.not_found"), t("error.not_found_text")
+        return pages.message(request, 404, title, text, action=(t("error.start"), "/"))
+
+    def broken(request: Request, error: Exception) -> Response:
+        t = strings(pages.language(request))
+        if isinstance(error, IndletError):
+            _log.error("%s: %s", request.url.path, error)
+            return pages.message(
+                request,
+                503,
+                t("error.busy"),
+                t("error.internal_text"),
+                tone="bad",
+                headers={"Retry-After": "5"},
+            )
+        return pages.message(request, 500, t("error.internal"), t("error.internal_text"), tone="bad")
+
+    app = Starlette(
+        routes=routes,
+        lifespan=lifespan,
+        exception_handlers={HTTPException: not_found, IndletError: broken, Exception: broken},
+        middleware=[Middleware(_metered, meter=meter), Middleware(Careful)],
+    )
+    app.state.library, app.state.desk = library, desk
+    return app
+
+
+class _metered:
+    def __init__(self, app: ASGIApp, meter: Meter) -> None:
+        self._app = meter.around(app)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app(scope, receive, send)
+
+
+class Careful:
+    """Adds the headers of caution to every response; documents of a collection lose their scripts."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def careful(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+                kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+                if scope["path"].startswith("/content/") and _may_hold_scripts(kind):
+                    headers.setdefault("Content-Security-Policy", _FOREIGN)
+            await send(message)
+
+        await self._app(scope, receive, careful)
+
+
+def _may_hold_scripts(kind: str) -> bool:
+    return "html" in kind or "xml" in kind or "svg" in kind or not kind
+
+
+@cache
+def _file(name: str) -> bytes | None:
+    folder = files("indlet.web").joinpath("static")
+    known = {entry.name for entry in folder.iterdir() if entry.is_file()}
+    return folder.joinpath(name).read_bytes() if name in known else None
+
+
+async def _static(request: Request) -> Response:
+    name = request.path_params["name"]
+    body = _file(name)
+    if body is None:
+        raise HTTPException(404)
+    kind = "text/javascript" if name.endswith(".js") else mimetypes.guess_type(name)[0] or "text/plain"
+    fixed = request.url.query == static_version()
+    lasting = "public, max-age=31536000, immutable" if fixed else "public, max-age=300"
+    return Response(body, media_type=kind, headers={"Cache-Control": lasting})
+
+
+def _only(
+    endpoint: Callable[[Request], Response], name: str, known: tuple[str, ...]
+) -> Callable[[Request], Response]:
+    def checked(request: Request) -> Response:
+        if request.path_params[name] not in known:
+            raise HTTPException(404)
+        return endpoint(request)
+
+    return checked
+
+
+def _to_search(request: Request) -> Response:
+    return RedirectResponse(f"/?{request.url.query}" if request.url.query else "/", 301)
+
+
+def _healthy(store: Store) -> Callable[[Request], Response]:
+    def answer(request: Request) -> Response:
+        with store.read() as view:
+            view.last_seq()
+        return PlainTextResponse("ok\n")
+
+    return answer
+
+
+def _robots(request: Request) -> Response:
+    return PlainTextResponse("User-agent: *\nDisallow: /admin\nDisallow: /export\nDisallow: /compare\n")

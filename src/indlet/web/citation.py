@@ -1,0 +1,199 @@
+"""What a page, a feed or a reference manager needs to know of a record, taken from hostile metadata.
+
+Values stay plain text: whoever writes HTML, XML or BibTeX escapes them there. An address becomes a link only
+if it leads to http, https or ftp; anything else stays text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import quote, urlsplit
+
+from indlet.model import Metadata
+
+_SCHEMES: Final = ("http", "https", "ftp")
+_DOI = re.compile(r"(?:doi:|https?://(?:dx\.)?doi\.org/|^)(10\.\d{4,9}/[^\s\"<>]+)", re.IGNORECASE)
+_ISBN = re.compile(r"\b(?:ISBN[-: ]*)?((?:97[89][- ]?)?(?:\d[- ]?){9}[\dXx])\b")
+_ISSN = re.compile(r"\bISSN[-: ]*(\d{4}-\d{3}[\dXx])\b", re.IGNORECASE)
+_YEAR = re.compile(r"(?<!\d)(1[0-9]{3}|20[0-9]{2}|2100)(?!\d)")
+# A name of a document type, as metadata says it -> ours. First match wins.
+_KINDS: Final = (
+    ("thesis", ("thesis", "dissertation", "habilitation")),
+    ("report", ("report", "memorandum", "working paper", "technical", "bericht")),
+    ("chapter", ("book part", "chapter", "bookpart", "inbook", "incollection")),
+    ("conference", ("conference", "proceedings", "inproceedings")),
+    ("article", ("article", "journal", "preprint", "aufsatz")),
+    ("book", ("book", "monograph", "buch")),
+    ("dataset", ("dataset", "data set")),
+    ("software", ("software", "interactive")),
+    ("image", ("image", "photograph", "still")),
+    ("sound", ("sound", "audio")),
+    ("video", ("video", "moving image", "film")),
+)
+
+
+def safe_url(value: object) -> str:
+    """The address if it may become a link, else nothing."""
+    if not isinstance(value, str):
+        return ""
+    value = value.strip()
+    if len(value) > 4000 or any(c <= " " or c in "\"'<>\\^`{|}\x7f" for c in value):
+        return ""
+    try:
+        parts = urlsplit(value)
+    except ValueError:
+        return ""
+    return value if parts.scheme.lower() in _SCHEMES and parts.hostname else ""
+
+
+def record_path(identifier: str) -> str:
+    """The portal's page of a record, as a path; odd identifiers travel in the query."""
+    plain = re.fullmatch(r"[A-Za-z0-9:._~@,;/-]+", identifier)
+    if plain and not re.search(r"//|(?:^|/)\.{1,2}(?:/|$)|/$", identifier):
+        return f"/record/{identifier}"
+    return f"/record?id={quote(identifier, safe='')}"
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """One manifestation that can be shown: its address is a safe link or empty."""
+
+    url: str
+    media_type: str
+    size: int
+    primary: bool
+
+    @property
+    def label(self) -> str:
+        """A short name of the format: PDF, HTML …"""
+        kind = self.media_type.partition(";")[0].strip().lower()
+        known = {
+            "application/pdf": "PDF",
+            "text/html": "HTML",
+            "application/xhtml+xml": "HTML",
+            "text/plain": "Text",
+            "text/markdown": "Markdown",
+            "application/epub+zip": "EPUB",
+            "application/rtf": "RTF",
+            "application/vnd.oasis.opendocument.text": "ODT",
+            "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "DOCX",
+            "application/vnd.openxmlformats-officedocument.presentationml.presentation": "PPTX",
+        }
+        return known.get(kind, kind.rpartition("/")[2].removeprefix("x-")[:24] or "file")
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    identifier: str
+    title: str
+    creators: tuple[str, ...]
+    contributors: tuple[str, ...]
+    publisher: str
+    date: str
+    year: int | None
+    kind: str
+    language: str
+    subjects: tuple[str, ...]
+    description: str
+    rights: str
+    doi: str
+    isbn: str
+    issn: str
+    url: str
+    restricted: bool
+    copies: tuple[Copy, ...]
+
+    @property
+    def pdf(self) -> str:
+        return next((c.url for c in self.copies if c.url and c.label == "PDF"), "")
+
+
+def citation(identifier: str, metadata: Metadata, properties: Mapping[str, Any]) -> Citation:
+    identifiers = list(metadata.get("identifier", ()))
+    copies = manifestations(properties)
+    date = _first(metadata, "date")
+    return Citation(
+        identifier=identifier,
+        title=_first(metadata, "title"),
+        creators=tuple(metadata.get("creator", ())),
+        contributors=tuple(metadata.get("contributor", ())),
+        publisher=_first(metadata, "publisher"),
+        date=date,
+        year=year_of(metadata.get("date", ())),
+        kind=kind_of(metadata.get("type", ())),
+        language=_first(metadata, "language"),
+        subjects=tuple(metadata.get("subject", ())),
+        description=_first(metadata, "description"),
+        rights=_first(metadata, "rights"),
+        doi=_match(_DOI, identifiers),
+        isbn=_match(_ISBN, [i for i in identifiers if "isbn" in i.lower()]),
+        issn=_match(_ISSN, [*identifiers, *metadata.get("source", ())]),
+        url=_address(properties, identifiers, copies),
+        restricted=bool(properties.get("restricted")),
+        copies=copies,
+    )
+
+
+def manifestations(properties: Mapping[str, Any]) -> tuple[Copy, ...]:
+    """The files of a resource, the primary one first; at most fifty, for nobody reads more."""
+    raw = properties.get("manifestations")
+    found = []
+    for entry in raw[:50] if isinstance(raw, list) else ():
+        if isinstance(entry, Mapping):
+            size = entry.get("size")
+            found.append(
+                Copy(
+                    safe_url(entry.get("url")),
+                    str(entry.get("media_type") or ""),
+                    size if isinstance(size, int) and size > 0 else 0,
+                    bool(entry.get("primary")),
+                )
+            )
+    if not found and safe_url(properties.get("url")):
+        size = properties.get("size")
+        found.append(
+            Copy(
+                safe_url(properties.get("url")),
+                str(properties.get("media_type") or ""),
+                size if isinstance(size, int) and size > 0 else 0,
+                True,
+            )
+        )
+    return tuple(sorted(found, key=lambda copy: not copy.primary))
+
+
+def year_of(dates: Sequence[str]) -> int | None:
+    """The first year that any date names."""
+    for value in dates:
+        if match := _YEAR.search(value[:100]):
+            return int(match[1])
+    return None
+
+
+def kind_of(types: Sequence[str]) -> str:
+    joined = " ".join(types).lower()
+    return next((kind for kind, words in _KINDS if any(word in joined for word in words)), "text")
+
+
+def _address(properties: Mapping[str, Any], identifiers: Sequence[str], copies: Sequence[Copy]) -> str:
+    """Where the owner's copy is: as the provider says, else the first address among the identifiers."""
+    candidates = [properties.get("url"), *(c.url for c in copies if c.primary), *identifiers]
+    found = next((url for url in map(safe_url, candidates) if url), "")
+    if not found and (doi := _match(_DOI, identifiers)):
+        return safe_url(f"https://doi.org/{doi}")
+    return found
+
+
+def _match(pattern: re.Pattern[str], values: Sequence[str]) -> str:
+    for value in values:
+        if match := pattern.search(value[:500]):
+            return match[1]
+    return ""
+
+
+def _first(metadata: Metadata, element: str) -> str:
+    values = metadata.get(element, ())
+    return values[0] if values else ""

@@ -1,0 +1,95 @@
+"""One query under several models, side by side: what moves, and how far the rankings agree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from indlet.errors import QueryError
+from indlet.service.rank import MODELS
+from indlet.web.item import item
+from indlet.web.language import strings
+from indlet.web.pictures import movements
+from indlet.web.portal import Portal, fault
+
+USUAL: Final = ("bm25", "vsm", "lm-dirichlet")
+DEPTH: Final = 10
+# What the style sheet gives a ranking's head and its rows, in rem.
+_HEAD, _ROW, _CARD = 6.25, 5.0, 4.5
+
+
+class Comparing:
+    def __init__(self, portal: Portal) -> None:
+        self.portal = portal
+
+    def compare(self, request: Request) -> Response:
+        portal = self.portal
+        # The comparison is by relevance, from the top.
+        state = replace(portal.state(request), page=1, sort="score")
+        asked = [m for m in request.query_params.getlist("models") if m in MODELS]
+        chosen = tuple(dict.fromkeys(asked)) or USUAL
+        common: dict[str, Any] = {"here": "compare", "state": state, "models": list(MODELS), "chosen": chosen}
+        if not state.q and not state.filtered:
+            return portal.pages.render(request, "compare.html", fault=None, rankings=[], **common)
+        try:
+            found = portal.library.compare(state.q or "*", models=chosen, limit=DEPTH, filters=state.chosen())
+        except QueryError as e:
+            return portal.pages.render(request, "compare.html", 400, fault=fault(e), rankings=[], **common)
+        t = strings(portal.pages.language(request))
+        orders = [[hit.identifier for hit in result.hits] for result in found.results]
+        rankings: list[dict[str, Any]] = []
+        for i, result in enumerate(found.results):
+            others = {name for j, order in enumerate(orders) if j != i for name in order}
+            before = {name: place for place, name in enumerate(orders[i - 1])} if i else {}
+            items = []
+            for place, hit in enumerate(result.hits):
+                moved = before[hit.identifier] - place if hit.identifier in before else 0
+                items.append(
+                    {
+                        "href": (one := item(hit)).href,
+                        "identifier": hit.identifier,
+                        "title": one.title,
+                        "score": t("compare.score", score=t.decimal(hit.score, 3)),
+                        "change": f"{'↑' if moved > 0 else '↓'} {abs(moved)}" if moved else "",
+                        "alone": len(orders) > 1 and hit.identifier not in others,
+                    }
+                )
+            following = orders[i + 1] if i + 1 < len(orders) else None
+            lines = None
+            if following is not None:
+                lines = movements(orders[i], following, _ROW * 16, (_HEAD + _CARD / 2) * 16)
+            rankings.append({"model": result.model, "items": items, "moves": lines})
+        names = [t.known(f"model.{model}.name", model) for model in chosen]
+        pairs = [
+            {
+                "label": f"{names[i]} – {names[j]}",
+                "common": t("format.percent", value=t.decimal(100 * found.overlap[i][j], 0)),
+                "rbo": t.decimal(rank_biased_overlap(orders[i], orders[j]), 2),
+            }
+            for i in range(len(names))
+            for j in range(i + 1, len(names))
+        ]
+        rows = max((len(order) for order in orders), default=1) or 1
+        return portal.pages.render(
+            request, "compare.html", fault=None, rankings=rankings, pairs=pairs, depth=DEPTH,
+            height=_HEAD + rows * _ROW, **common,
+        )  # fmt: skip
+
+
+def rank_biased_overlap(one: Sequence[str], two: Sequence[str], p: float = 0.9) -> float:
+    """How alike two rankings are, the top counting most: 0 to 1, extrapolated (Webber, Moffat, Zobel 2010).
+
+    RBO = (X_k / k) p^k + (1 - p)/p Σ_{d=1..k} (X_d / d) p^d, X_d being the overlap of the first d.
+    """
+    depth = max(len(one), len(two))
+    if depth == 0:
+        return 1.0
+    total, common = 0.0, 0
+    for d in range(1, depth + 1):
+        common = len(set(one[:d]) & set(two[:d]))
+        total += common / d * p**d
+    return common / depth * p**depth + (1 - p) / p * total

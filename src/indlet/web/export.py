@@ -1,0 +1,142 @@
+"""A record for reference managers and programs: BibTeX, RIS, Dublin Core XML, JSON."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import orjson
+
+from indlet.formats.xml import text
+from indlet.model import DUBLIN_CORE, Metadata
+from indlet.web.citation import Citation
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """One format: how it is called, typed and written."""
+
+    name: str
+    label: str
+    media_type: str
+    suffix: str
+    write: Callable[[Citation, Metadata], str]
+
+
+_TEX: Final = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%", "#": r"\#",
+    "_": r"\_", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}",
+}  # fmt: skip
+_BIBTEX: Final = {
+    "article": "article", "report": "techreport", "thesis": "phdthesis", "book": "book",
+    "chapter": "incollection", "conference": "inproceedings",
+}  # fmt: skip
+_RIS: Final = {
+    "article": "JOUR", "report": "RPRT", "thesis": "THES", "book": "BOOK", "chapter": "CHAP",
+    "conference": "CPAPER", "dataset": "DATA", "software": "COMP", "image": "ART", "sound": "SOUND",
+    "video": "VIDEO",
+}  # fmt: skip
+
+
+def bibtex(cited: Citation, metadata: Metadata) -> str:
+    kind = _BIBTEX.get(cited.kind, "misc")
+    publisher = {"techreport": "institution", "phdthesis": "school"}.get(kind, "publisher")
+    fields = [
+        ("title", cited.title),
+        ("author", " and ".join(_bibtex_name(name) for name in cited.creators)),
+        ("year", str(cited.year or "")),
+        ("date", cited.date if re.fullmatch(r"\d{4}(-\d\d){0,2}", cited.date) else ""),
+        (publisher, cited.publisher),
+        ("doi", cited.doi),
+        ("isbn", cited.isbn),
+        ("issn", cited.issn),
+        ("language", cited.language),
+        ("keywords", ", ".join(cited.subjects)),
+        ("abstract", cited.description),
+    ]
+    lines = [f"  {name} = {{{_tex(value)}}}" for name, value in fields if value]
+    if cited.url:
+        lines.append(f"  url = {{{cited.url.replace('{', '%7B').replace('}', '%7D')}}}")
+    return f"@{kind}{{{citation_key(cited)},\n" + ",\n".join(lines) + "\n}\n"
+
+
+def citation_key(cited: Citation) -> str:
+    """A key of letters and digits: first creator's family name, year, first long word of the title."""
+    name = cited.creators[0] if cited.creators else ""
+    family = name.partition(",")[0] if "," in name else name.rpartition(" ")[2]
+    words = [w for w in re.findall(r"[A-Za-z0-9]+", cited.title) if len(w) > 3]
+    key = re.sub(r"[^A-Za-z0-9]", "", family) + str(cited.year or "") + (words[0] if words else "")
+    return key.lower()[:60] or "record"
+
+
+def _bibtex_name(name: str) -> str:
+    # A corporate name that holds the word "and" would be read as two people.
+    tex = " ".join(name.split())
+    return f"{{{tex}}}" if re.search(r"\band\b", tex) else tex
+
+
+def _tex(value: str) -> str:
+    return "".join(_TEX.get(c, c) for c in " ".join(value.split()))
+
+
+def ris(cited: Citation, metadata: Metadata) -> str:
+    lines = [("TY", _RIS.get(cited.kind, "GEN")), ("ID", cited.identifier), ("TI", cited.title)]
+    lines += [("AU", name) for name in cited.creators]
+    lines += [("A2", name) for name in cited.contributors]
+    lines += [
+        ("PY", str(cited.year or "")),
+        ("DA", cited.date.replace("-", "/") if re.fullmatch(r"\d{4}(-\d\d){0,2}", cited.date) else ""),
+        ("PB", cited.publisher),
+        ("LA", cited.language),
+        ("AB", cited.description),
+    ]
+    lines += [("KW", subject) for subject in cited.subjects]
+    lines += [("DO", cited.doi), ("SN", cited.isbn or cited.issn), ("UR", cited.url), ("L1", cited.pdf)]
+    # One tag a line, and a value must not start a line of its own.
+    text = "".join(f"{tag}  - {' '.join(value.split())}\r\n" for tag, value in lines if value.strip())
+    return text + "ER  - \r\n"
+
+
+def dublin_core(cited: Citation, metadata: Metadata) -> str:
+    body = "".join(
+        f"  <dc:{element}>{text(value)}</dc:{element}>\n"
+        for element in DUBLIN_CORE
+        for value in metadata.get(element, ())
+    )
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        '<oai_dc:dc xmlns:oai_dc="http://www.openarchives.org/OAI/2.0/oai_dc/" '
+        'xmlns:dc="http://purl.org/dc/elements/1.1/" '
+        'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" '
+        'xsi:schemaLocation="http://www.openarchives.org/OAI/2.0/oai_dc/ '
+        'http://www.openarchives.org/OAI/2.0/oai_dc.xsd">\n'
+        f"{body}</oai_dc:dc>\n"
+    )
+
+
+def as_json(cited: Citation, metadata: Metadata) -> str:
+    value = {
+        "identifier": cited.identifier,
+        "metadata": {element: list(values) for element, values in metadata.items()},
+        "url": cited.url or None,
+        "year": cited.year,
+        "restricted": cited.restricted,
+        "manifestations": [
+            {"url": c.url or None, "media_type": c.media_type, "size": c.size, "primary": c.primary}
+            for c in cited.copies
+        ],
+    }
+    return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+
+
+EXPORTS: Final = {
+    export.name: export
+    for export in (
+        Export("bibtex", "BibTeX", "application/x-bibtex; charset=utf-8", "bib", bibtex),
+        Export("ris", "RIS", "application/x-research-info-systems; charset=utf-8", "ris", ris),
+        Export("oai_dc", "Dublin Core", "application/xml; charset=utf-8", "xml", dublin_core),
+        Export("json", "JSON", "application/json", "json", as_json),
+    )
+}

@@ -1,0 +1,129 @@
+"""From a template to a response: the language, the appearance, and the headers that keep a page safe."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final
+from urllib.parse import quote
+
+import jinja2
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+
+from indlet.settings import Settings
+from indlet.web.language import LANGUAGES, chosen, strings
+
+# No script and no style but our own files, no frame, no form that posts elsewhere.
+POLICY: Final = (
+    "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+LANGUAGE_NAMES: Final = {"en": "English", "de": "Deutsch"}
+THEMES: Final = ("light", "dark")
+
+
+@cache
+def static_version() -> str:
+    """A digest of the static files: part of their addresses, so that browsers may keep them."""
+    digest = hashlib.sha256()
+    for entry in sorted(files("indlet.web").joinpath("static").iterdir(), key=lambda e: e.name):
+        digest.update(entry.read_bytes())
+    return digest.hexdigest()[:10]
+
+
+@dataclass(frozen=True)
+class Pages:
+    """Renders templates for one node."""
+
+    settings: Settings
+    environment: jinja2.Environment
+    compares: bool = True
+
+    @classmethod
+    def of(cls, settings: Settings) -> Pages:
+        environment = jinja2.Environment(
+            loader=jinja2.PackageLoader("indlet.web"),
+            autoescape=True,
+            undefined=jinja2.StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            auto_reload=False,
+        )
+        return cls(settings, environment)
+
+    @property
+    def name(self) -> str:
+        return self.settings.node.name
+
+    def language(self, request: Request) -> str:
+        return chosen(
+            request.query_params.get("lang"),
+            request.cookies.get("lang"),
+            request.headers.get("accept-language", ""),
+        )
+
+    def render(
+        self,
+        request: Request,
+        template: str,
+        status: int = 200,
+        headers: Mapping[str, str] | None = None,
+        here: str = "",
+        **context: Any,
+    ) -> HTMLResponse:
+        t = strings(self.language(request))
+        theme = request.cookies.get("theme", "")
+        menu = [("search", "/"), ("compare", "/compare"), ("help", "/help")]
+        if self.settings.hierarchy:
+            menu.append(("about", "/about"))
+
+        def preference(name: str, value: str) -> str:
+            place = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+            return f"/preferences?{name}={value}&back={quote(place, safe='')}"
+
+        body = self.environment.get_template(template).render(
+            t=t,
+            here=here,
+            name=self.name,
+            theme=theme if theme in THEMES else "",
+            menu=menu,
+            languages=LANGUAGES,
+            language_names=LANGUAGE_NAMES,
+            preference=preference,
+            provides=bool(self.settings.hierarchy),
+            desk=bool(self.settings.admin.password_hash),
+            version=static_version(),
+            **context,
+        )
+        return HTMLResponse(
+            body,
+            status,
+            {
+                "Content-Security-Policy": POLICY,
+                "Content-Language": t.code,
+                "Cache-Control": "no-cache, private",
+                "Vary": "Cookie, Accept-Language",
+                **(headers or {}),
+            },
+        )
+
+    def message(
+        self,
+        request: Request,
+        status: int,
+        title: str,
+        *lines: str,
+        tone: str = "",
+        command: str = "",
+        action: tuple[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> HTMLResponse:
+        """A page that says one thing and what to do about it."""
+        return self.render(
+            request, "message.html", status, headers, title=title, lines=[line for line in lines if line],
+            tone=tone, command=command, action=action,
+        )  # fmt: skip

@@ -1,0 +1,169 @@
+"""Small pictures as SVG, drawn on the server: no script, no style attribute; colours come by class.
+
+Each function gives plain data with coordinates; the templates write the elements, so that text is escaped
+in one place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    label: str
+    count: int
+    x: float
+    y: float
+    width: float
+    height: float
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    width: float
+    height: float
+    bars: tuple[Bar, ...]
+    first: int
+    last: int
+
+
+def histogram(counts: Mapping[int, int], width: float = 240.0, height: float = 64.0) -> Histogram | None:
+    """Bars of records a year; of spans of years where there would be too many bars to click."""
+    if not counts:
+        return None
+    first, last = min(counts), max(counts)
+    span = next(s for s in (1, 2, 5, 10, 20, 50, 100, 200, 500, 10_000) if (last - first) // s < 40)
+    start = first - first % span
+    slots = (last - start) // span + 1
+    totals = [0] * slots
+    for year, count in counts.items():
+        totals[(year - start) // span] += count
+    most = max(totals)
+    # A single year should not fill the whole picture with one block.
+    step = min(width / slots, 32.0)
+    bars = []
+    for i, count in enumerate(totals):
+        if count:
+            tall = max(2.0, round(height * count / most, 2))
+            a = start + i * span
+            b = a + span - 1
+            label = str(a) if span == 1 else f"{a}–{b}"
+            bars.append(
+                Bar(
+                    label, count, round(i * step, 2), round(height - tall, 2),
+                    round(max(1.0, step - 1), 2), tall, a, b,
+                )
+            )  # fmt: skip
+    return Histogram(width, height, tuple(bars), first, last)
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    term: str
+    share: float  # of the whole, 0 to 1
+    x: float
+    width: float
+    tone: int  # 0 to 4: a class of the style sheet
+
+
+def shares(parts: Sequence[tuple[str, float]], width: float = 100.0) -> tuple[Segment, ...]:
+    """One thin bar cut by what each part adds; parts that add nothing or take away are left out."""
+    whole = sum(value for _, value in parts if value > 0)
+    if whole <= 0:
+        return ()
+    found, x = [], 0.0
+    for i, (term, value) in enumerate(sorted(parts, key=lambda part: -part[1])):
+        if value > 0:
+            wide = width * value / whole
+            found.append(Segment(term, value / whole, round(x, 2), round(wide, 2), min(i, 4)))
+            x += wide
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    label: str
+    value: float
+    count: int
+    y: float
+    width: float
+
+
+def bars(
+    values: Sequence[tuple[str, float, int]], width: float = 160.0, step: float = 22.0
+) -> tuple[Row, ...]:
+    """Horizontal bars, the longest as wide as the picture."""
+    most = max((value for _, value, _ in values), default=0.0)
+    if most <= 0:
+        return ()
+    return tuple(
+        Row(label, value, count, i * step, round(max(1.0, width * value / most), 2))
+        for i, (label, value, count) in enumerate(values)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line over time: its points, the area under it, and what stands at its ends."""
+
+    width: float
+    height: float
+    points: tuple[Point, ...]
+    path: str
+    area: str
+    low: float
+    high: float
+    last: float
+
+
+def line(values: Sequence[tuple[float, float]], width: float = 240.0, height: float = 48.0) -> Line | None:
+    """A line through (time, value) pairs, from zero at the foot to the highest value at the top."""
+    if not values:
+        return None
+    ordered = sorted(values)
+    start, end = ordered[0][0], ordered[-1][0]
+    high = max(value for _, value in ordered)
+    margin = 3.0
+    usable = height - 2 * margin
+    points = []
+    for at, value in ordered:
+        x = width / 2 if end == start else margin + (width - 2 * margin) * (at - start) / (end - start)
+        y = height - margin - (usable * value / high if high > 0 else 0.0)
+        points.append((round(x, 2), round(y, 2)))
+    path = "M" + " L".join(f"{x} {y}" for x, y in points)
+    area = f"{path} L{points[-1][0]} {height} L{points[0][0]} {height} Z"
+    low = min(value for _, value in ordered)
+    return Line(width, height, tuple(points), path, area, low, high, ordered[-1][1])
+
+
+@dataclass(frozen=True, slots=True)
+class Movement:
+    """A record's way from its place in one ranking to its place in the next."""
+
+    identifier: str
+    path: str
+    change: int  # places gained (positive) or lost
+    kind: str  # "same", "up", "down"
+
+
+def movements(
+    left: Sequence[str], right: Sequence[str], row: float, top: float, width: float = 72.0
+) -> tuple[Movement, ...]:
+    """Lines between two rankings whose rows are equally high, for every record that stands in both."""
+    places = {identifier: i for i, identifier in enumerate(right)}
+    found = []
+    for i, identifier in enumerate(left):
+        j = places.get(identifier)
+        if j is not None:
+            a, b = top + i * row, top + j * row
+            half = width / 2
+            path = f"M0 {a:g} C{half:g} {a:g} {half:g} {b:g} {width:g} {b:g}"
+            kind = "same" if i == j else "up" if j < i else "down"
+            found.append(Movement(identifier, path, i - j, kind))
+    return tuple(found)

@@ -1,0 +1,249 @@
+"""The pages for people who search: start, results, suggestions, help."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+
+from indlet.errors import QueryError
+from indlet.model import Facet
+from indlet.service.rank import MODELS
+from indlet.service.results import Result
+from indlet.service.search import Library
+from indlet.store import Store, View
+from indlet.web.citation import citation, record_path
+from indlet.web.discovery import opensearch, website_json_ld
+from indlet.web.item import item as shown
+from indlet.web.item import shown_kind
+from indlet.web.language import LANGUAGES, Strings, strings
+from indlet.web.page import THEMES, Pages
+from indlet.web.pictures import histogram
+from indlet.web.state import FILTERS, ORDERS, State, label, page_list, plain_words
+
+FACETS: Final = (*FILTERS, "year")
+NEWEST: Final = 6  # records on the start page
+DEEPEST: Final = 10_000  # results that can be paged through
+YEAR: Final = 31_536_000  # seconds that a browser remembers a preference
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A query's fault as a page shows it: the query in three parts, the middle one at fault."""
+
+    problem: str
+    before: str
+    at: str
+    after: str
+    position: int
+    plain: str
+
+
+def fault(error: QueryError) -> Fault:
+    q, i = error.query, min(error.position, len(error.query))
+    return Fault(error.problem, q[:i], q[i : i + 1], q[i + 1 :], i, plain_words(q))
+
+
+class Portal:
+    def __init__(self, library: Library, pages: Pages, root: str) -> None:
+        self.library = library
+        self.pages = pages
+        self.root = root
+        self._start: tuple[tuple[int, str], dict[str, Any]] | None = None
+
+    @property
+    def store(self) -> Store:
+        return self.library.store
+
+    def hidden(self) -> set[int]:
+        """The origins whose records are not for everybody, and so not for the portal."""
+        return set(self.library.hidden())
+
+    def visible(self, view: View) -> list[int]:
+        hidden = self.hidden()
+        return [origin.id for origin in view.origins() if origin.id not in hidden]
+
+    def state(self, request: Request) -> State:
+        return State.of(request.query_params, MODELS, self.library.settings.search.model)
+
+    def search(self, request: Request) -> Response:
+        state = self.state(request)
+        if state.idle and "q" not in request.query_params:
+            return self.home(request, state)
+        size = max(1, self.library.settings.search.limit)
+        deepest = max(1, DEEPEST // size)
+        if state.page > deepest:
+            return RedirectResponse(state.link(page=deepest), 303)
+        common: dict[str, Any] = {"here": "search", "state": state, "models": list(MODELS), "orders": ORDERS}
+        try:
+            result = self.library.search(
+                state.q or "*",
+                model=state.model,
+                limit=size,
+                offset=(state.page - 1) * size,
+                sort=state.sort if state.q or state.sort != "score" else "newest",
+                facets=FACETS,
+                filters=state.chosen(),
+            )
+        except QueryError as e:
+            return self.pages.render(request, "search.html", 400, fault=fault(e), **common)
+        pages = min(-(-result.total // size), deepest)
+        if result.total and state.page > pages:
+            return RedirectResponse(state.link(page=pages), 303)
+        t = strings(self.pages.language(request))
+        return self.pages.render(
+            request,
+            "search.html",
+            fault=None,
+            items=self.items(result),
+            total=result.total,
+            milliseconds=result.took_ms,
+            facets=[group for name in FILTERS if (group := _facet(t, result.facets[name], state))],
+            picture=histogram(dict(result.histogram)),
+            notes=result.notes,
+            pages=pages,
+            page_list=page_list(state.page, pages),
+            corrections=_corrections(result, state),
+            deep=result.total > DEEPEST,
+            deepest=DEEPEST,
+            **common,
+        )
+
+    def items(self, result: Result) -> list[Any]:
+        analyzer = self.library.analyzer
+        known: dict[tuple[str, str], tuple[str, ...]] = {}
+
+        def terms_in(language: str) -> Any:
+            def terms(word: str) -> tuple[str, ...]:
+                key = (language, word)
+                if key not in known:
+                    known[key] = analyzer.term(word, language)
+                return known[key]
+
+            return terms
+
+        return [shown(hit, terms_in(hit.language)) for hit in result.hits]
+
+    def home(self, request: Request, state: State) -> Response:
+        return self.pages.render(
+            request,
+            "home.html",
+            here="search",
+            state=state,
+            description=self.library.settings.node.description,
+            json_ld=website_json_ld(self.pages.name, self.root),
+            browse="/?q=*",
+            **self._opening(),
+        )
+
+    def _opening(self) -> dict[str, Any]:
+        """What the start page tells of the collection; found out anew only after a change."""
+        searcher = self.library.searcher()
+        with self.store.read() as view:
+            key = (view.last_seq(), str(searcher.position))
+            if self._start is not None and self._start[0] == key:
+                return self._start[1]
+            names = {origin.id: origin.name for origin in view.origins()}
+            changed = view.newest(NEWEST * 4, origins=self.visible(view))
+            latest = [stored for stored in changed if not stored.deleted][:NEWEST]
+            span = view.datestamps()
+        counted = self.library.search("*", limit=0, facets=("source",)).facets["source"]
+        newest, subjects = [], list[str]()
+        for stored in latest:
+            record = stored.record
+            cited = citation(stored.identifier, record.metadata, record.properties)
+            subjects += [s for s in cited.subjects if len(s) < 40 and len(s.split()) < 4]
+            newest.append(
+                {
+                    "href": record_path(stored.identifier),
+                    "title": cited.title,
+                    "creators": cited.creators,
+                    "year": cited.year,
+                    "kind": shown_kind(cited, record.metadata),
+                    "sources": (names.get(stored.origin, ""),),
+                    "restricted": cited.restricted,
+                }
+            )
+        found = {
+            "records": searcher.collection.documents,
+            "sources": len(counted.values),
+            "changed": span[1] if span else None,
+            "newest": newest,
+            "examples": [
+                {"q": s, "href": State(q=plain_words(s)).link()} for s in list(dict.fromkeys(subjects))[:4]
+            ],
+        }
+        self._start = (key, found)
+        return found
+
+    def suggest(self, request: Request) -> Response:
+        """Completions of the last word, in the form of OpenSearch suggestions."""
+        q = request.query_params.get("q", "")[:200]
+        words = self.library.suggest(q) if q.strip() and not q[-1:].isspace() else []
+        head = q[: len(q) - len(q.split()[-1])] if words else ""
+        return JSONResponse(
+            [q, [head + word for word, _ in words], [str(count) for _, count in words]],
+            headers={
+                "Content-Type": "application/x-suggestions+json",
+                "Cache-Control": "private, max-age=60",
+            },
+        )
+
+    def help(self, request: Request) -> Response:
+        return self.pages.render(request, "help.html", here="help", models=list(MODELS))
+
+    def preferences(self, request: Request) -> Response:
+        """Remember the language or the appearance, and go back to where the choice was made."""
+        back = request.query_params.get("back", "/")
+        # Only to ourselves: neither //elsewhere nor /\elsewhere.
+        if not back.startswith("/") or back[1:2] in ("/", "\\") or any(c < " " for c in back):
+            back = "/"
+        response = RedirectResponse(back, 303)
+        for name, known in (("theme", THEMES), ("lang", LANGUAGES)):
+            value = request.query_params.get(name)
+            if value in known:
+                response.set_cookie(name, value, max_age=YEAR, samesite="lax", path="/")
+        return response
+
+    def description(self, request: Request) -> Response:
+        t = strings(self.pages.language(request))
+        text = self.library.settings.node.description or t("home.lead")
+        body = opensearch(self.pages.name, text, self.root, t.code)
+        return Response(body, media_type="application/opensearchdescription+xml")
+
+
+def _facet(t: Strings, facet: Facet, state: State) -> dict[str, Any] | None:
+    """A facet's values as links; nothing where there is no choice to make."""
+    chosen = {value for name, value in state.filters if name == facet.name}
+    if len(facet.values) < 2 and not chosen:
+        return None
+    values = [
+        {
+            "label": label(t, facet.name, value),
+            "count": count,
+            "href": state.toggled(facet.name, value),
+            "on": value in chosen,
+        }
+        for value, count in facet.values
+    ]
+    missing = chosen - {value for value, _ in facet.values}
+    values += [
+        {"label": label(t, facet.name, v), "count": 0, "href": state.toggled(facet.name, v), "on": True}
+        for v in sorted(missing)
+    ]
+    return {"name": facet.name, "values": sorted(values, key=lambda v: not v["on"])}
+
+
+def _corrections(result: Result, state: State) -> Sequence[tuple[str, str]]:
+    """Other queries to try: the whole one corrected, then each word's alternatives."""
+    found: dict[str, None] = {}
+    if result.corrected:
+        found[result.corrected] = None
+    for suggestion in result.suggestions:
+        for word in suggestion.instead[:3]:
+            end = suggestion.at + len(suggestion.word)
+            found[state.q[: suggestion.at] + word + state.q[end:]] = None
+    return [(q, state.link(q=q)) for q in list(found)[:4] if q != state.q]

@@ -1,0 +1,253 @@
+"""One record: its page for people, and the same record for machines (exports, unAPI)."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from indlet.errors import IndletError
+from indlet.model import DUBLIN_CORE, Record, Stored
+from indlet.service.index import expression as e
+from indlet.store import Origin
+from indlet.web.citation import citation, record_path, safe_url
+from indlet.web.discovery import coins, export_path, highwire, json_ld, signposting, unapi_formats
+from indlet.web.export import EXPORTS, Export, citation_key
+from indlet.web.feeds import rfc3339
+from indlet.web.item import item, shown_kind
+from indlet.web.language import Strings, strings
+from indlet.web.pictures import Row, bars
+from indlet.web.portal import Portal
+from indlet.web.state import State
+
+STRONGEST: Final = 12
+SIMILAR: Final = 5
+# Fields whose values are worth a search of their own.
+_SEARCHED: Final = ("creator", "contributor", "subject", "publisher")
+_WORD = re.compile(r"\w+")
+
+
+class Records:
+    def __init__(self, portal: Portal) -> None:
+        self.portal = portal
+
+    # Pages
+
+    def page(self, request: Request) -> Response:
+        identifier = _identifier(request)
+        stored, origin = self._get(identifier)
+        t = strings(self.portal.pages.language(request))
+        if stored is None or stored.deleted:
+            return self._absent(request, t, identifier, stored)
+        if (wanted := _negotiated(request)) is not None:
+            return self._exported(stored, wanted)
+        record = stored.record
+        cited = citation(identifier, record.metadata, record.properties)
+        address = self.portal.root + record_path(identifier)
+        others = self._others(stored)
+        return self.portal.pages.render(
+            request,
+            "record.html",
+            headers={"Link": signposting(cited, self.portal.root)},
+            cited=cited,
+            facts={
+                "creators": (),
+                "year": cited.year,
+                "kind": shown_kind(cited, record.metadata),
+                "sources": (origin.name if origin else "",),
+                "restricted": cited.restricted,
+            },
+            page=address,
+            back=_back(request),
+            highwire=highwire(cited, address),
+            json_ld=json_ld(cited, address),
+            coins=coins(cited),
+            exports=[
+                {
+                    "label": export.label,
+                    "kind": export.media_type.partition(";")[0],
+                    "href": export_path(identifier, name),
+                }
+                for name, export in EXPORTS.items()
+            ],
+            field_search=_field_search,
+            metadata=_described(record),
+            terms=self._strongest(record),
+            length=stored.length,
+            provenance=_provenance(t, stored, record, origin, others),
+            similar=self._similar(identifier),
+        )
+
+    def _absent(self, request: Request, t: Strings, identifier: str, stored: Stored | None) -> Response:
+        pages, action = self.portal.pages, (t("error.start"), "/")
+        if stored is not None:
+            told = t("record.gone_when", day=t.day(stored.datestamp), identifier=identifier)
+            return pages.message(request, 410, t("record.gone"), told, action=action)
+        told = t("record.missing_text", identifier=identifier)
+        return pages.message(request, 404, t("record.missing"), told, action=action)
+
+    # Machines
+
+    def export(self, request: Request) -> Response:
+        wanted = EXPORTS.get(request.path_params["name"])
+        stored, _ = self._get(request.query_params.get("id", ""))
+        if wanted is None or stored is None or stored.deleted:
+            t = strings(self.portal.pages.language(request))
+            return self._absent(request, t, request.query_params.get("id", ""), stored)
+        return self._exported(stored, wanted, download=True)
+
+    def unapi(self, request: Request) -> Response:
+        identifier = request.query_params.get("id")
+        name = request.query_params.get("format")
+        if identifier is None:
+            return Response(unapi_formats(None), media_type="application/xml")
+        stored, _ = self._get(identifier)
+        if stored is None or stored.deleted:
+            return Response("unknown identifier\n", 404, media_type="text/plain")
+        if name is None:
+            return Response(unapi_formats(identifier), 300, media_type="application/xml")
+        if name not in EXPORTS:
+            return Response(f"formats: {', '.join(EXPORTS)}\n", 406, media_type="text/plain")
+        return self._exported(stored, EXPORTS[name])
+
+    def _exported(self, stored: Stored, export: Export, *, download: bool = False) -> Response:
+        record = stored.record
+        cited = citation(stored.identifier, record.metadata, record.properties)
+        headers = {"Vary": "Accept", "Content-Type": export.media_type}
+        if download:
+            name = citation_key(cited)
+            headers["Content-Disposition"] = f'attachment; filename="{name}.{export.suffix}"'
+        return Response(export.write(cited, record.metadata), headers=headers)
+
+    # What the page tells
+
+    def _get(self, identifier: str) -> tuple[Stored | None, Origin | None]:
+        if not identifier or len(identifier) > 2000:
+            return None, None
+        with self.portal.store.read() as view:
+            # The same identifier may be in a hierarchy that is not for everybody.
+            shown = self.portal.visible(view) if self.portal.hidden() else None
+            stored = view.get(identifier, shown)
+            origin = next((o for o in view.origins() if stored and o.id == stored.origin), None)
+        return stored, origin
+
+    def _others(self, stored: Stored) -> list[tuple[str, str]]:
+        """The same resource as other sources tell it: (source, page)."""
+        if not stored.resource:
+            return []
+        with self.portal.store.read() as view:
+            names = {o.id: o.name for o in view.origins()}
+            shown = set(self.portal.visible(view))
+            same = [other for other in view.of_resource(stored.resource) if other.origin in shown]
+        return [
+            (names.get(other.origin, ""), record_path(other.identifier))
+            for other in same[:20]
+            if other.id != stored.id and not other.deleted
+        ]
+
+    def _strongest(self, record: Record) -> tuple[Row, ...]:
+        """The terms with the highest tf·idf, written as words of the description where it holds them."""
+        frequencies = record.vector.frequencies() if record.vector else {}
+        if not frequencies:
+            return ()
+        searcher = self.portal.library.searcher()
+        # The most frequent are enough to find the strongest among, and bound the work for a whole book.
+        frequent = sorted(frequencies, key=lambda term: (-frequencies[term], term))[:400]
+        asked = searcher.query_terms(e.Or(tuple(e.Term(term) for term in frequent)))
+        documents = searcher.collection.documents
+        weighed = []
+        for term in asked:
+            name = term.term.decode()
+            idf = math.log(1 + (documents - term.df + 0.5) / (term.df + 0.5))
+            weighed.append((frequencies[name] * idf, name))
+        weighed.sort(key=lambda pair: (-pair[0], pair[1]))
+        words = self._words(record)
+        top = [(words.get(name, name), weight, frequencies[name]) for weight, name in weighed[:STRONGEST]]
+        return bars(top, width=112.0)
+
+    def _words(self, record: Record) -> dict[str, str]:
+        """For each stem in the metadata the word that it stands for."""
+        analyzer = self.portal.library.analyzer
+        language = record.vector.language if record.vector else ""
+        found: dict[str, str] = {}
+        for element in ("title", "subject", "description"):
+            for value in record.metadata.get(element, ())[:20]:
+                for word in _WORD.findall(value[:4000]):
+                    for term in analyzer.term(word, language):
+                        found.setdefault(term, word.lower())
+        return found
+
+    def _similar(self, identifier: str) -> list[Any]:
+        try:
+            return [item(hit) for hit in self.portal.library.similar(identifier, limit=SIMILAR).hits]
+        except IndletError:
+            return []  # not indexed yet: the record is no less a record
+
+
+def _identifier(request: Request) -> str:
+    return str(request.path_params.get("identifier") or request.query_params.get("id", ""))
+
+
+def _negotiated(request: Request) -> Export | None:
+    """The export that the Accept header asks for before HTML, if any."""
+    for part in request.headers.get("accept", "")[:500].split(","):
+        kind = part.partition(";")[0].strip().lower()
+        if kind in ("text/html", "application/xhtml+xml", "*/*"):
+            return None
+        for export in EXPORTS.values():
+            if kind == export.media_type.partition(";")[0]:
+                return export
+    return None
+
+
+def _back(request: Request) -> str:
+    """The result page that the reader came from, if it was one of ours."""
+    referer = urlsplit(request.headers.get("referer", "")[:4000])
+    ours = referer.netloc == request.headers.get("host") and referer.path in ("/", "/compare")
+    return f"{referer.path}?{referer.query}" if ours and referer.query else "/"
+
+
+def _field_search(field: str, value: str) -> str:
+    words = " ".join(_WORD.findall(value)[:12])
+    return State(q=f'{field}:"{words}"' if words else value).link()
+
+
+def _described(record: Record) -> list[tuple[str, list[dict[str, Any]]]]:
+    found = []
+    for element in DUBLIN_CORE:
+        values = []
+        for text in record.metadata.get(element, ())[:200]:
+            if element in _SEARCHED:
+                values.append({"text": text, "href": _field_search(element, text), "outside": False})
+            else:
+                values.append({"text": text, "href": safe_url(text), "outside": True})
+        if values:
+            found.append((element, values))
+    return found
+
+
+def _provenance(
+    t: Strings, stored: Stored, record: Record, origin: Origin | None, others: list[tuple[str, str]]
+) -> list[tuple[str, str, str]]:
+    properties: Mapping[str, Any] = record.properties
+    found = []
+    if origin is not None:
+        found.append((t("record.source"), origin.name, State(filters=(("source", origin.name),)).link()))
+    found.append((t("record.identifier"), stored.identifier, ""))
+    found.append((t("record.harvested"), t.moment(stored.datestamp), ""))
+    original = properties.get("source_datestamp")
+    if isinstance(original, int | float) and original > 0:
+        original = rfc3339(original)
+    if isinstance(original, str) and original:
+        found.append((t("record.datestamp"), original[:40], ""))
+    found += [(t("record.sets"), spec, State(filters=(("set", spec),)).link()) for spec in record.sets[:20]]
+    policy = properties.get("policy")
+    if isinstance(policy, str) and policy:
+        found.append((t("record.policy"), policy[:16], ""))
+    found += [(t("record.also"), name, href) for name, href in others]
+    return found
