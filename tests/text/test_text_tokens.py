@@ -114,6 +114,13 @@ def test_folding_twice_is_folding_once(text: str) -> None:
     assert unicodedata.is_normalized("NFKC", fold(text))
 
 
+def test_folding_stops_only_when_nothing_is_left_to_fold() -> None:
+    # Thirty marks that unfold into sixty, half of which are too many.
+    folded = fold("x" + "\u0344" * 30)
+    assert len(folded) == 31
+    assert fold(folded) == folded
+
+
 @given(awkward)
 def test_a_token_is_its_own_token(text: str) -> None:
     for token in found(text):
