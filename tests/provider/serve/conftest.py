@@ -171,7 +171,7 @@ def running() -> Iterator[Callable[[Store, Settings], str]]:
 
     yield start
     for server, thread in servers:
-        server.should_exit = True
+        server.should_exit = server.force_exit = True
         thread.join(10)
 
 
