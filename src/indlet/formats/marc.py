@@ -144,8 +144,11 @@ def _marc8(raw: bytes) -> str:
 def _field(tag: str, raw: bytes, decode: Callable[[bytes], str]) -> Field:
     if _DELIMITER not in raw or tag < "010":
         return Field(tag, value=decode(raw))
-    # Decoded one by one: in MARC-8 a subfield begins anew in the default character sets.
-    indicators, *parts = map(decode, raw.split(_DELIMITER))
+    if decode is _marc8:
+        # One by one: a subfield begins anew in the default character sets.
+        indicators, *parts = map(decode, raw.split(_DELIMITER))
+    else:
+        indicators, *parts = decode(raw).split("\x1f")
     return Field(
         tag, "", indicators[:2].ljust(2), tuple((part[:1], part[1:].strip()) for part in parts if part)
     )
