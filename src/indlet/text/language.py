@@ -32,9 +32,9 @@ _TABLE_WORDS: Final = 6
 _LETTERS: Final = 100
 _SURE: Final = 0.9
 
-# The languages that we know function words of.
-_LISTED: Final = tuple(language for language in LANGUAGES if stop_words(language))
-_PLACES: Final = Struct(f"<{len(_LISTED)}H")
+# A sixteen-bit place for each language.
+_PLACES: Final = Struct(f"<{len(LANGUAGES)}H")
+_LANGUAGES: Final = tuple(LANGUAGES)
 
 _FOREIGN: Final = re.compile("[\u0370-\u1cff\u2d00-\u2dff\u3005-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff]")
 _KANA: Final = re.compile("[\u3041-\u30ff]")
@@ -134,15 +134,15 @@ def detect_pieces(taken: str, pieces: Sequence[str]) -> str:
     *_, second, first = sorted(hits)
     # Bulgarian shares words with Russian, Urdu letters with Arabic: there, words alone do not tell.
     if first >= _ENOUGH and first > _LEAD * second and not candidates:
-        best = _LISTED[hits.index(first)]
+        best = _LANGUAGES[hits.index(first)]
         words = len(known & stop_words(best))
         if words >= _TABLE_WORDS or (words >= _WORDS and _prose(pieces)):
             return best
-    return _model(taken, pieces, dict(zip(_LISTED, hits, strict=True)), candidates)
+    return _model(taken, pieces, dict(zip(_LANGUAGES, hits, strict=True)), candidates)
 
 
 def _hits(words: Iterable[str]) -> tuple[int, ...]:
-    """The units that different words have for each listed language.
+    """The units that different words have for each language.
 
     Different words, as one that a table or a bibliography repeats proves no more than once. The units for all
     languages are sixteen-bit places of one number, so that a sum adds them up at once; no list is long enough
@@ -180,7 +180,7 @@ def _model(taken: str, pieces: Sequence[str], hits: Mapping[str, int], candidate
         return ""
     if candidates:
         return language if language in candidates else ""
-    if language in hits:
+    if stop_words(language):
         return language if listed and 2 * hits[language] >= most else ""
     return language if unlisted else ""
 
@@ -196,7 +196,7 @@ def _evidence() -> dict[str, int]:
     Single letters of ours are left out: they are initials and symbols as well.
     """
     found: dict[str, list[int]] = {}
-    for place, language in enumerate(_LISTED):
+    for place, language in enumerate(_LANGUAGES):
         for word in stop_words(language):
             if len(word) > 1 or not word.isascii():
                 found.setdefault(word, []).append(place)

@@ -36,22 +36,24 @@ _ALGORITHMS: Final = {"en": "porter"}
 STEMMER: Final = "snowball " + ".".join(Stemmer.version().split(".")[:2]) + ", english=porter"
 
 
+def _listed(language: str) -> list[str]:
+    file = files(__package__).joinpath("stop", f"{language}.txt")
+    if language not in LANGUAGES or not file.is_file():
+        return []
+    lines = file.read_text("utf-8").splitlines()
+    return [word for line in lines if not line.startswith("#") for word in line.split()]
+
+
 @cache
 def stop_words(language: str) -> frozenset[str]:
     """The stop words of a language as tokens; none where we have no list of it."""
-    file = files(__package__).joinpath("stop", f"{language}.txt")
-    if language not in LANGUAGES or not file.is_file():
-        return frozenset()
-    lines = file.read_text("utf-8").splitlines()
-    return frozenset(
-        token for line in lines if not line.startswith("#") for word in line.split() for token in words(word)
-    )
+    return frozenset(token for word in _listed(language) for token in words(word))
 
 
 @cache
 def stops_digest() -> str:
     """A digest over the content of all stop lists."""
-    content = "\n".join(f"{language} {' '.join(sorted(stop_words(language)))}" for language in LANGUAGES)
+    content = "\n".join(f"{language} {' '.join(sorted(set(_listed(language))))}" for language in LANGUAGES)
     return blake2b(content.encode(), digest_size=8).hexdigest()
 
 
