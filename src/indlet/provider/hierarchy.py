@@ -130,6 +130,11 @@ def web_address(root: str) -> str:
     return "" if archive_kind(parts.path) else root.rstrip("/")
 
 
+def without_password(root: str) -> str:
+    """A root that can be shown."""
+    return re.sub(r"(://[^/@:]*):[^/@]*@", r"\1:…@", root)
+
+
 def named(hierarchies: Iterable[Hierarchy]) -> tuple[Hierarchy, ...]:
     """The hierarchies, each with a name of its own: the stated one, else the last part of its root."""
     hierarchies = tuple(hierarchies)

@@ -20,7 +20,7 @@ from indlet import __version__
 from indlet.errors import ExtractionError, HierarchyError, MissingExtra
 from indlet.model import Failure, Record
 from indlet.provider.crawl import Signature, Survey, Work, settle, survey, unchanged, vanished
-from indlet.provider.hierarchy import Entry, Skip, Tree, explain, named, open_tree, shown
+from indlet.provider.hierarchy import Entry, Skip, Tree, explain, named, open_tree, shown, without_password
 from indlet.provider.resources import Place, media_type, place_of, records
 from indlet.provider.workers import Analysed, Job, Outcome, Workers
 from indlet.settings import Hierarchy, Settings
@@ -151,7 +151,7 @@ class _Run:
             self._place.made,
             f"{self._place.made} {hashlib.sha256(limits.encode()).hexdigest()[:12]}",
         )
-        self.summary = Summary(hierarchy.name, hierarchy.root)
+        self.summary = Summary(hierarchy.name, without_password(hierarchy.root))
         self._found = Survey()
         self._batch: list[_Result] = []
         self._batch_records = 0
@@ -160,6 +160,7 @@ class _Run:
         self._transient: dict[tuple[str, str], Failure] = {}  # listing and fetching: tried again each time
         self._sets: set[str] = set()
         self._unlucky = 0
+        self._lost: HierarchyError | None = None  # the storage went away; what is under way is still taken
         self._tree: Tree
         self._scratch: Path
 
@@ -237,7 +238,7 @@ class _Run:
             moved = identity != state.get("identity", identity) if self._tree.local else True
             if moved:
                 raise HierarchyError(
-                    f"{self._hierarchy.root}: is empty now, as if not mounted or not reachable; nothing was "
+                    f"{self.summary.root}: is empty now, as if not mounted or not reachable; nothing was "
                     "deleted. If it is meant to be empty, run  indlet crawl --accept-empty"
                 )
         for folder, reason in self._found.unread.items():
@@ -259,14 +260,14 @@ class _Run:
                 self._flush_if_due()
                 if self._stop.is_set():
                     return
+            if self._lost is not None:
+                raise self._lost
             if not self._again:
                 return
             tasks = self._again
 
     def _jobs(self, tasks: Iterable[_Task]) -> Iterator[Job]:
-        for task in tasks:
-            if self._stop.is_set():
-                return
+        for task in self._until_lost(tasks):
             self._flush_if_due()
             if not task.failed and self._only_touched(task.work):
                 continue
@@ -277,6 +278,17 @@ class _Run:
                     break
             else:
                 self._done(task, None, ())
+
+    def _until_lost(self, tasks: Iterable[_Task]) -> Iterator[_Task]:
+        try:
+            for task in tasks:
+                if self._stop.is_set():
+                    return
+                yield task
+                if self._lost is not None:
+                    return
+        except HierarchyError as e:
+            self._lost = e
 
     def _candidate(self, task: _Task) -> Entry | None:
         """The next manifestation to try; one that failed before, and has not changed, is not tried again."""
@@ -344,10 +356,10 @@ class _Run:
             self.summary.failed += 1
             self._unlucky += 1
             if self._unlucky >= FETCH_FAILURES:
-                raise HierarchyError(
-                    f"{self._hierarchy.root}: gave up after {self._unlucky} failures in a row, the last of "
+                self._lost = HierarchyError(
+                    f"{self.summary.root}: gave up after {self._unlucky} failures in a row, the last of "
                     f"them {explain(e)}; what was not read stays as it was"
-                ) from e
+                )
             self._leave(task, entry, "")
             return None
         self._unlucky = 0
@@ -519,11 +531,5 @@ def _plain(hierarchy: Hierarchy) -> dict[str, Any]:
     plain = asdict(hierarchy)
     del plain["options"]
     plain["access"]["tokens"] = len(hierarchy.access.tokens)
-    plain["root"] = plain["root"] if "://" not in plain["root"] else _without_password(plain["root"])
+    plain["root"] = without_password(hierarchy.root)
     return plain
-
-
-def _without_password(url: str) -> str:
-    scheme, _, rest = url.rpartition("://")
-    credentials, at, place = rest.partition("@") if "@" in rest.split("/")[0] else ("", "", rest)
-    return f"{scheme}://{credentials.split(':')[0]}{at}{place}"

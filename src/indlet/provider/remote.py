@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Any, TypeVar
 
 from indlet.errors import ExtractionError, HierarchyError
-from indlet.provider.hierarchy import DEEPEST, Entry, Listing, Rules, Skip, explain, join
+from indlet.provider.hierarchy import DEEPEST, Entry, Listing, Rules, Skip, explain, join, without_password
 from indlet.provider.storage import Child, Storage, connect, facts
 from indlet.settings import Hierarchy
 
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 def open_remote(hierarchy: Hierarchy, rules: Rules) -> Remote:
-    return Remote(hierarchy.root, connect(hierarchy.root, hierarchy.options), rules)
+    return Remote(without_password(hierarchy.root), connect(hierarchy.root, hierarchy.options), rules)
 
 
 class Remote:

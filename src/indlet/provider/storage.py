@@ -8,6 +8,7 @@ import html
 import io
 import os
 import re
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -15,13 +16,15 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, unquote, unquote_to_bytes, urljoin, urlsplit
 
 from indlet.errors import ExtractionError, HierarchyError, MissingExtra, SettingsError
-from indlet.provider.hierarchy import archive_kind, explain, local_root
+from indlet.provider.hierarchy import archive_kind, explain, local_root, without_password
 
 CHUNK = 1024 * 1024
 LISTING_BYTES = 64 * CHUNK
 EXTRAS = {"http": "http", "https": "http", "webdav": "webdav", "webdavs": "webdav", "dav": "webdav",
           "davs": "webdav", "sftp": "sftp", "ssh": "sftp", "s3": "s3", "s3a": "s3"}  # fmt: skip
 FRESH = {"skip_instance_cache": True, "use_listings_cache": False}
+# paramiko is handed every option that fsspec does not take out, and refuses the second.
+PARAMIKO_FRESH = {"skip_instance_cache": True}
 
 
 class Child(NamedTuple):
@@ -41,7 +44,11 @@ class Storage:
         self._make = make
         self._fs, self.root = make()
         self.root = self.root.rstrip("/") if self.root.strip("/") else self.root
-        self.single = self._single()
+        try:
+            self.single = self._single()
+        except BaseException:
+            self.close()
+            raise
 
     def _single(self) -> str:
         return _last(self.root) if self._fs.info(self.root).get("type") == "file" else ""
@@ -70,6 +77,8 @@ class Storage:
     def close(self) -> None:
         fs = self._fs
         with contextlib.suppress(Exception):
+            if hasattr(fs, "ftp"):
+                fs.ftp.close()
             for session in (getattr(fs, "_session", None), getattr(fs, "_s3", None)):
                 if session is not None:
                     fs.close_session(fs.loop, session)
@@ -126,8 +135,38 @@ class Ftp(Storage):
             self.reconnect()  # the rest of the transfer is still on its way
             raise
 
-    def close(self) -> None:
-        self._fs.ftp.close()
+
+class Webdav(Storage):
+    """WebDAV. Files are asked for by the address that the server gave, not by one made up from their name."""
+
+    def children(self, key: str) -> Iterator[Child]:
+        # The client takes what looks like an escape for one, and chokes on # and ?.
+        for info in self._fs.ls(quote(key), detail=True):
+            name = str(info["name"]).strip("/")
+            if name != key.strip("/"):
+                kind = str(info.get("type"))
+                yield Child(_last(name), str(info["href"]) if kind == "file" else name, kind, info)
+
+    def info(self, key: str) -> Mapping[str, Any]:
+        answer = self._fs.client.http.head(self._address(key), follow_redirects=True)
+        answer.raise_for_status()
+        headers = answer.headers
+        return {"size": headers.get("content-length"), "Last-Modified": headers.get("last-modified")}
+
+    def copy(self, key: str, sink: Any) -> None:
+        with self._fs.client.http.stream("GET", self._address(key), follow_redirects=True) as answer:
+            if answer.status_code in (401, 403):
+                raise PermissionError(13, f"the server answers {answer.status_code}")
+            answer.raise_for_status()
+            for data in answer.iter_bytes(CHUNK):
+                sink.write(data)
+
+    def _address(self, key: str) -> Any:
+        base = self._fs.client.base_url
+        address = base.join(key)
+        if (address.scheme, address.host, address.port) != (base.scheme, base.host, base.port):
+            raise PermissionError(13, "its address leads to another server")
+        return address
 
 
 class Http(Storage):
@@ -166,23 +205,30 @@ class Http(Storage):
         self._fs.get_file(key, sink)
 
 
+_COMPRESSIONS = {"gz": "gzip", "bz2": "bz2", "bz": "bz2", "xz": "xz"}
+
+
 class Archive(Storage):
     """A zip or tar file, wherever it lies. What it cannot give is broken, not out of reach."""
 
     exact = False
 
-    def __init__(self, kind: str, inside: str, opened: Callable[[], tuple[Any, Callable[[], None]]]) -> None:
+    def __init__(
+        self, kind: str, name: str, inside: str, opened: Callable[[], tuple[Any, Callable[[], None]]]
+    ) -> None:
         from fsspec.implementations.tar import TarFileSystem
         from fsspec.implementations.zip import ZipFileSystem
 
-        maker = ZipFileSystem if kind == "zip" else TarFileSystem
+        compression = next((c for ending, c in _COMPRESSIONS.items() if name.lower().endswith(ending)), None)
         self._closers: list[Callable[[], None]] = []
 
         def make() -> tuple[Any, str]:
             file, close = opened()
             self._closers = [file.close, close]
             try:
-                return maker(fo=file, **FRESH), inside
+                if kind == "zip":
+                    return ZipFileSystem(fo=file, **FRESH), inside
+                return TarFileSystem(fo=file, compression=compression, **FRESH), inside
             except Exception as e:
                 self.close()
                 raise HierarchyError(f"not a {kind} archive that can be read: {explain(e)}") from e
@@ -211,15 +257,16 @@ class Archive(Storage):
 
 def connect(root: str, options: Mapping[str, Any]) -> Storage:
     """The storage behind a root; raises HierarchyError if it cannot be reached."""
-    protocol = urlsplit(root).scheme if "://" in root.partition("::")[0] else root.partition("::")[0]
+    protocol = root.rpartition("::")[2].partition("://")[0]
+    shown = without_password(root)
     try:
         return _connect(root, options)
     except ImportError as e:
-        raise MissingExtra(f"{root} ({e})", EXTRAS.get(protocol, "all")) from e
+        raise MissingExtra(f"{shown} ({e})", EXTRAS.get(protocol, "all")) from e
     except (HierarchyError, SettingsError, MissingExtra) as e:
-        raise type(e)(f"{root}: {e}") if isinstance(e, HierarchyError) else e from e
+        raise type(e)(f"{shown}: {e}") if isinstance(e, HierarchyError) else e from e
     except Exception as e:
-        raise HierarchyError(f"{root}: cannot be reached: {explain(e)}; nothing was deleted") from e
+        raise HierarchyError(f"{shown}: cannot be reached: {explain(e)}; nothing was deleted") from e
 
 
 def _connect(root: str, options: Mapping[str, Any]) -> Storage:
@@ -227,9 +274,9 @@ def _connect(root: str, options: Mapping[str, Any]) -> Storage:
     kind = head.partition("://")[0]
     if inner and kind in ("zip", "tar"):
         mine = options.get(urlsplit(inner).scheme, options)
-        return Archive(kind, head.partition("://")[2].strip("/"), lambda: _opened(inner, mine))
+        return Archive(kind, inner, head.partition("://")[2].strip("/"), lambda: _opened(inner, mine))
     if not inner and (kind := archive_kind(urlsplit(root).path if "://" in root else root)):
-        return Archive(kind, "", lambda: _opened(root, options))
+        return Archive(kind, root, "", lambda: _opened(root, options))
     parts = urlsplit(root)
     scheme = parts.scheme
     if scheme in ("ftp", "ftps"):
@@ -237,7 +284,7 @@ def _connect(root: str, options: Mapping[str, Any]) -> Storage:
     if scheme in ("http", "https"):
         return Http(lambda: _http(root, options))
     if scheme in ("webdav", "webdavs", "dav", "davs"):
-        return Storage(lambda: _webdav(root, options))
+        return Webdav(lambda: _webdav(root, options))
     return Storage(lambda: _other(root, options))
 
 
@@ -249,7 +296,19 @@ def _opened(root: str, options: Mapping[str, Any]) -> tuple[Any, Callable[[], No
     scheme = urlsplit(root).scheme
     makers = {"ftp": _ftp, "ftps": _ftp, "http": _http, "https": _http, "webdav": _webdav, "webdavs": _webdav}
     fs, key = makers.get(scheme, _other)(root, options)
-    return fs.open(key, "rb"), lambda: Storage.close(_Shell(fs))
+    file = fs.open(key, "rb")
+    try:
+        file.seek(-1, io.SEEK_END)
+        file.read(1)
+        file.seek(0)
+    except Exception:
+        # A server that gives a file from its beginning only: take a copy.
+        with contextlib.suppress(Exception):
+            file.close()
+        file = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the storage
+        fs.get_file(key, file)
+        file.seek(0)
+    return file, lambda: Storage.close(_Shell(fs))
 
 
 class _Shell(Storage):
@@ -299,17 +358,13 @@ def _other(root: str, options: Mapping[str, Any]) -> tuple[Any, str]:
     from fsspec.core import url_to_fs
 
     try:
-        fs, key = url_to_fs(root, **{**options, **FRESH} if _takes_listings(root) else {**options})
+        fresh = FRESH if urlsplit(root).scheme not in ("sftp", "ssh") else PARAMIKO_FRESH
+        fs, key = url_to_fs(root, **{**options, **fresh})
     except ValueError as e:
         if "rotocol" in str(e):
             raise SettingsError(f"{root}: {e}; known are ftp, http, https, webdav, sftp, s3, zip, tar") from e
         raise
     return fs, str(key)
-
-
-def _takes_listings(root: str) -> bool:
-    """paramiko is handed every option that fsspec does not know, and refuses these."""
-    return urlsplit(root).scheme not in ("sftp", "ssh")
 
 
 class _Page(io.BytesIO):
