@@ -69,7 +69,8 @@ class Batch:
         try:
             # Kernels let go of the interpreter: the postings are sorted while the columns are read.
             with ThreadPoolExecutor(1) as side:
-                lists = side.submit(_invert, texts)
+                lengths = np.clip(np.array(fields["length"], np.int64), 0, 0xFFFFFFFF).astype(np.uint32)
+                lists = side.submit(_invert, texts, lengths)
                 dates, facets = _facets(fields)
                 ties = _hashed([name.encode("utf-8", "surrogatepass") for name in fields["identifier"]])
                 inverted = lists.result()
@@ -77,7 +78,7 @@ class Batch:
             write_documents(
                 out,
                 ids=np.array(fields["id"], np.int64),
-                lengths=np.clip(np.array(fields["length"], np.int64), 0, 0xFFFFFFFF).astype(np.uint32),
+                lengths=lengths,
                 norms=inverted.norms,
                 ties=ties,
                 resources=np.array(fields["resource"], np.int64).view(np.uint64),
@@ -106,13 +107,12 @@ class _Inverted:
     norms: Array
 
 
-def _invert(texts: list[bytes]) -> _Inverted:
+def _invert(texts: list[bytes], lengths: Array) -> _Inverted:
     sizes = _sizes(texts)
     text = np.frombuffer(bytearray().join([*texts, bytes(16)]), np.uint8)
     most = int(sizes.max(initial=0)) // 2 + 1  # a term takes two bytes at least
-    of, freqs, begins, norms, names, widths, df = tokens.tokenise(
-        text, np.cumsum(sizes), text.size // 2, most
-    )
+    bound = text.size // 2
+    of, freqs, begins, norms, names, widths, df = tokens.tokenise(text, np.cumsum(sizes), bound, most)
     order = tokens.ordered(text, names, widths)
     starts = np.zeros(order.size + 1, np.int64)
     np.cumsum(df[order], out=starts[1:])
@@ -122,7 +122,7 @@ def _invert(texts: list[bytes]) -> _Inverted:
     tokens.scatter(of, freqs, begins, cursors, docs, counts)
     stream = np.empty(int(room(starts)) + PADDING, np.uint8)
     ends = np.zeros(order.size, np.int64)
-    used = int(encode(docs, counts, starts, stream, ends))
+    used = int(encode(docs, counts, starts, lengths, stream, ends))
     stream[used : used + PADDING] = 0
     bounds = np.concatenate(([0], ends[:-1]))[: order.size]
     blob, name_ends = np.empty(int(widths.sum()), np.uint8), np.empty(order.size, np.int64)

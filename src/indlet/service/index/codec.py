@@ -4,7 +4,8 @@ A term's entry in the stream::
 
     varint df, varint cf - df
     df == 1:        varint document                           (its frequency is cf)
-    df > BLOCK:     for each block: uint32 last document, uint32 end of its bytes counted from the first block
+    df > BLOCK:     uint32 largest frequency, uint32 largest frequency/length in units of 2^-24, rounded up;
+                    for each block: uint32 last document, uint32 end of its bytes counted from the first block
     each block:     byte w, byte v, then gaps of w bits, then frequencies less one of v bits, from the low bit
     up
 
@@ -14,6 +15,7 @@ zero bytes, so that a value can be read as one unaligned word.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -26,6 +28,7 @@ from indlet.service.index.compiled import kernel
 
 BLOCK: Final = 128
 PADDING: Final = 8
+STEEP: Final = 1 << 24
 
 
 def _word(typing_context: Any, array: Any, at: Any) -> Any:
@@ -67,6 +70,12 @@ def _write_varint(out: Any, at: Any, value: Any) -> Any:
 
 
 @kernel
+def _write32(out: Any, at: Any, value: Any) -> None:
+    for i in range(4):
+        out[at + i] = (value >> (8 * i)) & 0xFF
+
+
+@kernel
 def _bits(value: Any) -> Any:
     width = 0
     while value > 0:
@@ -95,10 +104,9 @@ def _pack(out: Any, at: Any, values: Any, first: Any, count: Any, width: Any) ->
 
 
 @kernel
-def decode_block(stream: Any, at: Any, count: Any, before: Any, docs: Any, freqs: Any, to: Any) -> Any:
-    """Fills `docs` and `freqs` from `to` on with a block that starts at byte `at`; gives the byte after it."""
+def decode_docs(stream: Any, at: Any, count: Any, before: Any, docs: Any, to: Any) -> Any:
+    """Fills `docs` from `to` on with a block that starts at byte `at`; gives the byte where its frequencies are."""
     width = np.int64(stream[at])
-    wide = np.int64(stream[at + 1])
     bit = (at + 2) * 8
     mask = (np.uint64(1) << np.uint64(width)) - np.uint64(1)
     doc = np.int64(before)
@@ -107,23 +115,31 @@ def decode_block(stream: Any, at: Any, count: Any, before: Any, docs: Any, freqs
         doc += np.int64(gap) + 1
         docs[to + i] = doc
         bit += width
-    bit = (at + 2 + (count * width + 7) // 8) * 8
-    if wide == 0:
-        for i in range(count):
-            freqs[to + i] = 1
-        return bit >> 3
+    return at + 2 + (count * width + 7) // 8
+
+
+@kernel
+def decode_freqs(stream: Any, at: Any, count: Any, wide: Any, freqs: Any, to: Any) -> None:
+    """Fills `freqs` from `to` on with the frequencies at byte `at`, of `wide` bits each."""
     mask = (np.uint64(1) << np.uint64(wide)) - np.uint64(1)
+    bit = at * 8
     for i in range(count):
         freqs[to + i] = np.int64((word(stream, bit >> 3) >> np.uint64(bit & 7)) & mask) + 1
         bit += wide
-    return (bit + 7) >> 3
+
+
+@kernel
+def decode_block(stream: Any, at: Any, count: Any, before: Any, docs: Any, freqs: Any, to: Any) -> Any:
+    """Fills `docs` and `freqs` from `to` on with a block at byte `at`; gives the byte after it."""
+    wide = np.int64(stream[at + 1])
+    at = decode_docs(stream, at, count, before, docs, to)
+    decode_freqs(stream, at, count, wide, freqs, to)
+    return at + (count * wide + 7) // 8
 
 
 @kernel
 def decode(stream: Any, at: Any, docs: Any, freqs: Any, to: Any) -> Any:
-    """Fills `docs` and `freqs` from `to` on, where they have room for the whole list; gives the document
-    frequency.
-    """
+    """Fills `docs` and `freqs` from `to` on, where they have room, with a whole list; gives its df."""
     df, at = read_varint(stream, at)
     more, at = read_varint(stream, at)
     if df == 1:
@@ -131,7 +147,7 @@ def decode(stream: Any, at: Any, docs: Any, freqs: Any, to: Any) -> Any:
         freqs[to] = more + 1
         return df
     if df > BLOCK:
-        at += 8 * ((df + BLOCK - 1) // BLOCK)
+        at += 8 + 8 * ((df + BLOCK - 1) // BLOCK)
     before = np.int64(-1)
     for done in range(0, df, BLOCK):
         count = min(BLOCK, df - done)
@@ -146,14 +162,13 @@ def room(starts: Any) -> Any:
     total = 0
     for i in range(starts.size - 1):
         df = starts[i + 1] - starts[i]
-        total += 24 + df * 8 + 10 * ((df + BLOCK - 1) // BLOCK)
+        total += 32 + df * 8 + 10 * ((df + BLOCK - 1) // BLOCK)
     return total
 
 
 @kernel
-def encode(docs: Any, freqs: Any, starts: Any, out: Any, ends: Any) -> Any:
-    """Writes the lists docs[starts[t]:starts[t+1]] into `out`, one after another; `ends[t]` is where each
-    ends.
+def encode(docs: Any, freqs: Any, starts: Any, lengths: Any, out: Any, ends: Any) -> Any:
+    """Writes the lists docs[starts[t]:starts[t+1]] into `out`, one after another; list t ends at ends[t].
 
     Lists are in ascending order of documents and not empty. `docs` and `freqs` are overwritten.
     """
@@ -172,7 +187,14 @@ def encode(docs: Any, freqs: Any, starts: Any, out: Any, ends: Any) -> Any:
             continue
         directory = at
         if df > BLOCK:
-            at += 8 * ((df + BLOCK - 1) // BLOCK)
+            most, steep = np.int64(0), 0.0
+            for i in range(low, high):
+                most = max(most, np.int64(freqs[i]))
+                steep = max(steep, float(freqs[i]) / max(np.int64(lengths[docs[i]]), np.int64(1)))
+            _write32(out, at, most)
+            _write32(out, at + 4, np.int64(min(math.ceil(steep * STEEP) + 1, 0xFFFFFFFF)))
+            directory += 8
+            at += 8 + 8 * ((df + BLOCK - 1) // BLOCK)
         first = at
         before = np.int64(-1)
         for begin in range(low, high, BLOCK):
@@ -192,9 +214,8 @@ def encode(docs: Any, freqs: Any, starts: Any, out: Any, ends: Any) -> Any:
             at = _pack(out, at + 2, docs, begin, count, width)
             at = _pack(out, at, freqs, begin, count, wide)
             if df > BLOCK:
-                for shift in range(4):
-                    out[directory + shift] = (before >> (8 * shift)) & 0xFF
-                    out[directory + 4 + shift] = ((at - first) >> (8 * shift)) & 0xFF
+                _write32(out, directory, before)
+                _write32(out, directory + 4, at - first)
                 directory += 8
         ends[t] = at
     return at
@@ -228,8 +249,8 @@ def subtract(stream: Any, starts: Any, gone: Any, ahead: Any, df: Any, cf: Any) 
                 cf[t] += 1 + more
             continue
         blocks = (count + BLOCK - 1) // BLOCK
-        directory = at
-        first = at + 8 * blocks if count > BLOCK else at
+        directory = at + 8
+        first = directory + 8 * blocks if count > BLOCK else at
         before = np.int64(-1)
         begin = first
         for b in range(blocks):

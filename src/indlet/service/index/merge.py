@@ -60,11 +60,12 @@ def merge(segments: Sequence[Segment], path: Path) -> File:
         base += live.size
     out = ArrayFile(path)
     try:
-        postings = _merge_postings(segments, numbers, out)
+        lengths = _joined(segments, lives, "length")
+        postings = _merge_postings(segments, numbers, lengths, out)
         write_documents(
             out,
             ids=_joined(segments, lives, "id"),
-            lengths=_joined(segments, lives, "length"),
+            lengths=lengths,
             norms=_joined(segments, lives, "norm"),
             ties=_joined(segments, lives, "tie"),
             resources=_joined(segments, lives, "resource"),
@@ -124,7 +125,9 @@ def _equal(text: Any, names: Any, sizes: Any, same: Any) -> None:
             same[i] = equal
 
 
-def _merge_postings(segments: Sequence[Segment], numbers: Sequence[Array], out: ArrayFile) -> int:
+def _merge_postings(
+    segments: Sequence[Segment], numbers: Sequence[Array], lengths: Array, out: ArrayFile
+) -> int:
     words = _Vocabulary(segments)
     positional = any(segment.positional for segment in segments)
     out.begin("stream", np.uint8)
@@ -162,7 +165,7 @@ def _merge_postings(segments: Sequence[Segment], numbers: Sequence[Array], out: 
         bounds = total[low : high + 1] - total[low]
         piece = np.empty(int(room(bounds)), np.uint8)
         ends = np.empty(high - low, np.int64)
-        used = int(encode(docs, freqs, bounds, piece, ends))
+        used = int(encode(docs, freqs, bounds, lengths, piece, ends))
         out.append("stream", piece[:used])
         starts[low + 1 : high + 1] = at + ends
         at += used

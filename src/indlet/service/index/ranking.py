@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from indlet.model import FIELD_MARK
 from indlet.service.index import scoring
 from indlet.service.index.segment import Array, Segment
 from indlet.service.rank import AnyModel, Bm25, Boolean, Collection, Dirichlet, JelinekMercer, QueryTerm, Vsm
@@ -27,6 +28,7 @@ ADJUSTMENTS: Final[dict[str, str]] = {
     Boolean.name: "a match scores 1",
 }
 LONGEST_TABLE: Final = 1 << 16
+_MARK: Final = FIELD_MARK.encode()
 _NONE_GONE: Final = np.zeros(0, np.bool_)
 
 
@@ -57,6 +59,7 @@ class Prepared(NamedTuple):
     second: Array
     outlook: Array
     tables: Tables
+    skipping: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +99,8 @@ def prepare(
         np.array([second for _, second in constants]),
         np.array([size or 1.0 if model.name == Vsm.name else size, constant]),
         tables,
+        # A document's norm bounds its cosine, but not over the terms of its fields, which it does not count.
+        model.name != Vsm.name or not any(_MARK in term.term for term in terms),
     )
 
 
@@ -111,7 +116,7 @@ def top(
         live, filled = scoring.best(
             query.kind, arrays["stream"], query.where[number], query.first, query.second,
             arrays["length"], arrays["norm"], query.tables.by_length, query.tables.parameters,
-            query.outlook, _NONE_GONE if segment.gone is None else segment.gone, arrays["tie"], number,
+            query.outlook, query.skipping, _NONE_GONE if segment.gone is None else segment.gone, arrays["tie"], number,
             scores, ties, where, filled,
         )  # fmt: skip
         total += live

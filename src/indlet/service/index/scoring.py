@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from indlet.service.index.codec import BLOCK, decode_block, read_varint
+from indlet.service.index.codec import BLOCK, STEEP, decode_docs, decode_freqs, read_varint, word
 from indlet.service.index.compiled import kernel
 
 BM25: Final = 0
@@ -24,30 +24,50 @@ WINDOW: Final = 8192  # documents at a time: their sums stay in a near cache
 SMALL: Final = 32  # frequencies below have their logarithm taken once per query, not once per posting
 
 
-_AT, _LEFT, _PLACE, _COUNT, _BEFORE = range(5)
+# A cursor over a list: the next byte, postings not yet decoded, place and count in the current block, the last
+# document decoded; where the block's frequencies are, how wide, and whether they have been decoded.
+_AT, _LEFT, _PLACE, _COUNT, _BEFORE, _FREQS, _WIDE, _READ = range(8)
 
 
 @kernel
-def _open(stream: Any, starts: Any, state: Any, docs: Any, freqs: Any) -> None:
-    """Puts a cursor before each list: next byte, postings left, place and count in its block, last document."""
+def _open(
+    kind: Any, stream: Any, starts: Any, first: Any, second: Any, outlook: Any, state: Any, docs: Any, freqs: Any,
+    rest: Any,
+) -> None:  # fmt: skip
+    """Puts a cursor before each list. rest[t] bounds the score of a document without the terms before t."""
     for t in range(starts.size):
-        cursor = state[t]
-        cursor[:] = 0
+        state[t, :] = 0
+        rest[t] = 0.0
         if starts[t] < 0:
             continue
         df, at = read_varint(stream, starts[t])
         more, at = read_varint(stream, at)
+        rest[t] = np.inf  # short lists are not worth a bound
         if df == 1:
             doc, at = read_varint(stream, at)
             docs[t * BLOCK] = doc
             freqs[t * BLOCK] = more + 1
-            cursor[_COUNT] = 1
+            state[t, _COUNT] = 1
+            state[t, _READ] = 1
             continue
         if df > BLOCK:
-            at += 8 * ((df + BLOCK - 1) // BLOCK)
-        cursor[_AT] = at
-        cursor[_LEFT] = df
-        cursor[_BEFORE] = -1
+            peaks = word(stream, at)
+            most = float(peaks & np.uint64(0xFFFFFFFF))
+            steep = float(peaks >> np.uint64(32))
+            if kind == BM25:
+                rest[t] = first[t]
+            elif kind == VSM:
+                rest[t] = first[t] / outlook[0]
+            elif kind == DIRICHLET:
+                rest[t] = first[t] * math.log(1.0 + most / second[t])
+            elif kind == JELINEK_MERCER and steep < 4294967295.0:
+                rest[t] = first[t] * math.log(1.0 + second[t] * (steep / STEEP))
+            at += 8 + 8 * ((df + BLOCK - 1) // BLOCK)
+        state[t, _AT] = at
+        state[t, _LEFT] = df
+        state[t, _BEFORE] = -1
+    for t in range(starts.size - 2, -1, -1):
+        rest[t] += rest[t + 1]
 
 
 @kernel
@@ -91,25 +111,58 @@ def _add(
 
 
 @kernel
+def _skim(
+    stream: Any, base: Any, freqs_at: Any, wide: Any, docs: Any, begin: Any, low: Any, high: Any, mark: Any,
+    sums: Any, touched: Any, met: Any, picked: Any, picked_freqs: Any,
+) -> Any:  # fmt: skip
+    """Counts documents low to high of a block; picks those that have a sum already, with their frequencies.
+
+    A document that is counted only has the sum `mark`.
+    """
+    found = 0
+    for i in range(low, high):
+        place = np.int64(docs[begin + i]) - base
+        so_far = sums[place]
+        touched[met] = place
+        met += so_far == -1.0
+        picked[found] = i
+        found += so_far >= 0.0
+        sums[place] = so_far if so_far >= 0.0 else mark
+    mask = (np.uint64(1) << np.uint64(wide)) - np.uint64(1)
+    for k in range(found):
+        bit = freqs_at * 8 + picked[k] * wide
+        picked_freqs[k] = np.int64((word(stream, bit >> 3) >> np.uint64(bit & 7)) & mask) + 1
+        picked[k] = docs[begin + picked[k]]
+    return met, found
+
+
+@kernel
 def _window(
     kind: Any, stream: Any, first: Any, second: Any, small: Any, state: Any, docs: Any, freqs: Any, lengths: Any,
-    table: Any, parameters: Any, base: Any, limit: Any, parts: Any, sums: Any, touched: Any,
+    table: Any, parameters: Any, base: Any, limit: Any, essential: Any, parts: Any, picked: Any,
+    picked_freqs: Any, sums: Any, touched: Any,
 ) -> Any:  # fmt: skip
-    """Moves every cursor to document `limit`, adding up what it passes; gives the number of documents
-    touched.
+    """Moves every cursor to document `limit`, adding up what it passes; gives the number of documents met.
+
+    Terms from `essential` on cannot lift a document into the result alone: where it holds none of the terms
+    before, it is counted, not scored. Boolean retrieval needs no more than the count of any.
     """
     met = 0
+    mark = 0.0 if kind == BOOLEAN else -0.5
     for t in range(state.shape[0]):
-        at, left, place, count = state[t, _AT], state[t, _LEFT], state[t, _PLACE], state[t, _COUNT]
+        place, count = state[t, _PLACE], state[t, _COUNT]
         begin = t * BLOCK
         while True:
             if place == count:
-                if left == 0:
+                if state[t, _LEFT] == 0:
                     break
-                count = min(left, np.int64(BLOCK))
-                at = decode_block(stream, at, count, state[t, _BEFORE], docs, freqs, begin)
+                count = min(state[t, _LEFT], np.int64(BLOCK))
+                wide = np.int64(stream[state[t, _AT] + 1])
+                at = decode_docs(stream, state[t, _AT], count, state[t, _BEFORE], docs, begin)
+                state[t, _FREQS], state[t, _WIDE], state[t, _READ] = at, wide, 0
+                state[t, _AT] = at + (count * wide + 7) // 8
                 state[t, _BEFORE] = docs[begin + count - 1]
-                left -= count
+                state[t, _LEFT] -= count
                 place = 0
             if docs[begin + count - 1] < limit:
                 end = count
@@ -117,14 +170,28 @@ def _window(
                 end = place
                 while docs[begin + end] < limit:
                     end += 1
-            met = _add(
-                kind, t, first, second, small, docs, freqs, begin + place, begin + end, lengths, table, parameters,
-                base, parts, sums, touched, met,
-            )  # fmt: skip
+            if t < essential or state[t, _READ] == 1:
+                if state[t, _READ] == 0:
+                    decode_freqs(stream, state[t, _FREQS], count, state[t, _WIDE], freqs, begin)
+                    state[t, _READ] = 1
+                met = _add(
+                    kind, t, first, second, small, docs, freqs, begin + place, begin + end, lengths, table,
+                    parameters, base, parts, sums, touched, met,
+                )  # fmt: skip
+            else:
+                met, found = _skim(
+                    stream, base, state[t, _FREQS], state[t, _WIDE], docs, begin, place, end, mark, sums, touched,
+                    met, picked, picked_freqs,
+                )  # fmt: skip
+                if found > 0 and kind != BOOLEAN:
+                    met = _add(
+                        kind, t, first, second, small, picked, picked_freqs, 0, found, lengths, table, parameters,
+                        base, parts, sums, touched, met,
+                    )  # fmt: skip
             place = end
             if place < count:
                 break
-        state[t, _AT], state[t, _LEFT], state[t, _PLACE], state[t, _COUNT] = at, left, place, count
+        state[t, _PLACE], state[t, _COUNT] = place, count
     return met
 
 
@@ -170,19 +237,18 @@ def scored(
     kind: Any, stream: Any, starts: Any, first: Any, second: Any, lengths: Any, norms: Any, table: Any,
     parameters: Any, outlook: Any, wanted: Any, out: Any,
 ) -> None:  # fmt: skip
-    """The scores of the wanted documents, which are in ascending order; one without a query term has the sum
-    0.
-    """
-    state = np.empty((starts.size, 5), np.int64)
+    """The scores of the wanted documents, in ascending order; one without a query term has the sum 0."""
+    state, rest = np.empty((starts.size, 8), np.int64), np.empty(starts.size)
     docs, freqs = np.empty(starts.size * BLOCK, np.uint32), np.empty(starts.size * BLOCK, np.uint32)
-    small, parts = _logarithms(kind, first, second), np.empty(BLOCK, np.float64)
+    picked, picked_freqs = np.empty(BLOCK + 1, np.uint32), np.empty(BLOCK + 1, np.uint32)
+    small, parts = _logarithms(kind, first, second), np.empty(BLOCK)
     sums, touched = np.full(WINDOW, -1.0), np.empty(WINDOW + 1, np.int64)
-    _open(stream, starts, state, docs, freqs)
+    _open(kind, stream, starts, first, second, outlook, state, docs, freqs, rest)
     i = 0
     for base in range(0, lengths.size, WINDOW):
         met = _window(
-            kind, stream, first, second, small, state, docs, freqs, lengths, table, parameters, base, base + WINDOW,
-            parts, sums, touched,
+            kind, stream, first, second, small, state, docs, freqs, lengths, table, parameters, base,
+            base + WINDOW, starts.size, parts, picked, picked_freqs, sums, touched,
         )  # fmt: skip
         while i < wanted.size and wanted[i] < base + WINDOW:
             out[i] = max(sums[wanted[i] - base], 0.0)
@@ -218,36 +284,47 @@ def _sift(scores: Any, ties: Any, where: Any, size: Any) -> None:
 @kernel
 def best(
     kind: Any, stream: Any, starts: Any, first: Any, second: Any, lengths: Any, norms: Any, table: Any,
-    parameters: Any, outlook: Any, gone: Any, ties: Any, number: Any, scores: Any, heap_ties: Any, where: Any,
-    size: Any,
+    parameters: Any, outlook: Any, skipping: Any, gone: Any, ties: Any, number: Any, scores: Any, heap_ties: Any,
+    where: Any, size: Any,
 ) -> Any:  # fmt: skip
     """Offers the live documents that hold any of the terms to a heap of the best, worst on top.
 
-    Equal scores rank by tie, lowest first. Gives the number of those documents, and the heap's size.
+    Equal scores rank by tie, lowest first. Gives the number of those documents, and the heap's size. Once the heap
+    is full, terms that together cannot reach its worst score are not `essential` any more.
     """
-    state = np.empty((starts.size, 5), np.int64)
+    state, rest = np.empty((starts.size, 8), np.int64), np.empty(starts.size)
     docs, freqs = np.empty(starts.size * BLOCK, np.uint32), np.empty(starts.size * BLOCK, np.uint32)
-    small, parts = _logarithms(kind, first, second), np.empty(BLOCK, np.float64)
+    picked, picked_freqs = np.empty(BLOCK + 1, np.uint32), np.empty(BLOCK + 1, np.uint32)
+    small, parts, finals = _logarithms(kind, first, second), np.empty(BLOCK), np.empty(WINDOW)
     sums, touched = np.full(WINDOW, -1.0), np.empty(WINDOW + 1, np.int64)
-    finals = np.empty(WINDOW, np.float64)
-    _open(stream, starts, state, docs, freqs)
+    _open(kind, stream, starts, first, second, outlook, state, docs, freqs, rest)
+    essential = 0 if kind == BOOLEAN else starts.size
     live = 0
     for base in range(0, lengths.size, WINDOW):
+        if skipping and size == scores.size and size > 0:
+            while essential > 0:
+                bound = rest[essential - 1] + outlook[1]
+                if bound + 1e-9 * (abs(bound) + 1.0) >= scores[0]:  # room for rounding
+                    break
+                essential -= 1
         met = _window(
-            kind, stream, first, second, small, state, docs, freqs, lengths, table, parameters, base, base + WINDOW,
-            parts, sums, touched,
+            kind, stream, first, second, small, state, docs, freqs, lengths, table, parameters, base,
+            base + WINDOW, essential, parts, picked, picked_freqs, sums, touched,
         )  # fmt: skip
+        found = 0
         for i in range(met):
-            finals[i] = sums[touched[i]]
-            sums[touched[i]] = -1.0
-            touched[i] += base
-        _finish(kind, touched[:met], lengths, norms, table, parameters, outlook, finals)
-        for i in range(met):
-            doc = touched[i]
-            if gone.size and gone[doc]:
+            place = touched[i]
+            total = sums[place]
+            sums[place] = -1.0
+            if gone.size and gone[base + place]:
                 continue
             live += 1
-            score = finals[i]
+            touched[found] = base + place
+            finals[found] = total
+            found += total >= 0.0
+        _finish(kind, touched[:found], lengths, norms, table, parameters, outlook, finals)
+        for i in range(found):
+            doc, score = touched[i], finals[i]
             if size == scores.size:
                 if size == 0 or score < scores[0] or _worse(score, ties[doc], scores[0], heap_ties[0]):
                     continue
@@ -269,7 +346,6 @@ def best(
 def mark(stream: Any, starts: Any, mask: Any) -> None:
     """Flags the documents that hold any of the terms."""
     docs = np.empty(BLOCK, np.uint32)
-    freqs = np.empty(BLOCK, np.uint32)
     for t in range(starts.size):
         if starts[t] < 0:
             continue
@@ -280,11 +356,12 @@ def mark(stream: Any, starts: Any, mask: Any) -> None:
             mask[doc] = True
             continue
         if df > BLOCK:
-            at += 8 * ((df + BLOCK - 1) // BLOCK)
+            at += 8 + 8 * ((df + BLOCK - 1) // BLOCK)
         before = np.int64(-1)
         for done in range(0, df, BLOCK):
             count = min(BLOCK, df - done)
-            at = decode_block(stream, at, count, before, docs, freqs, 0)
+            wide = np.int64(stream[at + 1])
+            at = decode_docs(stream, at, count, before, docs, 0) + (count * wide + 7) // 8
             before = np.int64(docs[count - 1])
             for i in range(count):
                 mask[docs[i]] = True
