@@ -2,10 +2,10 @@
 
     INDLET_DATA=… python -m bench.effectiveness [--collections cranfield,cacm] [--json FILE]
 
-Each collection becomes two folders of text files, one document a file. Two `indlet provide` processes crawl and
-serve them, a library harvests both, and every model answers the collection's topics from the harvested index.
-The reference knows none of that: it takes the documents' texts, analyses them by the same policy, and works the
-formulas out over all documents. The two must agree in MAP within 0.005, which leaves room for ties alone.
+Each collection becomes two folders of text files, one document a file. Two `indlet provide` processes crawl
+and serve them, a library harvests both, and every model answers the topics from the harvested index.
+The reference knows none of that: it takes the documents' texts, analyses them by the same policy, and works
+the formulas out over all documents. The two must agree in MAP within 0.005, which leaves room for ties alone.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ def documents(folder: Path) -> dict[str, str]:
     with gzip.open(folder / "docs.jsonl.gz", "rt", encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines]
     # Cranfield's texts begin with the title, those of CACM do not.
-    texts = {
-        row["id"]: row["text"]
-        if row["text"].startswith(row["title"][:40])
-        else f"{row['title']}\n{row['text']}"
-        for row in rows
-    }
+    texts = {}
+    for row in rows:
+        parts = [row["text"], row.get("keywords", "")]
+        if not row["text"].startswith(row["title"][:40]):
+            parts.insert(0, row["title"])
+        texts[row["id"]] = "\n".join(filter(None, parts))
     return {name: text for name, text in texts.items() if text.strip()}
 
 
