@@ -50,6 +50,7 @@ data_option = click.option("--data", type=click.Path(path_type=Path), help="Fold
 @click.option("--every", default="1m", show_default=True, help="How often to crawl again; '' for never.")
 @click.option("--title", default="", help="What the repository is called.  [indlet]")
 @click.option("--email", default="", help="Whom harvesters should write to.")
+@click.option("--portal", is_flag=True, help="Also let people search this collection here.")
 def provide(
     roots: tuple[str, ...],
     data: Path | None,
@@ -63,6 +64,7 @@ def provide(
     every: str,
     title: str,
     email: str,
+    portal: bool,
 ) -> None:
     """Make folders harvestable: crawl them, serve them, and keep both in step.
 
@@ -89,7 +91,8 @@ def provide(
         name=title or settings.node.name,
         admin_email=(email,) if email else settings.node.admin_email,
     )
-    run(replace(settings, node=node, crawl=replace(settings.crawl, every=every)), crawl_at_once=True)
+    settings = replace(settings, node=node, crawl=replace(settings.crawl, every=every))
+    run(settings, crawl_at_once=True, portal=portal)
 
 
 @click.command()
@@ -137,10 +140,10 @@ def crawl(
     if roots:
         settings = _from_options(roots, data, base_url, content_url, private, name, workers)
         if config:
-            given = _load(config)
+            given = load(config)
             settings = replace(given, data=data or given.data, hierarchy=settings.hierarchy)
     else:
-        settings = _load(config or CONFIG) if config or CONFIG.exists() or not forget else Settings()
+        settings = load(config or CONFIG) if config or CONFIG.exists() or not forget else Settings()
         settings = replace(settings, data=data or settings.data)
         if workers:
             settings = replace(settings, crawl=replace(settings.crawl, workers=workers))
@@ -171,10 +174,12 @@ def serve(config: Path | None, host: str | None, port: int | None, data: Path | 
     \b
     indlet init && indlet serve
     indlet serve --config /etc/indlet.toml
+    indlet serve --data harvested
     """
     from indlet.cli.serving import run
 
-    settings = _load(config or CONFIG)
+    # A store alone is enough to be served: what was harvested into it can be searched.
+    settings = Settings() if data and not config and not CONFIG.exists() else load(config or CONFIG)
     node = replace(
         settings.node,
         host=host or settings.node.host,
@@ -329,15 +334,11 @@ def _from_options(
     )
 
 
-def _load(path: Path) -> Settings:
-    return load(path)
-
-
 def _open(data: Path | None, config: Path | None) -> Any:
     from indlet.store import Store
 
     if data is None:
-        data = _load(config or CONFIG).data if config or CONFIG.exists() else Settings().data
+        data = load(config or CONFIG).data if config or CONFIG.exists() else Settings().data
     return Store.open(data, create=False)
 
 

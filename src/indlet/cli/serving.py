@@ -7,7 +7,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from indlet.errors import MissingExtra, SettingsError
 from indlet.node.schedule import Schedule
 from indlet.provider.hierarchy import named
 from indlet.provider.pipeline import crawl
-from indlet.settings import Settings
+from indlet.settings import Settings, Source
 from indlet.store import Store
 
 
@@ -40,22 +40,26 @@ def bind(settings: Settings) -> tuple[socket.socket, Settings]:
     return bound, replace(settings, node=replace(node, port=bound.getsockname()[1]))
 
 
-def application(store: Store, settings: Settings) -> Any:
-    """Portal and provider where the service part is installed; otherwise the provider alone."""
-    try:
-        from indlet.web.app import application as whole
-    except (ModuleNotFoundError, MissingExtra):
-        from indlet.provider.serve import application as provider
+def application(store: Store, settings: Settings, portal: bool) -> Any:
+    """Provider and portal where the service part is installed and wanted; otherwise the provider alone."""
+    if portal:
+        try:
+            from indlet.web.app import application as whole
+        except ModuleNotFoundError as e:
+            if (e.name or "").startswith("indlet") or settings.source:
+                raise
+        else:
+            return whole(store, settings)
+    from indlet.provider.serve import application as provider
 
-        return provider(store, settings)
-    return whole(store, settings)
+    return provider(store, settings)
 
 
-def run(settings: Settings, *, crawl_at_once: bool) -> None:
+def run(settings: Settings, *, crawl_at_once: bool, portal: bool = True) -> None:
     """Serve until stopped, crawling (and harvesting, where sources are set) on schedule."""
     bound, settings = bind(replace(settings, hierarchy=named(settings.hierarchy)))
     with contextlib.closing(bound), Store.open(settings.data) as store:
-        app = application(store, settings)
+        app = application(store, settings, portal)
         with Schedule() as schedule:
             _announce(settings)
             if settings.hierarchy:
@@ -113,14 +117,31 @@ class _Crawl:
 
 
 def _schedule_harvests(schedule: Schedule, store: Store, settings: Settings) -> None:
-    """Where the service plugs its harvests in: `indlet.service.pipeline.schedule`."""
+    """Each source of the settings on its own schedule, a first time now."""
     try:
-        from indlet.service.pipeline import schedule as harvests
+        from indlet.cli.harvest import _extractor as extractor
+        from indlet.cli.harvest import line
+        from indlet.service.pipeline import harvest_all
     except ModuleNotFoundError as e:
-        if (e.name or "").startswith("indlet."):
-            return
-        raise MissingExtra("harvesting", "service") from e
-    harvests(schedule, store, settings)
+        raise MissingExtra(f"harvesting (it imports {e.name})", "service") from e
+
+    permits = threading.Semaphore(max(1, settings.harvest.at_once))
+
+    def job(source: Source) -> Callable[[threading.Event], None]:
+        def harvest(stop: threading.Event) -> None:
+            with permits:
+                if stop.is_set():
+                    return
+                for done in harvest_all(store, settings, [source], extract=extractor(settings), halt=stop):
+                    if done.changed or done.outcome != "complete":
+                        click.echo(line(done), err=True)
+
+        return harvest
+
+    for source in settings.source:
+        if not source.paused:
+            every = source.every or settings.harvest.every
+            schedule.add(f"harvest {source.name or source.url}", every, job(source), at_once=True)
 
 
 def _announce(settings: Settings) -> None:

@@ -1,0 +1,250 @@
+"""The provider's commands, run as people run them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import tomllib
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from indlet.cli import cli, main
+from indlet.cli.template import template
+from indlet.settings import Hierarchy, Settings, from_mapping, load
+
+runner = CliRunner()
+
+
+def indlet(*arguments: str | Path, cwd: Path | None = None) -> Result:
+    """A command in this process; an error of ours becomes its exception."""
+    before = Path.cwd()
+    os.chdir(cwd or before)
+    try:
+        return runner.invoke(cli, [str(a) for a in arguments])
+    finally:
+        os.chdir(before)
+
+
+@pytest.fixture
+def papers(tmp_path: Path) -> Path:
+    root = tmp_path / "papers"
+    (root / "sub").mkdir(parents=True)
+    (root / "a.txt").write_text("wings of aeroplanes")
+    (root / "sub" / "b.html").write_text("<html><title>On flow</title><body>flow</body></html>")
+    for place in (root / "a.txt", root / "sub" / "b.html"):
+        os.utime(place, (1_500_000_000, 1_500_000_000))
+    return root
+
+
+def test_crawl_then_records(papers: Path, tmp_path: Path) -> None:
+    done = indlet("crawl", papers, "--data", tmp_path / "data")
+    assert done.exit_code == 0, done.output
+    assert "2 files, 0 unchanged, 2 records new or changed, 0 deleted" in done.output
+    lines = indlet("records", "--data", tmp_path / "data", "--jsonl").stdout.splitlines()
+    first, second = sorted(map(json.loads, lines), key=lambda r: str(r["identifier"]))
+    assert first["identifier"] == "oai:localhost.localdomain:papers/a"
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", first["datestamp"])
+    assert first["deleted"] is False
+    assert first["terms"] == {"wing": 1, "aeroplan": 1}
+    assert first["length"] == 2
+    assert first["origin"] == "papers"
+    assert second["sets"] == ["papers:sub"]
+    assert second["metadata"]["title"] == ["On flow"]
+    plain = indlet("records", "--data", tmp_path / "data", "--set", "papers:sub").stdout
+    assert plain.endswith("oai:localhost.localdomain:papers/sub/b  On flow\n")
+
+    (papers / "a.txt").unlink()
+    indlet("crawl", papers, "--data", tmp_path / "data")
+    found = [
+        json.loads(line)
+        for line in indlet("records", "--data", tmp_path / "data", "--jsonl").stdout.splitlines()
+    ]
+    gone = next(r for r in found if r["deleted"])
+    assert (gone["identifier"], gone["metadata"], gone["terms"]) == (first["identifier"], {}, {})
+    assert gone["sets"] == ["papers"]
+    assert len(indlet("records", "--data", tmp_path / "data", "--live").stdout.splitlines()) == 1
+
+
+def test_crawl_says_by_its_status_what_came_of_it(papers: Path, tmp_path: Path) -> None:
+    (papers / "bad.pdf").write_bytes(b"%PDF-1.4 broken")
+    done = indlet("crawl", papers, "--data", tmp_path / "data", "--json")
+    assert done.exit_code == 3
+    (summary,) = json.loads(done.stdout)
+    assert (summary["records"], summary["failures"], summary["status"]) == (2, 1, 3)
+    listed = indlet("failures", "--data", tmp_path / "data").stdout
+    assert listed.startswith("papers: bad.pdf: extract: ")
+    (failure,) = map(
+        json.loads, indlet("failures", "--data", tmp_path / "data", "--jsonl").stdout.splitlines()
+    )
+    assert failure["where"] == "bad.pdf"
+    config = tmp_path / "indlet.toml"
+    config.write_text('data = "data"\n[[hierarchy]]\nroot = "missing"\n[[hierarchy]]\nroot = "papers"\n')
+    done = indlet("crawl", "--config", config)
+    assert done.exit_code == 1
+    assert "missing: not read" in done.output
+    assert "papers: 3 files, 3 unchanged" in done.output
+
+
+def test_mistakes_are_told(papers: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments, status, message in [
+        (["crawl", str(tmp_path / "nowhere")], 1, "no such file or folder"),
+        (["crawl", "--config", str(tmp_path / "none.toml")], 1, "Write one with  indlet init"),
+        (["provide"], 2, "name at least one folder"),
+        (["provide", str(papers), "--private", "--content-url", "http://x.org"], 2, "choose one"),
+        (["provide", str(papers), str(papers), "--name", "x"], 2, "single PATH"),
+        (["records", "--data", str(tmp_path / "none")], 1, "no indlet store here"),
+        (["serve", "--config", str(tmp_path / "none.toml")], 1, "Write one with  indlet init"),
+        (
+            ["provide", str(papers), "--every", "soon", "--port", "0", "--data", str(tmp_path / "d")],
+            1,
+            "no interval",
+        ),
+        (
+            ["provide", str(papers), "--host", "203.0.113.1", "--data", str(tmp_path / "d")],
+            1,
+            "cannot listen",
+        ),
+    ]:
+        with pytest.raises(SystemExit) as stopped:
+            main(arguments)
+        assert stopped.value.code == status, arguments
+        assert message in capsys.readouterr().err
+
+
+def test_forget(papers: Path, tmp_path: Path) -> None:
+    indlet("crawl", papers, "--data", tmp_path / "data")
+    done = indlet("crawl", "--data", tmp_path / "data", "--forget", "papers", cwd=tmp_path)
+    assert done.output == "papers: 2 records deleted\n"
+    assert indlet("records", "--data", tmp_path / "data", "--live").stdout == ""
+
+
+def test_init_writes_every_setting_with_its_default(tmp_path: Path) -> None:
+    place = tmp_path / "indlet.toml"
+    done = indlet("init", place, "--root", "papers", "--password", "opensesame")
+    assert done.exit_code == 0
+    settings = load(place)
+    assert [h.root for h in settings.hierarchy] == [str(tmp_path / "papers")]
+    assert settings.admin.password_hash.startswith("scrypt$")
+    from indlet.web.auth import check_password
+
+    assert check_password("opensesame", settings.admin.password_hash)
+    assert place.stat().st_mode & 0o077 == 0
+    before = place.read_bytes()
+    assert "was left as it is" in str(indlet("init", place).exception)
+    assert place.read_bytes() == before
+
+
+def test_all_of_the_template_uncommented_is_the_defaults() -> None:
+    lines = template("indlet.toml").splitlines()
+    settings_lines = [re.sub(r"^# (?=(\w+ = |\[))", "", line) for line in lines]
+    found = from_mapping(tomllib.loads("\n".join(settings_lines)))
+    (hierarchy,), (source,) = found.hierarchy, found.source
+    assert hierarchy == Hierarchy("/srv/documents")
+    assert source.url
+    assert found == Settings(hierarchy=(hierarchy,), source=(source,))
+    assert from_mapping(tomllib.loads(template("x"))) == Settings()
+
+
+@contextmanager
+def running(*arguments: str | Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A server in a process of its own, and the address that it says it has."""
+    command = [sys.executable, "-m", "indlet", *map(str, arguments)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    watchdog = threading.Timer(60, process.kill)
+    watchdog.start()
+    try:
+        assert process.stdout is not None
+        first = process.stdout.readline()
+        address = re.search(r"http://[\d.:]+", first)
+        assert address, first + (process.stderr.read() if process.stderr else "")
+        yield process, address[0]
+    finally:
+        watchdog.cancel()
+        process.kill()
+        process.communicate()
+
+
+def get(url: str) -> str:
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        return str(answer.read().decode())
+
+
+def wait_for(process: subprocess.Popen[str], text: str) -> None:
+    assert process.stderr is not None
+    for line in process.stderr:
+        if text in line:
+            return
+    raise AssertionError(f"ended without saying {text!r}")
+
+
+def test_provide_crawls_serves_and_follows_changes(papers: Path, tmp_path: Path) -> None:
+    options = ("--port", "0", "--every", "1s", "--data", papers / "indlet-data")
+    with running("provide", papers, *options) as (process, address):
+        wait_for(process, "papers: 2 files")
+        listing = get(f"{address}/oai?verb=ListRecords&metadataPrefix=oai_dc")
+        assert listing.count("<record>") == 2
+        assert f"{address}/content/papers/a.txt" in listing
+        assert get(f"{address}/content/papers/a.txt") == "wings of aeroplanes"
+        assert "ListRecords" in get(f"{address}/")
+        (papers / "sub" / "b.html").unlink()
+        wait_for(process, "1 deleted")
+        assert 'status="deleted"' in get(f"{address}/oai?verb=ListIdentifiers&metadataPrefix=oai_dc")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=30) == 0
+
+
+def test_provide_private(papers: Path, tmp_path: Path) -> None:
+    options = (
+        "--port",
+        "0",
+        "--private",
+        "--data",
+        tmp_path / "data",
+        "--base-url",
+        "https://papers.example.org",
+    )
+    command = [sys.executable, "-m", "indlet", "provide", str(papers), *map(str, options)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        assert "https://papers.example.org/" in process.stdout.readline()
+        wait_for(process, "papers: 2 files")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=30) == 0
+    finally:
+        process.kill()
+        process.communicate()
+    found = indlet("records", "--data", tmp_path / "data", "--jsonl").stdout
+    assert "oai:papers.example.org:papers/a" in found
+    assert "http" not in found
+
+
+def test_serve_from_a_settings_file(papers: Path, tmp_path: Path) -> None:
+    config = tmp_path / "indlet.toml"
+    config.write_text(
+        'data = "data"\n[node]\nport = 0\nname = "Papers"\n[crawl]\nevery = "1h"\n'
+        '[[hierarchy]]\nroot = "papers"\n'
+    )
+    with running("serve", "--config", config) as (process, address):
+        wait_for(process, "papers: 2 files")
+        assert get(f"{address}/oai?verb=ListIdentifiers&metadataPrefix=oai_dc").count("<header>") == 2
+        assert "<repositoryName>Papers</repositoryName>" in get(f"{address}/oai?verb=Identify")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=30) == 0
+
+
+@pytest.mark.parametrize("name", ["provide", "crawl", "serve", "records", "failures", "init"])
+def test_help_has_examples(name: str) -> None:
+    done = indlet(name, "--help")
+    assert done.exit_code == 0
+    assert f"indlet {name}" in done.output.partition("Usage")[2].partition("\n")[2]
