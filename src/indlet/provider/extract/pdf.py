@@ -19,8 +19,10 @@ from indlet.provider.extract.file import File, Text, parse_xml
 from indlet.provider.extract.office import meaningful
 from indlet.provider.extract.xmltext import dublin_core
 
-# pypdf reads the whole cross-reference table to find the XMP packet: not worth it past this size.
-_XMP_FILE: Final = 64 * 1024 * 1024
+# pypdf reads the whole cross-reference table, in Python: not worth it past this size.
+_XMP_FILE: Final = 16 * 1024 * 1024
+_PACKET: Final = 1024 * 1024
+_LANG = re.compile(rb"/Lang ?\(([A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8}){0,3})\)")
 _INFO: Final = {"Title": "title", "Author": "creator", "Subject": "description"}
 _WORD_FILE = re.compile(r"^(?:Microsoft (?:Word|PowerPoint|Excel)|\w+ Document) - ")
 _FILE_NAME = re.compile(
@@ -97,29 +99,44 @@ def _reason(message: str, data: bytes) -> str:
 
 def _xmp(data: bytes) -> tuple[list[tuple[str, str]], str]:
     """What the XMP packet says in Dublin Core, and the catalogue's language. Nothing where broken."""
-    if len(data) > _XMP_FILE or not (b"/Metadata" in data or b"/ObjStm" in data or b"/Lang" in data):
-        return [], ""
+    packet, language = _plain_packet(data)
+    if not packet and len(data) <= _XMP_FILE and (b"/Metadata" in data or b"/ObjStm" in data):
+        packet, language = _catalogue(data)
+    if not packet or len(packet) > _PACKET:
+        return [], language
+    try:
+        return _packet(parse_xml(packet)), language
+    except ExtractionError:
+        return [], language
+
+
+def _plain_packet(data: bytes) -> tuple[bytes, str]:
+    """The packet where it lies open and is the only one: most files have it so, and need no second parser."""
+    tag = _LANG.search(data)
+    language = language_code(tag[1].decode("ascii")) if tag else ""
+    start = data.find(b"<x:xmpmeta")
+    end = data.find(b"</x:xmpmeta>", start, start + _PACKET) if start >= 0 else -1
+    if end < 0 or data.find(b"<x:xmpmeta", end) >= 0:
+        return b"", language
+    return data[start : end + len(b"</x:xmpmeta>")], language
+
+
+def _catalogue(data: bytes) -> tuple[bytes, str]:
+    """The packet and the language that the catalogue names, by pypdf."""
     import logging
+
+    from pypdf import PdfReader
 
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
     try:
-        from pypdf import PdfReader
-
         root: Any = PdfReader(io.BytesIO(data)).trailer["/Root"]
         language = language_code(str(root.get("/Lang", "")))
         stream = root.get("/Metadata")
-        packet = stream.get_object().get_data() if stream is not None else b""
+        return (stream.get_object().get_data() if stream is not None else b"").strip(b"\x00 \r\n\t"), language
     except MemoryError:
         raise
     except Exception:  # pypdf meets broken files with exceptions of every kind, and the text is already read
-        return [], ""
-    if not packet or len(packet) > 4 * 1024 * 1024:
-        return [], language
-    try:
-        tree = parse_xml(packet.strip(b"\x00 \r\n\t"))
-    except ExtractionError:
-        return [], language
-    return _packet(tree), language
+        return b"", ""
 
 
 def _packet(tree: Any) -> list[tuple[str, str]]:
