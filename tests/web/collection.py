@@ -10,18 +10,24 @@ from indlet.store import Store
 from indlet.text import Analyzer, Policy
 
 TOPICS = {
-    "harvesting metadata": "protocol repository harvester datestamp resumption token incremental provider record identifier set",
-    "shock waves": "aerofoil boundary layer supersonic pressure wing flow shock wave turbulence wind tunnel drag",
-    "digital preservation": "archive format migration emulation bitstream checksum obsolescence storage copy trust",
-    "full-text retrieval": "index query ranking term frequency document collection relevance model probability vector",
-    "river ecology": "sediment catchment species flood water quality habitat invertebrate nutrient discharge bank",
+    "harvesting metadata": "protocol repository harvester datestamp resumption token provider record",
+    "shock waves": "aerofoil boundary layer supersonic pressure wing flow shock wave turbulence tunnel drag",
+    "digital preservation": "archive format migration emulation checksum obsolescence storage copy trust",
+    "full-text retrieval": "index query ranking term frequency document relevance probability vector",
+    "river ecology": "sediment catchment species flood water quality habitat invertebrate nutrient discharge",
     "opera production": "stage libretto score singer orchestra rehearsal premiere scenery voice conductor",
     "soil chemistry": "nitrogen carbon acid moisture clay nutrient crop fertiliser sample laboratory",
     "railway timetables": "train line station delay passenger capacity network schedule interval junction",
 }
-GERMAN = "Bibliothek Katalog Archiv Sammlung Bestand Erschließung Nutzung Speicher Dokument Verzeichnis Suche Leser"
+GERMAN = "Bibliothek Katalog Archiv Sammlung Bestand Nutzung Speicher Dokument Verzeichnis Suche Leser"
 TYPES = ("Technical report", "Journal article", "Thesis", "Book", "Dataset")
-GROUPS = ("Working Group A", "Working Group B", "Field Station North", "Reading Room Committee", "Test Laboratory")
+GROUPS = (
+    "Working Group A",
+    "Working Group B",
+    "Field Station North",
+    "Reading Room Committee",
+    "Test Laboratory",
+)
 SOURCES = ("North Library", "Technical Reports", "Stadtarchiv")
 
 
@@ -37,12 +43,11 @@ def records(count: int = 200, seed: int = 7) -> Iterator[tuple[int, Record]]:
         said = [chance.choice(vocabulary) for _ in range(chance.randint(60, 240))]
         if not german:
             said += topic.split() * chance.randint(1, 6)
-        title = (
-            f"Bericht über {chance.choice(vocabulary)} und {chance.choice(vocabulary)}, Teil {number}"
-            if german
-            else f"{topic.capitalize()}: {chance.choice(vocabulary)} and {chance.choice(vocabulary)}, part {number}"
-        )
-        year = 1955 + (number * 7) % 70
+        one, two = chance.choice(vocabulary), chance.choice(vocabulary)
+        title = f"{topic.capitalize()}: {one} and {two}, part {number}"
+        if german:
+            title = f"Bericht über {one} und {two}, Teil {number}"
+        year = 1960 + int(62 * chance.random() ** 0.6)
         source = 2 if german else number % 2
         language = "de" if german else "en"
         sentence = " ".join(chance.choice(vocabulary) for _ in range(28))
@@ -60,11 +65,21 @@ def records(count: int = 200, seed: int = 7) -> Iterator[tuple[int, Record]]:
             "rights": ["Statistics public, content at its owner"],
         }
         copies = [
-            {"url": f"{address}.pdf", "media_type": "application/pdf", "size": 90_000 + number * 731, "primary": True}
+            {
+                "url": f"{address}.pdf",
+                "media_type": "application/pdf",
+                "size": 90_000 + number * 731,
+                "primary": True,
+            }
         ]
         if number % 3 == 0:
             copies.append(
-                {"url": f"{address}.html", "media_type": "text/html", "size": 9_000 + number, "primary": False}
+                {
+                    "url": f"{address}.html",
+                    "media_type": "text/html",
+                    "size": 9_000 + number,
+                    "primary": False,
+                }
             )
         properties = {
             "url": f"{address}.pdf",
@@ -74,13 +89,16 @@ def records(count: int = 200, seed: int = 7) -> Iterator[tuple[int, Record]]:
             "source_datestamp": "2026-11-01T09:30:00Z",
         }
         vector = analyzer.vector(" ".join([*said, sentence, title]), language)
-        yield source, Record(
-            identifier=f"oai:{('north', 'reports', 'stadt')[source]}.example.org:{1000 + number}",
-            metadata=metadata,
-            vector=vector,
-            sets=(f"topic:{number % len(topics)}", "reports"),
-            fields=analyzer.fields(metadata, language),
-            properties=properties,
+        yield (
+            source,
+            Record(
+                identifier=f"oai:{('north', 'reports', 'stadt')[source]}.example.org:{1000 + number}",
+                metadata=metadata,
+                vector=vector,
+                sets=(f"topic:{number % len(topics)}", "reports"),
+                fields=analyzer.fields(metadata, language),
+                properties=properties,
+            ),
         )
 
 
@@ -118,5 +136,11 @@ def fill(store: Store, count: int = 200) -> None:
                     },
                     "complete",
                 )  # fmt: skip
-        tx.fail(origins[1], Failure("oai:reports.example.org:9999", "harvest", "no title", b"<dc>\x00\xffbad</dc>"))
-        tx.fail(origins[1], Failure("oai:reports.example.org:9998", "harvest", "unclosed", b"<oai_dc:dc><dc:title>"))
+        tx.fail(
+            origins[1],
+            Failure("oai:reports.example.org:9999", "harvest", "no title", b"<dc>\x00\xffbad</dc>"),
+        )
+        tx.fail(
+            origins[1],
+            Failure("oai:reports.example.org:9998", "harvest", "unclosed", b"<oai_dc:dc><dc:title>"),
+        )

@@ -210,7 +210,9 @@ def _metadata(
         "identifier": [place.address(primary.path) or name],
         "format": [document.media_type],
         "relation": [url for url in others if url],
-        "rights": [place.rights] if place.rights else [],
+        # In the words of OpenAIRE's vocabulary, so that a service can mark it.
+        "rights": [place.rights] * bool(place.rights)
+        + ["info:eu-repo/semantics/restrictedAccess"] * place.restricted,
     }
     return merged(ours, found, mechanical)
 

@@ -6,6 +6,7 @@ if it leads to http, https or ftp; anything else stays text.
 
 from __future__ import annotations
 
+import mimetypes
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,13 @@ from urllib.parse import quote, urlsplit
 
 from indlet.model import Metadata
 
+_NOT_OPEN: Final = frozenset(
+    (
+        "info:eu-repo/semantics/restrictedaccess", "info:eu-repo/semantics/closedaccess",
+        "info:eu-repo/semantics/embargoedaccess", "://purl.org/coar/access_right/c_16ec",
+        "://purl.org/coar/access_right/c_14cb", "://purl.org/coar/access_right/c_f1cf",
+    )
+)  # fmt: skip
 _SCHEMES: Final = ("http", "https", "ftp")
 _DOI = re.compile(r"(?:doi:|https?://(?:dx\.)?doi\.org/|^)(10\.\d{4,9}/[^\s\"<>]+)", re.IGNORECASE)
 _ISBN = re.compile(r"\b(?:ISBN[-: ]*)?((?:97[89][- ]?)?(?:\d[- ]?){9}[\dXx])\b")
@@ -113,7 +121,7 @@ class Citation:
 
 def citation(identifier: str, metadata: Metadata, properties: Mapping[str, Any]) -> Citation:
     identifiers = list(metadata.get("identifier", ()))
-    copies = manifestations(properties)
+    copies = manifestations(metadata, properties)
     date = _first(metadata, "date")
     return Citation(
         identifier=identifier,
@@ -132,13 +140,17 @@ def citation(identifier: str, metadata: Metadata, properties: Mapping[str, Any])
         isbn=_match(_ISBN, [i for i in identifiers if "isbn" in i.lower()]),
         issn=_match(_ISSN, [*identifiers, *metadata.get("source", ())]),
         url=_address(properties, identifiers, copies),
-        restricted=bool(properties.get("restricted")),
+        restricted=bool(properties.get("restricted")) or any(map(_closed, metadata.get("rights", ()))),
         copies=copies,
     )
 
 
-def manifestations(properties: Mapping[str, Any]) -> tuple[Copy, ...]:
-    """The files of a resource, the primary one first; at most fifty, for nobody reads more."""
+def manifestations(metadata: Metadata, properties: Mapping[str, Any]) -> tuple[Copy, ...]:
+    """The files of a resource, the primary one first; at most fifty, for nobody reads more.
+
+    A harvested record names its files by their addresses only: the primary one as its own, and as relations
+    the others, which differ from it in their extensions.
+    """
     raw = properties.get("manifestations")
     found = []
     for entry in raw[:50] if isinstance(raw, list) else ():
@@ -162,7 +174,23 @@ def manifestations(properties: Mapping[str, Any]) -> tuple[Copy, ...]:
                 True,
             )
         )
+        stem = _stem(found[0].url)
+        for value in metadata.get("relation", ())[:200]:
+            address = safe_url(value)
+            if stem and address and _stem(address) == stem and len(found) < 50:
+                found.append(Copy(address, mimetypes.guess_type(urlsplit(address).path)[0] or "", 0, False))
     return tuple(sorted(found, key=lambda copy: not copy.primary))
+
+
+def _stem(address: str) -> str:
+    """The address without its last extension; empty if it has none."""
+    head, dot, suffix = address.rpartition(".")
+    return head if dot and 0 < len(suffix) <= 8 and "/" not in suffix else ""
+
+
+def _closed(rights: str) -> bool:
+    """Whether a statement of rights is one of the agreed forms of "not open" (OpenAIRE, COAR)."""
+    return rights.strip().lower().removeprefix("https").removeprefix("http") in _NOT_OPEN
 
 
 def year_of(dates: Sequence[str]) -> int | None:

@@ -57,6 +57,10 @@ class Strings:
         at = datetime.fromtimestamp(seconds, UTC)
         return f"{self.day(seconds)}, {at:%H:%M} UTC"
 
+    def stamp(self, seconds: float) -> str:
+        """The same for tables: short, in one form for all languages."""
+        return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M}"
+
     def ago(self, seconds: float) -> str:
         """A span as people say it: the largest unit that fits, no more."""
         for unit, size in (("day", 86400), ("hour", 3600), ("minute", 60)):

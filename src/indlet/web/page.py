@@ -78,8 +78,6 @@ class Pages:
         t = strings(self.language(request))
         theme = request.cookies.get("theme", "")
         menu = [("search", "/"), ("compare", "/compare"), ("help", "/help")]
-        if self.settings.hierarchy:
-            menu.append(("about", "/about"))
 
         def preference(name: str, value: str) -> str:
             place = request.url.path + (f"?{request.url.query}" if request.url.query else "")

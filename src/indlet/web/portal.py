@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -52,6 +52,7 @@ class Portal:
         self.library = library
         self.pages = pages
         self.root = root
+        self._sets: tuple[int, Mapping[str, str]] = (-1, {})
         self._start: tuple[tuple[int, str], dict[str, Any]] | None = None
 
     @property
@@ -101,7 +102,11 @@ class Portal:
             items=self.items(result),
             total=result.total,
             milliseconds=result.took_ms,
-            facets=[group for name in FILTERS if (group := _facet(t, result.facets[name], state))],
+            facets=[
+                group
+                for name in FILTERS
+                if (group := _facet(t, result.facets[name], state, self.set_names()))
+            ],
             picture=histogram(dict(result.histogram)),
             notes=result.notes,
             pages=pages,
@@ -126,6 +131,14 @@ class Portal:
             return terms
 
         return [shown(hit, terms_in(hit.language)) for hit in result.hits]
+
+    def set_names(self) -> Mapping[str, str]:
+        """What sets are called, by their setSpecs; looked up anew after a change."""
+        with self.store.read() as view:
+            seq = view.last_seq()
+            if self._sets[0] != seq:
+                self._sets = seq, {spec: name for spec, name in view.sets() if name}
+        return self._sets[1]
 
     def home(self, request: Request, state: State) -> Response:
         return self.pages.render(
@@ -215,14 +228,14 @@ class Portal:
         return Response(body, media_type="application/opensearchdescription+xml")
 
 
-def _facet(t: Strings, facet: Facet, state: State) -> dict[str, Any] | None:
+def _facet(t: Strings, facet: Facet, state: State, names: Mapping[str, str]) -> dict[str, Any] | None:
     """A facet's values as links; nothing where there is no choice to make."""
     chosen = {value for name, value in state.filters if name == facet.name}
     if len(facet.values) < 2 and not chosen:
         return None
     values = [
         {
-            "label": label(t, facet.name, value),
+            "label": (facet.name == "set" and names.get(value)) or label(t, facet.name, value),
             "count": count,
             "href": state.toggled(facet.name, value),
             "on": value in chosen,

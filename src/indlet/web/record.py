@@ -233,21 +233,26 @@ def _described(record: Record) -> list[tuple[str, list[dict[str, Any]]]]:
 
 def _provenance(
     t: Strings, stored: Stored, record: Record, origin: Origin | None, others: list[tuple[str, str]]
-) -> list[tuple[str, str, str]]:
+) -> list[tuple[str, list[tuple[str, str]]]]:
+    """What is known of where a record comes from: labels, each with values and their links."""
     properties: Mapping[str, Any] = record.properties
     found = []
     if origin is not None:
-        found.append((t("record.source"), origin.name, State(filters=(("source", origin.name),)).link()))
-    found.append((t("record.identifier"), stored.identifier, ""))
-    found.append((t("record.harvested"), t.moment(stored.datestamp), ""))
+        link = State(filters=(("source", origin.name),)).link()
+        found.append((t("record.source"), [(origin.name, link)]))
+    found.append((t("record.identifier"), [(stored.identifier, "")]))
+    found.append((t("record.harvested"), [(t.moment(stored.datestamp), "")]))
     original = properties.get("source_datestamp")
     if isinstance(original, int | float) and original > 0:
         original = rfc3339(original)
     if isinstance(original, str) and original:
-        found.append((t("record.datestamp"), original[:40], ""))
-    found += [(t("record.sets"), spec, State(filters=(("set", spec),)).link()) for spec in record.sets[:20]]
+        found.append((t("record.datestamp"), [(original[:40], "")]))
+    if record.sets:
+        links = [(spec, State(filters=(("set", spec),)).link()) for spec in record.sets[:20]]
+        found.append((t("record.sets"), links))
     policy = properties.get("policy")
     if isinstance(policy, str) and policy:
-        found.append((t("record.policy"), policy[:16], ""))
-    found += [(t("record.also"), name, href) for name, href in others]
+        found.append((t("record.policy"), [(policy[:16], "")]))
+    if others:
+        found.append((t("record.also"), others))
     return found
