@@ -61,6 +61,7 @@ class Library:
         self._engine: Engine | None = None
         self._speller: Speller | None = None
         self._spoken: tuple[Searcher, tuple[str, ...]] | None = None
+        self._counted: tuple[Searcher, dict[str, Any]] | None = None
         self._named: dict[int, Named] = {}
 
     @classmethod
@@ -345,7 +346,11 @@ class Library:
 
     def stats(self) -> dict[str, Any]:
         """Store and index in numbers."""
-        return statistics.statistics(self.store, self.searcher(), self.hidden())
+        searcher = self.searcher()
+        if self._counted is None or self._counted[0] is not searcher:
+            # The fingerprint walks through the whole vocabulary: once for a snapshot is enough.
+            self._counted = searcher, statistics.of_index(searcher)
+        return statistics.of_store(self.store, self._counted[1], self.hidden())
 
     def sources(self) -> list[dict[str, Any]]:
         """Each origin of records with its state: nothing secret."""

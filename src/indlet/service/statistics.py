@@ -13,19 +13,35 @@ from indlet.store import Store
 _SHOWN_SETTINGS: Final = ("url", "title", "set", "from_", "until", "every", "metadata", "index", "base_url")
 
 
-def statistics(store: Store, searcher: Searcher, hidden: Collection[int] = ()) -> dict[str, Any]:
+def of_index(searcher: Searcher) -> dict[str, Any]:
     counted = searcher.stats()
+    return {
+        "records": counted.documents,
+        "terms": counted.terms,
+        "postings": counted.postings,
+        "length": counted.length,
+        "average_length": counted.length / counted.documents if counted.documents else 0.0,
+        "bytes": counted.bytes,
+        "bytes_per_posting": counted.bytes / counted.postings if counted.postings else 0.0,
+        "segments": counted.segments,
+        "removed": counted.deleted,
+        "position": counted.position,
+        "fingerprint": searcher.fingerprint(),
+    }
+
+
+def of_store(store: Store, index: dict[str, Any], hidden: Collection[int] = ()) -> dict[str, Any]:
+    """The store in numbers, and beside them those of the index with its distance from the store."""
     with store.read() as view:
         totals = view.totals()
         newest = view.last_seq()
         origins = [origin for origin in view.origins() if origin.id not in hidden]
         failures = view.failure_counts()
         stamps = view.datestamps()
-    records = sum(live for live, _ in totals.values())
     return {
         "store": {
             "path": str(store.path),
-            "records": records,
+            "records": sum(live for live, _ in totals.values()),
             "deleted": sum(gone for _, gone in totals.values()),
             "failures": sum(failures.values()),
             "bytes": store.path.stat().st_size,
@@ -43,20 +59,7 @@ def statistics(store: Store, searcher: Searcher, hidden: Collection[int] = ()) -
                 for origin in origins
             ],
         },
-        "index": {
-            "records": counted.documents,
-            "terms": counted.terms,
-            "postings": counted.postings,
-            "length": counted.length,
-            "average_length": counted.length / counted.documents if counted.documents else 0.0,
-            "bytes": counted.bytes,
-            "bytes_per_posting": counted.bytes / counted.postings if counted.postings else 0.0,
-            "segments": counted.segments,
-            "removed": counted.deleted,
-            "position": counted.position,
-            "lag": max(newest - counted.position, 0),
-            "fingerprint": searcher.fingerprint(),
-        },
+        "index": index | {"lag": max(newest - index["position"], 0)},
     }
 
 
