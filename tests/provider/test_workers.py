@@ -23,8 +23,8 @@ from indlet.text import Analyzer, Policy
 LIMITS = Limits(seconds=20.0, memory_mb=512)
 POLICY = Policy()
 
-# Eight million tokens: seconds of work for the reader, in Python, where the alarm is heard.
-SLOW_RTF = b"{\\rtf1 " + b"{\\b x}" * 4_000_000
+# Tens of millions of tokens: seconds of work for the reader, in Python, where the alarm is heard.
+SLOW_RTF = b"{\\rtf1 " + b"{\\b x}" * 8_000_000
 
 
 @pytest.fixture
@@ -131,12 +131,12 @@ def test_nothing_to_do() -> None:
 def test_a_file_that_takes_too_long(tmp_path: Path, files: list[Path]) -> None:
     slow = tmp_path / "slow.rtf"
     slow.write_bytes(SLOW_RTF)
-    with Workers(2, replace(LIMITS, seconds=0.5, file_bytes=100_000_000), POLICY) as workers:
+    with Workers(2, replace(LIMITS, seconds=2, file_bytes=100_000_000), POLICY) as workers:
         outcomes = {outcome.tag: outcome for outcome in workers.map(jobs([*files[:20], slow, *files[20:40]]))}
     assert len(outcomes) == 41
     failure = outcomes[slow].failure
     assert failure is not None
-    assert "longer than 0.5 seconds" in failure.reason
+    assert "longer than 2 seconds" in failure.reason
     assert outcomes[slow].digest == hashlib.sha256(SLOW_RTF).hexdigest()
     assert all(outcome.documents for tag, outcome in outcomes.items() if tag != slow)
 
@@ -145,11 +145,11 @@ def test_a_hang_in_foreign_code_is_ended_from_outside(tmp_path: Path, files: lis
     """Nested elements keep the HTML parser busy for minutes in C, where no signal handler of Python runs."""
     deep = tmp_path / "deep.html"
     deep.write_bytes(b"<html>" + b"<div>" * 400_000)
-    with Workers(2, replace(LIMITS, seconds=0.5), POLICY) as workers:
+    with Workers(2, replace(LIMITS, seconds=2), POLICY) as workers:
         outcomes = {outcome.tag: outcome for outcome in workers.map(jobs([*files[:5], deep, *files[5:10]]))}
     failure = outcomes[deep].failure
     assert failure is not None
-    assert "longer than 0.5 seconds" in failure.reason
+    assert "longer than 2 seconds" in failure.reason
     assert sum(bool(outcome.documents) for outcome in outcomes.values()) == 10
 
 

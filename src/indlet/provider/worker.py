@@ -49,13 +49,11 @@ def main() -> None:
     while True:
         try:
             batch = pickle.loads(connection.recv_bytes())  # noqa: S301 - the same
-        except (EOFError, ConnectionError):
-            return
-        try:
             if not _work(batch, analyst, connection):
-                os._exit(0)  # without tidying up what may be a gigabyte of memory
-        except (BrokenPipeError, ConnectionError):
-            return
+                break
+        except (EOFError, ConnectionError):
+            break
+    os._exit(0)  # without tidying up what may be a gigabyte of memory
 
 
 def _work(batch: list[tuple[int, bytes, str]], analyst: Analyst, connection: Connection) -> bool:
@@ -84,6 +82,7 @@ class Analyst:
     def __init__(self, limits: Limits, policy: Policy) -> None:
         self._limits = limits
         self._analyzer = Analyzer(policy)
+        self._analyzer.vector("the rules are loaded before anything is timed")
         # A configured language is the operator's word; a document may only say what is to be found out.
         self._listens = policy.language == "auto"
         signal.signal(signal.SIGALRM, self._alarm)
