@@ -1,12 +1,13 @@
-"""The law of equality as a long experiment: real processes, real files, kills. Nothing differs, or it says what.
+"""The law of equality as a long experiment: real processes, real files, kills. What differs is counted.
 
     python -m bench.equality [--providers 3] [--rounds 20] [--files 300] [--seed 1] [--json FILE]
 
 Each provider is an `indlet serve` process over a folder of generated documents. A round changes the folders
-at random (new files, edits, deletions, better and worse formats), crawls, switches index formats, and harvests.
-On the way crawls, harvests and servers are killed (SIGKILL) at random moments and started again. After each
-round the same folders are crawled into one central store, and the two indexes are compared: number of records,
-every term's df and cf, every length, and the scores of every model for random queries, to the last bit.
+at random (new files, edits, deletions, better and worse formats), crawls, switches index formats, and
+harvests. On the way crawls, harvests and servers are killed (SIGKILL) at random moments and started again.
+After each round the same folders are crawled into one central store, and the two indexes are compared: number
+of records, every term's df and cf, every length, and the scores of every model for random queries, to the last
+bit.
 """
 
 from __future__ import annotations
