@@ -6,8 +6,7 @@ Each provider is an `indlet serve` process over a folder of generated documents.
 at random (new files, edits, deletions, better and worse formats), crawls, switches index formats, and
 harvests. On the way crawls, harvests and servers are killed (SIGKILL) at random moments and started again.
 After each round the same folders are crawled into one central store, and the two indexes are compared: number
-of records, every term's df and cf, every length, and the scores of every model for random queries, to the last
-bit.
+of records, every term's df and cf, every length, and every model's scores for random queries, bit by bit.
 """
 
 from __future__ import annotations

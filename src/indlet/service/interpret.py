@@ -15,9 +15,9 @@ from indlet.errors import QueryError
 from indlet.model import FIELD_MARK
 from indlet.service import query as q
 from indlet.service.index import expression as e
-from indlet.text import Analyzer, code, fold
+from indlet.text import Analyzer, code
 from indlet.text.analyse import LOST
-from indlet.text.tokens import split
+from indlet.text.tokens import split, words
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Interpreter:
             case q.Run(items):
                 return self._run(items, strict=strict, excluded=excluded)
             case q.All(nodes):
-                parts = [self._node(part, strict=self.strict, excluded=excluded) for part in nodes]
+                parts = [self._node(part, strict=self._whole(part), excluded=excluded) for part in nodes]
                 return _all(_kept(parts))
             case q.AnyOf(nodes):
                 parts = [self._node(part, strict=self.strict, excluded=excluded) for part in nodes]
@@ -100,7 +100,8 @@ class Interpreter:
         filters: dict[str, list[e.Expression]] = {}
         for item in items:
             must = item.sign == "+" or strict
-            part = self._node(item.node, strict=must, excluded=excluded or item.sign == "-")
+            whole = self._whole(item.node) if item.sign else strict
+            part = self._node(item.node, strict=whole, excluded=excluded or item.sign == "-")
             if part is None:
                 continue
             if item.sign == "-":
@@ -118,10 +119,14 @@ class Interpreter:
             required.append(_any(wanted))
         return _all([*required, *conditions, *map(e.Not, barred)])
 
+    def _whole(self, node: q.Node) -> bool:
+        """Whether all of what is required or excluded is meant: a whole word, but any word of a group."""
+        return self.strict or isinstance(node, q.Word)
+
     def _word(self, word: q.Word, *, strict: bool, excluded: bool) -> e.Expression | None:
         pieces = split(word.text)
-        if word.prefix and pieces:
-            return self._prefix(word, excluded=excluded)
+        if word.prefix and any(words(piece) for piece in pieces):
+            return self._prefix(word, pieces, strict=strict, excluded=excluded)
         groups = self._alternatives(pieces, word.field)
         if not excluded:
             terms = tuple(dict.fromkeys(term for group in groups for term in group))
@@ -130,16 +135,20 @@ class Interpreter:
             return _all([_any([e.Term(term) for term in group]) for group in groups])
         return _any([e.Term(term) for group in groups for term in group]) if groups else None
 
-    def _prefix(self, word: q.Word, *, excluded: bool) -> e.Expression | None:
+    def _prefix(
+        self, word: q.Word, pieces: list[str], *, strict: bool, excluded: bool
+    ) -> e.Expression | None:
         """Terms that begin so, and the word's own stems: "flying*" has to find what "flying" finds."""
-        mark = word.field + FIELD_MARK if word.field else ""
-        stems = [term for group in self._alternatives(split(word.text), word.field) for term in group]
-        beginning = fold(word.text).strip()
-        if not beginning.isalnum():
-            beginning = "".join(split(word.text)[-1:])
+        *before, last = (token for piece in pieces for token in words(piece))
+        beginning = (word.field + FIELD_MARK if word.field else "") + last
+        stems = [term for group in self._alternatives([last], word.field) for term in group]
+        groups = self._alternatives(before, word.field)
         if not excluded:
-            self._asked.append(Asked(word.text + "*", word.field, tuple(stems), mark + beginning, word.at))
-        return _any([e.Prefix(mark + beginning), *map(e.Term, stems)])
+            every = (*(term for group in groups for term in group), *stems)
+            self._asked.append(Asked(word.text + "*", word.field, every, beginning, word.at))
+        parts = [*(_any([e.Term(term) for term in group]) for group in groups)]
+        parts.append(_any([e.Prefix(beginning), *map(e.Term, stems)]))
+        return _all(parts) if strict else _any(parts)
 
     def _phrase(self, phrase: q.Phrase, *, excluded: bool) -> e.Expression | None:
         pieces = split(phrase.text)
@@ -188,8 +197,8 @@ class Interpreter:
         return [group for group in groups if group]
 
     def _all_stopped(self, query: q.Query) -> QueryError:
-        words = list(dict.fromkeys(word.text for word in q.words_of(query.tree)))
-        shown = ", ".join(f"“{word}”" for word in words[:5]) + (" …" if len(words) > 5 else "")
+        asked = list(dict.fromkeys(word.text for word in q.words_of(query.tree)))
+        shown = ", ".join(f"“{word}”" for word in asked[:5]) + (" …" if len(asked) > 5 else "")
         at = next((word.at for word in q.words_of(query.tree)), 0)
         return QueryError(
             f"{shown}: nothing but words that are too common to be indexed; add a more telling one",

@@ -286,7 +286,7 @@ class _Parser:
             items.append(Item(sign, self._thing(field, depth)))
         if not items:
             raise self._missing(token)
-        if len(items) == 1 and items[0].sign != "-":
+        if len(items) == 1 and not items[0].sign:
             return items[0].node
         return Run(tuple(items))
 

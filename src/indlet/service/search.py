@@ -157,6 +157,7 @@ class Library:
     ) -> Result:
         """The records that match, best first. `plain` takes the text as words, whatever signs are in it."""
         started = time.perf_counter()
+        text = text.encode("utf-8", "replace").decode()  # a command line may hold what is no text
         limit = self.settings.search.limit if limit is None else limit
         facets = list(facets)
         _check(limit, offset, sort, facets, filters or {})
