@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -22,6 +23,8 @@ from indlet.oai.names import (
 from indlet.oai.xml import attribute, text
 
 END: Final = b"</OAI-PMH>\n"
+# What our own identifiers are made of, which XML leaves alone.
+_PLAIN = re.compile(r"[A-Za-z0-9\-._~:/%;,@!*'()]+").fullmatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,7 @@ def header(identifier: str, datestamp: int, deleted: int, sets: str) -> bytes:
     status = b"<header>" if not deleted else b'<header status="deleted">'
     return b"%b<identifier>%b</identifier>%b</header>" % (
         status,
-        (identifier if identifier.isalnum() else text(identifier)).encode(),
+        (identifier if _PLAIN(identifier) else text(identifier)).encode(),
         _rest(datestamp, sets),
     )
 

@@ -11,6 +11,15 @@ from indlet.model import Stored
 
 _STORED = ", ".join(f"r.{name}" for name in Stored._fields)
 _NO_LIMIT = 2**62
+# What a record is heavy with, and what stands for it where it is not asked for.
+_PARTS = {
+    "metadata": "x''",
+    "properties": "x''",
+    "raw": "x''",
+    "vector": "NULL",
+    "positions": "NULL",
+    "fields": "x''",
+}
 
 
 class Origin(NamedTuple):
@@ -83,11 +92,18 @@ class View:
         until: int | None = None,
         set_spec: str | None = None,
         origins: Iterable[int] | None = None,
+        parts: Iterable[str] = tuple(_PARTS),
     ) -> list[Stored]:
-        """The next records of a list, in feed order. Datestamps in seconds, both bounds inclusive."""
+        """The next records of a list, in feed order. Datestamps in seconds, both bounds inclusive.
+
+        Of the heavy columns only those in `parts` are read; the others come empty.
+        """
         clause, values = self._where(after, since, until, set_spec, origins)
+        columns = _STORED
+        for name in _PARTS.keys() - set(parts):
+            columns = columns.replace(f"r.{name}", _PARTS[name])
         rows = self._connection.execute(
-            f"SELECT {_STORED} FROM {clause} ORDER BY {_order(set_spec)} LIMIT ?", (*values, limit)
+            f"SELECT {columns} FROM {clause} ORDER BY {_order(set_spec)} LIMIT ?", (*values, limit)
         )
         return [Stored._make(row) for row in rows]
 

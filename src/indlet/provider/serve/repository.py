@@ -249,9 +249,10 @@ class Repository:
             parts = [frames.header(*row[1:]) + b"\n" for row in rows[:limit]]
             return parts, rows[len(parts) - 1][0] if parts else 0, len(parts), len(rows) > limit
         parts, size, last = [], 0, int(state.after)
+        columns = self._columns(state)
         while len(parts) < limit:
             wanted = min(_FETCHED, limit - len(parts))
-            found = asked.view.page(wanted + 1, **_window(state, asked, after=last))
+            found = asked.view.page(wanted + 1, parts=columns, **_window(state, asked, after=last))
             written = self._write(found[:wanted], state.metadata_prefix, state.index_prefix)
             for stored, part in zip(found, written, strict=False):
                 parts.append(part)
@@ -262,6 +263,13 @@ class Repository:
             if not more or size >= PAGE_BYTES:
                 return parts, last, len(parts), more
         return parts, last, len(parts), True
+
+    def _columns(self, state: ResumptionToken) -> tuple[str, ...]:
+        """The heavy columns that a list's records are written from."""
+        indexes = (self._bundles.get(state.metadata_prefix), self._indexes.get(state.index_prefix))
+        used = [index for index in indexes if index is not None]
+        vector = ("vector",) if used else ()
+        return ("raw", "metadata", *vector, *(("positions",) if any(i.positions for i in used) else ()))
 
     def _emptied(
         self, asked: _Asked, state: ResumptionToken, headers_only: bool
