@@ -39,7 +39,7 @@ def found(library: Library, text: str, **options: object) -> set[str]:
         ("heat-shock AND boundary", {"air:3"}),
         ("(heat shock) AND boundary", {"air:3", "sea:1"}),
         ("heat-sho*", {"air:2", "air:3", "sea:1"}),
-        ("+heat-sho*", {"air:3"}),
+        ("+heat-sho*", {"air:2", "air:3"}),  # "show" begins so
         ("title:heat", {"air:2", "air:3"}),
         ("title:heated", {"air:2", "air:3"}),
         ("creator:munk", {"sea:1"}),
