@@ -15,7 +15,7 @@ _START = re.compile(rb"<(?:\?xml|[A-Za-z_!])")
 _DOCTYPE = re.compile(rb"<!DOCTYPE[^\[>]*(?:\[.*?\]\s*)?>", re.DOTALL | re.IGNORECASE)
 _CONTROLS: Final = bytes(range(9)) + b"\x0b\x0c" + bytes(range(14, 32))
 _NONCHARACTERS = re.compile(b"\xef\xbf[\xbe\xbf]|\xed[\xa0-\xbf][\x80-\xbf]")
-_REFERENCE = re.compile(rb"&(#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});|&")
+_REFERENCE = re.compile(rb"&(#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{0,31});|&")
 _BARE_LESS = re.compile(rb"<(?![A-Za-z_/!?])")
 _PREFIX = re.compile(rb"</?([A-Za-z_][\w.-]*):|\s([A-Za-z_][\w.-]*):[\w.-]+\s*=")
 _PREDEFINED: Final = {b"amp", b"lt", b"gt", b"quot", b"apos"}

@@ -117,7 +117,7 @@ def _page(answer: Answer, verb: str) -> Page:
     page.repairs += answer.repairs
     found = page.items or page.problems or page.token
     if page.errors and not found:
-        raise _refusal(page, answer.url)
+        raise _refusal(page, answer)
     if page.errors:
         page.repairs["errors beside records"] += 1
     if answer.trouble is not None:
@@ -132,7 +132,8 @@ def _page(answer: Answer, verb: str) -> Page:
     return page
 
 
-def _refusal(page: Page, url: str) -> NoAnswer:
+def _refusal(page: Page, answer: Answer) -> NoAnswer:
+    url = answer.url
     said = "; ".join(f"{code or 'error'}: {text}".strip(": ") for code, text in page.errors)
     for code, _ in page.errors:
         trouble = _TROUBLES.get(code.strip().lower())
@@ -140,4 +141,6 @@ def _refusal(page: Page, url: str) -> NoAnswer:
             trouble = "nothing"
         if trouble is not None:
             return NoAnswer(trouble, f"{url}: {said}", response_date=page.response_date)
+    if answer.trouble is not None and answer.trouble.failed.trouble in ("later", "broken"):
+        return NoAnswer(answer.trouble.failed.trouble, f"{url}: {said}", answer.trouble.failed.retry_after)
     return NoAnswer("fatal", f"{url}: {said}")

@@ -112,8 +112,6 @@ class Client:
                 raise NoAnswer(
                     "refused", f"{url} leads from https to {target}; harvest that URL if you trust it"
                 )
-            if target == url:
-                break
             url = target
         raise NoAnswer("refused", f"{url}: redirects go in circles")
 

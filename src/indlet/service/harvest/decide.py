@@ -29,7 +29,9 @@ Trouble = Literal[
 
 # Fewer missing records than this are fetched one by one; more, and the window is listed again in two halves.
 ONE_BY_ONE: Final = 300
-SPLITS: Final = 256
+SPLITS: Final = 64
+# Lists and checks that failed in a row without a single page between them: the source is not to be had now.
+FRUITLESS: Final = 4
 STALE_PAGES: Final = 3
 EMPTY_PAGES: Final = 20
 
@@ -73,9 +75,12 @@ class Course:
     empty: int = 0  # pages in a row without a record
     ordered: bool = True  # datestamps have never fallen so far
     newest: str = ""
+    owed: int = 0  # records that must still come in a window begun again at its newest datestamp …
+    whole: str = ""  # … and where it began at first
     full_page: int = 0  # the most records on one page
     first_response: str = ""
-    splits: int = 0
+    splits: int = 0  # windows split, less windows done since
+    fruitless: int = 0  # lists and checks in a row that brought not one page
     unbounded: bool = False  # the source ignores `until`: splitting is useless
     gaps: tuple[str, ...] = ()
 
@@ -183,7 +188,7 @@ def step(course: Course, event: Event, source: Source, rules: Rules) -> tuple[Co
 
 def window_done(course: Course) -> tuple[Course, Action]:
     """The first window is had in full: on to the next."""
-    return _advance(course)
+    return _advance(replace(course, splits=max(course.splits - 1, 0)))
 
 
 def arguments(course: Course, selection: Mapping[str, str]) -> dict[str, str]:
@@ -219,7 +224,12 @@ def _listed(course: Course, page: Listed, source: Source, rules: Rules) -> tuple
         full_page=max(course.full_page, page.records),
         first_response=course.first_response or page.response_date,
         unbounded=course.unbounded or beyond,
+        fruitless=0,
     )
+    if course.owed and course.pages == 1:
+        if (page.size or page.records) < course.owed:
+            # Fewer than must come: it was not in the order of datestamps after all.
+            return _check(replace(course, windows=(replace(window, since=course.whole), *course.windows[1:])))
     if page.token:
         looping = (
             course.stale > STALE_PAGES
@@ -232,27 +242,26 @@ def _listed(course: Course, page: Listed, source: Source, rules: Rules) -> tuple
         if course.size is not None and course.listed >= course.size:
             return _list_ended(course)  # it goes in circles, but all of it has come
         return _give_up_listing(course, source, "its tokens go in circles")
-    if course.phase == "check":
-        return course, Compare()
     short = course.size is not None and course.listed < course.size
     # The last page of a list in pages must carry an empty token (OAI-PMH 2.0, section 3.5). One without, and
     # as full as those before it, looks like a list that was cut between two pages.
-    cut = bool(sent) and page.token is None and 0 < page.records == course.full_page and course.size is None
-    if short or cut:
-        return _check(course)
-    return _list_ended(course)
+    cut = bool(sent) and page.token is None and (short or 0 < page.records == course.full_page)
+    if course.phase == "check":
+        # Two lists that both end in due form, and short of what they say, have a size that is wrong.
+        return _give_up_listing(course, source, "its lists end early") if cut else (course, Compare())
+    return _check(course) if short or (cut and course.size is None) else _list_ended(course)
 
 
 def _list_ended(course: Course) -> tuple[Course, Action]:
     if course.phase == "check":
         return course, Compare()
-    return _advance(course)
+    return window_done(course)
 
 
 def _failed(course: Course, event: Failed, source: Source, rules: Rules) -> tuple[Course, Action]:
     trouble = event.trouble
     if trouble == "nothing":
-        course = replace(course, first_response=course.first_response or event.response_date)
+        course = replace(course, first_response=course.first_response or event.response_date, fruitless=0)
         # Within a list it is an odd way to say that the list is over; a check settles whether it is.
         if course.token and course.phase == "list":
             return _check(replace(course, token=""))
@@ -294,11 +303,13 @@ def _token_refused(course: Course, event: Failed, source: Source) -> tuple[Cours
     if course.restarts >= 2 or (course.restarts == 1 and course.pages <= 1):
         return _give_up_listing(course, source, f"it does not accept its own tokens: {event.reason}")
     window = course.windows[0]
-    if course.ordered and course.newest > window.since and course.phase == "list" and course.pages > 1:
-        # The list came in the order of datestamps: what is missing lies at or after the newest one.
+    if course.ordered and course.size and course.newest > window.since and course.phase == "list":
+        # So far it came in the order of datestamps. If all of it does, what is missing lies at or after the
+        # newest one; the size of that list will tell.
         since = dates.like(course.newest, source.seconds)
-        window = replace(window, since=max(since, window.since))
-        return _fresh(course, (window, *course.windows[1:]), restarts=0), Ask()
+        later = _fresh(course, (replace(window, since=since), *course.windows[1:]))
+        owed = max(course.size - course.listed, 0) + 1
+        return replace(later, owed=owed, whole=course.whole if course.owed else window.since), Ask()
     return _fresh(course, course.windows, restarts=course.restarts + 1), Ask()
 
 
@@ -319,6 +330,10 @@ def _arguments_refused(course: Course, event: Failed, source: Source) -> tuple[C
 
 def _give_up_listing(course: Course, source: Source, reason: str) -> tuple[Course, Action]:
     """The list cannot be had: check; where that fails too, split; where that cannot be done, a gap."""
+    if course.pages == 0 and not course.token:
+        course = replace(course, fruitless=course.fruitless + 1)
+        if course.fruitless >= FRUITLESS:
+            return course, Stop(False, reason)
     if course.phase == "list":
         return _check(course)
     if halves := _halves(course, source):
@@ -356,6 +371,7 @@ def _fresh(course: Course, windows: tuple[Window, ...], restarts: int = 0) -> Co
         unbounded=course.unbounded,
         gaps=course.gaps,
         restarts=restarts,
+        fruitless=course.fruitless,
     )
 
 

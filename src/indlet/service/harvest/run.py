@@ -136,7 +136,8 @@ class Run:
     def _harvest(self) -> None:
         progress = self.progress
         progress.phase = "negotiating"
-        terms = negotiate(self.asker, self.source, self.analyzer.policy.positions, self.state.get("url", ""))
+        known = self.state.get("url", "") if self.state.get("identified") else ""
+        terms = negotiate(self.asker, self.source, self.analyzer.policy.positions, known)
         progress.form = terms.form
         full_text = self._full_text if self.source.fulltext == "fetch" and self.extract else None
         self.normaliser = Normaliser(
@@ -168,6 +169,7 @@ class Run:
             url=terms.url,
             shape=shape,
             format=terms.form,
+            identified=terms.identity.base_url != "",
             name=terms.identity.name,
             deleted_record=terms.identity.deleted,
             granularity="second" if terms.seconds else "day",

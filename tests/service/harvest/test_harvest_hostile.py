@@ -1,0 +1,293 @@
+"""Every line of the hostile world: where the data can be had, the harvest is complete; where not, it says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import misbehaving as m
+import pytest
+from misbehaving import Fault, Provider, Rec, collection
+
+from indlet.service.harvest.progress import Progress
+from indlet.service.harvest.run import Wish
+from indlet.service.pipeline import harvest_all
+from indlet.settings import Harvest, Settings, Source
+from indlet.store import Store
+
+QUICK = Harvest(
+    retries=3,
+    backoff_seconds=0.01,
+    backoff_limit_seconds=0.02,
+    stall_seconds=0.3,
+    timeout_seconds=0.3,
+    retry_after_limit_seconds=5,
+    response_bytes=64 << 20,
+)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterable[Store]:
+    with Store.open(tmp_path / "data") as opened:
+        yield opened
+
+
+def harvest(store: Store, url: str, wish: Wish | None = None, **source: Any) -> Progress:
+    settings = Settings(harvest=source.pop("harvest", QUICK))
+    (progress,) = harvest_all(store, settings, [Source(url, name="repo", **source)], wish=wish, index=False)
+    return progress
+
+
+def held(store: Store) -> dict[str, str]:
+    """identifier -> title of the live records."""
+    with store.read() as view:
+        return {
+            s.identifier: (s.record.metadata.get("title") or [""])[0] for s in view.changes() if not s.deleted
+        }
+
+
+def state(store: Store) -> dict[str, Any]:
+    with store.read() as view:
+        origin = view.origin("source", "repo")
+        assert origin is not None
+        return origin.state
+
+
+def failures(store: Store) -> dict[str, tuple[str, bytes]]:
+    with store.read() as view:
+        return {f.where: (f.reason, f.raw) for f in view.failures()}
+
+
+# Faults under which all can be had -> the repair that must be told, if any.
+COMPLETE: dict[str, tuple[Fault, str]] = {
+    "503": (m.status(503), "retried: later"),
+    "503 with Retry-After": (m.status(503, 1, "1"), "retried: later"),
+    "Retry-After as a date": (m.retry_date(), "retried: later"),
+    "429": (m.status(429, 1, "0"), "retried: later"),
+    "502": (m.status(502), "retried: broken"),
+    "504": (m.status(504), "retried: broken"),
+    "reset": (m.reset(), "retried: interrupted"),
+    "stall": (m.stall(), "retried: interrupted"),
+    "drip": (m.drip(), "retried: interrupted"),
+    "body shorter than it says": (m.short_body(), "retried: interrupted"),
+    "chunks cut off": (m.cut_chunks(), "retried: interrupted"),
+    "XML cut off": (m.cut_xml(), "retried: interrupted"),
+    "gzip cut off": (m.cut_gzip(), "retried: interrupted"),
+    "empty answer": (m.empty_body(), "retried: broken"),
+    "HTML answer": (m.html(), "retried: broken"),
+    "undeclared gzip": (m.undeclared_gzip(), "undeclared compression"),
+    "false gzip": (m.false_gzip(), "compression declared but absent"),
+    "control characters": (m.in_titles(b"\x01\x0c&#x2;"), "control characters"),
+    "invalid UTF-8": (m.latin1(), "invalid UTF-8"),
+    "declared as Latin-1": (m.declared_latin1(), "wrong encoding"),
+    "bare ampersands": (m.in_titles(b"R&D & more"), "bare ampersands"),
+    "HTML entities": (m.in_titles(b"caf&eacute;&nbsp;"), "undeclared entities"),
+    "bare less-than": (m.in_titles(b"a < b"), "bare less-than signs"),
+    "missing namespaces": (m.missing_namespaces(), "missing namespaces"),
+    "white space first": (m.prologue(b"\r\n  "), "white space before the declaration"),
+    "byte order mark": (m.prologue(b"\xef\xbb\xbf"), ""),
+    "warning first": (m.prologue(b"Notice: deprecated\n"), "noise before the document"),
+    "garbage after the end": (m.trailing(), "garbage after the document"),
+    "wrong content type": (m.content_type("text/html; charset=utf-8"), ""),
+    "HTTP/1.0": (m.http_one_zero(), ""),
+    "text of 11 MB": (m.huge_text(), ""),
+    "token repeats": (m.repeated_token("ListRecords"), "lists that ended early or in circles"),
+    "list in circles": (m.circle("ListRecords"), "pages that came twice"),
+    "all lists in circles": (m.repeated_token(), "lists that ended early or in circles"),
+    "all lists are cut": (m.cut_list(verb=""), "lists that ended early or in circles"),
+    "token of a session": (m.session_token(), ""),
+    "token expires": (m.expiring(), ""),
+    "tokens expire again and again": (m.expiring(2, 5), ""),
+    "pages overlap": (m.overlapping(), ""),
+    "empty pages": (m.empty_pages(), ""),
+    "list cut between pages": (m.cut_list(), "lists that ended early or in circles"),
+    "size too large": (m.sizes(3), "lists that ended early or in circles"),
+    "size too small": (m.sizes(0.2), ""),
+    "datestamps of days": (m.granularity_days(), "datestamps of another granularity"),
+    "until ignored": (m.ignores("until"), ""),
+    "from ignored": (m.ignores("from"), ""),
+    "long lists refused": (m.refuses_long_lists(), "retried: argument"),
+    "long lists refused by status": (m.refuses_long_lists(http=413), "retried: argument"),
+    "long lists fail": (m.refuses_long_lists(code="", http=500), ""),
+    "redirect": (m.redirects(), ""),
+    "permanent redirect": (m.redirects(kind=308), ""),
+    "Identify broken": (m.broken_verb("Identify"), "Identify is broken"),
+    "ListMetadataFormats broken": (m.broken_verb("ListMetadataFormats"), "ListMetadataFormats is broken"),
+    "errors with status 404": (m.errors_with_status(), ""),
+    "malformed in lists only": (m.malformed_record("oai:x.org:0012"), "records fetched alone"),
+    "page fails for one record": (m.poison("oai:x.org:0012", single=False), "records fetched alone"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COMPLETE)
+def test_all_is_had_in_spite_of(name: str, store: Store) -> None:
+    fault, told = COMPLETE[name]
+    with Provider(None, fault) as provider:
+        progress = harvest(store, provider.url)
+        again = harvest(store, provider.url)
+        assert provider.together == 1, "one request at a time to a source"
+    assert (progress.outcome, progress.reason) == ("complete", "")
+    assert set(held(store)) == provider.live()
+    assert progress.failed == 0
+    if told:
+        assert progress.repairs[told] > 0, progress.repairs
+    words = {identifier: title.split()[-1] for identifier, title in held(store).items()}
+    if name != "text of 11 MB":
+        assert words == {r.identifier: r.title.split()[-1] for r in provider.records if not r.deleted}
+    with store.read() as view:
+        assert view.totals()[1] == (len(provider.live()), len(provider.records) - len(provider.live()))
+    assert again.outcome == "complete"
+    assert again.changed == 0 or name == "datestamps of days"
+    assert state(store)["marks"] == {"": "2024-06-01T12:00:00Z"}
+
+
+def test_what_was_mended_reads_well(store: Store) -> None:
+    for fault, title in (
+        (m.latin1(), "flutter Über of wing 1 word1"),
+        (m.declared_latin1(), "flutter Über of wing 1 word1"),
+        (m.in_titles(b"R&D"), "flutter R&D of wing 1 word1"),
+        (m.in_titles(b"caf&eacute;"), "flutter café of wing 1 word1"),
+        (m.in_titles(b"a < b"), "flutter a < b of wing 1 word1"),
+        (m.in_titles(b"\x0b<![CDATA[x & y]]>"), "flutter x & y of wing 1 word1"),
+    ):
+        with Provider(None, fault) as provider:
+            harvest(store, provider.url, Wish(full=True))
+        assert held(store)["oai:x.org:0001"] == title
+
+
+# Faults under which not all can be had: it says so, keeps the rest, and starts there again.
+INCOMPLETE: dict[str, Fault] = {
+    "dead lists": m.dead(("ListRecords", "ListIdentifiers")),
+    "always 503": m.status(503, 10**9),
+    "asks to come back tomorrow": m.status(503, 10**9, "86400"),
+    "always stalls": m.stall(1.0, 10**9),
+    "forbidden": lambda q, r: replace(r, status=403, body=b"no") if q.listing else r,
+    "gzip bomb": m.gzip_bomb(),
+    "redirects in circles": m.redirects(10**9, loop=True),
+    "cannot disseminate": lambda q, r: q.provider.error(q, "cannotDisseminateFormat") if q.listing else r,
+}
+
+
+@pytest.mark.parametrize("name", INCOMPLETE)
+def test_what_cannot_be_had_is_said(name: str, store: Store) -> None:
+    quick = replace(QUICK, retries=1)
+    with Provider(None, page=10) as provider:
+        assert harvest(store, provider.url).outcome == "complete"
+        mark = state(store)["marks"]
+        before = held(store)
+        for r in provider.records[5:40]:
+            r.datestamp = f"2024-06-02T{provider.records.index(r):02d}:00:00Z".replace("T3", "T1").replace(
+                "T2", "T1"
+            )
+        provider.now = "2024-06-03T00:00:00Z"
+        provider.records.sort(key=lambda r: r.datestamp)
+        provider.faults = (INCOMPLETE[name],)
+        progress = harvest(store, provider.url, harvest=quick)
+        assert progress.outcome in ("incomplete", "failed")
+        assert progress.reason
+        assert set(held(store)) == set(before)
+        assert state(store)["marks"] == mark, "never past a gap"
+        provider.faults = ()
+        healed = harvest(store, provider.url)
+        assert healed.outcome == "complete"
+        assert state(store)["marks"] != mark
+    with store.read() as view:
+        stamps = {
+            s.identifier: s.record.properties["source_datestamp"] for s in view.changes() if not s.deleted
+        }
+    assert stamps == {r.identifier: r.datestamp for r in provider.records if not r.deleted}
+
+
+def test_one_bad_record_costs_that_record(store: Store) -> None:
+    bad = "oai:x.org:0012"
+    for fault, reason in (
+        (m.malformed_record(bad, single=True), "not well-formed"),
+        (m.poison(bad), "500"),
+    ):
+        with Provider(None, fault) as provider:
+            progress = harvest(store, provider.url, Wish(full=True))
+            assert progress.outcome == "complete"
+            assert progress.failed == 1
+            assert not progress.ok
+            assert set(held(store)) == provider.live() - {bad}
+            assert list(failures(store)) == [bad]
+            assert reason in failures(store)[bad][0]
+            if "well-formed" in reason:
+                assert b"word12</dc:titel>" in failures(store)[bad][1]
+            provider.faults = ()
+            assert harvest(store, provider.url, Wish(full=True)).failed == 0
+            assert set(held(store)) == provider.live()
+            assert failures(store) == {}
+            with store.write() as tx:
+                tx.delete(1, [bad])
+
+
+def test_records_without_metadata_or_identifier_are_failures(store: Store) -> None:
+    records = [Rec("oai:x.org:a", "2024-05-01T00:00:00Z"), Rec("oai:x.org:b", "2024-05-01T00:00:00Z", metadata=""),
+               Rec("", "2024-05-01T00:00:00Z"), Rec("oai:x.org:c", "2024-05-01T00:00:00Z")]  # fmt: skip
+    with Provider(records) as provider:
+        progress = harvest(store, provider.url)
+    assert progress.outcome == "complete"
+    assert progress.failed == 2
+    assert set(held(store)) == {"oai:x.org:a", "oai:x.org:c"}
+    assert "without metadata" in failures(store)["oai:x.org:b"][0]
+
+
+@pytest.mark.parametrize("kind", ["bomb", "external"])
+def test_entities_are_neither_expanded_nor_fetched(kind: str, store: Store) -> None:
+    with Provider(None) as provider:
+        provider.faults = (m.xml_bomb() if kind == "bomb" else m.external_entity(lambda: provider.root),)
+        progress = harvest(store, provider.url)
+        assert not [q for q in provider.requests if q.path == "/secret"]
+    assert progress.repairs["document type removed"] > 0
+    assert progress.failed == 1
+    assert set(held(store)) == provider.live() - {"oai:x.org:0003"}
+    assert b"root:" not in b"".join(raw for _, raw in failures(store).values())
+
+
+def test_datestamps_in_the_future_or_malformed_do_not_mislead(store: Store) -> None:
+    records = collection(30)
+    records[3].datestamp = "2099-01-01T00:00:00Z"
+    records[4].datestamp = "2024-05-99T00:00:00Z"
+    with Provider(records, m.ignores("from", "until"), m.expiring(2, 1)) as provider:
+        progress = harvest(store, provider.url)
+    assert progress.outcome == "complete"
+    assert set(held(store)) == provider.live()
+    assert progress.repairs["datestamps in the future"]
+    assert progress.repairs["malformed datestamps"]
+
+
+def test_an_unordered_list_whose_tokens_expire_is_had_in_full(store: Store) -> None:
+    records = collection(60)
+    records = records[1::2] + records[::2]
+    with Provider(records, m.expiring(3, 100)) as provider:
+        progress = harvest(store, provider.url)
+    assert progress.outcome == "complete"
+    assert set(held(store)) == provider.live()
+
+
+def test_a_plus_that_gets_lost(store: Store) -> None:
+    with Provider(None, m.decodes_twice(), plus=True) as provider:
+        progress = harvest(store, provider.url)
+        assert progress.outcome == "complete"
+        assert progress.repairs["token respelt"] > 0
+    assert set(held(store)) == provider.live()
+    with Provider(None, plus=True) as provider:
+        assert harvest(store, provider.url, Wish(full=True)).repairs["token respelt"] == 0
+
+
+def test_many_records_of_one_second_behind_a_poisoned_one(store: Store) -> None:
+    records = [Rec(f"oai:x.org:{i:04d}", "2024-05-01T00:00:00Z", f"wing word{i}") for i in range(50)]
+    with Provider(records, m.poison("oai:x.org:0017")) as provider:
+        progress = harvest(store, provider.url)
+    assert set(held(store)) == provider.live() - {"oai:x.org:0017"}
+    assert (progress.outcome, progress.failed) == ("complete", 1)
+
+
+def test_a_repository_that_moved(store: Store) -> None:
+    with Provider(None, m.moved()) as provider:
+        progress = harvest(store, provider.root + "/old")
+    assert progress.outcome == "complete"
+    assert set(held(store)) == provider.live()
