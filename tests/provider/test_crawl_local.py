@@ -370,3 +370,22 @@ def test_the_journal_tells_each_run(bench: Bench) -> None:
     assert (run.kind, run.outcome) == ("crawl", "complete")
     assert run.detail["records"] == 1
     assert run.detail["named"] == [[".b.txt", "hidden"]]
+
+
+def test_a_journal_of_nothing_stays_short(bench: Bench) -> None:
+    bench.write("a.txt")
+    for _ in range(5):
+        bench.crawl()
+    with bench.store.read() as view:
+        assert [run.detail["records"] for run in view.runs()] == [0, 1]
+        origin = view.origins()[0].id
+    with bench.store.write() as tx:
+        killed = tx.start_run(origin, "crawl")
+    bench.crawl()
+    with bench.store.read() as view:
+        assert {run.id: run.outcome for run in view.runs()}[killed] == "interrupted"
+
+
+def test_the_data_folder_itself_is_no_hierarchy(bench: Bench) -> None:
+    bench.at(str(bench.store.folder))
+    assert "own data" in bench.crawl().reason

@@ -269,6 +269,15 @@ def test_a_server_that_dies_while_files_are_fetched(bench: Bench) -> None:
     assert 5 <= len(texts) < 30
 
 
+def test_a_listing_without_end_ends(bench: Bench) -> None:
+    bench.write("a/b.txt")
+    (bench.root / "a" / "loop").symlink_to(bench.root / "a")
+    with served("http", bench):
+        summary = bench.crawl()
+    assert summary.outcome == "partial"
+    assert list(summary.unread) == ["a/loop/loop/loop/loop"]
+
+
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="known are ftp"):
         open_tree(Hierarchy("gopher://example.org/"), Crawl())

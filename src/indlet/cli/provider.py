@@ -141,7 +141,13 @@ def crawl(
         settings = _from_options(roots, data, base_url, content_url, private, name, workers)
         if config:
             given = load(config)
-            settings = replace(given, data=data or given.data, hierarchy=settings.hierarchy)
+            settings = replace(
+                given,
+                data=data or given.data,
+                node=replace(given.node, base_url=base_url or given.node.base_url),
+                crawl=replace(given.crawl, workers=workers or given.crawl.workers),
+                hierarchy=settings.hierarchy,
+            )
     else:
         settings = load(config or CONFIG) if config or CONFIG.exists() or not forget else Settings()
         settings = replace(settings, data=data or settings.data)

@@ -96,6 +96,8 @@ def open_tree(hierarchy: Hierarchy, crawl: Crawl, exclude: tuple[Path, ...] = ()
     """The tree that a hierarchy's root names; raises HierarchyError if it cannot be reached."""
     rules = Rules(crawl.hidden, crawl.ignore, tuple(p.resolve() for p in exclude))
     root = local_root(hierarchy.root)
+    if root is not None and any(root.resolve() == own for own in rules.exclude):
+        raise HierarchyError(f"{root}: holds indlet's own data; choose another folder with --data")
     if root is not None and not (root.is_file() and archive_kind(root.name)):
         return Local(root, rules)
     from indlet.provider.remote import open_remote  # fsspec takes 0.1 s that a local crawl need not spend

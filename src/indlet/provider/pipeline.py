@@ -57,6 +57,7 @@ class Summary:
     seconds: float = 0.0
     total: int | None = None  # resources to be looked into, as far as that is known
     done: int = 0
+    idle: bool = False  # complete, and nothing was done
 
     @property
     def status(self) -> int:
@@ -101,8 +102,9 @@ def crawl(
             found.append(run.summary)
             if stop.is_set():
                 break
-        with store.write() as tx:
-            tx.sweep()
+        if any(summary.records or summary.deleted for summary in found):
+            with store.write() as tx:
+                tx.sweep()
     return found
 
 
@@ -168,6 +170,12 @@ class _Run:
         begun = time.monotonic()
         with self._store.write() as tx:
             self._origin = tx.origin("hierarchy", self._hierarchy.name, _plain(self._hierarchy))
+        with self._store.read() as view:
+            self._earlier = [run for run in view.runs(self._origin, 2) if run.kind == "crawl"]
+        with self._store.write() as tx:
+            for run in self._earlier:
+                if run.outcome == "running":  # ours is the only crawl, so that one was killed
+                    tx.note_run(run.id, run.detail, "interrupted")
             self._run_id = tx.start_run(self._origin, "crawl")
         summary = self.summary
         try:
@@ -182,10 +190,13 @@ class _Run:
             with contextlib.suppress(Exception) if summary.outcome == "interrupted" else _nothing():
                 self._flush()
             summary.seconds = time.monotonic() - begun
+            summary.idle = summary.outcome == "complete" and not (
+                summary.records or summary.deleted or summary.failed or summary.touched
+            )
             self._tell()
-            self._close(begun)
+            self._close()
 
-    def _close(self, begun: float) -> None:
+    def _close(self) -> None:
         """The journal's entry, and the failures that stand."""
         with self._store.read() as view:
             standing = [f for f in view.failures(self._origin) if f.stage in ("list", "fetch")]
@@ -200,6 +211,9 @@ class _Run:
             self.summary.failures = view.failure_counts().get(self._origin, 0)
         with self._store.write() as tx:
             tx.note_run(self._run_id, asdict(self.summary), self.summary.outcome)
+            # A node that looks every minute would fill the journal with nothing: the last of these stands.
+            if self.summary.idle and self._earlier and self._earlier[0].detail.get("idle"):
+                tx.drop_run(self._earlier[0].id)
 
     def _crawl(self) -> str:
         settings = self._settings.crawl

@@ -22,6 +22,9 @@ from indlet.settings import Hierarchy
 
 # A file that has not arrived after this long is given up, however steadily it trickles.
 FETCH_SECONDS = 900.0
+# A tree of more folders than this has no end, nor has one whose folders repeat their name.
+FOLDERS = 500_000
+REPEATS = 4
 # A server that cannot list this many folders in a row is taken to be gone.
 LIST_FAILURES = 5
 # How many files at once are asked for size and time, where listings do not tell.
@@ -57,12 +60,15 @@ class Remote:
             yield Listing("", [found], [])
             return
         stack = [("", storage.root)]
-        unlucky = 0
+        unlucky = listed = 0
         while stack:
             folder, key = stack.pop()
-            if folder.count("/") >= DEEPEST:
-                yield Listing(folder, [], [], f"nested deeper than {DEEPEST} folders")
+            if endless := _endless(folder):
+                yield Listing(folder, [], [], endless)
                 continue
+            listed += 1
+            if listed > FOLDERS:
+                raise HierarchyError(f"{self._root}: has more than {FOLDERS:,} folders; nothing was deleted")
             try:
                 children = self._twice(lambda key=key: list(storage.children(key)))  # type: ignore[misc]
             except Exception as e:
@@ -148,6 +154,16 @@ class Remote:
             with contextlib.suppress(Exception):
                 self._storage.reconnect()
             return attempt()
+
+
+def _endless(folder: str) -> str:
+    """Why a folder seems to be one of infinitely many; empty if it does not."""
+    parts = folder.split("/")
+    if len(parts) > DEEPEST:
+        return f"nested deeper than {DEEPEST} folders"
+    if len(parts) >= REPEATS and len(set(parts[-REPEATS:])) == 1:
+        return f"{parts[-1]} within itself {REPEATS} times: a loop"
+    return ""
 
 
 class Sink:

@@ -151,6 +151,9 @@ class Transaction:
             (json.dumps(detail), outcome, finished, run),
         )
 
+    def drop_run(self, run: int) -> None:
+        self._connection.execute("DELETE FROM runs WHERE id = ?", (run,))
+
     # Failures
 
     def fail(self, origin: int, failure: Failure) -> None:
