@@ -45,7 +45,6 @@ def bibtex(cited: Citation, metadata: Metadata) -> str:
     publisher = {"techreport": "institution", "phdthesis": "school"}.get(kind, "publisher")
     fields = [
         ("title", cited.title),
-        ("author", " and ".join(_bibtex_name(name) for name in cited.creators)),
         ("year", str(cited.year or "")),
         ("date", cited.date if re.fullmatch(r"\d{4}(-\d\d){0,2}", cited.date) else ""),
         (publisher, cited.publisher),
@@ -57,6 +56,9 @@ def bibtex(cited: Citation, metadata: Metadata) -> str:
         ("abstract", cited.description),
     ]
     lines = [f"  {name} = {{{_tex(value)}}}" for name, value in fields if value]
+    if cited.creators:
+        names = " and ".join(_bibtex_name(name) for name in cited.creators)
+        lines.insert(1 if cited.title else 0, f"  author = {{{names}}}")
     if cited.url:
         lines.append(f"  url = {{{cited.url.replace('{', '%7B').replace('}', '%7D')}}}")
     return f"@{kind}{{{citation_key(cited)},\n" + ",\n".join(lines) + "\n}\n"
@@ -73,7 +75,7 @@ def citation_key(cited: Citation) -> str:
 
 def _bibtex_name(name: str) -> str:
     # A corporate name that holds the word "and" would be read as two people.
-    tex = " ".join(name.split())
+    tex = _tex(name)
     return f"{{{tex}}}" if re.search(r"\band\b", tex) else tex
 
 

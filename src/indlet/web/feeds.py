@@ -16,6 +16,7 @@ from indlet.model import Metadata
 from indlet.web.citation import Citation, Copy, record_path
 
 DC_NAMESPACE: Final = "http://purl.org/dc/elements/1.1/"
+PRISM_NAMESPACE: Final = "http://prismstandard.org/namespaces/basic/2.0/"
 _SUMMARY: Final = 2000  # characters of a description
 
 
@@ -47,7 +48,8 @@ class Feed:
 def atom(feed: Feed) -> bytes:
     parts = [
         '<?xml version="1.0" encoding="UTF-8"?>\n<feed xmlns="http://www.w3.org/2005/Atom" '
-        f'xmlns:dc="{DC_NAMESPACE}" xmlns:at="http://purl.org/atompub/tombstones/1.0" '
+        f'xmlns:dc="{DC_NAMESPACE}" xmlns:prism="{PRISM_NAMESPACE}" '
+        'xmlns:at="http://purl.org/atompub/tombstones/1.0" '
         'xmlns:os="http://a9.com/-/spec/opensearch/1.1/" '
         f'xml:lang="{attribute(feed.language)}" xml:base="{attribute(feed.root)}/">\n',
         f"<id>{text(feed.address)}</id><title>{text(feed.title)}</title>"
@@ -100,7 +102,8 @@ def rss(feed: Feed) -> bytes:
     built = rfc822(feed.updated)
     parts = [
         '<?xml version="1.0" encoding="UTF-8"?>\n<rss version="2.0" '
-        f'xmlns:dc="{DC_NAMESPACE}" xmlns:atom="http://www.w3.org/2005/Atom" '
+        f'xmlns:dc="{DC_NAMESPACE}" xmlns:prism="{PRISM_NAMESPACE}" '
+        'xmlns:atom="http://www.w3.org/2005/Atom" '
         'xmlns:os="http://a9.com/-/spec/opensearch/1.1/"><channel>\n',
         f"<title>{text(feed.title)}</title><link>{text(feed.page)}</link>"
         f"<description>{text(feed.description)}</description><language>{text(feed.language)}</language>",
@@ -135,17 +138,8 @@ def _rss_item(feed: Feed, entry: Entry) -> str:
     return "".join(parts) + "</item>\n"
 
 
-_SHOWN: Final = (
-    "creator",
-    "subject",
-    "publisher",
-    "date",
-    "type",
-    "format",
-    "language",
-    "coverage",
-    "rights",
-)
+# Not dc:date: readers would take a document's date for the entry's. PRISM has a word for it that they do not.
+_SHOWN: Final = ("creator", "subject", "publisher", "type", "format", "language", "coverage", "rights")
 
 
 def _dublin(entry: Entry) -> str:
@@ -155,6 +149,8 @@ def _dublin(entry: Entry) -> str:
         for value in entry.metadata.get(element, ())
     ]
     parts.append(f"<dc:identifier>{text(entry.cited.identifier)}</dc:identifier>")
+    if entry.cited.date:
+        parts.append(f"<prism:publicationDate>{text(entry.cited.date)}</prism:publicationDate>")
     if entry.source:
         parts.append(f"<dc:source>{text(entry.source)}</dc:source>")
     return "".join(parts)

@@ -1,0 +1,308 @@
+"""The pages, as a browser without scripts gets them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from conftest import make_client, settings_for
+from lxml import html
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+from starlette.testclient import TestClient
+
+from indlet.model import Record, TermVector
+from indlet.settings import Access, Hierarchy
+from indlet.store import Store
+
+RECORD = "/record/oai:north.example.org:1000"
+
+
+class Node:
+    """An element of a page, read as browsers read it."""
+
+    def __init__(self, node: LexborNode) -> None:
+        self.node = node
+
+    def all(self, selector: str) -> list[Node]:
+        return [Node(found) for found in self.node.css(selector)]
+
+    def one(self, selector: str) -> Node:
+        found = self.all(selector)
+        assert found, f"nothing on the page is {selector}"
+        return found[0]
+
+    def has(self, selector: str) -> bool:
+        return bool(self.node.css(selector))
+
+    def get(self, name: str) -> str:
+        return self.node.attributes[name] or ""
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.node.text().split())
+
+
+def parsed(text: str) -> Node:
+    root = LexborHTMLParser(text).root
+    assert root is not None
+    return Node(root)
+
+
+def page(client: TestClient, address: str, status: int = 200, **headers: str) -> Node:
+    answer = client.get(address, headers=headers)
+    assert answer.status_code == status, answer.text[:500]
+    assert answer.headers["content-type"].startswith("text/html")
+    return parsed(answer.text)
+
+
+def test_the_start_page_tells_what_there_is(client: TestClient) -> None:
+    root = page(client, "/")
+    assert "197" in root.one(".figures").text and "3" in root.one(".figures").text
+    assert len(root.all(".card")) == 6
+    assert root.all("form[role=search] input[name=q]")
+
+
+def test_results_say_what_matched_and_how_much(client: TestClient) -> None:
+    root = page(client, "/?q=harvesting+metadata")
+    results = root.all("article.result")
+    assert len(results) == 10
+    first = results[0]
+    assert "harvesting" in first.one(".why").text and "%" in first.one(".why").text
+    assert sum(float(r.get("width")) for r in first.all(".why rect")) == pytest.approx(100, abs=0.1)
+    assert root.one("#results-title").text.startswith("22 records")
+    assert "harvesting" in [m.text for m in root.all("mark")]
+
+
+def test_facets_count_and_narrow(client: TestClient) -> None:
+    root = page(client, "/?q=*")
+    facet = {a.one("span").text: a for a in root.all("section[aria-labelledby=facet-language] a")}
+    assert set(facet) == {"English", "German"}
+    count = int(facet["German"].one(".count").text)
+    narrowed = page(client, facet["German"].get("href"))
+    assert narrowed.one("#results-title").text.startswith(f"{count} records")
+    chip = narrowed.one(".chip a")
+    assert page(client, chip.get("href")).one("#results-title").text.startswith("197")
+
+
+def test_each_bar_of_the_histogram_leads_to_its_records(client: TestClient) -> None:
+    root = page(client, "/?q=*")
+    for bar in root.all(".years a")[:5]:
+        count = bar.get("aria-label").rpartition(": ")[2].split()[0]
+        found = page(client, bar.get("href"))
+        assert found.one("#results-title").text.split()[0] == count
+
+
+def test_pages_hold_every_result_once(client: TestClient) -> None:
+    address, seen = "/?q=wave", []
+    while address:
+        root = page(client, address)
+        seen += [a.get("href") for a in root.all("article.result h2 a")]
+        following = root.all("a[rel=next]")
+        address = following[0].get("href") if following else ""
+    total = int(root.one("#results-title").text.split()[0])
+    assert len(seen) == len(set(seen)) == total > 10
+
+
+def test_every_model_answers_and_explains_itself(client: TestClient) -> None:
+    root = page(client, "/?q=wave+pressure")
+    for link in root.all(".models a"):
+        other = page(client, link.get("href"))
+        assert other.one(".models .on").text == link.text
+        assert len(other.one(".model-note").text) > 30
+
+
+def test_a_fault_is_pointed_at(client: TestClient) -> None:
+    root = page(client, "/?q=wave+%28flow", 400)
+    assert root.one(".fault .caret").text == "("
+    plain = root.one(".notice a")
+    assert plain.text == "wave flow"
+    page(client, plain.get("href"))
+
+
+def test_nothing_found_helps_on(client: TestClient) -> None:
+    root = page(client, "/?q=harvetser&language=en")
+    offered = {a.text: a.get("href") for a in root.all(".notice a")}
+    assert "harvester" in offered
+    assert page(client, offered["harvester"]).all("article.result")
+    assert "Search without the filters" in offered
+
+
+def test_a_page_beyond_the_last_leads_to_the_last(client: TestClient) -> None:
+    answer = client.get("/?q=harvesting+metadata&page=50")
+    assert answer.status_code == 303
+    assert answer.headers["location"].endswith("page=3")
+
+
+def test_comparison_draws_movements_and_gives_overlap(client: TestClient) -> None:
+    root = page(client, "/compare?q=index+ranking&models=bm25&models=vsm&models=boolean")
+    assert len(root.all(".ranking")) == 3
+    assert len(root.all(".moves svg")) == 2
+    assert root.all(".moves path")
+    rows = root.all("table tbody tr")
+    assert len(rows) == 3 and "%" in rows[0].text
+    assert page(client, "/compare").all(".notice")
+    assert page(client, "/compare?q=%28", 400).all(".fault")
+
+
+def test_the_record_page_tells_everything(client: TestClient) -> None:
+    answer = client.get(RECORD)
+    root = parsed(answer.text)
+    assert root.all("h1") and root.all(".terms rect") and root.all(".similar li")
+    assert {a.text for a in root.all(".files a")} == {"PDF", "HTML"}
+    assert "North Library" in root.one(".side").text
+    assert "2026-11-01T09:30:00Z" in root.one(".side").text
+    links = answer.headers["link"]
+    assert 'rel="cite-as"' in links and 'rel="describedby"' in links and 'rel="item"' in links
+    assert root.all("meta[name=citation_title]") and root.all("meta[name=citation_pdf_url]")
+    value = json.loads(root.one('script[type="application/ld+json"]').text)
+    assert value["@context"] == "https://schema.org" and value["encoding"]
+    assert root.all("span.Z3988") and root.all("abbr.unapi-id")
+    assert root.all("link[rel=unapi-server]")
+
+
+def test_restricted_content_is_marked(client: TestClient) -> None:
+    root = page(client, "/record/oai:reports.example.org:1003")
+    assert root.all(".badge.restricted")
+    assert "Ask the owner" in root.one(".actions").text
+    assert not root.all("meta[name=citation_pdf_url]")
+
+
+@pytest.mark.parametrize("name", ["bibtex", "ris", "oai_dc", "json"])
+def test_exports_by_address_by_unapi_and_by_negotiation(client: TestClient, name: str) -> None:
+    identifier = RECORD.removeprefix("/record/")
+    direct = client.get(f"/export/{name}", params={"id": identifier})
+    assert direct.status_code == 200 and "attachment" in direct.headers["content-disposition"]
+    assert client.get("/unapi", params={"id": identifier, "format": name}).text == direct.text
+    kind = direct.headers["content-type"].partition(";")[0]
+    assert client.get(RECORD, headers={"accept": f"{kind}, text/html;q=0.5"}).text == direct.text
+    assert "Harvesting metadata" in direct.text
+
+
+def test_unapi_lists_formats_and_refuses_the_unknown(client: TestClient) -> None:
+    assert client.get("/unapi").status_code == 200
+    assert client.get("/unapi?id=oai:north.example.org:1000").status_code == 300
+    assert client.get("/unapi?id=none").status_code == 404
+    assert client.get("/unapi?id=oai:north.example.org:1000&format=x").status_code == 406
+
+
+def test_deleted_and_unknown_records(client: TestClient, library_store: Store) -> None:
+    with library_store.read() as view:
+        gone = next(s for s in view.changes() if s.deleted)
+    assert "deleted by its source" in page(client, f"/record/{gone.identifier}", 410).text
+    page(client, "/record/oai:none", 404)
+    page(client, "/record?id=http%3A%2F%2Fx", 404)
+    page(client, "/no/such/page", 404)
+
+
+def test_suggestions_complete_the_last_word(client: TestClient) -> None:
+    answer = client.get("/suggest", params={"q": "shock wa"})
+    assert answer.headers["content-type"] == "application/x-suggestions+json"
+    q, completions, counts = answer.json()
+    assert q == "shock wa" and "shock wave" in " ".join(completions)
+    assert all(int(count) > 0 for count in counts)
+    assert client.get("/suggest?q=").json()[1] == []
+
+
+def test_german_by_wish_by_cookie_and_by_address(client: TestClient) -> None:
+    assert page(client, "/", **{"accept-language": "de-AT"}).get("lang") == "de"
+    assert page(client, "/?lang=de").get("lang") == "de"
+    answer = client.get("/preferences?lang=de&back=/help")
+    assert answer.status_code == 303 and answer.headers["location"] == "/help"
+    assert "lang=de" in answer.headers["set-cookie"]
+    assert page(client, "/help", cookie="lang=de; theme=dark").get("data-theme") == "dark"
+    client.cookies.clear()
+
+
+@pytest.mark.parametrize(
+    "back", ["https://evil.example/", "//evil.example", "/\\evil.example", "javascript:1"]
+)
+def test_preferences_lead_nowhere_else(client: TestClient, back: str) -> None:
+    answer = client.get("/preferences", params={"theme": "dark", "back": back})
+    client.cookies.clear()
+    assert answer.headers["location"] == "/"
+
+
+@pytest.mark.parametrize(
+    "address", ["/", "/?q=wave", "/compare?q=wave", RECORD, "/help", "/admin/sign-in", "/none"]
+)
+def test_every_page_is_guarded_by_headers(client: TestClient, address: str) -> None:
+    answer = client.get(address)
+    policy = answer.headers["content-security-policy"]
+    assert "script-src 'self';" in policy and "unsafe" not in policy
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    root = html.fromstring(answer.text)
+    assert not root.xpath("//@style") and not root.xpath("//style") and not root.xpath("//@onclick")
+    assert not root.xpath("//script[not(@src)][not(@type='application/ld+json')]")
+    for outside in root.xpath("//script/@src | //link[@rel='stylesheet']/@href | //img/@src"):
+        assert outside.startswith("/static/")
+
+
+def test_hostile_metadata_stays_text(empty: tuple[Store, TestClient]) -> None:
+    store, client = empty
+    evil = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>"
+    metadata = {
+        e: [evil] for e in ("title", "creator", "subject", "description", "publisher", "type", "date")
+    }
+    metadata["identifier"] = ["javascript:alert(3)", evil]
+    properties = {
+        "url": "javascript:alert(4)",
+        "manifestations": [{"url": "data:text/html,x", "media_type": evil}],
+    }
+    record = Record(f"oai:{evil}", metadata, TermVector.of({"alert": 2}), (), properties=properties)
+    with store.write() as tx:
+        tx.put(tx.origin("source", evil, {"url": "http://x.example/"}), [record])
+    client = make_client(store, settings_for(store.folder))
+    addresses = ["/", "/?q=alert", f"/?q={evil}", "/compare?q=alert", "/feed.atom"]
+    addresses.append(page(client, "/?q=alert").one("article.result h2 a").get("href"))
+    for address in addresses:
+        answer = client.get(address)
+        assert answer.status_code < 500
+        if "html" in answer.headers["content-type"]:
+            root = html.fromstring(answer.text)
+            assert not root.xpath("//img[@src='x']") and not root.xpath("//@onerror")
+            assert not root.xpath("//script[not(@src)][not(@type)]")
+            hrefs = [*root.xpath("//@href"), *root.xpath("//@src")]
+            assert not [h for h in hrefs if h.lower().lstrip().startswith(("javascript:", "data:"))]
+
+
+def test_an_empty_node_says_how_to_fill_it(empty: tuple[Store, TestClient]) -> None:
+    _, client = empty
+    assert "indlet harvest" in page(client, "/").text
+    assert "No record matches" in page(client, "/?q=wave").text
+
+
+def test_hierarchies_that_are_not_for_everybody_stay_hidden(tmp_path: Path) -> None:
+    closed = Hierarchy(root="/nowhere", name="closed", access=Access(networks=("10.0.0.0/8",)))
+    settings = replace(settings_for(tmp_path), hierarchy=(closed, Hierarchy(root="/elsewhere", name="open")))
+    with Store.open(tmp_path) as store:
+        with store.write() as tx:
+            for name in ("closed", "open"):
+                record = Record(f"oai:{name}:1", {"title": [f"A {name} paper"]}, TermVector.of({"paper": 1}))
+                tx.put(tx.origin("hierarchy", name), [record])
+        client = make_client(store, settings)
+        for address in ("/", "/?q=paper", "/?q=*", "/api/search?q=paper", "/feed.atom", "/feed.rss?q=paper"):
+            found = client.get(address).text
+            assert "A open paper" in found and "A closed paper" not in found, address
+        assert client.get("/record/oai:closed:1").status_code == 404
+        assert client.get("/export/json?id=oai:closed:1").status_code == 404
+        assert 'origin="closed"' not in client.get("/metrics").text
+        assert client.get("/about").status_code == 200
+
+
+def test_metrics_are_in_the_text_format(client: TestClient) -> None:
+    client.get("/?q=wave")
+    body = client.get("/metrics").text
+    values = dict(line.rsplit(" ", 1) for line in body.splitlines() if not line.startswith("#"))
+    assert float(values['indlet_records{kind="source",origin="North Library"}']) == 88
+    assert float(values["indlet_index_lag"]) == 0
+    assert float(values['indlet_http_requests_total{area="search",status="2xx"}']) >= 1
+    assert float(values['indlet_http_request_duration_seconds_count{area="search"}']) >= 1
+
+
+def test_static_files_and_only_those(client: TestClient) -> None:
+    link = page(client, "/").one("link[rel=stylesheet]").get("href")
+    assert "immutable" in client.get(link).headers["cache-control"]
+    assert client.get("/static/..%2Fapp.py").status_code == 404
+    assert client.get("/static/portal.js").headers["content-type"].startswith("text/javascript")
