@@ -176,7 +176,7 @@ def test_bounds() -> None:
         parse("a b c d", max_clauses=3)
     with pytest.raises(QueryError, match="nested"):
         parse("(" * (MAX_DEPTH + 1) + "a" + ")" * (MAX_DEPTH + 1))
-    assert parse("(" * MAX_DEPTH + "a" + ")" * MAX_DEPTH).tree == Word("a", at=MAX_DEPTH)
+    assert parse("(" * MAX_DEPTH + "a" + ")" * MAX_DEPTH).tree == Run((Item("", Word("a", at=MAX_DEPTH)),))
 
 
 def test_plain_takes_any_text_as_words() -> None:

@@ -280,6 +280,23 @@ def test_sources_show_nothing_secret(shelf: Library) -> None:
     assert shelf.sources()[0]["url"] == "http://air.example/oai"
 
 
+def test_what_is_concealed_is_not_found_nor_suggested_nor_listed(make_shelf: Callable[..., Library]) -> None:
+    open_to_all = make_shelf()
+    with open_to_all.store.write() as tx:
+        vector, fields = TermVector.of({"zeppelin": 1, "wind": 1}), b"1 title\x1fzeppelin"
+        origin = tx.origin("hierarchy", "vault")
+        tx.put(origin, [Record("oai:vault:1", {"title": ["Zeppelin"]}, vector, fields=fields)])
+    assert open_to_all.search("zeppelin").total == 1
+    library = Library(open_to_all.store, open_to_all.settings, concealed=["vault"])
+    assert library.search("zeppelin").total == 0
+    assert library.search("wind").total == 3
+    assert library.search("zepelin").suggestions == library.search("title:zepelin").suggestions == ()
+    assert library.suggest("zepp") == []
+    assert [source["name"] for source in library.sources()] == ["air", "sea"]
+    with pytest.raises(UnknownRecord, match="is not here"):
+        library.record("oai:vault:1")
+
+
 def test_only_web_addresses_become_links() -> None:
     assert (
         link({"identifier": ["javascript:alert(1)", "ISBN 1", "https://a.example/x"]}, {})
@@ -289,7 +306,7 @@ def test_only_web_addresses_become_links() -> None:
 
 
 def test_limits(shelf: Library) -> None:
-    for wrong in ({"limit": -1}, {"limit": 10**6}, {"offset": -1}, {"sort": "mood"}, {"facets": ["colour"]}):
+    for wrong in ({"limit": -1}, {"limit": 10**7}, {"offset": -1}, {"sort": "mood"}, {"facets": ["colour"]}):
         with pytest.raises(SettingsError):
             shelf.search("wind", **wrong)
     assert shelf.search("wind", limit=0).total == 3

@@ -46,7 +46,7 @@ language_option = click.option(
 @model_option
 @param_option
 @language_option
-@click.option("--limit", type=click.IntRange(0, 10_000), metavar="N", help="How many hits.  [default: 10]")
+@click.option("--limit", type=click.IntRange(0, 1_000_000), metavar="N", help="How many hits.  [default: 10]")
 @click.option("--offset", type=click.IntRange(0), default=0, metavar="N", help="Leave out the first N hits.")
 @click.option("--sort", type=click.Choice(["score", "newest", "oldest"]), default="score", show_default=True)
 @click.option("--facets", is_flag=True, help="Count sources, sets, types, languages and years.")
@@ -94,15 +94,16 @@ def search(
         told = {}
         if explain:
             told = {
-                hit.identifier: library.explain(
-                    text, hit.identifier, model=model, parameters=parameters, languages=spoken, plain=plain
+                hit.rank: library.explain(
+                    text, hit.identifier, source=hit.source, model=model, parameters=parameters,
+                    languages=spoken, plain=plain,
                 )
                 for hit in result
-            }
+            }  # fmt: skip
         if as_json:
             answer = result.to_json()
             for hit in answer["hits"] if explain else ():
-                hit["explanation"] = told[hit["identifier"]].to_json()
+                hit["explanation"] = told[hit["rank"]].to_json()
             _print_json(answer)
             return
         _print_result(result, told)
@@ -169,7 +170,7 @@ def reindex(data: Path | None, config: Path | None) -> None:
 @click.option("--models", default="bm25,vsm,lm-dirichlet,lm-jm", show_default=True, help="Which to measure.")
 @click.option("--param", "parameters", multiple=True, metavar="K=V", help="For the models that have it.")
 @language_option
-@click.option("--depth", type=click.IntRange(1, 10_000), default=RUN_DEPTH, show_default=True)
+@click.option("--depth", type=click.IntRange(1, 1_000_000), default=RUN_DEPTH, show_default=True)
 @click.option(
     "--id-pattern", default="", metavar="REGEX", help="Finds a judged document's name in an identifier."
 )
@@ -285,7 +286,7 @@ def _safe(text: str) -> str:
     return "".join(character if character.isprintable() else " " for character in text)
 
 
-def _print_result(result: Result, told: dict[str, Any]) -> None:
+def _print_result(result: Result, told: dict[int, Any]) -> None:
     bold = (lambda text: click.style(text, bold=True)) if sys.stdout.isatty() else str
     dim = (lambda text: click.style(text, dim=True)) if sys.stdout.isatty() else str
     for note in result.notes:
@@ -302,8 +303,8 @@ def _print_result(result: Result, told: dict[str, Any]) -> None:
     for hit in result:
         click.echo()
         _print_hit(hit, bold, dim)
-        if hit.identifier in told:
-            _print_explanation(told[hit.identifier], dim)
+        if hit.rank in told:
+            _print_explanation(told[hit.rank], dim)
     for name, facet in result.facets.items():
         if facet.values:
             values = ", ".join(f"{_safe(value)} {count:,}" for value, count in facet.values[:10])

@@ -318,7 +318,8 @@ class _Parser:
         inner = self._either(field, depth + 1)
         if self._take().kind != ")":
             raise self._fault("this parenthesis is never closed", opening)
-        return inner
+        # A group stays one: of "(heat-transfer)" any part may match, of "+heat-transfer" all must.
+        return Run((Item("", inner),)) if isinstance(inner, Word) else inner
 
     def _fielded(self, token: _Token, depth: int) -> Node:
         name = _FIELDS.get(token.text)

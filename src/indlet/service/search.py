@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 FACETS: Final = ("source", "set", "type", "language", "year")
 FILTERS: Final = (*FACETS, "date")
-MAX_LIMIT: Final = 10_000
+MAX_LIMIT: Final = 1_000_000
 MAX_OFFSET: Final = 10_000_000
 # A language counts for queries if this share of the records is in it.
 SPOKEN: Final = 0.05
@@ -273,6 +273,7 @@ class Library:
         text: str,
         identifier: str,
         *,
+        source: str = "",
         model: str = "",
         parameters: Iterable[str] = (),
         languages: Sequence[str] = (),
@@ -281,7 +282,7 @@ class Library:
         """How a record comes by its score for a query, term by term."""
         ranking = self.model(model, parameters)
         searcher = self.searcher()
-        stored = self.stored(identifier)
+        stored = self.stored(identifier, source)
         spoken = self.languages(searcher, languages)
         meaning = self._meaning(text, ranking, spoken, plain=plain)
         told = searcher.explain(meaning.expression, stored.id, ranking)
@@ -437,9 +438,9 @@ class Library:
         return tuple(found)
 
     def _spells(self, searcher: Searcher) -> Speller:
-        speller = self._speller
-        if speller is None or speller.searcher is not searcher:
-            speller = self._speller = Speller(searcher, self.store, self.analyzer)
+        speller, filters = self._speller, self._shown_only()
+        if speller is None or speller.searcher is not searcher or speller.filters != filters:
+            speller = self._speller = Speller(searcher, self.store, self.analyzer, filters)
         return speller
 
     def _origins(self) -> dict[int, Origin]:

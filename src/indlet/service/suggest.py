@@ -7,6 +7,7 @@ that hold it: the word there that has this stem is shown, or else the stem itsel
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any, Final
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from indlet.model import FIELD_MARK, Metadata
 from indlet.service.index import Searcher
 from indlet.service.index.compiled import kernel
-from indlet.service.index.expression import Or, Term
+from indlet.service.index.expression import Expression, Or, Term
 from indlet.store import Store
 from indlet.text import Analyzer, tokens
 
@@ -69,8 +70,12 @@ def near(names: Any, bounds: Any, word: Any, most: int, found: Any, distances: A
 class Speller:
     """Suggestions from one snapshot of the index. Keep it as long as the snapshot: it remembers spellings."""
 
-    def __init__(self, searcher: Searcher, store: Store, analyzer: Analyzer) -> None:
+    def __init__(
+        self, searcher: Searcher, store: Store, analyzer: Analyzer, filters: tuple[Expression, ...] = ()
+    ) -> None:
+        """Only records that pass the filters tell their words."""
         self.searcher = searcher
+        self.filters = filters
         self._store = store
         self._analyzer = analyzer
         self._spelt: dict[str, str] = {}
@@ -97,7 +102,8 @@ class Speller:
         order = sorted(
             best, key=lambda name: (best[name][0], name[len(mark)] != bare[0], -best[name][1], name)
         )
-        return [(name, best[name][1]) for name in order[:limit]]
+        shown = ((name, self._count(name, best[name][1])) for name in order)
+        return list(islice(((name, count) for name, count in shown if count), limit))
 
     def beginning(self, text: str, languages: Sequence[str], limit: int = 8) -> list[tuple[str, int]]:
         """Words that begin so, with the number of records that hold them, the most frequent first."""
@@ -106,7 +112,7 @@ class Speller:
             return []
         found: dict[str, int] = {}
         for term, df, _ in self.searcher.terms(words[-1], 4 * limit):
-            if FIELD_MARK not in term:
+            if FIELD_MARK not in term and (df := self._count(term, df)):
                 spelt = self.spelt(term, languages)
                 found[spelt] = max(df, found.get(spelt, 0))
         return sorted(found.items(), key=lambda entry: (-entry[1], entry[0]))[:limit]
@@ -121,9 +127,15 @@ class Speller:
             known = self._spelt[bare] = self._read(bare, languages)
         return known
 
+    def _count(self, term: str, df: int) -> int:
+        """How many of the records that may be seen hold a term."""
+        if not self.filters:
+            return df
+        return self.searcher.search(Term(term), limit=0, filters=self.filters, collapse=False).total
+
     def _read(self, term: str, languages: Sequence[str]) -> str:
         asked = Or(tuple(Term(f"{field}{FIELD_MARK}{term}") for field in _SPELT_BY))
-        hits = self.searcher.search(asked, limit=_WITNESSES, collapse=False).hits
+        hits = self.searcher.search(asked, limit=_WITNESSES, filters=self.filters, collapse=False).hits
         with self._store.read() as view:
             records = view.by_id([hit.id for hit in hits])
         counts: dict[str, int] = {}
