@@ -1,8 +1,8 @@
 """Collections made by a seeded generator: as large as wanted, the same on every machine.
 
 Terms follow a Zipf-Mandelbrot law, p(r) ∝ (r + 25)^-1.05 over 400,000 made-up words: the shift stands for the
-stop words, which an index does not see. Lengths are log-normal. Queries are two to four terms of one document,
-each found in at least 20 documents and at most a tenth of them.
+stop words, which an index does not see. Lengths are log-normal. Queries are two to four terms of one
+document, each found in at least 20 documents and at most a tenth of them.
 """
 
 from __future__ import annotations

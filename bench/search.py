@@ -2,11 +2,11 @@
 
     python -m bench.search [--records 150000] [--terms 60] [--queries 400] [--repeats 7] [--json FILE]
 
-Every engine gets the same generated documents (bench/generated.py) and queries, one thread for queries, top ten
-by BM25. The engines take turns, repeat by repeat, so that a busy moment of the machine hits all of them; a query's
-time is its median over the repeats, and the table shows the median and the 95th percentile over the queries.
-`noise` is the time of a fixed piece of arithmetic in its worst repeat over its best. Times include each engine's
-Python binding.
+Every engine gets the same generated documents (bench/generated.py) and queries, one thread for queries, top
+ten by BM25. The engines take turns, repeat by repeat, so that a busy moment of the machine hits all of
+them; a query's time is its median over the repeats, and the table shows the median and the 95th percentile
+over the queries. `noise` is the time of a fixed piece of arithmetic in its worst repeat over its best.
+Times include each engine's Python binding.
 """
 
 from __future__ import annotations

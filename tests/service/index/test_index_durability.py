@@ -126,8 +126,8 @@ WRITER = """
         id = seq * 7919 % 61 + 1
         deleted = seq % 5 == 0
         content = {"all": 1, f"w{seq % 17}": seq % 3 + 1, f"only{seq}": 1}
-        return Stored(id, seq, 1, f"oai:x:{id}", 0, int(deleted), "", "", sum(content.values()), 0, b"{}", b"", b"",
-                      None if deleted else pack(content), None, b"")
+        return Stored(id, seq, 1, f"oai:x:{id}", 0, int(deleted), "", "", sum(content.values()), 0, b"{}",
+                      b"", b"", None if deleted else pack(content), None, b"")
 
     if __name__ == "__main__":
         module.TIER = 3  # merge often

@@ -1,4 +1,4 @@
-"""What can be asked besides a bag of words: phrases, prefixes, operators, filters, facets, order, duplicates."""
+"""What can be asked besides a bag of words: phrases, prefixes, operators, filters, facets, duplicates."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ Make = Callable[..., Stored]
 def searcher(request: pytest.FixtureRequest, tmp_path: Path, record: Make) -> Iterator[Searcher]:
     title = f"title{FIELD_MARK}wing"
     records = [
-        record(1, 1, None, places={"heated": [0], "wing": [1, 7]}, fields={title: 1}, sets="a:b c", resource=5,
-               metadata={"date": ["2001-05"], "type": ["Text"], "language": ["en"]}),
+        record(1, 1, None, places={"heated": [0], "wing": [1, 7]}, fields={title: 1}, sets="a:b c",
+               resource=5, metadata={"date": ["2001-05"], "type": ["Text"], "language": ["en"]}),
         record(2, 2, None, places={"wing": [0], "heated": [5], "air": [3]}, sets="a", resource=6,
                metadata={"date": ["2003-01-02"], "type": ["Text", "Article"]}, language="de"),
         record(3, 3, {"heated": 1, "wing": 2}, sets="ab", origin=2, resource=5,

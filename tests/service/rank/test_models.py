@@ -22,8 +22,8 @@ from indlet.service.rank import (
     score,
 )
 
-# Four documents of 40 tokens in all. The query asks twice for "wing" (in two documents, 5 times in all) and once
-# for "air" (in three, 4 times). The document has 8 tokens: wing 3 times, air once, four others once each.
+# Four documents of 40 tokens in all. The query asks twice for "wing" (in two documents, 5 times in all) and
+# once for "air" (in three, 4 times). The document has 8 tokens: wing 3 times, air once, four others once.
 COLLECTION = Collection(4, 40)
 TERMS = canonical(
     [QueryTerm(b"air", 1.0, 3, 4), QueryTerm(b"wing", 2.0, 2, 5), QueryTerm(b"gone", 1.0, 0, 0)]

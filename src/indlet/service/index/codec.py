@@ -105,7 +105,9 @@ def _pack(out: Any, at: Any, values: Any, first: Any, count: Any, width: Any) ->
 
 @kernel
 def decode_docs(stream: Any, at: Any, count: Any, before: Any, docs: Any, to: Any) -> Any:
-    """Fills `docs` from `to` on with a block that starts at byte `at`; gives the byte where its frequencies are."""
+    """Fills `docs` from `to` on with a block that starts at byte `at`; gives the byte where its frequencies
+    are.
+    """
     width = np.int64(stream[at])
     bit = (at + 2) * 8
     mask = (np.uint64(1) << np.uint64(width)) - np.uint64(1)
@@ -172,7 +174,7 @@ def encode(docs: Any, freqs: Any, starts: Any, lengths: Any, out: Any, ends: Any
 
     Lists are in ascending order of documents and not empty. `docs` and `freqs` are overwritten.
     """
-    at = 0
+    at = np.int64(0)
     for t in range(starts.size - 1):
         low, high = starts[t], starts[t + 1]
         df = high - low
@@ -225,7 +227,7 @@ def encode(docs: Any, freqs: Any, starts: Any, lengths: Any, out: Any, ends: Any
 def headers(stream: Any, starts: Any, df: Any, cf: Any) -> None:
     """Document and collection frequency of each term, as encoded."""
     for t in range(starts.size):
-        count, at = read_varint(stream, starts[t])
+        count, at = read_varint(stream, np.int64(starts[t]))
         more, at = read_varint(stream, at)
         df[t] = count
         cf[t] = count + more
@@ -240,7 +242,7 @@ def subtract(stream: Any, starts: Any, gone: Any, ahead: Any, df: Any, cf: Any) 
     docs = np.empty(BLOCK, np.uint32)
     freqs = np.empty(BLOCK, np.uint32)
     for t in range(starts.size):
-        count, at = read_varint(stream, starts[t])
+        count, at = read_varint(stream, np.int64(starts[t]))
         more, at = read_varint(stream, at)
         if count == 1:
             doc, at = read_varint(stream, at)
@@ -262,7 +264,7 @@ def subtract(stream: Any, starts: Any, gone: Any, ahead: Any, df: Any, cf: Any) 
                 if ahead[last + 1] == ahead[before + 1]:
                     before, begin = last, end
                     continue
-            begin = decode_block(stream, begin, size, before, docs, freqs, 0)
+            begin = decode_block(stream, begin, size, before, docs, freqs, np.int64(0))
             for i in range(size):
                 if gone[docs[i]]:
                     df[t] += 1

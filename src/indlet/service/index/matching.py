@@ -33,8 +33,8 @@ Mask = NDArray[np.bool_]
 
 
 class Looked(NamedTuple):
-    """For each segment its numbers for some terms and where their lists begin, -1 where it has none; and df and
-    cf of each term in all segments."""
+    """For each segment its numbers for some terms and where their lists begin, -1 where it has none; and df
+    and cf of each term in all segments."""
 
     numbers: list[Array]
     where: list[Array]

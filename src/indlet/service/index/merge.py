@@ -24,7 +24,7 @@ CHUNK: Final = 1 << 22  # postings at a time
 @kernel
 def _unpack(stream: Any, starts: Any, bounds: Any, docs: Any, freqs: Any) -> None:
     for t in range(starts.size):
-        decode(stream, starts[t], docs, freqs, bounds[t])
+        decode(stream, np.int64(starts[t]), docs, freqs, bounds[t])
 
 
 @kernel

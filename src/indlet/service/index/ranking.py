@@ -27,7 +27,7 @@ ADJUSTMENTS: Final[dict[str, str]] = {
     JelinekMercer.name: "to the sum comes the query's likelihood in the collection, weighed by lambda",
     Boolean.name: "a match scores 1",
 }
-LONGEST_TABLE: Final = 1 << 16
+LONGEST_TABLE: Final = 1 << 12  # longer documents are rare: theirs is worked out when met
 _MARK: Final = FIELD_MARK.encode()
 _NONE_GONE: Final = np.zeros(0, np.bool_)
 
@@ -116,8 +116,8 @@ def top(
         live, filled = scoring.best(
             query.kind, arrays["stream"], query.where[number], query.first, query.second,
             arrays["length"], arrays["norm"], query.tables.by_length, query.tables.parameters,
-            query.outlook, query.skipping, _NONE_GONE if segment.gone is None else segment.gone, arrays["tie"], number,
-            scores, ties, where, filled,
+            query.outlook, query.skipping, _NONE_GONE if segment.gone is None else segment.gone,
+            arrays["tie"], number, scores, ties, where, filled,
         )  # fmt: skip
         total += live
     found = zip((-scores[:filled]).tolist(), ties[:filled].tolist(), where[:filled].tolist(), strict=True)
@@ -178,8 +178,8 @@ def _scores(segment: Segment, where: Array, docs: Array, query: Prepared) -> Arr
     out = np.empty(docs.size)
     scoring.scored(
         query.kind, arrays["stream"], where, query.first, query.second,
-        arrays["length"], arrays["norm"], query.tables.by_length, query.tables.parameters, query.outlook, docs,
-        out,
+        arrays["length"], arrays["norm"], query.tables.by_length, query.tables.parameters, query.outlook,
+        docs, out,
     )  # fmt: skip
     return out
 
@@ -211,26 +211,35 @@ def _best(key: Array, tie: Array, count: int) -> Array:
 
 
 def grouped(segments: Sequence[Segment]) -> Groups:
-    """The groups of live documents that share a resource; no groups where every resource has one record."""
-    resources = []
-    for segment in segments:
-        resource = segment.arrays["resource"]
-        resources.append(resource if segment.gone is None else np.where(segment.gone, np.uint64(0), resource))
-    joined = np.concatenate(resources or [np.empty(0, np.uint64)])
-    ordered = np.sort(joined)
-    repeated = np.unique(ordered[1:][(ordered[1:] == ordered[:-1]) & (ordered[1:] != 0)])
-    if not repeated.size:
-        return NO_GROUPS
-    at = np.searchsorted(repeated, joined)
-    at[at == repeated.size] = 0
-    number = np.where(repeated[at] == joined, at + 1, 0).astype(np.int64)
-    ids = np.concatenate([segment.arrays["id"] for segment in segments]).astype(np.int64)
-    members: list[list[int]] = [[] for _ in range(repeated.size)]
-    shared = np.flatnonzero(number)
-    for group, id in zip(number[shared].tolist(), ids[shared].tolist(), strict=True):
-        members[group - 1].append(id)
-    of = np.split(number, np.cumsum([segment.size for segment in segments])[:-1])
-    return Groups(tuple(of), tuple(tuple(sorted(group)) for group in members))
+    """The groups of live documents that share a resource; no groups where every resource has one record.
+
+    Each segment's resources are sorted once; a commit then costs a look-up of what it brought.
+    """
+    repeated = [segment.resources()[2] for segment in segments]
+    ordered = sorted((segment.resources()[0] for segment in segments), key=len)
+    for i, smaller in enumerate(ordered):
+        for larger in ordered[i + 1 :]:
+            at = np.searchsorted(larger, smaller)
+            at[at == larger.size] = 0
+            if larger.size:
+                repeated.append(smaller[larger[at] == smaller])
+    suspects = np.unique(np.concatenate(repeated or [np.empty(0, np.uint64)]))
+    members: dict[int, list[tuple[int, int]]] = {}
+    for number, segment in enumerate(segments):
+        resources, docs, _ = segment.resources()
+        lows, highs = np.searchsorted(resources, suspects), np.searchsorted(resources, suspects, "right")
+        for suspect in np.flatnonzero(highs > lows).tolist():
+            for doc in docs[lows[suspect] : highs[suspect]].tolist():
+                if segment.gone is None or not segment.gone[doc]:
+                    members.setdefault(suspect, []).append((number, doc))
+    of = [np.zeros(segment.size, np.int64) for segment in segments]
+    groups: list[tuple[int, ...]] = []
+    for places in members.values():
+        if len(places) > 1:
+            groups.append(tuple(sorted(int(segments[number].arrays["id"][doc]) for number, doc in places)))
+            for number, doc in places:
+                of[number][doc] = len(groups)
+    return Groups(tuple(of), tuple(groups)) if groups else NO_GROUPS
 
 
 def count(

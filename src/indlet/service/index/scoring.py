@@ -24,15 +24,16 @@ WINDOW: Final = 8192  # documents at a time: their sums stay in a near cache
 SMALL: Final = 32  # frequencies below have their logarithm taken once per query, not once per posting
 
 
-# A cursor over a list: the next byte, postings not yet decoded, place and count in the current block, the last
+# A cursor over a list: the next byte, postings not yet decoded, place and count in the current block, the
+# last
 # document decoded; where the block's frequencies are, how wide, and whether they have been decoded.
 _AT, _LEFT, _PLACE, _COUNT, _BEFORE, _FREQS, _WIDE, _READ = range(8)
 
 
 @kernel
 def _open(
-    kind: Any, stream: Any, starts: Any, first: Any, second: Any, outlook: Any, state: Any, docs: Any, freqs: Any,
-    rest: Any,
+    kind: Any, stream: Any, starts: Any, first: Any, second: Any, outlook: Any, state: Any, docs: Any,
+    freqs: Any, rest: Any,
 ) -> None:  # fmt: skip
     """Puts a cursor before each list. rest[t] bounds the score of a document without the terms before t."""
     for t in range(starts.size):
@@ -138,8 +139,8 @@ def _skim(
 
 @kernel
 def _window(
-    kind: Any, stream: Any, first: Any, second: Any, small: Any, state: Any, docs: Any, freqs: Any, lengths: Any,
-    table: Any, parameters: Any, base: Any, limit: Any, essential: Any, parts: Any, picked: Any,
+    kind: Any, stream: Any, first: Any, second: Any, small: Any, state: Any, docs: Any, freqs: Any,
+    lengths: Any, table: Any, parameters: Any, base: Any, limit: Any, essential: Any, parts: Any, picked: Any,
     picked_freqs: Any, sums: Any, touched: Any,
 ) -> Any:  # fmt: skip
     """Moves every cursor to document `limit`, adding up what it passes; gives the number of documents met.
@@ -147,7 +148,7 @@ def _window(
     Terms from `essential` on cannot lift a document into the result alone: where it holds none of the terms
     before, it is counted, not scored. Boolean retrieval needs no more than the count of any.
     """
-    met = 0
+    met, none = np.int64(0), np.int64(0)  # plain 0 would be compiled apart
     mark = 0.0 if kind == BOOLEAN else -0.5
     for t in range(state.shape[0]):
         place, count = state[t, _PLACE], state[t, _COUNT]
@@ -180,13 +181,13 @@ def _window(
                 )  # fmt: skip
             else:
                 met, found = _skim(
-                    stream, base, state[t, _FREQS], state[t, _WIDE], docs, begin, place, end, mark, sums, touched,
-                    met, picked, picked_freqs,
+                    stream, base, state[t, _FREQS], state[t, _WIDE], docs, begin, place, end, mark, sums,
+                    touched, met, picked, picked_freqs,
                 )  # fmt: skip
                 if found > 0 and kind != BOOLEAN:
                     met = _add(
-                        kind, t, first, second, small, picked, picked_freqs, 0, found, lengths, table, parameters,
-                        base, parts, sums, touched, met,
+                        kind, t, first, second, small, picked, picked_freqs, none, found, lengths, table,
+                        parameters, base, parts, sums, touched, met,
                     )  # fmt: skip
             place = end
             if place < count:
@@ -284,13 +285,13 @@ def _sift(scores: Any, ties: Any, where: Any, size: Any) -> None:
 @kernel
 def best(
     kind: Any, stream: Any, starts: Any, first: Any, second: Any, lengths: Any, norms: Any, table: Any,
-    parameters: Any, outlook: Any, skipping: Any, gone: Any, ties: Any, number: Any, scores: Any, heap_ties: Any,
-    where: Any, size: Any,
+    parameters: Any, outlook: Any, skipping: Any, gone: Any, ties: Any, number: Any, scores: Any,
+    heap_ties: Any, where: Any, size: Any,
 ) -> Any:  # fmt: skip
     """Offers the live documents that hold any of the terms to a heap of the best, worst on top.
 
-    Equal scores rank by tie, lowest first. Gives the number of those documents, and the heap's size. Once the heap
-    is full, terms that together cannot reach its worst score are not `essential` any more.
+    Equal scores rank by tie, lowest first. Gives the number of those documents, and the heap's size. Once the
+    heap is full, terms that together cannot reach its worst score are not `essential` any more.
     """
     state, rest = np.empty((starts.size, 8), np.int64), np.empty(starts.size)
     docs, freqs = np.empty(starts.size * BLOCK, np.uint32), np.empty(starts.size * BLOCK, np.uint32)
@@ -361,7 +362,7 @@ def mark(stream: Any, starts: Any, mask: Any) -> None:
         for done in range(0, df, BLOCK):
             count = min(BLOCK, df - done)
             wide = np.int64(stream[at + 1])
-            at = decode_docs(stream, at, count, before, docs, 0) + (count * wide + 7) // 8
+            at = decode_docs(stream, at, count, before, docs, np.int64(0)) + (count * wide + 7) // 8
             before = np.int64(docs[count - 1])
             for i in range(count):
                 mask[docs[i]] = True

@@ -151,7 +151,7 @@ class Searcher:
                 constants = model.constants(term, self.collection)
                 share = model.contribution(constants, frequency, document, self.collection)
                 total += share
-                name = term.term.decode()
+                name = term.term.decode(errors="replace")
                 parts.append(Part(name, frequency, term.df, term.cf, term.weight, constants, share))
         score = model.finish(total, model.outlook(terms, self.collection), document)
         return Explanation(
@@ -182,7 +182,7 @@ class Searcher:
                 totals[name] = seen[0] + int(df[number]), seen[1] + int(cf[number])
         ranked = ((-df, name, cf) for name, (df, cf) in totals.items() if df)
         picked = sorted(ranked) if limit is None else heapq.nsmallest(limit, ranked)
-        return [(name.decode(), -df, cf) for df, name, cf in picked]
+        return [(name.decode(errors="replace"), -df, cf) for df, name, cf in picked]
 
     def vocabulary(self) -> Iterator[tuple[bytes, int, int]]:
         """Every term with its exact df and cf, in the order of bytes."""

@@ -29,6 +29,9 @@ REMEDY: Final = "the index is derived from the store: rebuild it with  indlet re
 
 Array = NDArray[Any]
 
+# Files that this process has read through and found whole: they never change.
+_verified: set[tuple[int, ...]] = set()
+
 
 @dataclass(frozen=True, slots=True)
 class File:
@@ -85,13 +88,17 @@ def read_arrays(folder: Path, file: File) -> tuple[dict[str, Array], dict[str, A
     """The arrays and facts of a file, checked by its checksum; raises FileNotFoundError if it has gone."""
     path = folder / file.name
     with path.open("rb") as handle:
-        if os.fstat(handle.fileno()).st_size != file.size:
+        about = os.fstat(handle.fileno())
+        known = about.st_dev, about.st_ino, about.st_mtime_ns, about.st_ctime_ns, file.checksum
+        if about.st_size != file.size:
             raise IndexDamaged(f"{path} has not the {file.size} bytes that were written; {REMEDY}")
         # Copy-on-write, though nothing writes: kernels would be compiled twice, for read-only arrays and
         # for others.
         data = mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_COPY)
-    if zlib.crc32(data) != file.checksum:
-        raise IndexDamaged(f"{path} fails its checksum; {REMEDY}")
+    if known not in _verified:
+        if zlib.crc32(data) != file.checksum:
+            raise IndexDamaged(f"{path} fails its checksum; {REMEDY}")
+        _verified.add(known)
     if data[-8:] != MAGIC:
         raise IndexDamaged(f"{path} is of another version; {REMEDY}")
     size = int.from_bytes(data[-16:-8], "little")
@@ -187,6 +194,19 @@ class Segment:
             order = np.argsort(ids, kind="stable")
             self.shared["by_id"] = ids[order], order
         found: tuple[Array, Array] = self.shared["by_id"]
+        return found
+
+    def resources(self) -> tuple[Array, Array, Array]:
+        """The resources in ascending order, their documents, and which occur more than once; deleted ones
+        too.
+        """
+        if "resources" not in self.shared:
+            resource = self.arrays["resource"]
+            docs = np.argsort(resource, kind="stable")
+            docs = docs[resource[docs] != 0]
+            ordered = resource[docs]
+            self.shared["resources"] = ordered, docs, np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
+        found: tuple[Array, Array, Array] = self.shared["resources"]
         return found
 
     def without(self, docs: Array, folder: Path, name: str) -> Segment:

@@ -198,10 +198,8 @@ def tokenise(text: Any, ends: Any, postings: Any, most: Any) -> Any:
     # Cutting and counting are apart, so that the misses of the table overlap.
     cut = np.empty(5 * most, np.int64)
     hashes = np.empty(most, np.uint64)
-    rows, slots = _grown(np.empty(8 << 12, np.int64), 0, 1 << 12)
-    terms = 0
-    n = 0
-    at = np.int64(0)
+    rows, slots = _grown(np.empty(8 << 12, np.int64), np.int64(0), np.int64(1 << 12))
+    terms, n, at = np.int64(0), np.int64(0), np.int64(0)  # plain 0 would be compiled apart
     for d in range(size):
         begins[d] = n
         for part in range(2):

@@ -1,0 +1,82 @@
+"""Bytes that no vector ever was: they may be lost, they may not hurt. Kernels do not check bounds."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from indlet.model import Stored
+from indlet.service.index import Engine
+from indlet.service.index.expression import Everything, Phrase, Prefix, Term
+from indlet.service.rank import MODELS
+
+pieces = st.sampled_from(
+    [b"1 ", b"2 a b", b"\n", b" ", b"-5 x", b"99999999999999999999 big", b"a", b"\xff\x1f", b"3", b"\x80"]
+)
+mess = st.one_of(st.binary(max_size=60), st.lists(pieces, max_size=12).map(b"".join))
+
+
+@given(
+    records=st.lists(
+        st.tuples(mess, mess, st.one_of(st.none(), mess), st.integers(-5, 2**40)), min_size=1, max_size=6
+    )
+)
+@settings(max_examples=80, deadline=None)
+def test_malformed_vectors_neither_crash_nor_spread(
+    records: list[tuple[bytes, bytes, bytes | None, int]], record: Callable[..., Stored]
+) -> None:
+    with tempfile.TemporaryDirectory() as folder, Engine.open(folder, writable=True) as engine:
+        for id, (vector, fields, positions, length) in enumerate(records, 1):
+            plain = record(id, id, {"x": 1})
+            engine.apply([plain._replace(vector=vector, fields=fields, positions=positions, length=length)])
+            engine.commit(merge=False)
+        engine.apply([record(100, 100, None, places={"good": [0, 2], "word": [1]})])
+        engine.commit(merge=False)
+        engine.apply([record(1, 101, None)])
+        engine.commit(merge=False)
+        engine.merge(everything=True)
+        searcher = engine.searcher()
+        assert searcher.search(Everything()).total == len(records)
+        assert [hit.id for hit in searcher.search(Phrase(("good", "word"))).hits] == [100]
+        for model in (kind() for kind in MODELS.values()):
+            assert 100 in {hit.id for hit in searcher.search(Term("good"), model, limit=99).hits}
+            searcher.search(Prefix(""), model)
+
+
+def test_long_terms_and_many_terms(
+    tmp_path: Path, record: Callable[..., Stored], naive: Callable[..., object]
+) -> None:
+    """Tables grow, names of any length are told apart, a document may hold the whole vocabulary."""
+    words = {f"{'x' * (i % 40)}{i}": i % 5 + 1 for i in range(20_000)}
+    with Engine.open(tmp_path, writable=True) as engine:
+        engine.apply([record(1, 1, words), record(2, 2, {**words, "y" * 5000: 1})])
+        engine.commit()
+        searcher = engine.searcher()
+        assert searcher.stats().terms == 20_001
+        assert {name.decode(): cf for name, df, cf in searcher.vocabulary() if df == 2} == {
+            word: 2 * frequency for word, frequency in words.items()
+        }
+        assert searcher.df("y" * 5000) == 1
+
+
+def test_kernels_work_where_nothing_can_be_cached(tmp_path: Path) -> None:
+    """No place to keep machine code: a process then compiles its own."""
+    program = (
+        "import numba.core.caching as c\n"
+        "c.CacheImpl._locator_classes = []\n"
+        "from indlet.service.index.tokens import digests\n"
+        "import numpy as np\n"
+        "out = np.zeros(2, np.uint64)\n"
+        "digests(np.frombuffer(bytearray(b'ab'), np.uint8), np.array([2, 2]), out)\n"
+        "print(bool(out[0]), bool(out[1]))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    assert done.stdout == "True False\n"
