@@ -36,6 +36,9 @@ VALID_SET = re.compile(r"([A-Za-z0-9\-_.!~*'()])+(:[A-Za-z0-9\-_.!~*'()]+)*")
         ("Report.PDF", ("Report", "pdf")),
         ("a.b.pdf", ("a.b", "pdf")),
         ("x.tar.gz", ("x", "tar.gz")),
+        ("reut2-000.sgm.gz", ("reut2-000", "sgm.gz")),
+        ("x.gz", ("x", "gz")),
+        ("x.1.gz", ("x.1", "gz")),
         ("README", ("README", "")),
         (".profile", (".profile", "")),
         (".a.txt", (".a", "txt")),
@@ -55,12 +58,13 @@ def test_stems(name: str, expected: tuple[str, str]) -> None:
 
 def test_the_order_of_formats_chooses_the_primary() -> None:
     files = [
-        Entry(f"f/{name}", 1, 1) for name in ("r.txt", "r.zzz", "r.html", "r.pdf", "r.aaa", "s.txt", "r")
+        Entry(f"f/{name}", 1, 1)
+        for name in ("r.txt", "r.zzz", "r.html", "r.pdf.gz", "r.pdf", "r.aaa", "s.txt", "r")
     ]
     found = {r.stem: [e.name for e in r.files] for r in group("f", files, Crawl().order)}
-    assert found == {"r": ["r.pdf", "r.html", "r.txt", "r", "r.aaa", "r.zzz"], "s": ["s.txt"]}
+    assert found == {"r": ["r.pdf", "r.pdf.gz", "r.html", "r.txt", "r", "r.aaa", "r.zzz"], "s": ["s.txt"]}
     found = {r.stem: [e.name for e in r.files] for r in group("f", files, ("txt",))}
-    assert found["r"] == ["r.txt", "r", "r.aaa", "r.html", "r.pdf", "r.zzz"]
+    assert found["r"] == ["r.txt", "r", "r.aaa", "r.html", "r.pdf", "r.pdf.gz", "r.zzz"]
 
 
 def test_a_better_manifestation_changes_the_resource(bench: Bench) -> None:

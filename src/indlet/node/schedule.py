@@ -19,6 +19,8 @@ Job = Callable[[threading.Event], object]
 
 # However short an interval is set, a job rests this long.
 SHORTEST = 1.0
+# A crawl may be waiting for a file that takes its time. It can be cut off: what it did is committed.
+PATIENCE = 10.0
 
 
 def next_run(every: str, after: float) -> float:
@@ -89,9 +91,11 @@ class Schedule:
         return self._stop
 
     def close(self) -> None:
+        """Ask all jobs to stop, and wait; one that does not hear is left behind, for the process ends."""
         self._stop.set()
+        until = time.monotonic() + PATIENCE
         for thread in self._threads:
-            thread.join()
+            thread.join(max(0.0, until - time.monotonic()))
 
     def __enter__(self) -> Self:
         return self

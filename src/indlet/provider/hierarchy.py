@@ -61,6 +61,7 @@ class Listing(NamedTuple):
 
 class Tree(Protocol):
     local: bool  # whether `fetch` gives the file itself, which must not be removed
+    ahead: int  # how many files may be fetched at once; 0 where there is nothing to gain
 
     def walk(self) -> Iterator[Listing]: ...
     def look(self, entry: Entry) -> Entry | None: ...  # the same file now; None if it is gone
@@ -201,6 +202,7 @@ class Local:
     """A folder of this machine, or one file as a tree of its own."""
 
     local = True
+    ahead = 0
 
     def __init__(self, root: Path, rules: Rules) -> None:
         try:

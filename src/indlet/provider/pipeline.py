@@ -11,7 +11,9 @@ import hashlib
 import tempfile
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -116,6 +118,7 @@ class _Task:
     at: int = 0
     failed: dict[str, tuple[str, Failure]] = field(default_factory=dict)  # shown path -> digest, failure
     fetched: Path | None = None
+    coming: tuple[Entry, Future[Path]] | None = None  # its first manifestation, on its way
 
 
 @dataclass
@@ -281,7 +284,7 @@ class _Run:
             tasks = self._again
 
     def _jobs(self, tasks: Iterable[_Task]) -> Iterator[Job]:
-        for task in self._until_lost(tasks):
+        for task in self._ahead(self._until_lost(tasks)):
             self._flush_if_due()
             if not task.failed and self._only_touched(task.work):
                 continue
@@ -303,6 +306,24 @@ class _Run:
                     return
         except HierarchyError as e:
             self._lost = e
+
+    def _ahead(self, tasks: Iterable[_Task]) -> Iterator[_Task]:
+        """The tasks, with the files of the next few under way where several can be fetched at once."""
+        if not self._tree.ahead:
+            yield from tasks
+            return
+        limit = self._settings.crawl.limits.file_bytes
+        waiting: deque[_Task] = deque()
+        with ThreadPoolExecutor(self._tree.ahead) as pool:
+            for task in tasks:
+                entry = self._candidate(task)
+                # What is known may turn out to be only touched, and is fetched for that.
+                if entry is not None and not task.work.known:
+                    task.coming = entry, pool.submit(self._tree.fetch, entry, self._scratch, limit)
+                waiting.append(task)
+                if len(waiting) > self._tree.ahead:
+                    yield waiting.popleft()
+            yield from waiting
 
     def _candidate(self, task: _Task) -> Entry | None:
         """The next manifestation to try; one that failed before, and has not changed, is not tried again."""
@@ -353,7 +374,10 @@ class _Run:
         """A local file to read; None if there is none now. Then the task stands at its next manifestation."""
         limit = self._settings.crawl.limits.file_bytes
         try:
-            path = self._tree.fetch(entry, self._scratch, limit)
+            if task.coming is not None and task.coming[0] is entry:
+                path = task.coming[1].result()
+            else:
+                path = self._tree.fetch(entry, self._scratch, limit)
         except ExtractionError as e:
             self._fail(task, entry, "", str(e))
             return None

@@ -27,6 +27,8 @@ FOLDERS = 500_000
 REPEATS = 4
 # A server that cannot list this many folders in a row is taken to be gone.
 LIST_FAILURES = 5
+# How many files are fetched at once, where the storage allows that.
+FETCH_AT_ONCE = 4
 # How many files at once are asked for size and time, where listings do not tell.
 ASK_AT_ONCE = 8
 
@@ -44,6 +46,7 @@ class Remote:
 
     def __init__(self, root: str, storage: Storage, rules: Rules) -> None:
         self._root, self._storage, self._rules = root, storage, rules
+        self.ahead = FETCH_AT_ONCE if storage.parallel else 0
 
     def identity(self) -> str:
         return ""

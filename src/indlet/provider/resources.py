@@ -35,6 +35,8 @@ VALUES = 500
 
 # Letters and digits with at least one letter: "ls.1", "draft.02" and "v1.2" are names without an extension.
 _EXTENSION = re.compile("[0-9]*[a-z][a-z0-9]{0,7}", re.IGNORECASE | re.ASCII)
+# A compressed file is another manifestation of what it holds: "a.sgm.gz" belongs to "a".
+_COMPRESSED = frozenset(("gz", "bz2", "xz", "zst", "z"))
 # What XML 1.0 cannot carry; lone surrogates are bytes of a name that are not UTF-8.
 _ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
@@ -52,10 +54,12 @@ def split_name(name: str) -> tuple[str, str]:
     stem, _, extension = name.rpartition(".")
     if not stem.strip(".") or not _EXTENSION.fullmatch(extension):
         return name, ""
-    inner, _, second = stem.rpartition(".")
-    if second.lower() == "tar" and inner.strip("."):
-        return inner, f"tar.{extension.lower()}"
-    return stem, extension.lower()
+    extension = extension.lower()
+    if extension in _COMPRESSED:
+        inner, kind = split_name(stem)
+        if kind and kind not in _COMPRESSED:
+            return inner, f"{kind}.{extension}"
+    return stem, extension
 
 
 def group(folder: str, files: Iterable[Entry], order: Sequence[str]) -> Iterator[Resource]:
@@ -65,7 +69,8 @@ def group(folder: str, files: Iterable[Entry], order: Sequence[str]) -> Iterator
     for entry in files:
         name = entry.name
         stem, extension = split_name(name)
-        by_stem.setdefault(stem, []).append((places.get(extension, len(places)), name, entry))
+        rank = places.get(extension.partition(".")[0], len(places))
+        by_stem.setdefault(stem, []).append((rank, name, entry))
     for stem, found in by_stem.items():
         if len(found) > 1:
             found.sort()

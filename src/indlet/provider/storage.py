@@ -39,6 +39,7 @@ class Storage:
 
     tells = True  # listings tell sizes and times
     exact = True  # sizes are the number of bytes that will come
+    parallel = False  # several files can be fetched at once
 
     def __init__(self, make: Callable[[], tuple[Any, str]]) -> None:
         self._make = make
@@ -139,6 +140,8 @@ class Ftp(Storage):
 class Webdav(Storage):
     """WebDAV. Files are asked for by the address that the server gave, not by one made up from their name."""
 
+    parallel = True
+
     def children(self, key: str) -> Iterator[Child]:
         # The client takes what looks like an escape for one, and chokes on # and ?.
         for info in self._fs.ls(quote(key), detail=True):
@@ -174,6 +177,7 @@ class Http(Storage):
 
     tells = False
     exact = False
+    parallel = True
     _LINK = re.compile(r"""<a\s[^>]*?href\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>]+))""", re.IGNORECASE)
 
     def _single(self) -> str:
@@ -285,7 +289,9 @@ def _connect(root: str, options: Mapping[str, Any]) -> Storage:
         return Http(lambda: _http(root, options))
     if scheme in ("webdav", "webdavs", "dav", "davs"):
         return Webdav(lambda: _webdav(root, options))
-    return Storage(lambda: _other(root, options))
+    storage = Storage(lambda: _other(root, options))
+    storage.parallel = scheme in ("s3", "s3a")
+    return storage
 
 
 def _opened(root: str, options: Mapping[str, Any]) -> tuple[Any, Callable[[], None]]:
