@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from conftest import HASH, PASSWORD
 from starlette.requests import Request
+from tests.web.nodes import HASH, PASSWORD
 
 from indlet.errors import SettingsError
 from indlet.settings import Admin, Node, Serve, Settings

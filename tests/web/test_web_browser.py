@@ -15,9 +15,9 @@ from urllib.parse import urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from collection import fill
-from conftest import PASSWORD, free_socket, listening, settings_for
 from playwright.sync_api import Browser, BrowserContext, Page, Request, expect, sync_playwright
+from tests.web.collection import fill
+from tests.web.nodes import PASSWORD, free_socket, listening, settings_for
 
 from indlet.service import follow
 from indlet.settings import Hierarchy

@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-from conftest import PASSWORD, make_client, settings_for, until
 from lxml import html
 from starlette.testclient import TestClient
+from tests.web.nodes import PASSWORD, make_client, settings_for, until
 
 from indlet.model import Failure, Record
 from indlet.settings import Admin, Source
@@ -38,7 +39,8 @@ class Operator:
     def see(self, address: str) -> str:
         answer = self.client.get(address)
         assert answer.status_code == 200
-        return " ".join(str(html.fromstring(answer.text).text_content()).split())
+        root: Any = html.fromstring(answer.text)
+        return " ".join(root.text_content().split())
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ from typing import Any
 
 import feedparser
 import pytest
-from conftest import make_client, settings_for
 from lxml import etree
 from starlette.testclient import TestClient
+from tests.web.nodes import make_client, settings_for
 
 from indlet.model import Record, TermVector
 from indlet.store import Store

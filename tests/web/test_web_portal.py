@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-from conftest import make_client, settings_for
 from lxml import html
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 from starlette.testclient import TestClient
+from tests.web.nodes import make_client, settings_for
 
 from indlet.model import Record, TermVector
 from indlet.settings import Access, Hierarchy
@@ -50,7 +51,7 @@ def parsed(text: str) -> Node:
     return Node(root)
 
 
-def page(client: TestClient, address: str, status: int = 200, **headers: str) -> Node:
+def page(client: TestClient, address: str, status: int = 200, headers: dict[str, str] | None = None) -> Node:
     answer = client.get(address, headers=headers)
     assert answer.status_code == status, answer.text[:500]
     assert answer.headers["content-type"].startswith("text/html")
@@ -206,12 +207,12 @@ def test_suggestions_complete_the_last_word(client: TestClient) -> None:
 
 
 def test_german_by_wish_by_cookie_and_by_address(client: TestClient) -> None:
-    assert page(client, "/", **{"accept-language": "de-AT"}).get("lang") == "de"
+    assert page(client, "/", headers={"accept-language": "de-AT"}).get("lang") == "de"
     assert page(client, "/?lang=de").get("lang") == "de"
     answer = client.get("/preferences?lang=de&back=/help")
     assert answer.status_code == 303 and answer.headers["location"] == "/help"
     assert "lang=de" in answer.headers["set-cookie"]
-    assert page(client, "/help", cookie="lang=de; theme=dark").get("data-theme") == "dark"
+    assert page(client, "/help", headers={"cookie": "lang=de; theme=dark"}).get("data-theme") == "dark"
     client.cookies.clear()
 
 
@@ -232,7 +233,7 @@ def test_every_page_is_guarded_by_headers(client: TestClient, address: str) -> N
     policy = answer.headers["content-security-policy"]
     assert "script-src 'self';" in policy and "unsafe" not in policy
     assert answer.headers["x-content-type-options"] == "nosniff"
-    root = html.fromstring(answer.text)
+    root: Any = html.fromstring(answer.text)
     assert not root.xpath("//@style") and not root.xpath("//style") and not root.xpath("//@onclick")
     assert not root.xpath("//script[not(@src)][not(@type='application/ld+json')]")
     for outside in root.xpath("//script/@src | //link[@rel='stylesheet']/@href | //img/@src"):
@@ -260,7 +261,7 @@ def test_hostile_metadata_stays_text(empty: tuple[Store, TestClient]) -> None:
         answer = client.get(address)
         assert answer.status_code < 500
         if "html" in answer.headers["content-type"]:
-            root = html.fromstring(answer.text)
+            root: Any = html.fromstring(answer.text)
             assert not root.xpath("//img[@src='x']") and not root.xpath("//@onerror")
             assert not root.xpath("//script[not(@src)][not(@type)]")
             hrefs = [*root.xpath("//@href"), *root.xpath("//@src")]

@@ -122,6 +122,7 @@ def _schedule_harvests(schedule: Schedule, store: Store, settings: Settings) -> 
         from indlet.cli.harvest import _extractor as extractor
         from indlet.cli.harvest import line
         from indlet.service.pipeline import harvest_all
+        from indlet.web.admin.harvests import is_paused
     except ModuleNotFoundError as e:
         raise MissingExtra(f"harvesting (it imports {e.name})", "service") from e
 
@@ -130,9 +131,10 @@ def _schedule_harvests(schedule: Schedule, store: Store, settings: Settings) -> 
     def job(source: Source) -> Callable[[threading.Event], None]:
         def harvest(stop: threading.Event) -> None:
             with permits:
-                if stop.is_set():
+                if stop.is_set() or is_paused(store, source):
                     return
-                for done in harvest_all(store, settings, [source], extract=extractor(settings), halt=stop):
+                awake = [replace(source, paused=False)]
+                for done in harvest_all(store, settings, awake, extract=extractor(settings), halt=stop):
                     if done.changed or done.outcome != "complete":
                         click.echo(line(done), err=True)
 

@@ -234,6 +234,12 @@ class Harvests:
         return _Keeping(self._store)
 
 
+def is_paused(store: Store, source: Source) -> bool:
+    """Whether a source rests: as the desk decided, else as its settings say."""
+    with store.read() as view:
+        return bool(_read(view.meta(_KEY))["paused"].get(source_name(source), source.paused))
+
+
 class _Keeping:
     """The desk's entry, open for changes; one transaction."""
 

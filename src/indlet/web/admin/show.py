@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from indlet.errors import IndletError
+from indlet.errors import IndletError, StoreError
 from indlet.node.schedule import next_run
 from indlet.service import follow
 from indlet.service.harvest.progress import Progress
@@ -82,7 +82,8 @@ def source_rows(
         journal = runs.get(name, [])
         live, gone = totals.get(origin.id, (0, 0)) if origin else (0, 0)
         state = origin.state if origin else {}
-        progress = _progress(running.get(name), journal)
+        at_work = origin is not None and _held(store, origin.id)
+        progress = _progress(running.get(name), journal if at_work else ())
         kind = _state(source, journal, progress)
         last = journal[0] if journal else None
         rows.append(
@@ -131,12 +132,22 @@ def _progress(live: Progress | None, journal: Sequence[RunEntry]) -> Mapping[str
     return None
 
 
+def _held(store: Store, origin: int) -> bool:
+    """Whether some process harvests this origin now: its journal alone would not tell a crash from a run."""
+    try:
+        with store.job(f"harvest-{origin}"):
+            return False
+    except StoreError:
+        return True
+
+
 def _state(source: Source, journal: Sequence[RunEntry], progress: Mapping[str, Any] | None) -> str:
     if progress is not None:
         return "running"
     if source.paused:
         return "paused"
-    return journal[0].outcome if journal else "new"
+    outcome = journal[0].outcome if journal else "new"
+    return "interrupted" if outcome == "running" else outcome
 
 
 def _due(source: Source, settings: Settings, last: RunEntry | None) -> float | None:
