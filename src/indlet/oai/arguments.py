@@ -38,10 +38,12 @@ EXTENDED_VERBS: Final = VERBS | {
 _PREFIX = re.compile(r"[A-Za-z0-9\-_.!~*'()]+")
 _SET = re.compile(r"[A-Za-z0-9\-_.!~*'()]+(:[A-Za-z0-9\-_.!~*'()]+)*")
 # A URI reference, tolerant of characters beyond ASCII. Anything else could not even be echoed in <request>.
+_BEYOND = r"\u00a1-\ud7ff\uf900-\ufdcf\ufdf0-\uffef\U00010000-\U0001fffd"
+_CHARACTER = rf"(?:[A-Za-z0-9\-_.!~*'();/?@&=+$,:{_BEYOND}]|%[0-9A-Fa-f]{{2}})"
 _URI = re.compile(
-    r"(?:[A-Za-z][A-Za-z0-9+.\-]*:)?"
-    r"(?:[A-Za-z0-9\-_.!~*'();/?@&=+$,:\u00a1-\ud7ff\uf900-\ufdcf\ufdf0-\uffef\U00010000-\U0001fffd]"
-    r"|%[0-9A-Fa-f]{2})+(?:\#[A-Za-z0-9\-_.!~*'();/?@&=+$,:%]*)?"
+    r"(?:[A-Za-z][A-Za-z0-9+.\-]*:|(?![^/?#]*:))"  # without a scheme, no colon in the first part
+    r"(?:(?!//)|(?=//[A-Za-z0-9\-_.~]+(?::[0-9]{1,5})?(?:[/?#]|$)))"  # after //, a host
+    rf"{_CHARACTER}+(?:\#{_CHARACTER}*)?"
 )
 _LONGEST: Final = 4096
 

@@ -81,6 +81,8 @@ def server(app: Starlette, settings: Settings) -> uvicorn.Server:
             access_log=False,
             log_level="warning",
             timeout_graceful_shutdown=10,
+            # Of connections that wait, read slowly or hang: more than these are turned away.
+            limit_concurrency=1000,
         )
     )
 

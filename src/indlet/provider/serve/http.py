@@ -18,6 +18,7 @@ from indlet.settings import Serve
 
 # A resumption token is a few hundred bytes; nothing legal comes near this.
 _LARGEST_BODY: Final = 65536
+_BODY_SECONDS: Final = 20
 _MOST_ARGUMENTS: Final = 64
 T = TypeVar("T")
 
@@ -35,10 +36,14 @@ async def arguments(request: Request) -> list[tuple[str, str]]:
     pairs = _parsed(request.scope["query_string"])
     if request.method == "POST":
         body = b""
-        async for chunk in request.stream():
-            body += chunk
-            if len(body) > _LARGEST_BODY:
-                raise TooMuch(413, f"the body is larger than {_LARGEST_BODY} bytes")
+        try:
+            with anyio.fail_after(_BODY_SECONDS):
+                async for chunk in request.stream():
+                    body += chunk
+                    if len(body) > _LARGEST_BODY:
+                        raise TooMuch(413, f"the body is larger than {_LARGEST_BODY} bytes")
+        except TimeoutError:
+            raise TooMuch(408, f"the body took longer than {_BODY_SECONDS} seconds") from None
         kind = request.headers.get("content-type", "application/x-www-form-urlencoded").partition(";")[0]
         if body and kind.strip().lower() != "application/x-www-form-urlencoded":
             raise TooMuch(415, "send arguments as application/x-www-form-urlencoded")
