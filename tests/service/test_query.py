@@ -7,10 +7,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from indlet.errors import QueryError
+from indlet.service.lexer import OPEN
 from indlet.service.query import (
     MAX_DEPTH,
     MAX_LENGTH,
-    OPEN,
+    MAX_PHRASES,
+    MAX_PREFIXES,
     All,
     AnyOf,
     Dates,
@@ -174,6 +176,10 @@ def test_bounds() -> None:
         parse("a" * (MAX_LENGTH + 1))
     with pytest.raises(QueryError, match="more than 3 parts"):
         parse("a b c d", max_clauses=3)
+    with pytest.raises(QueryError, match="words end in"):
+        parse("a* " * (MAX_PREFIXES + 1))
+    with pytest.raises(QueryError, match="phrases"):
+        parse('"a b" ' * (MAX_PHRASES + 1))
     with pytest.raises(QueryError, match="nested"):
         parse("(" * (MAX_DEPTH + 1) + "a" + ")" * (MAX_DEPTH + 1))
     assert parse("(" * MAX_DEPTH + "a" + ")" * MAX_DEPTH).tree == Run((Item("", Word("a", at=MAX_DEPTH)),))

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from indlet.service.api import ENDPOINTS
-from indlet.service.query import FILTER_FIELDS, MAX_DEPTH, MAX_LENGTH, WORD_FIELDS, parse
+from indlet.service.lexer import FILTER_FIELDS, WORD_FIELDS
+from indlet.service.query import MAX_DEPTH, MAX_LENGTH, MAX_PHRASES, MAX_PREFIXES, parse
 from indlet.service.rank import MODELS
 
 TEXT = (Path(__file__).parents[2] / "docs" / "query.md").read_text("utf-8")
@@ -48,4 +49,5 @@ def test_the_examples_can_be_asked() -> None:
 
 
 def test_the_bounds_are_those_documented() -> None:
-    assert f"{MAX_LENGTH:,} characters, {MAX_DEPTH} levels" in TEXT
+    bounds = f"{MAX_LENGTH:,} characters, {MAX_DEPTH} levels of parentheses"
+    assert f"{bounds}, {MAX_PREFIXES} prefixes, {MAX_PHRASES} phrases" in TEXT

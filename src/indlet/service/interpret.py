@@ -15,6 +15,7 @@ from indlet.errors import QueryError
 from indlet.model import FIELD_MARK
 from indlet.service import query as q
 from indlet.service.index import expression as e
+from indlet.service.lexer import clean, date_range
 from indlet.text import Analyzer, code
 from indlet.text.analyse import LOST
 from indlet.text.tokens import split, words
@@ -202,14 +203,13 @@ class Interpreter:
         at = next((word.at for word in q.words_of(query.tree)), 0)
         return QueryError(
             f"{shown}: nothing but words that are too common to be indexed; add a more telling one",
-            q.clean(query.text),
+            clean(query.text),
             at,
         )
 
 
 def _dated(value: str) -> e.Expression:
-    dates = q.dates(value)
-    return e.Dates(dates.low, dates.high)
+    return e.Dates(*date_range(value))
 
 
 def _kept(parts: Iterable[e.Expression | None]) -> list[e.Expression]:

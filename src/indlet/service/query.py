@@ -13,39 +13,29 @@ from __future__ import annotations
 
 import difflib
 import re
-from calendar import monthrange
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 from indlet.errors import QueryError
+from indlet.service.lexer import (
+    FIELDS,
+    FILTER_FIELDS,
+    SPOKEN,
+    WORD_FIELDS,
+    Token,
+    clean,
+    date_range,
+    tokenise,
+)
 
 MAX_LENGTH: Final = 20_000  # characters: a pasted abstract fits, a pasted book does not
 MAX_DEPTH: Final = 40  # nested parentheses
 MAX_CLAUSES: Final = 1024
-
-# Fields whose words are indexed apart, then those that only filter; each with its other names.
-WORD_FIELDS: Final = {
-    "title": (),
-    "creator": ("author",),
-    "subject": ("keyword", "topic"),
-    "description": ("abstract",),
-    "publisher": (),
-    "contributor": ("editor",),
-}
-FILTER_FIELDS: Final = {
-    "date": ("year",),
-    "source": ("from",),
-    "set": ("collection",),
-    "type": (),
-    "language": ("lang",),
-}
-_FIELDS: Final = {
-    alias: name
-    for table in (WORD_FIELDS, FILTER_FIELDS)
-    for name, aliases in table.items()
-    for alias in (name, *aliases)
-}
+# Costly parts: a short prefix stands for thousands of terms (70 ms each among 400,000), a phrase is looked up
+# place by place.
+MAX_PREFIXES: Final = 16
+MAX_PHRASES: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,16 +129,11 @@ def plain(text: str, max_clauses: int = MAX_CLAUSES) -> Query:
     words = tuple(
         Item("", Word(found.group(), at=found.start()))
         for found in re.finditer(r"\S+", clean(text[:MAX_LENGTH]))
-        if _SPOKEN.search(found.group())
+        if SPOKEN.search(found.group())
     )
     if not words:
         raise QueryError("the query holds no word", clean(text[:60]), 0)
     return Query(text, Run(words[:max_clauses]))
-
-
-def clean(text: str) -> str:
-    """The text with every control character, lone surrogate and line end made a space: places stay."""
-    return _UNSPEAKABLE.sub(" ", text)
 
 
 def words_of(node: Node) -> Iterator[Word | Phrase]:
@@ -167,84 +152,13 @@ def words_of(node: Node) -> Iterator[Word | Phrase]:
             pass
 
 
-# Lexer
-
-_UNSPEAKABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029\ufeff\ufffe\uffff]")
-_SPOKEN = re.compile(r"\w")
-_QUOTES = '"“”„«»'
-_TOKEN = re.compile(
-    rf"""
-      (?P<space>\s+)
-    | (?P<open>\()
-    | (?P<close>\))
-    | (?P<quote>[{_QUOTES}])
-    | (?P<sign>(?<![^\s(])[-+](?=[\w(*{_QUOTES}]))
-    | (?P<field>(?<![^\s(+-])[^\W\d]\w*:(?!//)(?=[^\s:)]))
-    | (?P<word>[^\s(){_QUOTES}]+)
-    """,
-    re.VERBOSE,
-)
-_VALUE = re.compile(rf"[^\s(){_QUOTES}]+")
-_OPERATORS = frozenset(("AND", "OR", "NOT"))
-
-
-class _Token(NamedTuple):
-    kind: str  # "(", ")", "phrase", "sign", "field", "word", "AND", "OR", "NOT", "end"
-    text: str
-    at: int
-
-
-def _tokens(text: str, notes: list[str]) -> Iterator[_Token]:
-    at, filtering = 0, False
-    while at < len(text):
-        # What follows `date:` or `set:` is a value as it stands; it may hold colons and dots.
-        found = _VALUE.match(text, at) if filtering else None
-        if found is not None:
-            yield _Token("word", found.group(), at)
-            at, filtering = found.end(), False
-            continue
-        filtering = False
-        found = _TOKEN.match(text, at)
-        assert found is not None, "the last alternatives take any character"
-        kind, word = str(found.lastgroup), found.group()
-        end = found.end()
-        if kind == "quote":
-            close = next((i for i in range(end, len(text)) if text[i] in _QUOTES), -1)
-            if close < 0:
-                raise QueryError("this quotation mark is never closed", text, at)
-            yield _Token("phrase", text[end:close], at)
-            end = close + 1
-        elif kind == "field":
-            name = word[:-1].casefold()
-            yield _Token("field", name, at)
-            filtering = _FIELDS.get(name) in FILTER_FIELDS
-        elif kind == "word":
-            if word in _OPERATORS:
-                yield _Token(word, word, at)
-            elif word == "*" or _SPOKEN.search(word):
-                if word.endswith(":") and word[:-1].casefold() in _FIELDS:
-                    notes.append(
-                        f"“{word}” was read as a word: to search a field, leave no space after the colon"
-                    )
-                yield _Token("word", word, at)
-            elif at and text[at - 1] == ":":
-                raise QueryError("a field needs a word, a phrase or a parenthesis after its colon", text, at)
-        elif kind != "space":
-            yield _Token({"open": "(", "close": ")"}.get(kind, kind), word, at)
-        at = end
-    yield _Token("end", "", len(text))
-
-
-# Parser
-
-
 class _Parser:
     def __init__(self, text: str, max_clauses: int) -> None:
         self.notes: list[str] = []
         self._text = text
-        self._tokens = list(_tokens(text, self.notes))
+        self._tokens = list(tokenise(text, self.notes))
         self._next = 0
-        self._clauses = 0
+        self._clauses = self._prefixes = self._phrases = 0
         self._max_clauses = max_clauses
 
     def query(self) -> Node:
@@ -304,13 +218,13 @@ class _Parser:
         if token.kind == "field":
             return self._fielded(token, depth)
         if token.kind == "phrase":
-            if not _SPOKEN.search(token.text):
+            if not SPOKEN.search(token.text):
                 raise self._fault("this phrase holds no word", token)
-            return self._value(field, token) or Phrase(token.text, field, token.at)
+            return self._value(field, token) or self._phrase(field, token)
         assert token.kind == "word", token
         return self._value(field, token) or self._word(field, token)
 
-    def _group(self, field: str, depth: int, opening: _Token) -> Node:
+    def _group(self, field: str, depth: int, opening: Token) -> Node:
         if depth >= MAX_DEPTH:
             raise self._fault(f"parentheses are nested more than {MAX_DEPTH} deep", opening)
         if self._peek().kind == ")":
@@ -321,10 +235,10 @@ class _Parser:
         # A group stays one: of "(heat-transfer)" any part may match, of "+heat-transfer" all must.
         return Run((Item("", inner),)) if isinstance(inner, Word) else inner
 
-    def _fielded(self, token: _Token, depth: int) -> Node:
-        name = _FIELDS.get(token.text)
+    def _fielded(self, token: Token, depth: int) -> Node:
+        name = FIELDS.get(token.text)
         if name is None:
-            near = difflib.get_close_matches(token.text, _FIELDS, n=1)
+            near = difflib.get_close_matches(token.text, FIELDS, n=1)
             hint = (
                 f"did you mean {near[0]}:?"
                 if near
@@ -337,14 +251,20 @@ class _Parser:
             raise self._fault(f"{token.text}: needs a word, a phrase or a parenthesis after it", token)
         return self._thing(name, depth)
 
-    def _value(self, field: str, token: _Token) -> Node | None:
+    def _value(self, field: str, token: Token) -> Node | None:
         if field == "date":
-            return _dates(token, self._text)
+            return Dates(*date_range(token.text, self._text, token.at), token.at)
         if field in FILTER_FIELDS:
             return Filter(field, token.text.strip(), token.at)
         return None
 
-    def _word(self, field: str, token: _Token) -> Node:
+    def _phrase(self, field: str, token: Token) -> Node:
+        self._phrases += 1
+        if self._phrases > MAX_PHRASES:
+            raise self._fault(f"the query has more than {MAX_PHRASES} phrases; leave some out", token)
+        return Phrase(token.text, field, token.at)
+
+    def _word(self, field: str, token: Token) -> Node:
         if token.text == "*":
             if field:
                 raise self._fault(f"{field}: needs at least the beginning of a word before *", token)
@@ -353,18 +273,21 @@ class _Parser:
         if "*" in stem:
             place = token._replace(at=token.at + stem.index("*"))
             raise self._fault("* stands for the rest of a word, so only at its end", place)
+        self._prefixes += stem != token.text
+        if self._prefixes > MAX_PREFIXES:
+            raise self._fault(f"more than {MAX_PREFIXES} words end in *; write some of them out", token)
         return Word(stem, field, stem != token.text, token.at)
 
-    def _peek(self) -> _Token:
+    def _peek(self) -> Token:
         return self._tokens[self._next]
 
-    def _take(self) -> _Token:
+    def _take(self) -> Token:
         token = self._tokens[self._next]
         if token.kind != "end":
             self._next += 1
         return token
 
-    def _missing(self, token: _Token) -> QueryError:
+    def _missing(self, token: Token) -> QueryError:
         if token.kind == "end":
             last = self._tokens[self._next - 1]
             return self._fault(f"{last.text or 'this'} needs something to its right", last)
@@ -376,44 +299,5 @@ class _Parser:
             return self._fault("nothing was opened that this closes", token)
         return self._fault(f"{token.text} needs something to its left", token)
 
-    def _fault(self, problem: str, token: _Token) -> QueryError:
+    def _fault(self, problem: str, token: Token) -> QueryError:
         return QueryError(problem, self._text, token.at)
-
-
-_DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?$")
-OPEN: Final = 9999_12_31
-
-
-def dates(text: str) -> Dates:
-    """The range that a text states: "2001", "2001-05", "2001..2005", "2001.."."""
-    return _dates(_Token("word", text, 0), text)
-
-
-def _dates(token: _Token, text: str) -> Dates:
-    low, dots, high = token.text.strip().partition("..")
-    if dots:
-        first = _date(low, token.at, text)[0] if low else 0
-        last = _date(high, token.at + len(low) + 2, text)[1] if high else OPEN
-        if first > last:
-            raise QueryError("this range of dates ends before it begins", text, token.at)
-        return Dates(first, last, token.at)
-    return Dates(*_date(low, token.at, text), token.at)
-
-
-def _date(text: str, at: int, query: str) -> tuple[int, int]:
-    """The first and the last day of a year, month or day, as yyyymmdd; a year begins with its day 0."""
-    found = _DATE.match(text)
-    if found is None:
-        raise QueryError(
-            "a date is written 2001, 2001-05 or 2001-05-31, and a range of them 2001..2005", query, at
-        )
-    year, month, day = (int(part) if part else 0 for part in found.groups())
-    given = found.lastindex or 1
-    if given >= 2 and not 1 <= month <= 12:
-        raise QueryError(f"there is no month {month}", query, at)
-    if given == 3 and not 1 <= day <= monthrange(year or 4, month)[1]:
-        raise QueryError(f"{year:04}-{month:02} has no day {day}", query, at)
-    low = year * 10000 + month * 100 + day
-    if given == 3:
-        return low, low
-    return low, (low + 31 if given == 2 else year * 10000 + 1231)

@@ -24,6 +24,7 @@ from indlet.service.index import expression as e
 from indlet.service.index.batch import date_number
 from indlet.service.index.searcher import SORTS
 from indlet.service.interpret import Interpreter, Meaning
+from indlet.service.lexer import clean
 from indlet.service.present import Shares
 from indlet.service.rank import MODELS, AnyModel, Bm25
 from indlet.service.rank import model as chosen_model
@@ -287,7 +288,7 @@ class Library:
         meaning = self._meaning(text, ranking, spoken, plain=plain)
         told = searcher.explain(meaning.expression, stored.id, ranking)
         if told is None:
-            raise QueryError(f"{identifier} is not in the index yet", query.clean(text), 0)
+            raise QueryError(f"{identifier} is not in the index yet", clean(text), 0)
         matches = searcher.search(meaning.expression, ranking, 0, filters=(e.Ids((stored.id,)),)).total > 0
         # Dividing the sum by the norms divides each part of it; what a model adds to the sum stays apart.
         scale = told.score / told.total if ranking.name == "vsm" and told.total else 1.0
@@ -321,7 +322,7 @@ class Library:
     def suggest(self, text: str, limit: int = 8) -> list[tuple[str, int]]:
         """Words that complete the last one of a text, with the number of records that hold each."""
         searcher = self.searcher()
-        return self._spells(searcher).beginning(query.clean(text), self.languages(searcher), limit)
+        return self._spells(searcher).beginning(clean(text), self.languages(searcher), limit)
 
     def record(self, identifier: str, source: str = "") -> Hit:
         """A record as a hit without a query; UnknownRecord if there is none."""
