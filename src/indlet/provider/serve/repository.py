@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypedDict
 
 from indlet.errors import (
-    CannotDisseminateFormat,
     IdDoesNotExist,
     NoIndexFormats,
     NoRecordsMatch,
@@ -17,16 +15,17 @@ from indlet.errors import (
     ProtocolError,
     SettingsError,
 )
-from indlet.formats import INDEX, IndexFormat, bundle, oai_dc
-from indlet.model import Stored, TermVector
+from indlet.formats import oai_dc
+from indlet.model import Stored
 from indlet.oai import describe, frames
 from indlet.oai.arguments import Request, parse
 from indlet.oai.dates import period
 from indlet.oai.identifier import identifier, repository_identifier, set_name
-from indlet.oai.names import BUNDLE_NAMESPACE, SCHEMA_PATH
+from indlet.oai.names import SCHEMA_PATH
 from indlet.oai.tokens import ResumptionToken
 from indlet.provider.serve.access import Permit
 from indlet.provider.serve.coding import checked
+from indlet.provider.serve.dissemination import Dissemination
 from indlet.settings import Settings
 from indlet.store import Store, View
 from indlet.text import Policy
@@ -35,7 +34,6 @@ from indlet.text import Policy
 PAGE_BYTES: Final = 16 * 1024 * 1024
 _FETCHED: Final = 250
 _EMAIL = re.compile(r"\S+@(\S+\.)+\S+")
-_LISTS = ("ListRecords", "ListIdentifiers", "ListSets")
 _RIGHTS = (
     "Metadata and index parts may be harvested. The rights in the documents remain with their owners, "
     "as each record says."
@@ -73,18 +71,8 @@ class Repository:
         self._clock = clock
         root = settings.base_url()
         self._endpoints = {extended: frames.Endpoint.at(root, extended) for extended in (False, True)}
-        self._schemas = root + SCHEMA_PATH
         self._key = store.secret("tokens")
-        self._policy = json.dumps(policy.to_json(), ensure_ascii=False, sort_keys=True)
-        self._policy_digest = policy.digest
-        self._indexes = {p: f for p, f in INDEX.items() if policy.positions or not f.positions}
-        inside = {p: f for p, f in bundle.INSIDE.items() if f.prefix in self._indexes}
-        bundle_schema = f"{self._schemas}/bundle.xsd"
-        self._opening = bundle.opening(bundle_schema)
-        self._bundles = inside
-        self._formats = {oai_dc.PREFIX: (oai_dc.SCHEMA, oai_dc.NAMESPACE)} | dict.fromkeys(
-            inside, (bundle_schema, BUNDLE_NAMESPACE)
-        )
+        self._formats = Dissemination(root + SCHEMA_PATH, policy)
         self._emails = settings.node.admin_email
         if not self._emails or not all(map(_EMAIL.fullmatch, self._emails)):
             raise SettingsError(
@@ -140,23 +128,13 @@ class Repository:
 
     def _metadata_formats(self, asked: _Asked) -> Answer:
         self._existing(asked)
-        formats = [frames.metadata_format(p, *about) for p, about in self._formats.items()]
-        return self._steady(asked, formats)
+        return self._steady(asked, self._formats.metadata_formats())
 
     def _index_formats(self, asked: _Asked) -> Answer:
-        stored = self._existing(asked)
-        indexes = list(self._indexes.values())
-        if stored is not None and not stored.deleted:
-            indexes = [f for f in indexes if _vector(stored, f) is not None]
-        if not indexes:
+        found = self._formats.index_formats(self._existing(asked))
+        if not found:
             raise NoIndexFormats("this item has no index part; harvest its metadata alone")
-        told = [
-            frames.index_format(
-                f.prefix, f"{self._schemas}/{f.prefix}.xsd", self._policy, self._policy_digest
-            )
-            for f in indexes
-        ]
-        return self._steady(asked, told)
+        return self._steady(asked, found)
 
     def _existing(self, asked: _Asked) -> Stored | None:
         """The item that the request names, if it names one."""
@@ -192,10 +170,10 @@ class Repository:
         except IdDoesNotExist as e:
             stored = None
             errors.append(e)
-        errors += self._unknown_formats(prefix, index_prefix)
+        errors += self._formats.unknown(prefix, index_prefix)
         if errors or stored is None:
             raise ExceptionGroup("GetRecord", errors)
-        body = self._write([stored], prefix, index_prefix)
+        body = self._formats.write([stored], prefix, index_prefix)
         answer = self._finished(asked, body, 1)
         return replace(answer, modified=stored.datestamp, steady=True)
 
@@ -217,7 +195,7 @@ class Repository:
     def _started(self, asked: _Asked) -> ResumptionToken:
         """A new list. Its end is frozen now: what changes from here on belongs to the next harvest."""
         request = asked.request
-        errors = self._unknown_formats(request.get("metadataPrefix") or "", request.get("indexPrefix") or "")
+        errors = self._formats.unknown(request.get("metadataPrefix") or "", request.get("indexPrefix") or "")
         set_spec = request.get("set")
         if set_spec is not None and not asked.view.sets(asked.origins):
             errors.append(NoSetHierarchy("there are no sets here; harvest without a set"))
@@ -249,11 +227,11 @@ class Repository:
             parts = [frames.header(*row[1:]) + b"\n" for row in rows[:limit]]
             return parts, rows[len(parts) - 1][0] if parts else 0, len(parts), len(rows) > limit
         parts, size, last = [], 0, int(state.after)
-        columns = self._columns(state)
+        columns = self._formats.columns(state.metadata_prefix, state.index_prefix)
         while len(parts) < limit:
             wanted = min(_FETCHED, limit - len(parts))
             found = asked.view.page(wanted + 1, parts=columns, **_window(state, asked, after=last))
-            written = self._write(found[:wanted], state.metadata_prefix, state.index_prefix)
+            written = self._formats.write(found[:wanted], state.metadata_prefix, state.index_prefix)
             for stored, part in zip(found, written, strict=False):
                 parts.append(part)
                 last, size = stored.seq, size + len(part)
@@ -263,13 +241,6 @@ class Repository:
             if not more or size >= PAGE_BYTES:
                 return parts, last, len(parts), more
         return parts, last, len(parts), True
-
-    def _columns(self, state: ResumptionToken) -> tuple[str, ...]:
-        """The heavy columns that a list's records are written from."""
-        indexes = (self._bundles.get(state.metadata_prefix), self._indexes.get(state.index_prefix))
-        used = [index for index in indexes if index is not None]
-        vector = ("vector",) if used else ()
-        return ("raw", "metadata", *vector, *(("positions",) if any(i.positions for i in used) else ()))
 
     def _emptied(
         self, asked: _Asked, state: ResumptionToken, headers_only: bool
@@ -288,43 +259,8 @@ class Repository:
         if headers_only:
             parts = [frames.header(r.identifier, r.datestamp, r.deleted, r.sets) for r in rows]
         else:
-            parts = self._write(rows, state.metadata_prefix, state.index_prefix)
+            parts = self._formats.write(rows, state.metadata_prefix, state.index_prefix)
         return state, (parts, int(state.after), len(parts), False)
-
-    def _write(self, rows: Iterable[Stored], prefix: str, index_prefix: str) -> list[bytes]:
-        """Each record as bytes: pre-encoded parts side by side."""
-        inside = self._bundles.get(prefix)
-        index = self._indexes[index_prefix] if index_prefix else None
-        out = []
-        for stored in rows:
-            head = frames.header(stored.identifier, stored.datestamp, stored.deleted, stored.sets)
-            if stored.deleted:
-                out.append(b"<record>%b</record>\n" % head)
-                continue
-            raw = stored.raw or oai_dc.write(json.loads(stored.metadata))
-            if inside is not None:
-                raw = b"%b%b%b%b" % (self._opening, raw, _terms(stored, inside), bundle.CLOSE)
-            part = _terms(stored, index) if index is not None else b""
-            if part:
-                part = b"<index>%b</index>" % part
-            out.append(b"<record>%b<metadata>%b</metadata>%b</record>\n" % (head, raw, part))
-        return out
-
-    def _unknown_formats(self, prefix: str, index_prefix: str) -> list[ProtocolError]:
-        found: list[ProtocolError] = []
-        if prefix not in self._formats:
-            found.append(
-                CannotDisseminateFormat(
-                    f"metadataPrefix {prefix!r} is not offered; one of {', '.join(self._formats)}"
-                )
-            )
-        if index_prefix and index_prefix not in self._indexes:
-            found.append(
-                CannotDisseminateFormat(
-                    f"indexPrefix {index_prefix!r} is not offered; one of {', '.join(self._indexes)}"
-                )
-            )
-        return found
 
     # Tokens and frames
 
@@ -393,7 +329,7 @@ class Repository:
         found = [
             describe.oai_identifier(repository, sample),
             oai_dc.write(about),
-            oai_dc.write(describe.policy(self._policy, self._policy_digest)),
+            oai_dc.write(describe.policy(self._formats.policy, self._formats.digest)),
         ]
         if node.rights:
             found.append(describe.rights(node.rights, oai_dc.write({"rights": [node.rights]})))
@@ -420,19 +356,6 @@ def _window(state: ResumptionToken, asked: _Asked, after: int | None = None) -> 
         "set_spec": state.set_spec or None,
         "origins": asked.origins,
     }
-
-
-def _vector(stored: Stored, index: IndexFormat) -> TermVector | None:
-    """The record's vector, if it has one that this format can carry."""
-    if stored.vector is None or (index.positions and stored.positions is None):
-        return None
-    return TermVector(stored.vector, stored.length, stored.positions, stored.language)
-
-
-def _terms(stored: Stored, index: IndexFormat) -> bytes:
-    """The index part; empty where the record has none."""
-    vector = _vector(stored, index)
-    return b"" if vector is None else index.write(vector)
 
 
 def _unknown(name: str) -> IdDoesNotExist:

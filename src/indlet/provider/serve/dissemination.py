@@ -1,0 +1,95 @@
+"""What a record can be given out as, and the bytes of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+from indlet.errors import CannotDisseminateFormat, ProtocolError
+from indlet.formats import INDEX, IndexFormat, bundle, oai_dc
+from indlet.model import Stored, TermVector
+from indlet.oai import frames
+from indlet.oai.names import BUNDLE_NAMESPACE
+from indlet.text import Policy
+
+
+class Dissemination:
+    """The formats that a node offers under its policy: those with positions only if it keeps them."""
+
+    def __init__(self, schemas: str, policy: Policy) -> None:
+        self._schemas = schemas
+        self.policy = json.dumps(policy.to_json(), ensure_ascii=False, sort_keys=True)
+        self.digest = policy.digest
+        self._indexes = {p: f for p, f in INDEX.items() if policy.positions or not f.positions}
+        self._bundles = {p: f for p, f in bundle.INSIDE.items() if f.prefix in self._indexes}
+        schema = f"{schemas}/bundle.xsd"
+        self._opening = bundle.opening(schema)
+        self._formats = {oai_dc.PREFIX: (oai_dc.SCHEMA, oai_dc.NAMESPACE)} | dict.fromkeys(
+            self._bundles, (schema, BUNDLE_NAMESPACE)
+        )
+
+    def metadata_formats(self) -> list[bytes]:
+        return [frames.metadata_format(prefix, *about) for prefix, about in self._formats.items()]
+
+    def index_formats(self, stored: Stored | None) -> list[bytes]:
+        """The index formats on offer, or those of one record."""
+        indexes = list(self._indexes.values())
+        if stored is not None and not stored.deleted:
+            indexes = [f for f in indexes if _vector(stored, f) is not None]
+        return [
+            frames.index_format(f.prefix, f"{self._schemas}/{f.prefix}.xsd", self.policy, self.digest)
+            for f in indexes
+        ]
+
+    def unknown(self, prefix: str, index_prefix: str) -> list[ProtocolError]:
+        """What is wrong with a choice of formats."""
+        found: list[ProtocolError] = []
+        for kind, chosen, known in (
+            ("metadataPrefix", prefix, list(self._formats)),
+            ("indexPrefix", index_prefix, ["", *self._indexes]),
+        ):
+            if chosen not in known:
+                offered = ", ".join(filter(None, known))
+                found.append(CannotDisseminateFormat(f"{kind} {chosen!r} is not offered; one of {offered}"))
+        return found
+
+    def columns(self, prefix: str, index_prefix: str) -> tuple[str, ...]:
+        """The heavy columns of the store that records in these formats are written from."""
+        indexes = (self._bundles.get(prefix), self._indexes.get(index_prefix))
+        used = [index for index in indexes if index is not None]
+        vector = ("vector",) if used else ()
+        return ("raw", "metadata", *vector, *(("positions",) if any(i.positions for i in used) else ()))
+
+    def write(self, rows: Iterable[Stored], prefix: str, index_prefix: str) -> list[bytes]:
+        """Each record as bytes: pre-encoded parts side by side.
+
+        A record without statistics that the format can carry goes without an index part.
+        """
+        inside = self._bundles.get(prefix)
+        index = self._indexes.get(index_prefix)
+        out = []
+        for stored in rows:
+            head = frames.header(stored.identifier, stored.datestamp, stored.deleted, stored.sets)
+            if stored.deleted:
+                out.append(b"<record>%b</record>\n" % head)
+                continue
+            raw = stored.raw or oai_dc.write(json.loads(stored.metadata))
+            if inside is not None:
+                raw = b"%b%b%b%b" % (self._opening, raw, _terms(stored, inside), bundle.CLOSE)
+            part = _terms(stored, index) if index is not None else b""
+            if part:
+                part = b"<index>%b</index>" % part
+            out.append(b"<record>%b<metadata>%b</metadata>%b</record>\n" % (head, raw, part))
+        return out
+
+
+def _vector(stored: Stored, index: IndexFormat) -> TermVector | None:
+    """The record's vector, if it has one that this format can carry."""
+    if stored.vector is None or (index.positions and stored.positions is None):
+        return None
+    return TermVector(stored.vector, stored.length, stored.positions, stored.language)
+
+
+def _terms(stored: Stored, index: IndexFormat) -> bytes:
+    vector = _vector(stored, index)
+    return b"" if vector is None else index.write(vector)
