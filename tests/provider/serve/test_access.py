@@ -115,6 +115,13 @@ def test_a_resumption_token_does_not_widen_a_permit(guarded: Provider) -> None:
     assert guarded.codes(guarded.ask(verb="ListRecords", resumptionToken=token)) == ["badResumptionToken"]
 
 
+def test_a_hierarchy_without_a_stated_name_is_guarded_too(filled: Provider) -> None:
+    hierarchy = Hierarchy("/srv/papers", access=Access(tokens=("open-sesame",)))
+    filled.put((filled.record(n, ("open",)) for n in range(100, 115)), origin="open")
+    filled.configure(replace(filled.settings, hierarchy=(hierarchy, Hierarchy("/srv/open"))))
+    assert (count(filled), count(filled, KEY)) == (15, 40)
+
+
 def test_a_hierarchy_that_left_the_settings_stays_shut_if_it_was(filled: Provider) -> None:
     with filled.store.write() as tx:
         origin = tx.origin("hierarchy", "old", {"access": {"networks": [], "tokens": 1}})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 import uvicorn
 from starlette.applications import Starlette
@@ -14,6 +15,7 @@ from starlette.routing import BaseRoute, Route
 
 from indlet.errors import StoreError
 from indlet.oai.names import FT_PATH, OAI_PATH, SCHEMA_PATH
+from indlet.provider.hierarchy import named
 from indlet.provider.pipeline import policy_of
 from indlet.provider.serve.access import Gate, Permit
 from indlet.provider.serve.content import Content
@@ -48,6 +50,8 @@ def routes(
     usage: Usage | None = None,
 ) -> list[BaseRoute]:
     """The provider's routes; `landing` is where the landing page stands, empty for nowhere."""
+    # Rules of access are found by name: a hierarchy must have here the one that it was crawled under.
+    settings = replace(settings, hierarchy=named(settings.hierarchy))
     web = _Web(store, settings, clock, usage or Usage())
     found: list[BaseRoute] = [
         Route(OAI_PATH, web.oai(extended=False), methods=["GET", "POST"]),

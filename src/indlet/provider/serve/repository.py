@@ -203,12 +203,11 @@ class Repository:
             raise ExceptionGroup(request.verb, errors)
         since, until = (period(request.get(name) or "") for name in ("from", "until"))
         frozen = self._frozen(asked)
-        open_ended = until is None or until.last >= frozen
         return replace(
             self._fresh(asked, after=0, size=0),
             since=since.first if since else None,
-            until=until.last if until and not open_ended else frozen,
-            open_ended=open_ended,
+            until=min(until.last, frozen) if until else frozen,
+            open_ended=until is None,
         )
 
     def _frozen(self, asked: _Asked) -> int:
