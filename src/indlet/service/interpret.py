@@ -10,15 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from indlet.errors import QueryError
 from indlet.model import FIELD_MARK
 from indlet.service import query as q
+from indlet.service.index import Searcher
 from indlet.service.index import expression as e
 from indlet.service.lexer import clean, date_range
-from indlet.text import Analyzer, code
+from indlet.text import LANGUAGES, Analyzer, code
 from indlet.text.analyse import LOST
 from indlet.text.tokens import split, words
+
+# A language counts for queries if this share of the records is in it.
+SPOKEN: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +211,14 @@ class Interpreter:
             clean(query.text),
             at,
         )
+
+
+def languages_in(searcher: Searcher, default: str) -> tuple[str, ...]:
+    """The languages that a good part of the records is in, most frequent first; else the default."""
+    counted = searcher.search(e.Everything(), limit=0, facets=("language",), collapse=False)
+    least = SPOKEN * searcher.collection.documents
+    known = (code(value) for value, count in counted.facets["language"] if count >= least)
+    return tuple(dict.fromkeys(name for name in known if name in LANGUAGES)) or (default,)
 
 
 def _dated(value: str) -> e.Expression:

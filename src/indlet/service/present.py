@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Final
 
+from indlet.errors import UnknownRecord
 from indlet.model import FIELD_MARK, Facet, Stored, groups
 from indlet.service.index import Found, Searcher
+from indlet.service.index import expression as e
 from indlet.service.interpret import Meaning
-from indlet.service.rank import AnyModel, Document, QueryTerm
-from indlet.service.results import Hit, Matched, Suggestion, link, shown_date
+from indlet.service.rank import AnyModel, Bm25, Document, QueryTerm
+from indlet.service.results import Explained, Hit, Matched, Share, Suggestion, link, shown_date
 from indlet.store import Origin, Store
 
 # A facet's name here -> its name in the index, where it is not the same.
@@ -96,6 +98,47 @@ def hits(
             )
         )
     return tuple(out)
+
+
+def explained(searcher: Searcher, meaning: Meaning, model: AnyModel, stored: Stored) -> Explained:
+    """How a record comes by its score, term by term."""
+    told = searcher.explain(meaning.expression, stored.id, model)
+    if told is None:
+        raise UnknownRecord(f"record {stored.identifier!r} is not in the index yet; ask again in a moment")
+    matching = searcher.search(meaning.expression, model, 0, filters=(e.Ids((stored.id,)),)).total
+    # Dividing the sum by the norms divides each part of it; what a model adds to the sum stays apart.
+    scale = told.score / told.total if model.name == "vsm" and told.total else 1.0
+    shares = tuple(
+        Share(
+            *split_term(part.term), asked_by(meaning, part.term), part.frequency, part.df, part.cf,
+            part.weight, part.contribution * scale,
+        )
+        for part in told.parts
+    )  # fmt: skip
+    return Explained(
+        identifier=stored.identifier,
+        model=model.name,
+        parameters=parameters_of(model),
+        score=told.score,
+        matches=matching > 0,
+        shares=shares,
+        remainder=0.0 if model.name in ("bm25", "vsm") else told.score - told.total,
+        formula=told.adjustment,
+        length=told.length,
+        average_length=searcher.collection.average,
+        records=searcher.collection.documents,
+    )
+
+
+def telling(searcher: Searcher, frequencies: Mapping[str, int]) -> list[str]:
+    """A record's terms, first those that tell it most apart from the others (tf·idf)."""
+    known = searcher.query_terms(e.Or(tuple(e.Term(term) for term in frequencies)))
+    idf = {term.term.decode(): Bm25().constants(term, searcher.collection)[1] for term in known}
+    return sorted(idf, key=lambda term: (-frequencies[term] * idf[term], term))
+
+
+def parameters_of(model: AnyModel) -> dict[str, float]:
+    return {field.name.rstrip("_"): getattr(model, field.name) for field in fields(model)}
 
 
 def facet(

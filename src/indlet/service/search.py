@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -23,12 +23,12 @@ from indlet.service.index import Engine, Found, Searcher
 from indlet.service.index import expression as e
 from indlet.service.index.batch import date_number
 from indlet.service.index.searcher import SORTS
-from indlet.service.interpret import Interpreter, Meaning
+from indlet.service.interpret import Interpreter, Meaning, languages_in
 from indlet.service.lexer import clean
 from indlet.service.present import Shares
-from indlet.service.rank import MODELS, AnyModel, Bm25
+from indlet.service.rank import MODELS, AnyModel
 from indlet.service.rank import model as chosen_model
-from indlet.service.results import Comparison, Explained, Hit, Result, Share, Suggestion, compared
+from indlet.service.results import Comparison, Explained, Hit, Result, Suggestion, compared
 from indlet.service.suggest import Speller
 from indlet.settings import Settings, Source
 from indlet.store import Origin, Store
@@ -41,8 +41,6 @@ FACETS: Final = ("source", "set", "type", "language", "year")
 FILTERS: Final = (*FACETS, "date")
 MAX_LIMIT: Final = 1_000_000
 MAX_OFFSET: Final = 10_000_000
-# A language counts for queries if this share of the records is in it.
-SPOKEN: Final = 0.05
 _SIMILAR_TERMS: Final = 25
 _MOST_SUGGESTIONS: Final = 16  # words of a query that are looked for in the vocabulary
 
@@ -186,7 +184,7 @@ class Library:
         return Result(
             text,
             ranking.name,
-            parameters_of(ranking),
+            present.parameters_of(ranking),
             found.total,
             present.hits(self.store, found.hits, origins, Shares(searcher, meaning, ranking), offset),
             offset,
@@ -239,18 +237,9 @@ class Library:
         started = time.perf_counter()
         searcher = self.searcher()
         stored = self.stored(identifier)
-        frequencies = stored.record.vector.frequencies() if stored.record.vector else {}
-        known = searcher.query_terms(e.Or(tuple(e.Term(term) for term in frequencies)))
         ranking = self.model(model)
-        idf = Bm25()
-        weighed = sorted(
-            known,
-            key=lambda term: (
-                -frequencies[term.term.decode()] * idf.constants(term, searcher.collection)[1],
-                term.term,
-            ),
-        )
-        terms = [term.term.decode() for term in weighed[:_SIMILAR_TERMS]]
+        frequencies = stored.record.vector.frequencies() if stored.record.vector else {}
+        terms = present.telling(searcher, frequencies)[:_SIMILAR_TERMS]
         expression = e.Or(tuple(e.Term(term, float(frequencies[term])) for term in terms))
         others = self._same_resource(stored)
         found = searcher.search(
@@ -260,7 +249,7 @@ class Library:
         return Result(
             f"like {identifier}",
             ranking.name,
-            parameters_of(ranking),
+            present.parameters_of(ranking),
             found.total,
             present.hits(self.store, found.hits, self._origins(), Shares(searcher, meaning, ranking)),
             0,
@@ -286,38 +275,7 @@ class Library:
         stored = self.stored(identifier, source)
         spoken = self.languages(searcher, languages)
         meaning = self._meaning(text, ranking, spoken, plain=plain)
-        told = searcher.explain(meaning.expression, stored.id, ranking)
-        if told is None:
-            raise QueryError(f"{identifier} is not in the index yet", clean(text), 0)
-        matches = searcher.search(meaning.expression, ranking, 0, filters=(e.Ids((stored.id,)),)).total > 0
-        # Dividing the sum by the norms divides each part of it; what a model adds to the sum stays apart.
-        scale = told.score / told.total if ranking.name == "vsm" and told.total else 1.0
-        shares = tuple(
-            Share(
-                *present.split_term(part.term),
-                present.asked_by(meaning, part.term),
-                part.frequency,
-                part.df,
-                part.cf,
-                part.weight,
-                part.contribution * scale,
-            )
-            for part in told.parts
-        )
-        remainder = 0.0 if ranking.name in ("bm25", "vsm") else told.score - told.total
-        return Explained(
-            stored.identifier,
-            ranking.name,
-            parameters_of(ranking),
-            told.score,
-            matches,
-            shares,
-            remainder,
-            told.adjustment,
-            told.length,
-            searcher.collection.average,
-            searcher.collection.documents,
-        )
+        return present.explained(searcher, meaning, ranking, stored)
 
     def suggest(self, text: str, limit: int = 8) -> list[tuple[str, int]]:
         """Words that complete the last one of a text, with the number of records that hold each."""
@@ -393,12 +351,7 @@ class Library:
                     )
             return tuple(dict.fromkeys(map(code, named)))
         if self._spoken is None or self._spoken[0] is not searcher:
-            counted = searcher.search(e.Everything(), limit=0, facets=("language",), collapse=False)
-            least = SPOKEN * searcher.collection.documents
-            spoken = [code(value) for value, count in counted.facets["language"] if count >= least]
-            known = [name for name in spoken if name in LANGUAGES]
-            default = self.analyzer.policy.default_language
-            self._spoken = searcher, tuple(dict.fromkeys(known)) or (default,)
+            self._spoken = searcher, languages_in(searcher, self.analyzer.policy.default_language)
         return self._spoken[1]
 
     def _meaning(
@@ -467,10 +420,6 @@ def policy(settings: Settings) -> Policy:
         positions=chosen.positions,
         prune=chosen.prune or None,
     )
-
-
-def parameters_of(model: AnyModel) -> dict[str, float]:
-    return {field.name.rstrip("_"): getattr(model, field.name) for field in fields(model)}
 
 
 def _check(
