@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from indlet.model import Record
-from indlet.provider.pipeline import Summary, crawl, policy_of
+from indlet.provider.pipeline import crawl, policy_of
+from indlet.provider.summary import Summary
 from indlet.provider.workers import Workers
 from indlet.settings import Crawl, Hierarchy, Settings
 from indlet.store import FileState, Store, StoredFailure

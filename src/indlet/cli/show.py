@@ -11,7 +11,7 @@ from dataclasses import asdict
 
 import click
 
-from indlet.provider.pipeline import Report, Summary
+from indlet.provider.summary import Report, Summary
 
 LINE_SECONDS = 10.0
 BAR_SECONDS = 0.1

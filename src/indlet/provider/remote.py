@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import IO, Any, TypeVar
 
 from indlet.errors import ExtractionError, HierarchyError
+from indlet.provider.connect import connect
 from indlet.provider.hierarchy import DEEPEST, Entry, Listing, Rules, Skip, explain, join, without_password
-from indlet.provider.storage import Child, Storage, connect, facts
+from indlet.provider.storage import Child, Storage, facts
 from indlet.settings import Hierarchy
 
 # A file that has not arrived after this long is given up, however steadily it trickles.

@@ -8,15 +8,14 @@ import html
 import io
 import os
 import re
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple
-from urllib.parse import quote, unquote, unquote_to_bytes, urljoin, urlsplit
+from urllib.parse import quote, unquote_to_bytes, urljoin
 
-from indlet.errors import ExtractionError, HierarchyError, MissingExtra, SettingsError
-from indlet.provider.hierarchy import archive_kind, explain, local_root, without_password
+from indlet.errors import ExtractionError, HierarchyError
+from indlet.provider.hierarchy import explain
 
 CHUNK = 1024 * 1024
 LISTING_BYTES = 64 * CHUNK
@@ -257,120 +256,6 @@ class Archive(Storage):
             with contextlib.suppress(Exception):
                 close()
         self._closers = []
-
-
-def connect(root: str, options: Mapping[str, Any]) -> Storage:
-    """The storage behind a root; raises HierarchyError if it cannot be reached."""
-    protocol = root.rpartition("::")[2].partition("://")[0]
-    shown = without_password(root)
-    try:
-        return _connect(root, options)
-    except ImportError as e:
-        raise MissingExtra(f"{shown} ({e})", EXTRAS.get(protocol, "all")) from e
-    except (HierarchyError, SettingsError, MissingExtra) as e:
-        raise type(e)(f"{shown}: {e}") if isinstance(e, HierarchyError) else e from e
-    except Exception as e:
-        raise HierarchyError(f"{shown}: cannot be reached: {explain(e)}; nothing was deleted") from e
-
-
-def _connect(root: str, options: Mapping[str, Any]) -> Storage:
-    head, _, inner = root.partition("::") if local_root(root) is None else (root, "", "")
-    kind = head.partition("://")[0]
-    if inner and kind in ("zip", "tar"):
-        mine = options.get(urlsplit(inner).scheme, options)
-        return Archive(kind, inner, head.partition("://")[2].strip("/"), lambda: _opened(inner, mine))
-    if not inner and (kind := archive_kind(urlsplit(root).path if "://" in root else root)):
-        return Archive(kind, root, "", lambda: _opened(root, options))
-    parts = urlsplit(root)
-    scheme = parts.scheme
-    if scheme in ("ftp", "ftps"):
-        return Ftp(lambda: _ftp(root, options))
-    if scheme in ("http", "https"):
-        return Http(lambda: _http(root, options))
-    if scheme in ("webdav", "webdavs", "dav", "davs"):
-        return Webdav(lambda: _webdav(root, options))
-    storage = Storage(lambda: _other(root, options))
-    storage.parallel = scheme in ("s3", "s3a")
-    return storage
-
-
-def _opened(root: str, options: Mapping[str, Any]) -> tuple[Any, Callable[[], None]]:
-    """An archive file, opened for reading anywhere in it, and what closes its connection."""
-    local = local_root(root)
-    if local is not None:
-        return local.open("rb"), lambda: None
-    scheme = urlsplit(root).scheme
-    makers = {"ftp": _ftp, "ftps": _ftp, "http": _http, "https": _http, "webdav": _webdav, "webdavs": _webdav}
-    fs, key = makers.get(scheme, _other)(root, options)
-    file = fs.open(key, "rb")
-    try:
-        file.seek(-1, io.SEEK_END)
-        file.read(1)
-        file.seek(0)
-    except Exception:
-        # A server that gives a file from its beginning only: take a copy.
-        with contextlib.suppress(Exception):
-            file.close()
-        file = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the storage
-        fs.get_file(key, file)
-        file.seek(0)
-    return file, lambda: Storage.close(_Shell(fs))
-
-
-class _Shell(Storage):
-    def __init__(self, fs: Any) -> None:
-        self._fs = fs
-
-
-def _ftp(root: str, options: Mapping[str, Any]) -> tuple[Any, str]:
-    from fsspec.implementations.ftp import FTPFileSystem
-
-    parts = urlsplit(root)
-    given = {
-        "host": parts.hostname,
-        "port": parts.port or 21,
-        "username": unquote(parts.username or ""),
-        "password": unquote(parts.password or ""),
-        "tls": parts.scheme == "ftps",
-    }
-    fs = FTPFileSystem(**{**given, **options, **FRESH, "encoding": "latin-1"})
-    return fs, unquote_to_bytes(parts.path or "/").decode("latin-1")
-
-
-def _http(root: str, options: Mapping[str, Any]) -> tuple[Any, str]:
-    from aiohttp import ClientTimeout
-    from fsspec.implementations.http import HTTPFileSystem
-
-    timeout = ClientTimeout(total=None, sock_connect=30, sock_read=60)
-    client = {"timeout": timeout, **options.get("client_kwargs", {})}
-    rest = {key: value for key, value in options.items() if key != "client_kwargs"}
-    return HTTPFileSystem(encoded=True, client_kwargs=client, **rest, **FRESH), root
-
-
-def _webdav(root: str, options: Mapping[str, Any]) -> tuple[Any, str]:
-    from webdav4.fsspec import WebdavFileSystem
-
-    parts = urlsplit(root)
-    scheme = "https" if parts.scheme.endswith("s") else "http"
-    host = parts.netloc.rpartition("@")[2]
-    given: dict[str, Any] = {"timeout": 60}
-    if parts.username:
-        given["auth"] = (unquote(parts.username), unquote(parts.password or ""))
-    fs = WebdavFileSystem(f"{scheme}://{host}{parts.path}", **{**given, **options}, skip_instance_cache=True)
-    return fs, ""
-
-
-def _other(root: str, options: Mapping[str, Any]) -> tuple[Any, str]:
-    from fsspec.core import url_to_fs
-
-    try:
-        fresh = FRESH if urlsplit(root).scheme not in ("sftp", "ssh") else PARAMIKO_FRESH
-        fs, key = url_to_fs(root, **{**options, **fresh})
-    except ValueError as e:
-        if "rotocol" in str(e):
-            raise SettingsError(f"{root}: {e}; known are ftp, http, https, webdav, sftp, s3, zip, tar") from e
-        raise
-    return fs, str(key)
 
 
 class _Page(io.BytesIO):
