@@ -62,3 +62,12 @@ def test_the_python_sample_works(provider: str, tmp_path: Path) -> None:
     score, title = line.split(" ", 1)
     assert float(score) > 0
     assert title == "Flat plates"
+
+
+def test_a_provider_imports_nothing_of_the_service() -> None:
+    code = (
+        "import sys, indlet, indlet.provider.serve, indlet.provider.pipeline; "
+        "heavy = {'numpy', 'numba', 'httpx', 'jinja2', 'cronsim'} & set(sys.modules); "
+        "assert not heavy, heavy; assert indlet.Store and indlet.Policy and not hasattr(indlet, 'nothing')"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
