@@ -87,6 +87,29 @@ def test_a_flipped_bit_is_detected(tmp_path: Path, record: Make, where: float) -
     assert Engine.open(tmp_path).searcher().df("all") == 48
 
 
+def test_verify_reads_again_what_was_read_before(tmp_path: Path, record: Make) -> None:
+    fill(tmp_path, record, 1, 50)
+    engine = Engine.open(tmp_path)
+    engine.verify()
+    (file,) = tmp_path.glob("seg-*.idx")
+    about = file.stat()
+    data = bytearray(file.read_bytes())
+    data[99] ^= 1
+    file.write_bytes(data)
+    os.utime(file, ns=(about.st_atime_ns, about.st_mtime_ns))  # damage by the disk leaves no date
+    with pytest.raises(IndexDamaged, match="indlet reindex"):
+        engine.verify()
+
+
+def test_a_commit_of_nothing_writes_nothing(tmp_path: Path, record: Make) -> None:
+    fill(tmp_path, record, 1, 5)
+    before = (tmp_path / "manifest.json").stat()
+    with Engine.open(tmp_path, writable=True) as engine:
+        engine.commit()
+        engine.commit(position=2)
+    assert (tmp_path / "manifest.json").stat() == before
+
+
 @pytest.mark.parametrize("damage", ["missing", "short", "empty"])
 def test_a_missing_or_torn_segment_is_detected_and_rebuilt(tmp_path: Path, record: Make, damage: str) -> None:
     fill(tmp_path, record, 1, 50)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import lru_cache
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
 
@@ -48,20 +49,28 @@ def narrow(array: Array) -> Array:
     return array.astype(np.uint8 if most < 1 << 8 else np.uint16 if most < 1 << 16 else np.uint32)
 
 
+# The rest (raw, properties …) is let go: it may be larger than all that the index holds.
+_KEPT: Final = (
+    "id", "origin", "identifier", "sets", "language", "length", "resource", "metadata", "vector", "positions",
+    "fields",
+)  # fmt: skip
+_kept = itemgetter(*(Stored._fields.index(name) for name in _KEPT))
+
+
 @dataclass(slots=True)
 class Batch:
     """Records on their way into a segment: the newest version of each."""
 
-    records: dict[int, Stored] = field(default_factory=dict)
+    records: dict[int, tuple[Any, ...]] = field(default_factory=dict)
     weight: int = 0
 
     def add(self, stored: Stored) -> None:
-        self.records[stored.id] = stored
-        self.weight += len(stored.vector or b"") + len(stored.fields) + 200
+        self.records[stored.id] = _kept(stored)
+        self.weight += len(stored.vector or b"") + len(stored.fields) + len(stored.metadata)
 
     def write(self, path: Path) -> File:
         """Writes a segment of these records."""
-        fields = dict(zip(Stored._fields, zip(*self.records.values(), strict=True), strict=True))
+        fields = dict(zip(_KEPT, zip(*self.records.values(), strict=True), strict=True))
         texts = [
             part or b"" for pair in zip(fields["vector"], fields["fields"], strict=True) for part in pair
         ]

@@ -22,7 +22,7 @@ from indlet.service.index.batch import Batch
 from indlet.service.index.manifest import Entry, Manifest
 from indlet.service.index.merge import merge
 from indlet.service.index.searcher import Searcher, Statistics
-from indlet.service.index.segment import REMEDY, Segment, open_segment
+from indlet.service.index.segment import REMEDY, Segment, check, open_segment
 
 FLUSH: Final = 128 << 20  # bytes of packed vectors that wait in memory before they become a segment
 TIER: Final = 8  # so many segments of like size become one
@@ -128,6 +128,20 @@ class Engine:
     def stats(self) -> Statistics:
         return self.searcher().stats()
 
+    def verify(self) -> None:
+        """Reads every file of the index once more; raises IndexDamaged for one that is not as written."""
+        while True:
+            stamp = _stamp(self._folder)
+            try:
+                for entry in manifests.read(self._folder).entries:
+                    check(self._folder, entry.segment)
+                    if entry.deletions is not None:
+                        check(self._folder, entry.deletions)
+                return
+            except FileNotFoundError as error:
+                if _stamp(self._folder) == stamp:
+                    raise IndexDamaged(f"{error.filename} is missing; {REMEDY}") from error
+
     # ---- writing
 
     def apply(self, changes: Iterable[Stored]) -> int:
@@ -156,6 +170,9 @@ class Engine:
         self._flush()
         if position is not None:
             self._position = max(self._position, position)
+        kept = self._manifest.extra if extra is None else extra
+        if not self._pending() and (self._position, kept) == (self._manifest.position, self._manifest.extra):
+            return
         fresh = []
         for segment in self._working:
             doomed = self._doomed.pop(segment.file.name, None)
@@ -165,7 +182,6 @@ class Engine:
                 )
             if segment.documents:
                 fresh.append(segment)
-        kept = self._manifest.extra if extra is None else extra
         self._publish(fresh, self._position, kept)
         if merge:
             while self.merge():

@@ -5,7 +5,9 @@ Documents keep their order, so lists are joined, not sorted. Postings pass throu
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
@@ -61,7 +63,7 @@ def merge(segments: Sequence[Segment], path: Path) -> File:
     out = ArrayFile(path)
     try:
         lengths = _joined(segments, lives, "length")
-        postings = _merge_postings(segments, numbers, lengths, out)
+        postings = _merge_postings(segments, numbers, lengths, out, path.parent)
         write_documents(
             out,
             ids=_joined(segments, lives, "id"),
@@ -125,65 +127,85 @@ def _equal(text: Any, names: Any, sizes: Any, same: Any) -> None:
             same[i] = equal
 
 
+class _Places:
+    """Collects positions in a file without a name until the stream, which is being written, is complete."""
+
+    def __init__(self, folder: Path, terms: int) -> None:
+        self._spool = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  closed by `write`
+        self._starts = np.zeros(terms + 1, np.int64)
+
+    def add(
+        self, low: int, high: int, group: Array, owner: Array, copies: Sequence[tuple[Array, Array]]
+    ) -> None:
+        """Takes what the segments hold for terms low to high; `group` and `owner` tell what each entry is."""
+        sizes = np.zeros(owner.size, np.int64)
+        for number, (_, ends) in enumerate(copies):
+            if ends.size:
+                sizes[owner == number] = np.diff(ends, prepend=0)
+        to = np.concatenate(([0], np.cumsum(sizes)))
+        joined = np.empty(int(to[-1]), np.uint8)
+        for number, (places, ends) in enumerate(copies):
+            if ends.size:
+                mine = owner == number
+                _gather(places, ends - sizes[mine], sizes[mine], to[:-1][mine], joined)
+        self._spool.write(joined.data)
+        each = np.bincount(group - low, sizes, high - low).astype(np.int64)
+        self._starts[low + 1 : high + 1] = self._starts[low] + np.cumsum(each)
+
+    def write(self, out: ArrayFile, placed: Array) -> None:
+        out.begin("places", np.uint8)
+        self._spool.seek(0)
+        while piece := self._spool.read(CHUNK):
+            out.append("places", np.frombuffer(piece, np.uint8))
+        self.close()
+        out.add("place_starts", self._starts)
+        out.add("placed", placed)
+
+    def close(self) -> None:
+        self._spool.close()
+
+
 def _merge_postings(
-    segments: Sequence[Segment], numbers: Sequence[Array], lengths: Array, out: ArrayFile
+    segments: Sequence[Segment], numbers: Sequence[Array], lengths: Array, out: ArrayFile, folder: Path
 ) -> int:
     words = _Vocabulary(segments)
     positional = any(segment.positional for segment in segments)
-    out.begin("stream", np.uint8)
-    starts = np.zeros(words.count + 1, np.int64)
-    pieces: list[Array] = []  # positions wait in memory until the stream, which is being written, is complete
-    place_starts = np.zeros(words.count + 1, np.int64)
-    total = np.concatenate(([0], np.cumsum(np.bincount(words.group, words.df, words.count).astype(np.int64))))
-    at = low = 0
-    while low < words.count:
-        high = max(int(np.searchsorted(total, total[low] + CHUNK, "right")) - 1, low + 1)
-        entries = slice(*np.searchsorted(words.group, [low, high]))
-        docs = np.empty(int(total[high] - total[low]), np.uint32)
-        freqs = np.empty(docs.size, np.uint32)
-        targets = np.concatenate(([0], np.cumsum(words.df[entries])))[:-1]
-        sizes = np.zeros(targets.size, np.int64)
-        copies: dict[int, tuple[Array, Array]] = {}
-        for number, segment in enumerate(segments):
-            mine = np.flatnonzero(words.owner[entries] == number)
-            copies[number] = _take(
-                segment, words.term[entries][mine], numbers[number], targets[mine], docs, freqs
-            )
-            if segment.positional:
-                sizes[mine] = np.diff(copies[number][1], prepend=0)
+    with closing(_Places(folder, words.count)) as places:
+        out.begin("stream", np.uint8)
+        starts = np.zeros(words.count + 1, np.int64)
+        counts = np.bincount(words.group, words.df, words.count).astype(np.int64)
+        total = np.concatenate(([0], np.cumsum(counts)))
+        at = low = 0
+        while low < words.count:
+            high = max(int(np.searchsorted(total, total[low] + CHUNK, "right")) - 1, low + 1)
+            entries = slice(*np.searchsorted(words.group, [low, high]))
+            owner, term = words.owner[entries], words.term[entries]
+            docs = np.empty(int(total[high] - total[low]), np.uint32)
+            freqs = np.empty(docs.size, np.uint32)
+            targets = np.concatenate(([0], np.cumsum(words.df[entries])))[:-1]
+            copies = []
+            for number, segment in enumerate(segments):
+                mine = owner == number
+                copies.append(_take(segment, term[mine], numbers[number], targets[mine], docs, freqs))
+            if positional:
+                places.add(low, high, words.group[entries], owner, copies)
+            bounds = total[low : high + 1] - total[low]
+            piece = np.empty(int(room(bounds)), np.uint8)
+            ends = np.empty(high - low, np.int64)
+            used = int(encode(docs, freqs, bounds, lengths, piece, ends))
+            out.append("stream", piece[:used])
+            starts[low + 1 : high + 1] = at + ends
+            at += used
+            low = high
+        out.append("stream", np.zeros(PADDING, np.uint8))
+        out.add("starts", starts[:-1].astype(np.uint32))
+        write_names(out, words.blob, words.ends)
         if positional:
-            places = np.empty(int(sizes.sum()), np.uint8)
-            to = np.concatenate(([0], np.cumsum(sizes)))
-            for number in copies:
-                mine = np.flatnonzero(words.owner[entries] == number)
-                source, ends = copies[number]
-                if ends.size:
-                    _gather(source, ends - sizes[mine], sizes[mine], to[:-1][mine], places)
-            pieces.append(places)
-            each = np.bincount(words.group[entries] - low, sizes, high - low).astype(np.int64)
-            place_starts[low + 1 : high + 1] = place_starts[low] + np.cumsum(each)
-        bounds = total[low : high + 1] - total[low]
-        piece = np.empty(int(room(bounds)), np.uint8)
-        ends = np.empty(high - low, np.int64)
-        used = int(encode(docs, freqs, bounds, lengths, piece, ends))
-        out.append("stream", piece[:used])
-        starts[low + 1 : high + 1] = at + ends
-        at += used
-        low = high
-    out.append("stream", np.zeros(PADDING, np.uint8))
-    out.add("starts", starts[:-1].astype(np.uint32))
-    write_names(out, words.blob, words.ends)
-    if positional:
-        out.begin("places", np.uint8)
-        for place in pieces:
-            if place.size:
-                out.append("places", place)
-        out.add("place_starts", place_starts)
-        placed = [
-            segment.arrays.get("placed", np.zeros(segment.size, np.uint8))[number >= 0]
-            for segment, number in zip(segments, numbers, strict=True)
-        ]
-        out.add("placed", np.concatenate(placed))
+            placed = [
+                segment.arrays.get("placed", np.zeros(segment.size, np.uint8))[number >= 0]
+                for segment, number in zip(segments, numbers, strict=True)
+            ]
+            places.write(out, np.concatenate(placed))
     return int(total[-1])
 
 

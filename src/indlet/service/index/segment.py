@@ -110,6 +110,16 @@ def read_arrays(folder: Path, file: File) -> tuple[dict[str, Array], dict[str, A
     return arrays, directory["facts"]
 
 
+def check(folder: Path, file: File) -> None:
+    """Reads a file from disk as if it had never been read; raises IndexDamaged if it is not as written."""
+    with (folder / file.name).open("rb") as handle:
+        checksum = 0
+        while piece := handle.read(1 << 22):
+            checksum = zlib.crc32(piece, checksum)
+    if checksum != file.checksum:
+        raise IndexDamaged(f"{folder / file.name} fails its checksum; {REMEDY}")
+
+
 @dataclass(frozen=True, slots=True)
 class Deletions:
     """The documents of a segment that have gone, and what they took from the terms (by term number)."""
