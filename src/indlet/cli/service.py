@@ -299,7 +299,7 @@ def _print_result(result: Result, told: dict[int, Any]) -> None:
         )
     records = "1 record" if result.total == 1 else f"{result.total:,} records"
     shown = f", {result.offset + 1}–{result.offset + len(result)}" if result.hits else ""
-    click.echo(dim(f"{records}{shown} · {result.model} · {result.took_ms:.0f} ms"))
+    click.echo(dim(f"{records}{shown} · {result.model}"))
     for hit in result:
         click.echo()
         _print_hit(hit, bold, dim)
@@ -320,7 +320,11 @@ def _print_hit(hit: Hit, bold: Any, dim: Any) -> None:
     facts = [creators, hit.year, ", ".join(map(_safe, hit.sources)), f"{hit.score:.4f}"]
     click.echo("     " + " · ".join(fact for fact in facts if fact))
     click.echo("     " + dim(_safe(hit.url or hit.identifier)))
-    named = ((part, part.words[0] if part.words else part.term) for part in hit.terms[:6])
+    # Of a phrase the term itself is shown: which of its words it was.
+    named = (
+        (part, part.term if not part.words or " " in part.words[0] else part.words[0])
+        for part in hit.terms[:6]
+    )
     terms = [f"{part.field}{':' * bool(part.field)}{word} {part.share:.0%}" for part, word in named]
     if terms:
         click.echo("     " + dim(_safe(", ".join(terms))))
