@@ -58,6 +58,14 @@ class _Quiet(http.server.SimpleHTTPRequestHandler):
         pass
 
 
+class _Timeless(_Quiet):
+    """Tells no time, as pages that are made on request do."""
+
+    def send_header(self, keyword: str, value: str) -> None:
+        if keyword.lower() != "last-modified":
+            super().send_header(keyword, value)
+
+
 class _Nginx(_Quiet):
     """Listings as nginx writes them; `.nolist` in a folder forbids its listing, as servers do."""
 
@@ -104,6 +112,12 @@ def web(folder: Path, handler: type[_Quiet] = _Quiet) -> Iterator[Server]:
 @contextmanager
 def nginx(folder: Path) -> Iterator[Server]:
     with web(folder, _Nginx) as found:
+        yield found
+
+
+@contextmanager
+def timeless(folder: Path) -> Iterator[Server]:
+    with web(folder, _Timeless) as found:
         yield found
 
 
@@ -261,4 +275,12 @@ def _sftp_files(folder: Path) -> Any:
     return Files
 
 
-SERVERS = {"ftp": ftp, "http": web, "nginx": nginx, "webdav": webdav, "s3": s3, "sftp": sftp}
+SERVERS = {
+    "ftp": ftp,
+    "http": web,
+    "timeless": timeless,
+    "nginx": nginx,
+    "webdav": webdav,
+    "s3": s3,
+    "sftp": sftp,
+}

@@ -269,6 +269,20 @@ def test_a_server_that_dies_while_files_are_fetched(bench: Bench) -> None:
     assert 5 <= len(texts) < 30
 
 
+def test_where_no_time_is_told_digests_decide(bench: Bench) -> None:
+    bench.write("a.txt", "one wing")
+    bench.write("b.txt", "two wings")
+    with served("timeless", bench):
+        assert bench.crawl().records == 2
+        before = bench.seqs()
+        summary = bench.crawl()
+        assert (summary.touched, summary.read, summary.records) == (2, 0, 0)
+        bench.write("a.txt", "one tail")
+        summary = bench.crawl()
+        assert (summary.touched, summary.read, summary.records) == (1, 1, 1)
+        assert bench.seqs()["b"] == before["b"]
+
+
 def test_a_listing_without_end_ends(bench: Bench) -> None:
     bench.write("a/b.txt")
     (bench.root / "a" / "loop").symlink_to(bench.root / "a")

@@ -101,7 +101,7 @@ def _http(root: str, options: Mapping[str, Any]) -> tuple[Any, str]:
     from aiohttp import ClientTimeout
     from fsspec.implementations.http import HTTPFileSystem
 
-    timeout = ClientTimeout(total=None, sock_connect=30, sock_read=60)
+    timeout = ClientTimeout(total=900, sock_connect=30, sock_read=60)
     client = {"timeout": timeout, **options.get("client_kwargs", {})}
     rest = {key: value for key, value in options.items() if key != "client_kwargs"}
     return HTTPFileSystem(encoded=True, client_kwargs=client, **rest, **FRESH), root

@@ -7,6 +7,7 @@ cache, and an error while listing is never an empty folder.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import tempfile
 import time
@@ -25,6 +26,7 @@ from indlet.settings import Hierarchy
 FETCH_SECONDS = 900.0
 # A tree of more folders than this has no end, nor has one whose folders repeat their name.
 FOLDERS = 500_000
+CHILDREN = 1_000_000
 REPEATS = 4
 # A server that cannot list this many folders in a row is taken to be gone.
 LIST_FAILURES = 5
@@ -74,7 +76,7 @@ class Remote:
             if listed > FOLDERS:
                 raise HierarchyError(f"{self._root}: has more than {FOLDERS:,} folders; nothing was deleted")
             try:
-                children = self._twice(lambda key=key: list(storage.children(key)))  # type: ignore[misc]
+                children = self._twice(lambda key=key: _bounded(storage.children(key)))  # type: ignore[misc]
             except Exception as e:
                 unlucky += 1
                 if not folder or unlucky >= LIST_FAILURES:
@@ -158,6 +160,13 @@ class Remote:
             with contextlib.suppress(Exception):
                 self._storage.reconnect()
             return attempt()
+
+
+def _bounded(children: Iterator[Child]) -> list[Child]:
+    found = list(itertools.islice(children, CHILDREN + 1))
+    if len(found) > CHILDREN:
+        raise OSError(f"a folder of more than {CHILDREN:,} entries")
+    return found
 
 
 def _endless(folder: str) -> str:

@@ -8,6 +8,7 @@ import html
 import io
 import os
 import re
+import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -19,6 +20,7 @@ from indlet.provider.hierarchy import explain
 
 CHUNK = 1024 * 1024
 LISTING_BYTES = 64 * CHUNK
+LISTING_SECONDS = 900.0
 EXTRAS = {"http": "http", "https": "http", "webdav": "webdav", "webdavs": "webdav", "dav": "webdav",
           "davs": "webdav", "sftp": "sftp", "ssh": "sftp", "s3": "s3", "s3a": "s3"}  # fmt: skip
 FRESH = {"skip_instance_cache": True, "use_listings_cache": False}
@@ -105,13 +107,17 @@ class Ftp(Storage):
     def children(self, key: str) -> Iterator[Child]:
         # Not through fsspec's ls: it answers an empty list where the server refuses to list.
         try:
-            found = list(self._fs.ftp.mlsd(key))
+            lines = _Lines()
+            self._fs.ftp.retrlines(f"MLSD {key}", lines.take)
         except ftplib.error_perm as e:
             if str(e)[:3] not in ("500", "502", "504"):
                 raise PermissionError(13, str(e)) from e
             yield from super().children(key)  # a server without MLSD
             return
-        for name, info in found:
+        for line in lines.found:
+            # RFC 3659: "size=5;type=file;modify=20260101000000; name"
+            facts_told, _, name = line.rstrip("\r").partition(" ")
+            info = {k.lower(): v for k, _, v in (fact.partition("=") for fact in facts_told.split(";")) if k}
             kind = {"dir": "directory", "cdir": "", "pdir": ""}.get(
                 info.get("type", ""), info.get("type", "file")
             )
@@ -256,6 +262,21 @@ class Archive(Storage):
             with contextlib.suppress(Exception):
                 close()
         self._closers = []
+
+
+class _Lines:
+    """The lines of a listing, within bounds."""
+
+    def __init__(self) -> None:
+        self.found: list[str] = []
+        self._size = 0
+        self._until = time.monotonic() + LISTING_SECONDS
+
+    def take(self, line: str) -> None:
+        self._size += len(line)
+        if self._size > LISTING_BYTES or time.monotonic() > self._until:
+            raise OSError(f"a listing of more than {LISTING_BYTES:,} bytes, or without an end")
+        self.found.append(line)
 
 
 class _Page(io.BytesIO):
