@@ -192,6 +192,15 @@ def test_evaluate(indlet: Indlet, data: Path, tmp_path: Path) -> None:
     assert (status, "parameter 'mu'" in err) == (1, True)
 
 
+def test_without_the_service_part_it_says_what_to_install(data: Path) -> None:
+    code = "import sys; sys.modules['numba'] = None; from indlet.cli import main; main(sys.argv[1:])"
+    command = [sys.executable, "-c", code, "search", "--data", str(data), "wing"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "it imports numba" in done.stderr
+    assert "pip install 'indlet[service]'" in done.stderr
+
+
 def test_the_real_command_answers(data: Path) -> None:
     command = [sys.executable, "-m", "indlet", "search", "--data", str(data), "--json", "wing"]
     done = subprocess.run(command, capture_output=True, timeout=120, env=os.environ, check=True)

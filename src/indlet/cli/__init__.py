@@ -69,6 +69,12 @@ def main(arguments: list[str] | None = None) -> Any:
     except IndletError as e:
         click.echo(f"indlet: {e}", err=True)
         sys.exit(1)
+    except ModuleNotFoundError as e:
+        # Commands import what is heavy when they use it.
+        if (e.name or "indlet").startswith("indlet"):
+            raise
+        click.echo(f"indlet: {MissingExtra(f'this command (it imports {e.name})', 'service')}", err=True)
+        sys.exit(1)
     except (KeyboardInterrupt, click.Abort):
         click.echo("indlet: interrupted; run the same command again to go on", err=True)
         sys.exit(130)
