@@ -45,7 +45,7 @@ _URI = re.compile(
     r"(?:(?!//)|(?=//[A-Za-z0-9\-_.~]+(?::[0-9]{1,5})?(?:[/?#]|$)))"  # after //, a host
     rf"{_CHARACTER}+(?:\#{_CHARACTER}*)?"
 )
-_LONGEST: Final = 4096
+_LONGEST: Final = 16384  # a path of 4096 bytes, each as %XX, and some more
 
 
 @dataclass(frozen=True, slots=True)

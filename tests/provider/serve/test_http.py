@@ -210,6 +210,16 @@ def test_a_browser_gets_a_page(filled: Provider, path: str, query: str) -> None:
     assert "<script" not in response.text
 
 
+def test_a_long_identifier_breaks_no_page(filled: Provider) -> None:
+    name = "oai:x.org:" + "%E4%B8%AD&+" * 400
+    filled.put([replace(filled.record(1), identifier=name)])
+    url = "/oai?verb=ListIdentifiers&metadataPrefix=oai_dc&from=2023-11-14T22:18:00Z"
+    response = filled.client.get(url, headers={"Accept": BROWSER})
+    links = [str(a.get("href")) for a in etree.fromstring(response.content, etree.HTMLParser()).iter("a")]
+    answer = filled.client.get("/oai" + next(link for link in links if "GetRecord" in link))
+    assert filled.found(etree.fromstring(answer.content), "identifier") == [name]
+
+
 @pytest.mark.parametrize(
     "accept",
     ["", "*/*", "text/xml", "text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2",

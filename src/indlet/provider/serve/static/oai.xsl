@@ -216,7 +216,7 @@ footer hr { border: 0; border-top: 1px solid var(--line) }
   <xsl:template match="*[local-name() = 'ListSets']">
     <div class="box">
       <table>
-        <thead><tr><th scope="col">Set</th><th scope="col">setSpec</th><th scope="col"></th></tr></thead>
+        <thead><tr><th scope="col">Set</th><th scope="col">setSpec</th><th scope="col">Headers</th></tr></thead>
         <tbody>
           <xsl:for-each select="*[local-name() = 'set']">
             <xsl:variable name="spec" select="string(*[local-name() = 'setSpec'])"/>
@@ -346,17 +346,23 @@ footer hr { border: 0; border-top: 1px solid var(--line) }
   <!-- XSLT 1.0 cannot encode URLs; of what an identifier may hold, these characters mean something in a query. -->
   <xsl:template name="encoded">
     <xsl:param name="text"/>
-    <xsl:variable name="first" select="substring($text, 1, 1)"/>
+    <xsl:variable name="percent"><xsl:call-template name="replaced"><xsl:with-param name="text" select="string($text)"/><xsl:with-param name="old">%</xsl:with-param><xsl:with-param name="new">%25</xsl:with-param></xsl:call-template></xsl:variable>
+    <xsl:variable name="ampersand"><xsl:call-template name="replaced"><xsl:with-param name="text" select="string($percent)"/><xsl:with-param name="old">&amp;</xsl:with-param><xsl:with-param name="new">%26</xsl:with-param></xsl:call-template></xsl:variable>
+    <xsl:variable name="plus"><xsl:call-template name="replaced"><xsl:with-param name="text" select="string($ampersand)"/><xsl:with-param name="old">+</xsl:with-param><xsl:with-param name="new">%2B</xsl:with-param></xsl:call-template></xsl:variable>
+    <xsl:call-template name="replaced"><xsl:with-param name="text" select="string($plus)"/><xsl:with-param name="old">#</xsl:with-param><xsl:with-param name="new">%23</xsl:with-param></xsl:call-template>
+  </xsl:template>
+
+  <!-- By halves: processors bound the depth of recursion, and an identifier may be long. -->
+  <xsl:template name="replaced">
+    <xsl:param name="text"/><xsl:param name="old"/><xsl:param name="new"/>
     <xsl:choose>
-      <xsl:when test="not(contains($text, '%') or contains($text, '&amp;') or contains($text, '+') or contains($text, '#'))"><xsl:value-of select="$text"/></xsl:when>
-      <xsl:when test="$first = '%'">%25</xsl:when>
-      <xsl:when test="$first = '&amp;'">%26</xsl:when>
-      <xsl:when test="$first = '+'">%2B</xsl:when>
-      <xsl:when test="$first = '#'">%23</xsl:when>
-      <xsl:otherwise><xsl:value-of select="$first"/></xsl:otherwise>
+      <xsl:when test="not(contains($text, $old))"><xsl:value-of select="$text"/></xsl:when>
+      <xsl:when test="string-length($text) = 1"><xsl:value-of select="$new"/></xsl:when>
+      <xsl:otherwise>
+        <xsl:variable name="half" select="floor(string-length($text) div 2)"/>
+        <xsl:call-template name="replaced"><xsl:with-param name="text" select="substring($text, 1, $half)"/><xsl:with-param name="old" select="$old"/><xsl:with-param name="new" select="$new"/></xsl:call-template>
+        <xsl:call-template name="replaced"><xsl:with-param name="text" select="substring($text, $half + 1)"/><xsl:with-param name="old" select="$old"/><xsl:with-param name="new" select="$new"/></xsl:call-template>
+      </xsl:otherwise>
     </xsl:choose>
-    <xsl:if test="contains($text, '%') or contains($text, '&amp;') or contains($text, '+') or contains($text, '#')">
-      <xsl:call-template name="encoded"><xsl:with-param name="text" select="substring($text, 2)"/></xsl:call-template>
-    </xsl:if>
   </xsl:template>
 </xsl:stylesheet>
