@@ -1,0 +1,75 @@
+"""Who starts again from the responseDate of the last harvest's first page misses nothing, while all changes."""
+
+from __future__ import annotations
+
+import random
+import threading
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import urlencode
+
+from lxml import etree
+
+from indlet.formats import oai_dc
+from indlet.model import Record
+from indlet.settings import Serve, Settings
+from indlet.store import Store
+
+Held = dict[str, str]  # identifier -> title; empty for a deleted record
+
+
+def harvest(url: str, held: Held, since: str) -> str:
+    """Bring `held` up to date; the responseDate from which to go on."""
+    arguments = {"verb": "ListRecords", "metadataPrefix": "oai_dc"} | ({"from": since} if since else {})
+    started = ""
+    while arguments:
+        with urllib.request.urlopen(f"{url}/oai?{urlencode(arguments)}", timeout=30) as response:
+            root = etree.fromstring(response.read())
+        started = started or root.findtext("{*}responseDate") or ""
+        for record in root.iter("{*}record"):
+            held[record.findtext(".//{*}identifier") or ""] = record.findtext(".//{*}title") or ""
+        token = root.findtext(".//{*}resumptionToken")
+        arguments = {"verb": "ListRecords", "resumptionToken": token} if token else {}
+    return started
+
+
+def test_nothing_is_missed_while_everything_changes(
+    tmp_path: Path, running: Callable[[Store, Settings], str]
+) -> None:
+    source, done = random.Random(7), threading.Event()
+    with Store.open(tmp_path) as store:
+        url = running(store, Settings(serve=Serve(records_per_page=7)))
+
+        def change() -> None:
+            version = 0
+            while not done.is_set():
+                with store.write() as tx:
+                    origin = tx.origin("hierarchy", "h")
+                    for _ in range(source.randint(1, 5)):
+                        version += 1
+                        name = f"oai:x.org:{source.randint(0, 80)}"
+                        if source.random() < 0.2:
+                            tx.delete(origin, [name])
+                        else:
+                            metadata = {"title": [str(version)]}
+                            tx.put(origin, [Record(name, metadata, raw=oai_dc.write(metadata))])
+
+        writer = threading.Thread(target=change)
+        writer.start()
+        held: Held = {}
+        try:
+            since, seconds = "", set[str]()
+            while len(seconds) < 4:  # so many times the clock has turned between harvests, or within one
+                since = harvest(url, held, since)
+                seconds.add(since)
+        finally:
+            done.set()
+            writer.join()
+        harvest(url, held, since)
+        with store.read() as view:
+            assert held == {s.identifier: _title(s.raw) for s in view.page(1000)}
+
+
+def _title(raw: bytes) -> str:
+    return oai_dc.read(raw)["title"][0] if raw else ""
