@@ -1,4 +1,4 @@
-"""Who starts again from the responseDate of the last harvest's first page misses nothing, while all changes."""
+"""Who goes on from the responseDate of the last harvest's first page misses nothing, while all changes."""
 
 from __future__ import annotations
 
