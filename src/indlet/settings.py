@@ -152,6 +152,7 @@ class Harvest:
     from_email: str = ""
     allow_private: bool = True  # may sources and redirects lead to private networks?
     fetch_bytes: int = 64 * MB
+    compress_loopback: bool = False  # compress also what does not leave this machine
 
 
 @dataclass(frozen=True, slots=True)

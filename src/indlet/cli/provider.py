@@ -174,7 +174,10 @@ def crawl(
 @click.option("--port", type=click.IntRange(0, 65535), help="Instead of the one in the settings.")
 @data_option
 @click.option("--crawl/--no-crawl", "at_once", default=True, help="Crawl once at the start.  [yes]")
-def serve(config: Path | None, host: str | None, port: int | None, data: Path | None, at_once: bool) -> None:
+@click.option("--portal/--no-portal", default=True, help="Also let people search here.  [yes]")
+def serve(
+    config: Path | None, host: str | None, port: int | None, data: Path | None, at_once: bool, portal: bool
+) -> None:
     """Serve, crawl and harvest as the settings file says.
 
     \b
@@ -191,7 +194,7 @@ def serve(config: Path | None, host: str | None, port: int | None, data: Path | 
         host=host or settings.node.host,
         port=settings.node.port if port is None else port,
     )
-    run(replace(settings, node=node, data=data or settings.data), crawl_at_once=at_once)
+    run(replace(settings, node=node, data=data or settings.data), crawl_at_once=at_once, portal=portal)
 
 
 @click.command()

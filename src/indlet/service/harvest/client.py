@@ -118,7 +118,8 @@ class Client:
     def _once(self, url: str, limit: int, media: str) -> tuple[Answer, str]:
         deadline = self._clock() + PATIENCE * self._harvest.timeout_seconds
         host = urlsplit(url).hostname or ""
-        headers = {"Accept-Encoding": ACCEPT_LOOPBACK if _loopback(host) else ACCEPT}
+        plain = _loopback(host) and not self._harvest.compress_loopback
+        headers = {"Accept-Encoding": ACCEPT_LOOPBACK if plain else ACCEPT}
         if media:
             headers["Accept"] = media
         origin = "{0.scheme}://{0.netloc}".format(urlsplit(url))
