@@ -138,6 +138,42 @@ def test_files_of_an_unfinished_commit_are_swept(tmp_path: Path, record: Make) -
         assert engine.position == 4
 
 
+FULL = """
+    import resource, sys
+    from indlet.model import Stored, pack
+    from indlet.service.index import Engine
+
+    def change(seq):
+        vector = pack({"all": 1, f"w{seq}": 2})
+        return Stored(seq, seq, 1, f"oai:x:{seq}", 0, 0, "", "", 3, 0, b"{}", b"", b"", vector, None, b"")
+
+    engine = Engine.open(sys.argv[1], writable=True)
+    engine.apply(change(seq) for seq in range(1, 10))
+    engine.commit()
+    hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+    for room in (0, 100, 5000):  # no byte may be written beyond: in the segment, its directory, a manifest
+        resource.setrlimit(resource.RLIMIT_FSIZE, (room, hard))
+        try:
+            engine.apply(change(seq) for seq in range(10, 2000))
+            engine.commit()
+        except OSError:
+            print("full", engine.position, engine.searcher().df("all"))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+    engine.apply(change(seq) for seq in range(engine.position + 1, 2000))
+    engine.commit()
+    print("then", engine.position, engine.searcher().df("all"))
+    engine.verify()
+"""
+
+
+def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
+    script = tmp_path / "full.py"
+    script.write_text(textwrap.dedent(FULL))
+    command = [sys.executable, str(script), str(tmp_path / "index")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["full 9 9"] * 3 + ["then 1999 1999"]
+
+
 # A writer that commits and merges for ever. What it does depends on nothing but the position it finds.
 WRITER = """
     import json, sys

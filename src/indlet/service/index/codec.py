@@ -24,7 +24,7 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic
 
-from indlet.service.index.compiled import kernel
+from indlet.service.index.compiled import kernel, part
 
 BLOCK: Final = 128
 PADDING: Final = 8
@@ -45,7 +45,7 @@ def _word(typing_context: Any, array: Any, at: Any) -> Any:
 word: Callable[..., Any] = intrinsic(_word)
 
 
-@kernel
+@part
 def read_varint(stream: Any, at: Any) -> Any:
     """A LEB128 number and the place after it."""
     value = np.int64(0)
@@ -103,7 +103,7 @@ def _pack(out: Any, at: Any, values: Any, first: Any, count: Any, width: Any) ->
     return at
 
 
-@kernel
+@part
 def decode_docs(stream: Any, at: Any, count: Any, before: Any, docs: Any, to: Any) -> Any:
     """Fills `docs` from `to` on with a block that starts at byte `at`; gives the byte where its frequencies
     are.
@@ -120,7 +120,7 @@ def decode_docs(stream: Any, at: Any, count: Any, before: Any, docs: Any, to: An
     return at + 2 + (count * width + 7) // 8
 
 
-@kernel
+@part
 def decode_freqs(stream: Any, at: Any, count: Any, wide: Any, freqs: Any, to: Any) -> None:
     """Fills `freqs` from `to` on with the frequencies at byte `at`, of `wide` bits each."""
     mask = (np.uint64(1) << np.uint64(wide)) - np.uint64(1)

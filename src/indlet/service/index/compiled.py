@@ -19,3 +19,9 @@ def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     except RuntimeError:  # "cannot cache function: no locator available"
         compiled = numba.njit(nogil=True)(function)
     return compiled  # type: ignore[no-any-return]
+
+
+def part(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A kernel's part, which becomes one with its callers: a call would cost more than what it does."""
+    compiled: Any = numba.njit(nogil=True, forceinline=True)(function)
+    return compiled  # type: ignore[no-any-return]

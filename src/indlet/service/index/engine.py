@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import fcntl
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, Final, Self
 
@@ -173,18 +174,19 @@ class Engine:
         kept = self._manifest.extra if extra is None else extra
         if not self._pending() and (self._position, kept) == (self._manifest.position, self._manifest.extra):
             return
-        fresh = []
-        for segment in self._working:
-            doomed = self._doomed.pop(segment.file.name, None)
-            if doomed:
-                segment = segment.without(
-                    np.array(sorted(doomed), np.int64), self._folder, self._name("gone")
-                )
-            if segment.documents:
-                fresh.append(segment)
-        self._publish(fresh, self._position, kept)
-        if merge:
-            while self.merge():
+        with self._or_nothing():
+            fresh = []
+            for segment in self._working:
+                doomed = self._doomed.pop(segment.file.name, None)
+                if doomed:
+                    docs = np.array(sorted(doomed), np.int64)
+                    segment = segment.without(docs, self._folder, self._name("gone"))
+                if segment.documents:
+                    fresh.append(segment)
+            self._publish(fresh, self._position, kept)
+        # What was applied is safe by now: a merge that finds no room on the disk is left for another day.
+        with suppress(OSError):
+            while merge and self.merge():
                 pass
 
     def rollback(self) -> None:
@@ -203,15 +205,24 @@ class Engine:
         due = self._everything() if everything else self._due()
         if not due:
             return False
-        name = self._name("seg")
-        written = merge(due, self._folder / name)
-        joined = open_segment(self._folder, written, None)
-        names = {segment.file.name for segment in due}
-        rest = [segment for segment in self._working if segment.file.name not in names]
-        self._publish([*rest, joined], self._manifest.position, self._manifest.extra)
+        with self._or_nothing():
+            written = merge(due, self._folder / self._name("seg"))
+            joined = open_segment(self._folder, written, None)
+            names = {segment.file.name for segment in due}
+            rest = [segment for segment in self._working if segment.file.name not in names]
+            self._publish([*rest, joined], self._manifest.position, self._manifest.extra)
         return True
 
     # ---- inside
+
+    @contextmanager
+    def _or_nothing(self) -> Iterator[None]:
+        """After a failure (a full disk, say) the engine stands at the last commit again, and can go on."""
+        try:
+            yield
+        except BaseException:
+            self._load()
+            raise
 
     def _writer(self) -> None:
         if self._lock is None:
@@ -241,8 +252,9 @@ class Engine:
                     self._doomed.setdefault(segment.file.name, set()).update(found.tolist())
         self._stale = set()
         if batch.records:
-            written = batch.write(self._folder / self._name("seg"))
-            self._working.append(open_segment(self._folder, written, None))
+            with self._or_nothing():
+                written = batch.write(self._folder / self._name("seg"))
+                self._working.append(open_segment(self._folder, written, None))
 
     def _publish(self, segments: list[Segment], position: int, extra: dict[str, Any]) -> None:
         entries = tuple(Entry(segment.file, segment.deletions_file) for segment in segments)

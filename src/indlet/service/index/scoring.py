@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from indlet.service.index.codec import BLOCK, STEEP, decode_docs, decode_freqs, read_varint, word
-from indlet.service.index.compiled import kernel
+from indlet.service.index.compiled import kernel, part
 
 BM25: Final = 0
 VSM: Final = 1
@@ -71,7 +71,7 @@ def _open(
         rest[t] += rest[t + 1]
 
 
-@kernel
+@part
 def _add(
     kind: Any, t: Any, first: Any, second: Any, small: Any, docs: Any, freqs: Any, low: Any, high: Any,
     lengths: Any, table: Any, parameters: Any, base: Any, parts: Any, sums: Any, touched: Any, met: Any,
@@ -111,7 +111,7 @@ def _add(
     return met
 
 
-@kernel
+@part
 def _skim(
     stream: Any, base: Any, freqs_at: Any, wide: Any, docs: Any, begin: Any, low: Any, high: Any, mark: Any,
     sums: Any, touched: Any, met: Any, picked: Any, picked_freqs: Any,
