@@ -1,7 +1,7 @@
 """A real OAI-PMH provider on loopback that misbehaves on command.
 
-`Provider` answers honestly from a list of `Rec`. Each fault is a function from a request and the honest reply to
-what is really sent. `FAULTS` names them; `bench/` uses the same names in its table of harvesters and faults.
+`Provider` answers honestly from a list of `Rec`. Each fault is a function from a request and the honest reply
+to what is really sent. Also for `bench/`, where other harvesters meet the same faults.
 """
 
 from __future__ import annotations
@@ -721,9 +721,9 @@ def poison(identifier: str, single: bool = True) -> Fault:
     """A record that makes every page of ListRecords that holds it fail, and GetRecord too."""
 
     def fault(request: Request, reply: Reply) -> Reply:
-        if request.verb == "ListRecords" or (single and request.verb == "GetRecord"):
-            if any(r.identifier == identifier for r in reply.records):
-                return Reply(b"Fatal error", 500, {"Content-Type": "text/html"})
+        struck = request.verb == "ListRecords" or (single and request.verb == "GetRecord")
+        if struck and any(r.identifier == identifier for r in reply.records):
+            return Reply(b"Fatal error", 500, {"Content-Type": "text/html"})
         return reply
 
     return fault

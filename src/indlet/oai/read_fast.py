@@ -15,9 +15,12 @@ from indlet.oai.names import FT_NAMESPACE, OAI_NAMESPACE, TF_NAMESPACE
 from indlet.oai.read import Item, Page
 
 _HEAD = re.compile(
-    rb'<\?xml version="1\.0" encoding="UTF-8"\?>\s*(?:<\?xml-stylesheet [^<>?]*\?>\s*)?'
-    rb'<OAI-PMH xmlns="([^"<>]*)"[^<>]*>\s*<responseDate>([^<&]*)</responseDate>\s*'
-    rb"<request[^<>]*>[^<]*</request>\s*<ListRecords>\s*"
+    rb'<\?xml version="1\.0" encoding="UTF-8"\?>\s*'
+    rb'(?:<\?xml-stylesheet type="text/xsl" href="[^"<>?]*"\?>\s*)?'
+    rb'<OAI-PMH xmlns="([^"<>&]*)" xmlns:xsi="http://www\.w3\.org/2001/XMLSchema-instance" '
+    rb'xsi:schemaLocation="[^"<>]*">\s*<responseDate>([^<&]*)</responseDate>\s*'
+    rb'<request(?: (?:verb|metadataPrefix|indexPrefix|from|until|set|resumptionToken)="[^"<>]*")*>'
+    rb"[^<]*</request>\s*<ListRecords>\s*"
 )
 _HEADER = re.compile(
     rb'<record><header(?: status="(deleted)")?><identifier>([^<]+)</identifier>'
@@ -25,20 +28,20 @@ _HEADER = re.compile(
     rb"((?:<setSpec>[^<&\s]+</setSpec>)*)</header>"
 )
 _TAIL = re.compile(
-    rb"(?:<resumptionToken([^<>]*)>([^<]*)</resumptionToken>\s*)?</ListRecords>\s*</OAI-PMH>\s*"
+    rb'(?:<resumptionToken(?: expirationDate="[^"<>]*")?(?: completeListSize="([0-9]{1,14})")?'
+    rb'(?: cursor="([0-9]{1,14})")?>([^<]*)</resumptionToken>\s*)?</ListRecords>\s*</OAI-PMH>\s*'
 )
 _DC_OPEN = re.compile(
     rb'<oai_dc:dc xmlns:oai_dc="http://www\.openarchives\.org/OAI/2\.0/oai_dc/" '
     rb'xmlns:dc="http://purl\.org/dc/elements/1\.1/"'
     rb'(?: xmlns:xsi="http://www\.w3\.org/2001/XMLSchema-instance" xsi:schemaLocation="[^"<>&]*")?>'
 )
-_DC = re.compile(r"<dc:([a-z]+)>([^<]*)</dc:([a-z]+)>")
+_DC = re.compile(r"<dc:([a-z]+)>([^<]*)</dc:\1>")
 _TERMS_OPEN = re.compile(
     rb'<terms xmlns="' + TF_NAMESPACE.encode() + rb'" length="([0-9]{1,9})"(?: lang="([a-z-]*)")?>'
 )
 _TERM = re.compile(rb'<term name="([^"<>&\s]+)" freq="([1-9][0-9]{0,8})"/>')
 _BAD_REFERENCE = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos|#13|#10|#9);)")
-_ATTRIBUTE = re.compile(rb' (completeListSize|cursor)="([0-9]{1,14})"')
 # What XML does not have, and the carriage return, which a parser would change.
 _CONTROLS: Final = bytes(b for b in range(32) if b not in (9, 10))
 
@@ -70,16 +73,15 @@ def fast(body: bytes) -> Page | None:
     tail = _TAIL.fullmatch(body, at)
     if tail is None:
         return None
-    if tail[2] is not None:
-        page.token = _text(tail[2]).strip()
-        told = dict(_ATTRIBUTE.findall(tail[1]))
-        page.size = int(told[b"completeListSize"]) if b"completeListSize" in told else None
-        page.cursor = int(told[b"cursor"]) if b"cursor" in told else None
+    if tail[3] is not None:
+        page.token = _unescaped(tail[3].decode()).strip()
+        page.size = None if tail[1] is None else int(tail[1])
+        page.cursor = None if tail[2] is None else int(tail[2])
     return page
 
 
 def _plain(body: bytes) -> bool:
-    if len(body.translate(None, _CONTROLS)) != len(body) or b"<!" in body:
+    if len(body.translate(None, _CONTROLS)) != len(body) or b"<!" in body or b"]]>" in body:
         return False
     if b"&" in body and _BAD_REFERENCE.search(body):
         return False
@@ -130,17 +132,13 @@ def _dublin_core(raw: bytes) -> Sequence[tuple[str, str]] | None:
     if opening is None or not raw.endswith(b"</oai_dc:dc>"):
         return None
     inner = raw[opening.end() : -12].decode()
-    found = _DC.findall(inner)
-    size = 0
-    for name, value, again in found:
-        if name != again:
-            return None
-        size += 2 * len(name) + len(value) + 11
-    if size != len(inner):
+    found: list[tuple[str, str]] = _DC.findall(inner)
+    # Every tag belongs to an element that was found, and no text stands between two of them.
+    if inner.count("<") != 2 * len(found) or inner.count("><") != max(len(found) - 1, 0):
         return None
-    if "&" in inner:
-        return [(name, _unescaped(value)) for name, value, _ in found]
-    return [(name, value) for name, value, _ in found]
+    if inner[-1:] not in (">", "") or inner[:1] not in ("<", ""):
+        return None
+    return [(name, _unescaped(value)) for name, value in found] if "&" in inner else found
 
 
 def terms(part: bytes) -> TermVector | None:
@@ -199,10 +197,6 @@ def _canonical(packed: bytes) -> int:
         total += frequency * len(words)
         seen.update(words)
     return total if len(seen) == count else -1
-
-
-def _text(value: bytes) -> str:
-    return _unescaped(value.decode())
 
 
 def _unescaped(value: str) -> str:

@@ -126,12 +126,19 @@ class Analyzer:
             stated = next(filter(None, map(code, metadata.get("language", ()))), "")
             language = self._language("\n".join(texts.values()), stated)
         lexicon = self.lexicon(self.rules_for(language))
-        counts: dict[str, int] = {}
-        for name, text in texts.items():
-            found = Counter(lexicon.terms(split(joined(text)), text.isascii()))
-            found.pop(LOST, None)
-            counts.update((f"{name}{FIELD_MARK}{term}", count) for term, count in found.items())
-        return pack(counts)
+        # In the order of names and then of terms, the packed form is put together without a look at it.
+        groups: dict[int, list[str]] = {}
+        for name in sorted(texts):
+            text = texts[name]
+            terms = [t for t in lexicon.terms(split(joined(text)), text.isascii()) if t != LOST]
+            mark = name + FIELD_MARK
+            by_count: dict[int, Iterable[str]] = {1: terms} if terms else {}
+            if len(set(terms)) != len(terms):
+                found = Counter(terms)
+                by_count = {n: [t for t, c in found.items() if c == n] for n in set(found.values())}
+            for count, alike in by_count.items():
+                groups.setdefault(count, []).append(mark + f" {mark}".join(sorted(alike)))
+        return "\n".join([f"{count} {' '.join(groups[count])}" for count in sorted(groups)]).encode()
 
     def rules_for(self, language: str) -> str:
         """The language by whose rules a text is treated that is in the given language."""

@@ -1,4 +1,4 @@
-"""Every line of the hostile world: where the data can be had, the harvest is complete; where not, it says so."""
+"""The hostile world: where the data can be had, the harvest is complete; where not, it says so."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import misbehaving as m
+import tests.hostile.misbehaving as m
 import pytest
-from misbehaving import Fault, Provider, Rec, collection
+from tests.hostile.misbehaving import Fault, Provider, Rec, collection
 
 from indlet.service.harvest.progress import Progress
 from indlet.service.harvest.run import Wish
@@ -225,8 +225,9 @@ def test_one_bad_record_costs_that_record(store: Store) -> None:
 
 
 def test_records_without_metadata_or_identifier_are_failures(store: Store) -> None:
-    records = [Rec("oai:x.org:a", "2024-05-01T00:00:00Z"), Rec("oai:x.org:b", "2024-05-01T00:00:00Z", metadata=""),
-               Rec("", "2024-05-01T00:00:00Z"), Rec("oai:x.org:c", "2024-05-01T00:00:00Z")]  # fmt: skip
+    day = "2024-05-01T00:00:00Z"
+    records = [Rec("oai:x.org:a", day), Rec("oai:x.org:b", day, metadata=""), Rec("", day)]
+    records.append(Rec("oai:x.org:c", day))
     with Provider(records) as provider:
         progress = harvest(store, provider.url)
     assert progress.outcome == "complete"

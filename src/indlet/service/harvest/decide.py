@@ -226,10 +226,9 @@ def _listed(course: Course, page: Listed, source: Source, rules: Rules) -> tuple
         unbounded=course.unbounded or beyond,
         fruitless=0,
     )
-    if course.owed and course.pages == 1:
-        if (page.size or page.records) < course.owed:
-            # Fewer than must come: it was not in the order of datestamps after all.
-            return _check(replace(course, windows=(replace(window, since=course.whole), *course.windows[1:])))
+    if course.pages == 1 and (page.size or page.records) < course.owed:
+        # Fewer than must come: it was not in the order of datestamps after all.
+        return _check(replace(course, windows=(replace(window, since=course.whole), *course.windows[1:])))
     if page.token:
         looping = (
             course.stale > STALE_PAGES

@@ -79,7 +79,7 @@ def source_name(source: Source) -> str:
 def negotiate(asker: Asker, source: Source, positions: bool, known: str = "") -> Terms:
     """How to harvest a source; RemoteError if nothing at its URL speaks OAI-PMH.
 
-    An endpoint that served before (`known`) and is in trouble now is waited for, not replaced by a poorer one.
+    An endpoint that served before (`known`) and is in trouble now is not replaced by a poorer one.
     """
     said = list[str]()
     for url in candidates(source.url):

@@ -157,7 +157,7 @@ class Run:
             self._reconcile()
 
     def _begin(self, terms: Terms) -> d.Course:
-        """Where to start: at the interruption of the last run, at its high-water mark, or from the beginning."""
+        """Where to start: where the last run was interrupted, at its high-water mark, or anew."""
         shape = [
             terms.url, terms.metadata_prefix, terms.index_prefix, terms.policy.digest if terms.policy else "",
             self.analyzer.policy.digest, self.source.fulltext,

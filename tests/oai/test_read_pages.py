@@ -1,0 +1,292 @@
+"""Reading answers: repaired where nothing is lost, refused where something is missing, fast where it is ours."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lxml import etree
+
+from indlet.errors import BadResponse
+from indlet.formats import INDEX, oai_dc
+from indlet.model import DUBLIN_CORE, TermVector
+from indlet.oai import frames
+from indlet.oai.read import (
+    Item,
+    Page,
+    Truncated,
+    canonical,
+    identity,
+    index_formats,
+    metadata_formats,
+    read,
+    set_names,
+)
+from indlet.oai.read_fast import fast
+
+OAI = 'xmlns="http://www.openarchives.org/OAI/2.0/"'
+
+
+def page(*records: str, root: str = OAI, tail: str = "") -> bytes:
+    return (
+        f'<?xml version="1.0" encoding="UTF-8"?>\n<OAI-PMH {root}><responseDate>2024-01-01T00:00:00Z</responseDate>'
+        f"<request>http://x.org/</request><ListRecords>{''.join(records)}{tail}</ListRecords></OAI-PMH>"
+    ).encode()
+
+
+def record(name: str, title: str = "wing", extra: str = "", prefixes: str = "") -> str:
+    return (
+        f"<record><header{extra}><identifier>{name}</identifier><datestamp>2024-01-01</datestamp></header>"
+        f'<metadata><oai_dc:dc xmlns:oai_dc="{oai_dc.NAMESPACE}" xmlns:dc="{oai_dc.DC_NAMESPACE}"{prefixes}>'
+        f"<dc:title>{title}</dc:title></oai_dc:dc></metadata></record>"
+    )
+
+
+def titles(found: Page) -> dict[str, str]:
+    return {
+        i.identifier: "".join(i.metadata.itertext())  # type: ignore[arg-type,union-attr,misc]
+        for i in found.items
+        if i.metadata is not None
+    }
+
+
+def test_a_sound_page() -> None:
+    tail = '<resumptionToken completeListSize="7" cursor="2"> a+b&amp;c </resumptionToken>'
+    found = read(page(record("a"), record("b", extra=' status="deleted"'), tail=tail))
+    assert [(i.identifier, i.datestamp, i.deleted) for i in found.items] == [
+        ("a", "2024-01-01", False),
+        ("b", "2024-01-01", True),
+    ]
+    assert (found.token, found.size, found.cursor) == ("a+b&c", 7, 2)
+    assert (found.response_date, found.verb, found.repairs) == ("2024-01-01T00:00:00Z", "ListRecords", {})
+    assert read(page(record("a"), tail="<resumptionToken/>")).token == ""
+    assert read(page(record("a"))).token is None
+
+
+@pytest.mark.parametrize(
+    ("broken", "title", "repair"),
+    [
+        (lambda b: b.replace(b"wing", b"w\x00i\x0bng"), "wing", "control characters"),
+        (lambda b: b.replace(b"wing", b"wing&#x1F;&#0;"), "wing", "control characters"),
+        (lambda b: b.replace(b"wing", b"wing\xef\xbf\xbf"), "wing", "control characters"),
+        (lambda b: b.replace(b"wing", b"A&B &c; R&D"), "A&B &c; R&D", ""),
+        (lambda b: b.replace(b"wing", b"AT&T & co"), "AT&T & co", "bare ampersands"),
+        (lambda b: b.replace(b"wing", b"a&nbsp;b &alpha;"), "a\xa0b α", "undeclared entities"),
+        (lambda b: b.replace(b"wing", b"p < 0.05"), "p < 0.05", "bare less-than signs"),
+        (lambda b: b.replace(b"wing", b"\xfcber"), "über", "invalid UTF-8"),
+        (lambda b: b.replace(b"wing", b"\x93quoted\x94"), "“quoted”", "invalid UTF-8"),
+        (lambda b: b.replace(b"UTF-8", b"iso-8859-1").replace(b"wing", b"\xfcber"), "über", ""),
+        (
+            lambda b: b.replace(b"UTF-8", b"latin1").replace(b"wing", "über".encode()),
+            "über",
+            "wrong encoding",
+        ),
+        (lambda b: b.decode().replace("UTF-8", "UTF-16").encode("utf-16"), "wing", "wrong encoding"),
+        (lambda b: b"\xef\xbb\xbf" + b, "wing", ""),
+        (lambda b: b"\n\n " + b, "wing", "white space before the declaration"),
+        (lambda b: b"Warning: x in line 3\n" + b, "wing", "noise before the document"),
+        (lambda b: b + b"<OAI-PMH/>trailing", "wing", "garbage after the document"),
+        (lambda b: re.sub(rb' xmlns(:\w+)?="[^"]*"', b"", b), "wing", "missing namespaces"),
+        (lambda b: b.replace(b"ListRecords", b"listrecords").replace(b"header", b"Header"), "wing", ""),
+        (lambda b: b.replace(b"wing", b"<![CDATA[R&D \x01 <b>]]>"), "R&D  <b>", "control characters"),
+    ],
+)
+def test_repairs_lose_nothing_and_are_told(broken: Callable[[bytes], bytes], title: str, repair: str) -> None:
+    found = read(broken(page(record("a"), record("b", "other"))))
+    if "&c;" in title:
+        assert [p.where for p in found.problems] == ["a"]  # an entity that nobody knows costs its record
+    else:
+        assert titles(found) == {"a": title, "b": "other"}
+        assert not found.problems
+    if repair:
+        assert found.repairs[repair] >= 1
+    assert "wing" not in repr(found.repairs)
+
+
+@pytest.mark.parametrize(
+    ("body", "error", "said"),
+    [
+        (b"", BadResponse, "empty"),
+        (b"  \n", BadResponse, "empty"),
+        (b"<!DOCTYPE html><html><body>down</body></html>", BadResponse, "HTML"),
+        (b"<html>", BadResponse, "HTML"),
+        (b"Service unavailable", BadResponse, "not XML"),
+        (b"<rss version='2.0'></rss>", BadResponse, "not an OAI-PMH response"),
+        (page(record("a"))[:-12], Truncated, "stops before its end"),
+        (page(record("a"), record("b"))[:300], Truncated, "stops before its end"),
+    ],
+)
+def test_what_is_no_page_is_refused(body: bytes, error: type[BadResponse], said: str) -> None:
+    with pytest.raises(error, match=said):
+        read(body)
+
+
+def test_a_malformed_record_costs_that_record_and_keeps_its_bytes() -> None:
+    bad = record("b", "<i>never closed")
+    found = read(page(record("a"), bad, record("c"), tail="<resumptionToken>t</resumptionToken>"))
+    assert [i.identifier for i in found.items] == ["a", "c"]
+    assert [(p.where, p.raw) for p in found.problems] == [("b", bad.encode())]
+    assert "not well-formed" in found.problems[0].reason
+    assert found.token == "t"
+
+
+def test_no_entity_is_expanded_and_no_file_is_read() -> None:
+    bomb = '<!ENTITY a "lol"><!ENTITY b "&a;&a;&a;&a;"><!ENTITY c SYSTEM "file:///etc/hostname">'
+    body = page(record("a", "&b;"), record("b", "&c;"), record("c"), record("d", "x", prefixes=' q="&b;"'))
+    body = body.replace(b"?>\n", f"?>\n<!DOCTYPE OAI-PMH [{bomb}]>".encode(), 1)
+    found = read(body)
+    assert titles(found) == {"c": "wing"}
+    assert sorted(p.where for p in found.problems) == ["a", "b", "d"]
+    assert found.repairs["document type removed"] == 1
+
+
+def test_a_text_of_many_megabytes_and_a_deep_tree() -> None:
+    assert len(titles(read(page(record("a", "air " * 3_000_000))))["a"]) == 12_000_000
+    deep = read(page(record("a", "<b>" * 5000 + "</b>" * 5000), record("b")))
+    assert [i.identifier for i in deep.items][-1] == "b"
+
+
+def test_the_verbs_that_are_asked_once() -> None:
+    frame = f"<OAI-PMH {OAI}><responseDate>d</responseDate>%s</OAI-PMH>"
+    told = identity(read((frame % (
+        "<Identify><repositoryName>R</repositoryName><baseURL>http://x/</baseURL>"
+        "<earliestDatestamp>1999-01-01</earliestDatestamp><deletedRecord>Persistent</deletedRecord>"
+        '<granularity>YYYY-MM-DD</granularity><description><policy digest="x">{"stem": true}</policy>'
+        "</description></Identify>"
+    )).encode()))  # fmt: skip
+    assert (told.name, told.earliest, told.deleted, told.granularity) == (
+        "R",
+        "1999-01-01",
+        "persistent",
+        "YYYY-MM-DD",
+    )
+    assert told.policy == '{"stem": true}'
+    formats = "<metadataFormat><metadataPrefix>oai_dc</metadataPrefix></metadataFormat>"
+    assert metadata_formats(
+        read((frame % f"<ListMetadataFormats>{formats}</ListMetadataFormats>").encode())
+    ) == ["oai_dc"]
+    index = "<indexFormat><indexPrefix>tf_basic</indexPrefix><policy>{}</policy></indexFormat>"
+    assert index_formats(read((frame % f"<ListIndexFormats>{index}</ListIndexFormats>").encode())) == {
+        "tf_basic": "{}"
+    }
+    sets = "<set><setSpec>a:b</setSpec><setName>The B</setName></set>"
+    assert set_names(read((frame % f"<ListSets>{sets}</ListSets>").encode())) == [("a:b", "The B")]
+    assert read((frame % '<error code="badVerb">no</error>').encode()).errors == [("badVerb", "no")]
+
+
+# The fast reader gives what the tolerant one gives, or nothing
+
+words = st.text(st.characters(codec="utf-8", categories=("L", "N")), min_size=1, max_size=6)
+texts = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")), min_size=1, max_size=20)
+vectors = st.none() | st.builds(
+    lambda frequencies, more: TermVector.of(frequencies, sum(frequencies.values()) + more, "en"),
+    st.dictionaries(words | st.sampled_from(["a&b", "x<y", "c>d", 'e"f']), st.integers(1, 300), max_size=12),
+    st.integers(0, 3),
+)
+records = st.tuples(
+    st.sampled_from(["oai:x.org:1", "oai:x.org:a&b", "oai:x.org:ü"]),
+    st.booleans(),
+    st.sampled_from(["", "a", "a a:b"]),
+    st.dictionaries(st.sampled_from(DUBLIN_CORE), st.lists(texts, min_size=1, max_size=2), max_size=4),
+    vectors,
+)
+
+
+def written(
+    entries: list[tuple[str, bool, str, dict[str, list[str]], TermVector | None]], prefix: str
+) -> bytes:
+    """A page as our own node writes it."""
+    body = []
+    for identifier, deleted, sets, metadata, vector in entries:
+        body.append(b"<record>" + frames.header(identifier, 1_700_000_000, deleted, sets))
+        if not deleted:
+            body.append(b"<metadata>" + oai_dc.write(metadata) + b"</metadata>")
+            if vector is not None:
+                body.append(b"<index>" + INDEX[prefix].write(vector) + b"</index>")
+        body.append(b"</record>\n")
+    body.append(frames.resumption("tok&amp;en", size=10, cursor=0))
+    endpoint = frames.Endpoint.at("http://x.org", True)
+    return endpoint.answer(1_700_000_000, {"verb": "ListRecords"}, "ListRecords", body)
+
+
+def seen(item: Item, prefix: str) -> tuple[object, ...]:
+    """What an item says, whichever reader made it."""
+    metadata: object
+    if isinstance(item.metadata, bytes):
+        pairs = [(name, value.strip()) for name, value in item.pairs if value.strip()]
+        metadata = canonical(etree.fromstring(item.metadata))
+    elif item.metadata is not None:
+        pairs = [
+            (etree.QName(c).localname, "".join(map(str, c.itertext())).strip())
+            for c in item.metadata
+            if "".join(map(str, c.itertext())).strip()
+        ]
+        metadata = canonical(item.metadata)
+    else:
+        pairs, metadata = [], None
+    vector = item.vector
+    if vector is None and item.index is not None:
+        vector = INDEX[prefix].read(item.index)
+    return item.identifier, item.datestamp, item.sets, item.deleted, pairs, metadata, vector
+
+
+def alike(body: bytes, prefix: str) -> bool:
+    """Whether the fast reader agrees with the tolerant one; False if it leaves the page to that one."""
+    quick = fast(body)
+    if quick is None:
+        return False
+    slow = read(body)
+    assert [seen(i, prefix) for i in quick.items] == [seen(i, prefix) for i in slow.items]
+    assert not slow.problems
+    assert not slow.errors
+    for name in ("response_date", "verb", "token", "size", "cursor", "extended"):
+        assert getattr(quick, name) == getattr(slow, name), name
+    return True
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(records, max_size=4), st.sampled_from(["tf_compact", "tf_basic"]))
+def test_both_readers_agree_on_what_we_write(
+    entries: list[tuple[str, bool, str, dict[str, list[str]], TermVector | None]], prefix: str
+) -> None:
+    alike(written(entries, prefix), prefix)
+
+
+def test_what_we_write_is_read_fast() -> None:
+    vector = TermVector.of({"acid": 1, "air": 1, "wing": 3}, language="en")
+    entries = [
+        ("oai:x.org:1", False, "a a:b", {"title": ["Über R&D"], "creator": ["A", "B"]}, vector),
+        ("oai:x.org:2", True, "", {}, None),
+        ("oai:x.org:3", False, "", {"title": ["x"]}, None),
+    ]
+    for prefix in ("tf_compact", "tf_basic"):
+        assert alike(written(entries, prefix), prefix)
+        quick = fast(written(entries, prefix))
+        assert quick is not None
+        assert quick.items[0].vector == vector
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_both_readers_agree_on_what_was_damaged(data: st.DataObject) -> None:
+    entries = data.draw(st.lists(records, min_size=1, max_size=3))
+    prefix = data.draw(st.sampled_from(["tf_compact", "tf_basic"]))
+    body = bytearray(written(entries, prefix))
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(0, len(body) - 1))
+        piece = data.draw(
+            st.sampled_from([b"", b"<", b">", b"&", b'"', b" ", b"\n", b"\x01", b"\xff", b"<!-- -->", b"0"])
+        )
+        body[at : at + data.draw(st.integers(0, 2))] = piece
+    try:
+        sound = read(bytes(body))
+    except BadResponse:
+        assert fast(bytes(body)) is None
+        return
+    if sound.repairs or sound.problems:
+        assert fast(bytes(body)) is None
+    else:
+        alike(bytes(body), prefix)

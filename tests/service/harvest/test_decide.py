@@ -1,0 +1,254 @@
+"""What to do next, as pure logic: no network, no clock, every course comes to an end, and a true one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from indlet.service.harvest import dates
+from indlet.service.harvest.decide import (
+    Ask,
+    Checked,
+    Compare,
+    Course,
+    Event,
+    Failed,
+    Fetch,
+    Listed,
+    Rules,
+    Source,
+    Stop,
+    Window,
+    arguments,
+    step,
+    window_done,
+)
+
+RULES = Rules(retries=2, backoff_seconds=1, backoff_limit_seconds=8, retry_after_limit_seconds=60)
+SOURCE = Source("2024-01-01T00:00:00Z", True)
+NOW = "2024-02-01T00:00:00Z"
+
+
+def after(course: Course, *events: Event) -> tuple[Course, object]:
+    action: object = Ask()
+    for event in events:
+        course, action = step(course, event, SOURCE, RULES)
+    return course, action
+
+
+def test_a_plain_list_is_followed_to_its_end() -> None:
+    course, action = after(Course(), Listed(10, "t1", 25, response_date=NOW))
+    assert action == Ask()
+    assert arguments(course, {"metadataPrefix": "oai_dc"}) == {"verb": "ListRecords", "resumptionToken": "t1"}
+    course, action = after(course, Listed(10, "t2", 25, response_date="later"), Listed(5, "", 25))
+    assert action == Stop(True)
+    assert course.first_response == NOW
+
+
+def test_nothing_new_is_no_failure() -> None:
+    course, action = after(Course(), Failed("nothing", response_date=NOW))
+    assert action == Stop(True)
+    assert course.first_response == NOW
+
+
+def test_waits_double_honour_retry_after_and_end() -> None:
+    course, waits = Course(token="t"), []
+    for _ in range(3):
+        course, action = step(course, Failed("later"), SOURCE, RULES)
+        waits.append(action)
+    assert waits == [Ask(1.0), Ask(2.0), Stop(False, "", resumable=True)]
+    assert course.token == "t"
+    assert after(Course(), Failed("later", retry_after=30))[1] == Ask(30)
+    _, action = after(Course(), Failed("later", "busy", retry_after=61))
+    assert isinstance(action, Stop) and action.resumable and "61 s" in action.reason
+
+
+def test_a_refused_token_is_spelt_otherwise_then_the_list_begins_again() -> None:
+    course = Course(token="a+b", pages=1, listed=10)
+    course, action = after(course, Failed("token", spellings=2))
+    assert (action, course.spelling, course.token) == (Ask(), 1, "a+b")
+    course, action = after(course, Failed("token", spellings=2))
+    assert (action, course.token, course.restarts) == (Ask(), "", 1)
+
+
+def test_an_ordered_list_begins_again_at_its_newest_datestamp_if_its_size_can_tell() -> None:
+    page = Listed(
+        10, "t", 30, response_date=NOW, lowest="2024-01-01T00:00:00Z", highest="2024-01-05T00:00:00Z"
+    )
+    course, action = after(Course(), page, Failed("token"))
+    assert action == Ask()
+    assert course.windows == (Window("2024-01-05T00:00:00Z", ""),)
+    sound, action = after(course, Listed(10, "u", 21))
+    assert (action, sound.phase) == (Ask(), "list")
+    doubtful, action = after(course, Listed(10, "u", 12))  # 20 are owed, and the one at the newest datestamp
+    assert (doubtful.phase, doubtful.windows) == ("check", (Window("", ""),))
+
+
+def test_a_list_in_circles_is_over_if_all_has_come_and_checked_if_not() -> None:
+    _, action = after(Course(token="t", listed=10, size=10), Listed(10, "t", 10, seen=True))
+    assert action == Stop(True)
+    course, action = after(Course(token="t", listed=10), Listed(10, "t", seen=True))
+    assert (action, course.phase) == (Ask(), "check")
+
+
+def test_a_check_that_misses_few_fetches_them_and_one_that_misses_many_splits() -> None:
+    course = Course(phase="check", first_response=NOW)
+    assert after(course, Listed(10), Checked(3))[1] == Fetch()
+    split, action = after(course, Checked(5000))
+    assert action == Ask()
+    assert [w.until < v.since for w, v in zip(split.windows, split.windows[1:], strict=False)] == [True]
+    assert (split.windows[0].since, split.windows[-1].until) == ("", NOW)
+
+
+def test_a_gap_ends_the_run_incomplete_but_not_early() -> None:
+    second = Window("2024-01-03T00:00:00Z", "2024-01-03T00:00:00Z")
+    course = Course((second, Window("2024-01-04T00:00:00Z", "")), phase="check", token="x", pages=3, splits=1)
+    course, action = after(course, *[Failed("broken", "HTTP status 500")] * 3)
+    assert action == Ask()
+    assert course.windows[0].since == "2024-01-04T00:00:00Z"
+    _, action = after(course, Listed(1))
+    assert isinstance(action, Stop) and not action.complete and "2024-01-03" in action.reason
+
+
+# A world of records by second, and a provider with faults of its own
+
+
+class World:
+    """A pure provider: pages of a list, and the faults that a script deals out."""
+
+    def __init__(self, stamps: list[int], page: int, script: list[str], poison: int | None) -> None:
+        self.stamps, self.page, self.script, self.poison = stamps, page, iter(script), poison
+        self.got: set[int] = set()
+        self.checked: set[int] = set()
+        self.seen: set[tuple[int, ...]] = set()
+
+    def _matching(self, course: Course) -> list[int]:
+        window = course.windows[0]
+        low = _seconds(window.since) if window.since else 0
+        high = _seconds(window.until) if window.until else 10**9
+        return [i for i, s in enumerate(self.stamps) if low <= s <= high]
+
+    def answer(self, course: Course) -> Event:
+        fault = next(self.script, "")
+        if fault == "later":
+            return Failed("later", "busy")
+        if fault in ("broken", "interrupted"):
+            return Failed("broken" if fault == "broken" else "interrupted", fault)
+        if fault == "token" and course.token:
+            return Failed("token", "expired")
+        if not course.token:
+            self.seen.clear()
+        offset = int(course.token or 0)
+        matching = self._matching(course)
+        chosen = matching[offset : offset + self.page]
+        if not chosen:
+            return Failed("nothing", response_date=NOW)
+        if self.poison in chosen and course.phase == "list":
+            return Failed("broken", "poison")
+        if course.phase == "list":
+            self.got.update(chosen)
+        else:
+            self.checked.update(chosen)
+        end = offset + len(chosen)
+        more = end < len(matching)
+        token = (str(end) if more else "") if more or offset else None
+        if fault == "cut" and more:
+            token = None
+        stamps = [_stamp(self.stamps[i]) for i in chosen]
+        seen = tuple(chosen) in self.seen
+        self.seen.add(tuple(chosen))
+        return Listed(
+            len(chosen), token, len(matching) if token is not None else None, seen, NOW, min(stamps), max(stamps),
+            stamps == sorted(stamps),
+        )  # fmt: skip
+
+
+def _stamp(second: int) -> str:
+    return dates.write(datetime.fromtimestamp(1704067200 + second, UTC), True)
+
+
+def _seconds(stamp: str) -> int:
+    found = dates.parse(stamp)
+    assert found is not None
+    return int(found.timestamp()) - 1704067200
+
+
+def drive(world: World, limit: int = 3000) -> tuple[Course, Stop, Iterator[float]]:
+    course, action = Course(), Ask()
+    waits = []
+    current: object = action
+    for _ in range(limit):
+        match current:
+            case Stop():
+                return course, current, iter(waits)
+            case Ask(wait):
+                waits.append(wait)
+                course = Course.from_json(json.loads(json.dumps(course.to_json())))  # as if killed here
+                course, current = step(course, world.answer(course), SOURCE, RULES)
+            case Compare():
+                missing = {i for i in world.checked} - world.got
+                course, current = step(course, Checked(len(missing)), SOURCE, RULES)
+            case Fetch():
+                world.got |= world.checked
+                course, current = window_done(course)
+    raise AssertionError("no end")
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.integers(0, 2_000_000), min_size=1, max_size=60),
+    st.booleans(),
+    st.integers(1, 20),
+    st.lists(st.sampled_from(["", "", "", "later", "broken", "interrupted", "token"]), max_size=25),
+    st.none() | st.integers(0, 59),
+)
+def test_whatever_happens_it_ends_and_complete_means_complete(
+    stamps: list[int], ordered: bool, page: int, script: list[str], poison: int | None
+) -> None:
+    world = World(sorted(stamps) if ordered else stamps, page, script, poison)
+    _, stop, waits = drive(world)
+    if stop.complete:
+        assert world.got == set(range(len(stamps)))
+    else:
+        assert stop.reason
+    assert all(0 <= wait <= RULES.backoff_limit_seconds for wait in waits)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(0, 2_000_000), min_size=1, max_size=60), st.integers(1, 20))
+def test_without_faults_every_record_comes_in_as_few_requests_as_there_are_pages(
+    stamps: list[int], page: int
+) -> None:
+    world = World(stamps, page, [], None)
+    _, stop, waits = drive(world)
+    assert stop == Stop(True)
+    assert len(list(waits)) == -(-len(stamps) // page)
+
+
+@given(st.integers(0, 10**9), st.integers(0, 10**9), st.booleans())
+def test_two_halves_make_the_whole(a: int, b: int, seconds: bool) -> None:
+    low, high = sorted((a, b))
+    since = dates.write(datetime.fromtimestamp(low, UTC), seconds)
+    until = dates.write(datetime.fromtimestamp(high, UTC), seconds)
+    found = dates.middle(since, until)
+    if since == until:
+        assert found is None
+    else:
+        assert found is not None
+        assert since <= found[0] < found[1] <= until
+        one, other = dates.parse(found[0]), dates.parse(found[1])
+        assert one and other
+        assert (other - one).total_seconds() == (1 if seconds else 86400)
+
+
+def test_retry_after_in_both_forms() -> None:
+    now = datetime(2024, 1, 1, tzinfo=UTC)
+    assert dates.retry_after("120", now) == 120
+    assert dates.retry_after("Mon, 01 Jan 2024 00:00:30 GMT", now) == 30
+    assert dates.retry_after("Mon, 01 Jan 2020 00:00:30 GMT", now) == 0
+    assert dates.retry_after("soon", now) is None
+    assert dates.retry_after(None, now) is None
