@@ -85,6 +85,8 @@ def server(app: Starlette, settings: Settings) -> uvicorn.Server:
             access_log=False,
             log_level="warning",
             timeout_graceful_shutdown=10,
+            # Harvesters pause between requests; one that comes back should find its connection open.
+            timeout_keep_alive=60,
             # Of connections that wait, read slowly or hang: more than these are turned away.
             limit_concurrency=1000,
         )
