@@ -143,6 +143,7 @@ class Federation:
                 mine = self._named(here.search(asked, model(kind), 1000, collapse=False).hits)
                 theirs = centre.search(asked, model(kind), 1000, collapse=False).hits
                 assert mine == [(names[hit.id], hit.score.hex()) for hit in theirs], kind
+            assert self.service.search("wing").notes == ()  # nothing is amiss, and no other policy was used
             assert self._lengths(here) == sorted(stored.length for stored in union)
 
     def _named(self, hits: Any) -> list[tuple[str, str]]:

@@ -13,7 +13,7 @@ from indlet.model import Record, TermVector
 from indlet.service.rank import MODELS
 from indlet.service.results import link
 from indlet.service.search import FACETS, Library
-from indlet.text import Analyzer
+from indlet.text import Analyzer, Policy
 
 
 def found(library: Library, text: str, **options: object) -> set[str]:
@@ -124,6 +124,18 @@ def test_what_one_language_drops_another_may_hold(shelf: Library) -> None:
 def test_notes_on_what_cannot_be_meant(shelf: Library) -> None:
     assert shelf.search("wind source:nowhere").notes == ("no source is called “nowhere”",)
     assert "leave out" in shelf.search("-wind").notes[0]
+
+
+def test_a_query_analysed_otherwise_than_the_records_says_so(make_shelf: Callable[..., Library]) -> None:
+    library = make_shelf()
+    with library.store.write() as tx:
+        for name, made in (("kept", Policy(positions=True)), ("raw", Policy(stem=False))):
+            tx.state(tx.origin("hierarchy", name), {"policy": made.digest})
+    (note,) = library.search("wind").notes
+    assert note.startswith("raw: indexed under another analysis policy")
+    raw = replace(library.settings, analysis=replace(library.settings.analysis, stem=False))
+    (note,) = Library(library.store, raw).search("wind").notes
+    assert note.startswith("kept: ")
 
 
 def test_suggestions_for_unknown_words(shelf: Library) -> None:

@@ -56,6 +56,8 @@ class Library:
         self.concealed = frozenset(concealed)
         self.settings = settings
         self.analyzer = Analyzer(policy(settings))
+        # Positions make no difference to what a word becomes.
+        self._policies = {replace(policy(settings), positions=kept).digest for kept in (False, True)}
         self._follow = follow
         self._engine: Engine | None = None
         self._speller: Speller | None = None
@@ -97,6 +99,10 @@ class Library:
         """
         from indlet.service.pipeline import harvest_all
 
+        if not urls and not self.settings.source:
+            raise SettingsError(
+                "nothing to harvest: name a provider's address, or enter sources in the settings"
+            )
         sources = [Source(url=url, **options) for url in urls] if urls else None
         done = harvest_all(self.store, self.settings, sources)
         troubled = [seen for seen in done if seen.outcome != "complete"]
@@ -176,6 +182,11 @@ class Library:
             facets=[present.ENGINE_FACETS.get(name, name) for name in facets],
         )
         notes += meaning.notes
+        if other := [o.name for o in origins.values() if self._analysed_otherwise(o)]:
+            notes.append(
+                f"{', '.join(other[:3])}: indexed under another analysis policy than this query; "
+                "search with the settings that were used then (--config), or harvest again"
+            )
         if found.loose:
             notes.append(
                 "some records came without word positions: a phrase there means that all of its words occur"
@@ -400,6 +411,14 @@ class Library:
     def _origins(self) -> dict[int, Origin]:
         with self.store.read() as view:
             return {origin.id: origin for origin in view.origins()}
+
+    def _analysed_otherwise(self, origin: Origin) -> bool:
+        """Whether an origin's records were last analysed by a policy under which words become other terms."""
+        if origin.kind == "hierarchy":
+            digest = origin.state.get("policy", "")
+        else:
+            digest = next(iter(origin.state.get("shape", ())[4:]), "")  # see harvest/run.py
+        return bool(digest) and digest not in self._policies
 
     def _same_resource(self, stored: Stored) -> tuple[int, ...]:
         if not stored.resource:
