@@ -139,6 +139,7 @@ def test_a_file_of_documents_gives_a_record_for_each(bench: Bench) -> None:
     bench.write("ft/x.txt", "beside it")
     bench.crawl()
     assert set(bench.records()) == {"ft;FT-1", "ft;FT-2", "ft;FT-3", "ft/x"}
+    assert len({record.metadata["identifier"][0] for record in bench.records().values()}) == 4
     before = bench.seqs()
     bench.write("ft.sgml", trec(1, 3, 4, 3), at=1_600_000_000)
     summary = bench.crawl()

@@ -27,7 +27,7 @@ from indlet.provider.workers import Analysed
 from indlet.settings import Hierarchy, Settings
 
 # Counts up when the same files should give different records.
-LAYOUT = 1
+LAYOUT = 2
 
 # What a value and an element may hold: a title page scanned into a title must not swell every page we serve.
 VALUE_CHARACTERS = 10_000
@@ -98,8 +98,13 @@ class Place:
     def identifier(self, folder: str, stem: str, key: str = "") -> str:
         return identifier(self.repository, self.name, join(folder, stem), key)
 
-    def address(self, path: str) -> str:
-        return self.url + quote(os.fsencode(path)) if self.url else ""
+    def address(self, path: str, key: str = "") -> str:
+        """Where a file is on the web. One document among several of it has an address of its own: services
+        take records of the same address for the same thing."""
+        if not self.url:
+            return ""
+        within = f"#{quote(key.encode('utf-8', 'surrogatepass'), safe='')}" if key else ""
+        return self.url + quote(os.fsencode(path)) + within
 
     def sets(self, folder: str) -> tuple[tuple[str, str], ...]:
         """(setSpec, name) of the hierarchy and each folder on the way down; the last one is the record's."""
@@ -150,7 +155,7 @@ def records(
             key = f"{document.key}~{count}"
         taken.add(key)
         name = place.identifier(resource.folder, resource.stem, key)
-        metadata = _metadata(place, resource, primary, document, name)
+        metadata = _metadata(place, resource, primary, document, name, key)
         properties: dict[str, Any] = {
             "path": shown(primary.path),
             "media_type": document.media_type,
@@ -161,7 +166,7 @@ def records(
             "manifestations": [_manifestation(place, entry, primary, document) for entry in resource.files],
         }
         if place.url:
-            properties["url"] = place.address(primary.path)
+            properties["url"] = place.address(primary.path, key)
         yield Record(name, metadata, document.vector, sets, raw=oai_dc.write(metadata), properties=properties)
 
 
@@ -199,7 +204,7 @@ def _manifestation(place: Place, entry: Entry, primary: Entry, document: Analyse
 
 
 def _metadata(
-    place: Place, resource: Resource, primary: Entry, document: Analysed, name: str
+    place: Place, resource: Resource, primary: Entry, document: Analysed, name: str, key: str
 ) -> dict[str, list[str]]:
     found = _bounded(document.metadata)
     others = [place.address(entry.path) for entry in resource.files if entry is not primary]
@@ -212,7 +217,7 @@ def _metadata(
     }
     mechanical = {element: [value] for element, value in defaults.items() if value and not found.get(element)}
     ours: dict[str, list[str]] = {
-        "identifier": [place.address(primary.path) or name],
+        "identifier": [place.address(primary.path, key) or name],
         "format": [document.media_type],
         "relation": [url for url in others if url],
         # In the words of OpenAIRE's vocabulary, so that a service can mark it.

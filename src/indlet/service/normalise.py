@@ -209,4 +209,4 @@ def _canonical_url(url: str) -> str:
         port = f":{parts.port}" if parts.port not in (None, 80, 443) else ""
     except ValueError:
         return url
-    return urlunsplit(("http", host + port, parts.path.rstrip("/") or "/", parts.query, ""))
+    return urlunsplit(("http", host + port, parts.path.rstrip("/") or "/", parts.query, parts.fragment))
