@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 import pytest
@@ -89,6 +90,8 @@ def test_a_token_comes_back(token: ResumptionToken) -> None:
     assert text.replace("-", "").replace("_", "").isalnum()
     known: dict[str, Any] = {"verb": token.verb, "extended": token.extended, "view": token.view}
     assert ResumptionToken.decode(text, KEY, now=100, **known) == token
+    raw = base64.urlsafe_b64decode(text + "==")
+    assert token.verb.encode() not in raw
     with pytest.raises(BadResumptionToken, match="not a resumption token"):
         ResumptionToken.decode(text, b"other" * 5, now=100, **known)
     with pytest.raises(BadResumptionToken, match="expired"):

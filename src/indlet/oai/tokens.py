@@ -1,4 +1,9 @@
-"""Resumption tokens: everything that continues a list, signed, in characters that no URL needs to escape."""
+"""Resumption tokens: everything that continues a list, sealed, in characters that no URL needs to escape.
+
+A token is sealed and not only signed, because the sequence numbers in it count all changes of the store, also
+those of records that its holder may not know of. The seal is a synthetic initialisation vector (Rogaway &
+Shrimpton 2006): a keyed digest of the content, both its signature and the seed of the key stream over it.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +12,13 @@ import binascii
 import hmac
 import json
 from dataclasses import astuple, dataclass
-from hashlib import blake2b
+from hashlib import blake2b, shake_256
 from typing import Final
 
 from indlet.errors import BadResumptionToken
 
 _VERSION: Final = 1
-_SIGNATURE_BYTES: Final = 12
+_SIGNATURE_BYTES: Final = 16
 _LONGEST: Final = 8192
 
 
@@ -41,7 +46,8 @@ class ResumptionToken:
 
     def encode(self, key: bytes) -> str:
         body = json.dumps([_VERSION, *astuple(self)], separators=(",", ":"), ensure_ascii=False).encode()
-        return base64.urlsafe_b64encode(_signature(key, body) + body).rstrip(b"=").decode()
+        signature = _signature(key, body)
+        return base64.urlsafe_b64encode(signature + _veiled(key, signature, body)).rstrip(b"=").decode()
 
     @classmethod
     def decode(
@@ -56,8 +62,9 @@ class ResumptionToken:
             genuine = base64.urlsafe_b64encode(raw).rstrip(b"=").decode() == text
         except (binascii.Error, ValueError):
             raw, genuine = b"", False
-        body = raw[_SIGNATURE_BYTES:]
-        if not genuine or not hmac.compare_digest(_signature(key, body), raw[:_SIGNATURE_BYTES]):
+        signature = raw[:_SIGNATURE_BYTES]
+        body = _veiled(key, signature, raw[_SIGNATURE_BYTES:])
+        if not genuine or not hmac.compare_digest(_signature(key, body), signature):
             raise BadResumptionToken("not a resumption token of this repository; start the list again")
         version, *values = json.loads(body)
         if version != _VERSION:
@@ -75,4 +82,11 @@ class ResumptionToken:
 
 
 def _signature(key: bytes, body: bytes) -> bytes:
-    return blake2b(body, key=key, digest_size=_SIGNATURE_BYTES).digest()
+    return blake2b(body, key=key, digest_size=_SIGNATURE_BYTES, person=b"token signature").digest()
+
+
+def _veiled(key: bytes, signature: bytes, body: bytes) -> bytes:
+    """The content under its key stream; the same again takes it off."""
+    seed = blake2b(signature, key=key, person=b"token veil").digest()
+    stream = shake_256(seed).digest(len(body))
+    return (int.from_bytes(body, "big") ^ int.from_bytes(stream, "big")).to_bytes(len(body), "big")
