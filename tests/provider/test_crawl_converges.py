@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from indlet.provider.pipeline import crawl
@@ -80,6 +80,7 @@ def contents(store: Store) -> dict[str, Any]:
 
 @settings(max_examples=40, deadline=None)
 @given(events)
+@example([("write", "a", ".txt", "%PDF-1.7 broken"), ("crawl",), ("write", "a", ".html", "a wing")])
 def test_any_sequence_of_events(workers: Workers, sequence: list[tuple[str, ...]]) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         root = Path(scratch) / "docs"

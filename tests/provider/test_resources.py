@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import unquote_to_bytes, urlsplit
 
@@ -102,6 +103,19 @@ def test_the_primary_goes_and_the_resource_stays(bench: Bench) -> None:
     assert set(bench.files()) == {"report.txt"}
     (bench.root / "report.txt").unlink()
     assert bench.crawl().deleted == 1
+
+
+def test_another_order_chooses_another_primary(bench: Bench) -> None:
+    bench.write("report.txt", "words of text")
+    bench.write("report.html", "<html><body>words of hypertext</body></html>")
+    bench.write("single.txt")
+    bench.crawl()
+    order = ("txt", *bench.settings.crawl.order)
+    bench.settings = replace(bench.settings, crawl=replace(bench.settings.crawl, order=order))
+    summary = bench.crawl()
+    assert (summary.read, summary.unchanged, summary.records) == (1, 1, 1)
+    assert bench.records()["report"].properties["path"] == "report.txt"
+    assert bench.crawl().unchanged == 3
 
 
 def test_a_secondary_that_is_touched_changes_nothing(bench: Bench) -> None:

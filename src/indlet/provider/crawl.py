@@ -124,6 +124,15 @@ def same(files: tuple[Entry, ...], known: Mapping[str, FileState], signature: Si
         file = known.get(shown(entry.path))
         if file is None or not unchanged(entry, file) or not signature.covers(file):
             return False
+    return len(files) == 1 or in_order(files, known)
+
+
+def in_order(files: tuple[Entry, ...], known: Mapping[str, FileState]) -> bool:
+    """Whether the known primary still is the first choice: under other settings another one may be."""
+    for entry in files:
+        file = known.get(shown(entry.path))
+        if file is None or file.state != "failed":
+            return file is not None and file.state == "primary"
     return True
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from indlet.errors import ExtractionError, HierarchyError
 from indlet.model import Failure
 from indlet.provider.batches import Batches, Result
-from indlet.provider.crawl import Signature, Survey, Work, unchanged
+from indlet.provider.crawl import Signature, Survey, Work, in_order, unchanged
 from indlet.provider.hierarchy import Entry, Skip, Tree, explain, shown
 from indlet.provider.resources import Place, media_type, records
 from indlet.provider.summary import Summary
@@ -140,6 +140,8 @@ class Reading:
     def _only_touched(self, work: Work) -> bool:
         """Whether the files are the known ones, byte by byte; then only their new times are noted."""
         rows = []
+        if not in_order(work.resource.files, work.known):
+            return False
         for entry in work.resource.files:
             known = work.known.get(shown(entry.path))
             if known is None or known.size != entry.size or not self._signature.covers(known):
@@ -241,11 +243,14 @@ class Reading:
             return
         rows, failures = [], [failure for _, failure in task.failed.values()]
         standing = {failure.where for failure in failures}
+        chosen = False
         for entry in work.resource.files:
             place = shown(entry.path)
             facts = (place, work.identifier, entry.size, entry.modified, entry.etag)
-            before = self._failed_before(work, entry)
+            # What comes after the primary is not read, so whether it would fail is not known.
+            before = None if chosen else self._failed_before(work, entry)
             if entry is primary and outcome is not None:
+                chosen = True
                 kind = documents[0].media_type
                 rows.append(FileState(*facts, outcome.digest, kind, "primary", self._signature.made))
                 if outcome.failures:

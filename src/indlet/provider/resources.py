@@ -64,7 +64,9 @@ def split_name(name: str) -> tuple[str, str]:
 
 def group(folder: str, files: Iterable[Entry], order: Sequence[str]) -> Iterator[Resource]:
     """The resources of a folder. Extensions that the order does not name come last, by name."""
-    places = {extension: place for place, extension in enumerate(order)}
+    places: dict[str, int] = {}
+    for place, extension in enumerate(order):
+        places.setdefault(extension.lower().lstrip("."), place)
     by_stem: dict[str, list[tuple[int, str, Entry]]] = {}
     for entry in files:
         name = entry.name
