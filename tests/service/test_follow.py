@@ -151,3 +151,15 @@ def test_the_follower_keeps_the_index_in_step(make_shelf: Callable[..., Library]
         follower.stop()
     with Library.open(library.store.folder, follow=False) as reader:
         assert reader.search("zebra").total == 1
+
+
+def test_records_of_own_hierarchies_can_be_searched_by_field(tmp_path: Path) -> None:
+    with Library.open(tmp_path) as library:
+        with library.store.write() as tx:
+            record = Record(
+                "oai:own:1", {"title": ["Heated wings"]}, TermVector.of({"flutter": 1}, language="en")
+            )
+            tx.put(tx.origin("hierarchy", "own"), [record])
+        assert [hit.identifier for hit in library.search("title:wing")] == ["oai:own:1"]
+        library.reindex()
+        assert library.search("title:heat").total == 1

@@ -150,12 +150,11 @@ def reindex(data: Path | None, config: Path | None) -> None:
     Needed only by the curious: an index that is damaged or out of step is rebuilt without being asked.
     """
     settings = _settings(data, config)
-    from indlet.service import follow
-    from indlet.store import Store
+    from indlet.service.search import Library
 
     begun = time.perf_counter()
-    with Store.open(settings.data, create=False) as store:
-        progress = follow.rebuild(store)
+    with Library.open(settings.data, settings, create=False) as library:
+        progress = library.reindex()
     seconds = time.perf_counter() - begun
     click.echo(
         f"{progress.applied:,} records indexed in {seconds:.1f} s ({progress.applied / seconds:,.0f}/s)"

@@ -9,16 +9,20 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final
 
+import orjson
+
 from indlet.errors import IndexDamaged, IndletError, StoreError
+from indlet.model import Stored
 from indlet.service.index import Engine
 from indlet.service.index import manifest as manifests
 from indlet.store import Store
+from indlet.text import Analyzer, Policy
 
 FOLDER: Final = "index"
 # Changes that are applied from one snapshot of the store and committed together: large, for each commit is a
@@ -55,10 +59,16 @@ def lag(store: Store) -> tuple[int, int]:
     return newest, manifest.position
 
 
-def catch_up(store: Store, report: Callable[[int], None] | None = None, chunk: int = CHUNK) -> Progress:
+def catch_up(
+    store: Store,
+    report: Callable[[int], None] | None = None,
+    chunk: int = CHUNK,
+    analyzer: Analyzer | None = None,
+) -> Progress:
     """Bring the index up to the store. `report` hears how many changes were applied so far.
 
-    StoreError if another process is doing so.
+    `analyzer` makes the field terms of records that have none: those of this node's own hierarchies.
+    StoreError if another process is bringing the index up to date.
     """
     newest, position = lag(store)
     if position == newest:
@@ -73,25 +83,29 @@ def catch_up(store: Store, report: Callable[[int], None] | None = None, chunk: i
         Engine.erase(folder(store))
         engine = Engine.open(folder(store), writable=True)
     with engine:
-        applied = _follow(store, engine, report, chunk)
+        applied = _follow(store, engine, report, chunk, analyzer)
         return Progress(applied, engine.position, reason)
 
 
-def rebuild(store: Store, report: Callable[[int], None] | None = None, reason: str = "asked for") -> Progress:
+def rebuild(
+    store: Store, report: Callable[[int], None] | None = None, analyzer: Analyzer | None = None
+) -> Progress:
     """Throw the index away and make it anew from the store, as one segment if it fits."""
     Engine.erase(folder(store))
     with Engine.open(folder(store), writable=True) as engine:
-        applied = _follow(store, engine, report, CHUNK)
+        applied = _follow(store, engine, report, CHUNK, analyzer)
         engine.merge(everything=True)
-        return Progress(applied, engine.position, reason)
+        return Progress(applied, engine.position, "asked for")
 
 
-def catch_up_or_wait(store: Store, patience: float = PATIENCE) -> tuple[Progress, int]:
+def catch_up_or_wait(
+    store: Store, patience: float = PATIENCE, analyzer: Analyzer | None = None
+) -> tuple[Progress, int]:
     """Bring the index up to the store, or let a process that is at it do so; then how far it is behind."""
     until = time.monotonic() + patience
     while True:
         try:
-            return catch_up(store), 0
+            return catch_up(store, analyzer=analyzer), 0
         except IndexDamaged:
             raise
         except StoreError:
@@ -101,12 +115,19 @@ def catch_up_or_wait(store: Store, patience: float = PATIENCE) -> tuple[Progress
             time.sleep(0.05)
 
 
-def _follow(store: Store, engine: Engine, report: Callable[[int], None] | None, chunk: int) -> int:
+def _follow(
+    store: Store,
+    engine: Engine,
+    report: Callable[[int], None] | None,
+    chunk: int,
+    analyzer: Analyzer | None,
+) -> int:
+    analyzer = analyzer or Analyzer(Policy())
     applied = 0
     extra: dict[str, Any] = {"store": _identity(store)}
     while True:
         with store.read() as view:
-            count = engine.apply(view.changes(engine.position, chunk))
+            count = engine.apply(_described(view.changes(engine.position, chunk), analyzer))
             newest = view.last_seq()
         # A store whose newest changes were overtaken within the snapshot has nothing between here and there.
         engine.commit(newest if count < chunk else None, extra)
@@ -115,6 +136,15 @@ def _follow(store: Store, engine: Engine, report: Callable[[int], None] | None, 
             report(applied)
         if count < chunk:
             return applied
+
+
+def _described(changes: Iterable[Stored], analyzer: Analyzer) -> Iterator[Stored]:
+    """The changes with field terms for those whose metadata nobody has analysed yet: a provider's own."""
+    for stored in changes:
+        if stored.fields or stored.deleted:
+            yield stored
+        else:
+            yield stored._replace(fields=analyzer.fields(orjson.loads(stored.metadata), stored.language))
 
 
 def _unusable(store: Store, newest: int) -> str:
@@ -137,8 +167,15 @@ def _identity(store: Store) -> str:
 class Follower:
     """A thread that keeps the index in step while a node runs: it looks now and then, or when woken."""
 
-    def __init__(self, store: Store, every: float = 2.0, failed: Callable[[IndletError], None] | None = None):
+    def __init__(
+        self,
+        store: Store,
+        every: float = 2.0,
+        failed: Callable[[IndletError], None] | None = None,
+        analyzer: Analyzer | None = None,
+    ) -> None:
         self._store = store
+        self._analyzer = analyzer
         self._every = every
         self._failed = failed
         self._wake = threading.Event()
@@ -160,7 +197,7 @@ class Follower:
     def _run(self) -> None:
         while not self._stop:
             try:
-                catch_up(self._store)
+                catch_up(self._store, analyzer=self._analyzer)
             except IndletError as e:
                 # Another process may be at it, or the disk is full: the next look tries again.
                 if self._failed is not None:

@@ -115,16 +115,16 @@ class Library:
 
     def sync(self) -> follow.Progress:
         """Bring the index up to the store; another process that is doing so is waited for."""
-        return follow.catch_up_or_wait(self.store)[0]
+        return follow.catch_up_or_wait(self.store, analyzer=self.analyzer)[0]
 
     def reindex(self) -> follow.Progress:
-        return follow.rebuild(self.store)
+        return follow.rebuild(self.store, analyzer=self.analyzer)
 
     def searcher(self, notes: list[str] | None = None) -> Searcher:
         """The newest snapshot of the index; a damaged index is rebuilt first, and `notes` say so."""
         said = notes if notes is not None else []
         if self._follow:
-            progress, behind = follow.catch_up_or_wait(self.store)
+            progress, behind = follow.catch_up_or_wait(self.store, analyzer=self.analyzer)
             if progress.rebuilt:
                 said.append(f"the index was made anew: {progress.rebuilt}")
             if behind:
@@ -135,7 +135,7 @@ class Library:
             return self._snapshot()
         except IndexDamaged as damage:
             said.append(f"the index was made anew: {str(damage).partition(';')[0]}")
-            follow.rebuild(self.store)
+            follow.rebuild(self.store, analyzer=self.analyzer)
             return self._snapshot()
 
     def _snapshot(self) -> Searcher:
