@@ -100,6 +100,8 @@ def check(searcher: Searcher, expected: Any, asked: list[dict[str, float]]) -> N
     assert {name.decode(): (df, cf) for name, df, cf in searcher.vocabulary()} == statistics
     assert [name for name, _, _ in searcher.vocabulary()] == sorted(term.encode() for term in statistics)
     assert {term: (df, cf) for term, df, cf in searcher.terms()} == statistics
+    told = searcher.stats()
+    assert (told.terms, told.postings) == (len(statistics), sum(df for df, _ in statistics.values()))
     for words in asked:
         expression = Or(tuple(Term(word, weight) for word, weight in words.items()))
         for model in MODELS_TRIED:

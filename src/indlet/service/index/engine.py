@@ -94,6 +94,7 @@ class Engine:
                     file.unlink()
 
     def close(self) -> None:
+        """Lets another write. What was applied and not committed is forgotten; searchers go on working."""
         if self._lock is not None:
             self._lock.close()
             self._lock = None

@@ -98,11 +98,11 @@ class Matcher:
         segment = self.segment
         match expression:
             case Term(term):
-                return self._marked(look_up((segment,), [term.encode()]).where[0])
+                return self._marked(look_up((segment,), [term.encode("utf-8", "surrogatepass")]).where[0])
             case Phrase():
                 return self._phrase(expression)
             case Prefix(prefix):
-                found = prefixed(segment, prefix.encode())
+                found = prefixed(segment, prefix.encode("utf-8", "surrogatepass"))
                 return self._marked(segment.arrays["starts"][found.start : found.stop].astype(np.int64))
             case And(parts):
                 return self._all(parts)
@@ -132,7 +132,7 @@ class Matcher:
         return out
 
     def _any(self, parts: tuple[Expression, ...]) -> Mask:
-        words = [part.term.encode() for part in parts if isinstance(part, Term)]
+        words = [part.term.encode("utf-8", "surrogatepass") for part in parts if isinstance(part, Term)]
         out = self._marked(look_up((self.segment,), words).where[0])
         for part in parts:
             if not isinstance(part, Term):
@@ -141,7 +141,7 @@ class Matcher:
 
     def _phrase(self, phrase: Phrase) -> Mask:
         segment = self.segment
-        looked = look_up((segment,), [term.encode() for term in phrase.terms])
+        looked = look_up((segment,), [term.encode("utf-8", "surrogatepass") for term in phrase.terms])
         terms = looked.numbers[0]
         together = np.ones(segment.size, np.bool_)
         for number in range(terms.size):

@@ -88,7 +88,7 @@ def _joined(segments: Sequence[Segment], lives: Sequence[Array], name: str) -> A
     return np.concatenate([segment.arrays[name][live] for segment, live in zip(segments, lives, strict=True)])
 
 
-class _Vocabulary:
+class Vocabulary:
     """The union of the terms that still have documents: each of the `entries` is a term of one segment."""
 
     def __init__(self, segments: Sequence[Segment]) -> None:
@@ -168,7 +168,7 @@ class _Places:
 def _merge_postings(
     segments: Sequence[Segment], numbers: Sequence[Array], lengths: Array, out: ArrayFile, folder: Path
 ) -> int:
-    words = _Vocabulary(segments)
+    words = Vocabulary(segments)
     positional = any(segment.positional for segment in segments)
     with closing(_Places(folder, words.count)) as places:
         out.begin("stream", np.uint8)

@@ -19,6 +19,7 @@ import numpy as np
 from indlet.service.index import ranking
 from indlet.service.index.expression import Everything, Expression, Or, Phrase, Prefix, Term, positive
 from indlet.service.index.matching import Matcher, look_up, postings, prefixed
+from indlet.service.index.merge import Vocabulary
 from indlet.service.index.ranking import Found, Prepared
 from indlet.service.index.segment import Array, Segment
 from indlet.service.rank import AnyModel, Bm25, Collection, Document, QueryTerm, canonical
@@ -165,14 +166,14 @@ class Searcher:
     # ---- statistics
 
     def df(self, term: str) -> int:
-        return int(look_up(self.segments, [term.encode()]).sums[0, 0])
+        return int(look_up(self.segments, [term.encode("utf-8", "surrogatepass")]).sums[0, 0])
 
     def cf(self, term: str) -> int:
-        return int(look_up(self.segments, [term.encode()]).sums[0, 1])
+        return int(look_up(self.segments, [term.encode("utf-8", "surrogatepass")]).sums[0, 1])
 
     def terms(self, prefix: str = "", limit: int | None = None) -> list[tuple[str, int, int]]:
         """Terms that begin so with their df and cf: the `limit` most frequent ones, most frequent first."""
-        start = prefix.encode()
+        start = prefix.encode("utf-8", "surrogatepass")
         totals: dict[bytes, tuple[int, int]] = {}
         for segment in self.segments:
             df, cf = segment.frequencies()
@@ -217,10 +218,7 @@ class Searcher:
             for segment in self.segments
         ]
         postings = sum(int(segment.frequencies()[0].sum()) for segment in self.segments)
-        if len(self.segments) == 1:
-            terms = int(np.count_nonzero(self.segments[0].frequencies()[0]))
-        else:
-            terms = sum(1 for _ in self.vocabulary())
+        terms = Vocabulary(self.segments).count if self.segments else 0
         return Statistics(
             self.collection.documents, terms, postings, self.collection.length, sum(sizes),
             len(self.segments), sum(segment.ended for segment in self.segments), self.position,
@@ -240,11 +238,14 @@ class Searcher:
         for leaf in positive(expression):
             match leaf:
                 case Term(term, weight):
-                    words = [term.encode()]
+                    words = [term.encode("utf-8", "surrogatepass")]
                 case Phrase(phrase, _, weight):
-                    words = [term.encode() for term in phrase]
+                    words = [term.encode("utf-8", "surrogatepass") for term in phrase]
                 case Prefix(prefix, most):
-                    words, weight = [term.encode() for term, _, _ in self.terms(prefix, most)], 1.0
+                    words, weight = (
+                        [term.encode("utf-8", "surrogatepass") for term, _, _ in self.terms(prefix, most)],
+                        1.0,
+                    )
             if not weight > 0:
                 raise ValueError(f"{leaf} has the weight {weight}: it must be above 0")
             for word in words:
