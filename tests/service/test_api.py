@@ -45,6 +45,8 @@ async def test_search(client: httpx.AsyncClient, shelf: Library) -> None:
         hit.score for hit in shelf.search("boundary layer", limit=2)
     ]
     assert answer["facets"]["source"] == [{"value": "air", "count": 2}, {"value": "sea", "count": 1}]
+    few = await get(client, "/api/search", q="boundary layer", facets="source", facet_values=1)
+    assert few["facets"]["source"] == [{"value": "air", "count": 2}]
     everything = await get(client, "/api/search", q="*", facets="all", sort="oldest", limit=100)
     assert set(everything["facets"]) == {"source", "set", "type", "language", "year"}
 

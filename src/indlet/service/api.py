@@ -108,6 +108,7 @@ def _search(library: Library, given: Mapping[str, Any]) -> Any:
         offset=given["offset"],
         sort=given["sort"],
         facets=facets,
+        facet_values=given["facet_values"],
         filters={name: given[name] for name in FILTERS if given[name]},
         languages=given["languages"],
         plain=given["plain"],
@@ -171,6 +172,7 @@ ENDPOINTS: Final = (
             Parameter("offset", "Leave out so many.", int, default=0, most=MAX_OFFSET),
             Parameter("sort", "The order.", choices=("score", "newest", "oldest"), default="score"),
             Parameter("facets", "Which facets to count.", repeated=True, choices=(*FACETS, "all")),
+            Parameter("facet_values", "How many values of each, the most frequent.", int, default=50, most=1000),
             *(Parameter(name, f"Only records of this {name}; several: any of them.", repeated=True)
               for name in FILTERS),
             _SPOKEN, _PLAIN,
