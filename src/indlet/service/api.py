@@ -172,7 +172,7 @@ ENDPOINTS: Final = (
             Parameter("offset", "Leave out so many.", int, default=0, most=MAX_OFFSET),
             Parameter("sort", "The order.", choices=("score", "newest", "oldest"), default="score"),
             Parameter("facets", "Which facets to count.", repeated=True, choices=(*FACETS, "all")),
-            Parameter("facet_values", "How many values of each, the most frequent.", int, default=50, most=1000),
+            Parameter("facet_values", "How many values of each facet.", int, default=50, most=1000),
             *(Parameter(name, f"Only records of this {name}; several: any of them.", repeated=True)
               for name in FILTERS),
             _SPOKEN, _PLAIN,
