@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import socket
 import sys
@@ -117,33 +118,34 @@ class _Crawl:
 
 
 def _schedule_harvests(schedule: Schedule, store: Store, settings: Settings) -> None:
-    """Each source of the settings on its own schedule, a first time now."""
+    """Each source of the settings on its own schedule, a first time now; each run in a process of its own."""
     try:
-        from indlet.cli.harvest import _extractor as extractor
         from indlet.cli.harvest import line
-        from indlet.service.pipeline import harvest_all
+        from indlet.service.harvest.negotiate import source_name
+        from indlet.service.harvest.progress import Progress
         from indlet.web.admin.harvests import is_paused
+        from indlet.web.apart import harvest_apart
     except ModuleNotFoundError as e:
         raise MissingExtra(f"harvesting (it imports {e.name})", "service") from e
 
-    permits = threading.Semaphore(max(1, settings.harvest.at_once))
+    # A process for each is worth its memory only as long as there are cores for them.
+    permits = threading.Semaphore(max(1, min(settings.harvest.at_once, max(2, os.cpu_count() or 1))))
 
     def job(source: Source) -> Callable[[threading.Event], None]:
         def harvest(stop: threading.Event) -> None:
             with permits:
                 if stop.is_set() or is_paused(store, source):
                     return
-                awake = [replace(source, paused=False)]
-                for done in harvest_all(store, settings, awake, extract=extractor(settings), halt=stop):
-                    if done.changed or done.outcome != "complete":
-                        click.echo(line(done), err=True)
+                done = Progress(source_name(source))
+                harvest_apart(settings, source, done, halt=stop)
+                if done.changed or done.outcome != "complete":
+                    click.echo(line(done), err=True)
 
         return harvest
 
     for source in settings.source:
-        if not source.paused:
-            every = source.every or settings.harvest.every
-            schedule.add(f"harvest {source.name or source.url}", every, job(source), at_once=True)
+        every = source.every or settings.harvest.every
+        schedule.add(f"harvest {source.name or source.url}", every, job(source), at_once=True)
 
 
 def _announce(settings: Settings) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import mimetypes
+import sys
 from collections.abc import AsyncIterator, Callable
 from functools import cache
 from importlib.resources import files
@@ -61,7 +62,9 @@ def application(
     portal = Portal(library, pages, root)
     usage, meter = Usage(), Meter()
     gate = Gate(store.secret("sessions"), settings)
-    follower = Follower(store, failed=lambda e: _log.warning("index: %s", e)) if follow else None
+    follower = None
+    if follow:
+        follower = Follower(store, failed=lambda e: _log.warning("index: %s", e), analyzer=library.analyzer)
     desk = Desk(portal, gate, usage, follower)
     records, current, comparing = Records(portal), Current(portal), Comparing(portal)
     metrics = Metrics(library, meter, portal.visible)
@@ -91,6 +94,8 @@ def application(
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        # A page must not wait 5 ms, the usual interval, each time the index follower has the interpreter.
+        sys.setswitchinterval(0.0005)
         if follower is not None:
             follower.start()
         desk.begin()

@@ -10,7 +10,6 @@ from typing import Final
 from indlet.model import Metadata
 from indlet.service.results import Hit
 from indlet.web.citation import Citation, Copy, citation, record_path
-from indlet.web.discovery import coins
 from indlet.web.pictures import Segment, shares
 
 _WORD = re.compile(r"\w[\w'’]*")
@@ -33,7 +32,6 @@ class Item:
     language: str
     why: tuple[Segment, ...]
     copies: tuple[Copy, ...]
-    coins: str
     score: float = 0.0
 
 
@@ -54,7 +52,6 @@ def item(hit: Hit, terms: Terms | None = None) -> Item:
         language=hit.language,
         why=shares([(_label(m.words, m.term, m.field), m.share) for m in hit.terms]),
         copies=tuple(copy for copy in cited.copies[:4] if copy.url),
-        coins=coins(cited),
         score=hit.score,
     )
 

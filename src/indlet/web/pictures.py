@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from markupsafe import Markup
+
 Point = tuple[float, float]
 
 
@@ -22,6 +24,15 @@ class Bar:
     height: float
     first: int
     last: int
+    span: float  # of the whole picture
+
+    @property
+    def drawn(self) -> Markup:
+        """The bar, and over it the whole column, which is easier to hit."""
+        return Markup(  # noqa: S704 - numbers only
+            f'<rect class="hit" x="{self.x}" y="0" width="{self.width}" height="{self.span}"/>'
+            f'<rect class="bar" x="{self.x}" y="{self.y}" width="{self.width}" height="{self.height}"/>'
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +65,8 @@ def histogram(counts: Mapping[int, int], width: float = 240.0, height: float = 6
             a = start + i * span
             b = a + span - 1
             label = str(a) if span == 1 else f"{a}–{b}"
-            bars.append(
-                Bar(
-                    label, count, round(i * step, 2), round(height - tall, 2),
-                    round(max(1.0, step - 1), 2), tall, a, b,
-                )
-            )  # fmt: skip
+            x, wide = round(i * step, 2), round(max(1.0, step - 1), 2)
+            bars.append(Bar(label, count, x, round(height - tall, 2), wide, tall, a, b, height))
     return Histogram(width, height, tuple(bars), first, last)
 
 

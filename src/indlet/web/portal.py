@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -27,6 +27,8 @@ from indlet.web.state import FILTERS, ORDERS, State, label, page_list, plain_wor
 FACETS: Final = (*FILTERS, "year")
 NEWEST: Final = 6  # records on the start page
 DEEPEST: Final = 10_000  # results that can be paged through
+REMEMBERED: Final = 100_000  # words of each language whose terms are kept at hand
+VALUES: Final = 20  # of each facet
 YEAR: Final = 31_536_000  # seconds that a browser remembers a preference
 
 
@@ -52,6 +54,7 @@ class Portal:
         self.library = library
         self.pages = pages
         self.root = root
+        self._terms: dict[str, dict[str, tuple[str, ...]]] = {}
         self._sets: tuple[int, Mapping[str, str]] = (-1, {})
         self._start: tuple[tuple[int, str], dict[str, Any]] | None = None
 
@@ -87,6 +90,7 @@ class Portal:
                 offset=(state.page - 1) * size,
                 sort=state.sort if state.q or state.sort != "score" else "newest",
                 facets=FACETS,
+                facet_values=VALUES,
                 filters=state.chosen(),
             )
         except QueryError as e:
@@ -119,14 +123,17 @@ class Portal:
 
     def items(self, result: Result) -> list[Any]:
         analyzer = self.library.analyzer
-        known: dict[tuple[str, str], tuple[str, ...]] = {}
 
-        def terms_in(language: str) -> Any:
+        def terms_in(language: str) -> Callable[[str], tuple[str, ...]]:
+            known = self._terms.setdefault(language, {})
+            if len(known) > REMEMBERED:
+                known.clear()
+
             def terms(word: str) -> tuple[str, ...]:
-                key = (language, word)
-                if key not in known:
-                    known[key] = analyzer.term(word, language)
-                return known[key]
+                found = known.get(word)
+                if found is None:
+                    found = known[word] = analyzer.term(word, language)
+                return found
 
             return terms
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Final
-from urllib.parse import urlencode
+from urllib.parse import quote_plus
 
 from starlette.datastructures import QueryParams
 
@@ -90,8 +91,9 @@ class State:
 
     def toggled(self, facet: str, value: str) -> str:
         pair = (facet, value)
-        rest = tuple(p for p in self.filters if p != pair)
-        return self.link(filters=rest if len(rest) < len(self.filters) else (*self.filters, pair))
+        if pair in self.filters:
+            return self.link(filters=tuple(p for p in self.filters if p != pair))
+        return self.link(filters=(*self.filters, pair))
 
     def bare(self) -> str:
         return self.link(filters=(), since=None, until=None)
@@ -154,7 +156,11 @@ def plain_words(q: str) -> str:
 
 
 def _address(path: str, pairs: Sequence[tuple[str, str]]) -> str:
-    return f"{path}?{urlencode(pairs)}" if pairs else path
+    return f"{path}?{'&'.join([f'{name}={_quoted(value)}' for name, value in pairs])}" if pairs else path
+
+
+# A result page has a hundred links that differ in one value.
+_quoted = lru_cache(maxsize=4096)(quote_plus)
 
 
 def _year(value: Any) -> int | None:

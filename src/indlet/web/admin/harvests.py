@@ -19,9 +19,9 @@ from indlet.node.schedule import next_run
 from indlet.service.harvest.negotiate import source_name
 from indlet.service.harvest.progress import Progress
 from indlet.service.harvest.run import Wish
-from indlet.service.pipeline import harvest_all
 from indlet.settings import Settings, Source
 from indlet.store import Store
+from indlet.web.apart import harvest_apart
 
 _log = logging.getLogger("indlet.web")
 _KEY: Final = "desk"
@@ -38,7 +38,7 @@ class Harvests:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._store = store
-        self._settings = settings
+        self._settings = replace(settings, data=store.folder)
         self._changed = changed
         self._clock = clock
         self._guard = threading.Lock()
@@ -133,7 +133,7 @@ class Harvests:
         return count
 
     def start(self, name: str, *, full: bool = False) -> None:
-        """Harvest a source now, in a thread of its own."""
+        """Harvest a source now, in a process of its own."""
         source = replace(self._known(name), paused=False)
         with self._guard:
             held = self._live.get(name)
@@ -153,28 +153,17 @@ class Harvests:
                 self._halts[name].set()
 
     def _run(self, name: str, source: Source, full: bool, halt: threading.Event) -> None:
-        def started(progress: list[Progress]) -> None:
-            with self._guard:
-                self._live[name] = progress[0]
-
+        with self._guard:
+            progress = self._live[name]
         try:
-            harvest_all(
-                self._store,
-                self._settings,
-                [source],
-                wish=Wish(full=full),
-                index=False,
-                halt=halt,
-                started=started,
-            )
-        except IndletError as e:
-            _log.warning("harvest of %s: %s", name, e)
-        except Exception:
+            progress.phase = "starting"
+            harvest_apart(self._settings, source, progress, Wish(full=full), halt)
+        except Exception as e:
             _log.exception("harvest of %s failed", name)
+            progress.reason = f"{type(e).__name__}: {e}"
         finally:
+            progress.outcome = progress.outcome or "failed"
             with self._guard:
-                progress = self._live[name]
-                progress.outcome = progress.outcome or "failed"
                 if progress.outcome != "complete":
                     self._rest[name] = self._clock() + _RETRY
             self._changed()

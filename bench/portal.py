@@ -1,0 +1,206 @@
+"""The portal under load: latency of the search page and of /api/search, quiet and while a harvest runs.
+
+    python -m bench.portal [--records 150000] [--rate 50] [--seconds 20] [--json FILE]
+
+One process serves the portal over generated records (bench/generated.py). In the second phase another
+provider is harvested into the same store and index over and over, as `indlet serve` does it. Requests go out
+at a fixed rate, whether or not earlier ones have been answered, and their time counts from the moment they
+were due: a server that stalls cannot hide it. Every query is asked once for a page and once for the API.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote_plus
+
+from bench.generated import collection, queries
+from bench.harvest import Serving
+from bench.serve import fill
+from rich.console import Console
+from rich.table import Table
+
+TERMS = 60
+
+
+@dataclass(frozen=True)
+class Measured:
+    what: str
+    phase: str
+    requests: int
+    errors: int
+    p50_ms: float
+    p95_ms: float
+    p99_ms: float
+    worst_ms: float
+
+
+def serve(folder: Path, descriptor: int, source: str) -> None:
+    """The server process; SIGUSR1 begins a harvest that goes on until the process ends."""
+    import uvicorn
+
+    from indlet.service.harvest.progress import Progress
+    from indlet.settings import Analysis, Node, Settings, Source
+    from indlet.store import Store
+    from indlet.web.apart import harvest_apart
+    from indlet.web.app import application
+
+    sock = socket.socket(fileno=descriptor)
+    # The words are made up: no language has rules for them.
+    plain = Analysis(language="", stem=False, stop=False)
+    settings = Settings(data=folder, node=Node(port=sock.getsockname()[1]), analysis=plain)
+    store = Store.open(folder)
+    app = application(store, settings)
+    wanted, halt = threading.Event(), threading.Event()
+
+    def harvest() -> None:
+        wanted.wait()
+        number = 0
+        while not halt.is_set():
+            number += 1
+            name = f"source {os.getpid()}-{number}"
+            harvest_apart(settings, Source(source, name=name), Progress(name), halt=halt)
+            if not halt.is_set():
+                print("harvested", number, flush=True)
+
+    threading.Thread(target=harvest, daemon=True).start()
+    signal.signal(signal.SIGUSR1, lambda *_: wanted.set())
+    uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False)).run(sockets=[sock])
+    halt.set()
+
+
+async def ask(port: int, path: str) -> int:
+    """The status of an answer that was read to its end; 0 if there was none."""
+    try:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n".encode())
+        body = await asyncio.wait_for(reader.read(-1), 30)
+        writer.close()
+        return int(body[9:12])
+    except (OSError, ValueError, TimeoutError):
+        return 0
+
+
+async def load(port: int, paths: list[str], rate: float) -> tuple[list[float], int]:
+    """Milliseconds from when each request was due, and how many failed."""
+    begun = time.perf_counter()
+    times: list[float] = []
+    errors = 0
+
+    async def one(number: int, path: str) -> None:
+        nonlocal errors
+        due = begun + number / rate
+        await asyncio.sleep(max(0.0, due - time.perf_counter()))
+        status = await ask(port, path)
+        times.append((time.perf_counter() - due) * 1000)
+        errors += status != 200
+
+    await asyncio.gather(*(one(number, path) for number, path in enumerate(paths)))
+    return times, errors
+
+
+def measured(what: str, phase: str, port: int, paths: list[str], rate: float) -> Measured:
+    times, errors = asyncio.run(load(port, paths, rate))
+    times.sort()
+
+    def at(share: float) -> float:
+        return round(times[min(len(times) - 1, int(share * len(times)))], 2)
+
+    return Measured(what, phase, len(times), errors, at(0.5), at(0.95), at(0.99), round(times[-1], 2))
+
+
+def run(records: int, rate: float, seconds: float, at_source: int) -> list[Measured]:
+    found = []
+    with tempfile.TemporaryDirectory() as place:
+        folder, remote = Path(place, "portal"), Path(place, "remote")
+        fill(folder, records, TERMS)
+        fill(remote, at_source, TERMS)
+        from indlet.service import follow
+        from indlet.store import Store
+
+        with Store.open(folder) as store:
+            follow.catch_up(store)
+        asked = queries(collection(records, TERMS), int(rate * seconds) * 2)
+        with Serving(remote) as provider, socket.socket() as sock:
+            sock.bind(("127.0.0.1", 0))
+            sock.listen(512)
+            port = sock.getsockname()[1]
+            code = [
+                sys.executable,
+                "-m",
+                "bench.portal",
+                "--serve",
+                str(folder),
+                str(sock.fileno()),
+                provider.root,
+            ]
+            process = subprocess.Popen(code, pass_fds=[sock.fileno()], stdout=subprocess.PIPE, text=True)
+            try:
+                warm = [f"/?q={quote_plus(' '.join(words))}" for words in asked[:100]]
+                asyncio.run(load(port, warm, 20))
+                for phase in ("quiet", "harvesting"):
+                    if phase == "harvesting":
+                        process.send_signal(signal.SIGUSR1)
+                        time.sleep(1)
+                    half = len(asked) // 2
+                    some = asked[:half] if phase == "quiet" else asked[half:]
+                    texts = [quote_plus(" ".join(words)) for words in some]
+                    pages = [f"/?q={text}" for text in texts]
+                    answers = [f"/api/search?q={text}&facets=all" for text in texts]
+                    found.append(measured("search page", phase, port, pages, rate))
+                    found.append(measured("/api/search", phase, port, answers, rate))
+            finally:
+                process.terminate()
+                process.wait(30)
+            harvested = (process.stdout.read() if process.stdout else "").count("harvested")
+            print(
+                f"{harvested} harvests of {at_source:,} records came to their end meanwhile", file=sys.stderr
+            )
+    return found
+
+
+def report(found: list[Measured], records: int, rate: float) -> None:
+    table = Table(title=f"{records:,} records, {rate:g} requests/s, {os.cpu_count()} cores")
+    for column in ("what", "phase", "requests", "errors", "p50 ms", "p95 ms", "p99 ms", "worst ms"):
+        table.add_column(column, justify="left" if column in ("what", "phase") else "right")
+    for one in found:
+        numbers: list[Any] = [one.requests, one.errors, one.p50_ms, one.p95_ms, one.p99_ms, one.worst_ms]
+        table.add_row(one.what, one.phase, *map(str, numbers))
+    Console().print(table)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--records", type=int, default=150_000)
+    parser.add_argument("--source-records", type=int, default=50_000)
+    parser.add_argument("--rate", type=float, default=50.0)
+    parser.add_argument("--seconds", type=float, default=20.0)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--serve", nargs=3, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.serve:
+        serve(Path(given.serve[0]), int(given.serve[1]), given.serve[2])
+        return
+    found = run(given.records, given.rate, given.seconds, given.source_records)
+    report(found, given.records, given.rate)
+    if given.json:
+        value = {"records": given.records, "rate": given.rate, "measured": [asdict(one) for one in found]}
+        given.json.write_text(json.dumps(value, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,148 @@
+"""A harvest in a process of its own, so that reading XML and indexing never hold up a page.
+
+The parent hands over what to do, pickled, on stdin; the child tells how far it is, a line of JSON at a time.
+SIGTERM and the end of the parent cut it short; what it had is committed, and the next run goes on there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import pickle
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import orjson
+
+from indlet.errors import IndletError
+from indlet.service.harvest.progress import Progress
+from indlet.service.harvest.run import Extract, Wish
+from indlet.service.pipeline import harvest_all
+from indlet.settings import Settings, Source
+from indlet.store import Store
+
+_EVERY = 0.25  # seconds between lines
+_SHOWN = ("phase", "records", "deleted", "changed", "failed", "pages", "requests", "bytes", "size", "form")
+
+
+def harvest_apart(
+    settings: Settings,
+    source: Source,
+    progress: Progress,
+    wish: Wish | None = None,
+    halt: threading.Event | None = None,
+) -> None:
+    """Harvest a source into the settings' data folder and its index; `progress` follows the child."""
+    halt = halt or threading.Event()
+    command = [sys.executable, "-m", __name__]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdin is not None and child.stdout is not None
+        with contextlib.suppress(BrokenPipeError):
+            child.stdin.write(pickle.dumps((settings, replace(source, paused=False), wish)))
+            child.stdin.flush()
+        over = threading.Event()
+        threading.Thread(target=_end_when, args=(halt, over, child), daemon=True).start()
+        try:
+            for line in child.stdout:
+                told = orjson.loads(line)
+                progress.repairs.clear()
+                progress.repairs.update(told.pop("repairs", {}))
+                for name, value in told.items():
+                    setattr(progress, name, value)
+        finally:
+            over.set()
+        child.wait()
+    progress.ended = time.monotonic()
+    if not progress.outcome:
+        progress.outcome = "interrupted" if halt.is_set() else "failed"
+        progress.reason = progress.reason or f"the harvesting process ended with status {child.returncode}"
+
+
+def _end_when(halt: threading.Event, over: threading.Event, child: subprocess.Popen[bytes]) -> None:
+    while not over.wait(0.1):
+        if halt.is_set():
+            child.terminate()
+            return
+
+
+def extractor(settings: Settings) -> Extract:
+    """Text of a fetched document, by the extractors of the provider's side."""
+
+    def text_of(content: bytes, url: str, media_type: str) -> str:
+        from indlet.provider.extract import extract
+
+        name = unquote(urlsplit(url).path.rpartition("/")[2]) or "document"
+        with tempfile.NamedTemporaryFile(suffix=Path(name).suffix) as file:
+            file.write(content)
+            file.flush()
+            return "\n".join(d.text for d in extract(Path(file.name), name, settings.crawl.limits))
+
+    return text_of
+
+
+def main() -> None:
+    """The child: reads what to do, does it, tells about it."""
+    halt = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: halt.set())
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides
+    settings, source, wish = pickle.load(sys.stdin.buffer)  # noqa: S301 - our own parent wrote it
+    threading.Thread(target=_orphaned, args=(halt,), daemon=True).start()
+    with Store.open(settings.data) as store, _telling() as started:
+        try:
+            harvest_all(
+                store,
+                settings,
+                [source],
+                wish=wish,
+                extract=extractor(settings),
+                halt=halt,
+                started=started.extend,
+            )
+        except IndletError as e:
+            for progress in started:
+                progress.outcome, progress.reason = progress.outcome or "failed", progress.reason or str(e)
+
+
+def _orphaned(halt: threading.Event) -> None:
+    """The parent's end of the pipe closes when it ends, however it ends."""
+    sys.stdin.buffer.read()
+    halt.set()
+
+
+@contextlib.contextmanager
+def _telling() -> Iterator[list[Progress]]:
+    started: list[Progress] = []
+    over = threading.Event()
+
+    def tell(last: bool) -> None:
+        for progress in started:
+            told = {name: getattr(progress, name) for name in _SHOWN} | {"repairs": dict(progress.repairs)}
+            if last:
+                told |= {"outcome": progress.outcome or "failed", "reason": progress.reason}
+            sys.stdout.buffer.write(orjson.dumps(told) + b"\n")
+            sys.stdout.buffer.flush()
+
+    def keep_telling() -> None:
+        while not over.wait(_EVERY):
+            tell(False)
+
+    teller = threading.Thread(target=keep_telling, daemon=True)
+    teller.start()
+    try:
+        yield started
+    finally:
+        over.set()
+        teller.join()
+        with contextlib.suppress(BrokenPipeError):
+            tell(True)
+
+
+if __name__ == "__main__":
+    main()
