@@ -247,6 +247,14 @@ class View:
         row = self._connection.execute("SELECT min(datestamp), max(datestamp) FROM ticks").fetchone()
         return None if row[0] is None else (row[0], row[1])
 
+    def latest(self, origins: Iterable[int] | None = None) -> int | None:
+        """The datestamp of the newest change, of these origins or of all; None if there is no record."""
+        clause, values = self._where(0, None, None, None, origins)
+        row = self._connection.execute(
+            f"SELECT r.datestamp FROM {clause} ORDER BY r.seq DESC LIMIT 1", values
+        ).fetchone()
+        return int(row[0]) if row else None
+
     # Sets
 
     def sets(self, origins: Iterable[int] | None = None) -> list[tuple[str, str]]:

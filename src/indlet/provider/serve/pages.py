@@ -76,9 +76,7 @@ class Pages:
                 self._totals = (seq, view.totals())
             totals = self._totals[1]
         seen = [counts for origin, counts in totals.items() if origins is None or origin in origins]
-        # The latest change is told only where all records are: another one's is not to be known.
-        stamps = view.datestamps() if seen and origins is None else None
-        return State(sum(n for n, _ in seen), sum(n for _, n in seen), stamps[1] if stamps else None, seq)
+        return State(sum(n for n, _ in seen), sum(n for _, n in seen), view.latest(origins), seq)
 
     def health(self, permit: Permit) -> bytes:
         state = self.state(permit)
