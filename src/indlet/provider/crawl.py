@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from sys import intern
 from typing import NamedTuple
 
 from indlet.provider.hierarchy import Entry, Skip, Tree, shown
@@ -62,6 +63,14 @@ class Survey:
     # Paths that are there, but were known as files of another resource (the node was renamed).
     moved: set[str] = field(default_factory=set)
 
+    def remember(self, known: Iterable[FileState]) -> None:
+        """Take in what is known, to be compared with what is met. It may be much: equal words are shared."""
+        for path, resource, size, modified, etag, digest, media_type, state, policy in known:
+            self.unmet.setdefault(path.rpartition("/")[0], {})[path] = FileState(
+                path, resource, size, modified, intern(etag), digest, intern(media_type), intern(state),
+                intern(policy),
+            )  # fmt: skip
+
     def skip(self, skip: Skip) -> None:
         self.skipped[skip.reason] += 1
         if len(self.named) < NAMED:
@@ -72,7 +81,6 @@ class Survey:
 
 def survey(
     tree: Tree,
-    known: Iterable[FileState],
     place: Place,
     order: tuple[str, ...],
     signature: Signature,
@@ -81,8 +89,6 @@ def survey(
     clock: Callable[[], float] = time.time,
 ) -> Iterator[Work]:
     """The resources that differ from what is known. `found` is filled on the way, and whole at the end."""
-    for file in known:
-        found.unmet.setdefault(file.path.rpartition("/")[0], {})[file.path] = file
     found.first_look = clock()
     for listing in tree.walk():
         for skip in listing.skipped:

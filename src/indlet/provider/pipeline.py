@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import tempfile
 import threading
 import time
@@ -28,6 +29,9 @@ from indlet.provider.workers import Workers
 from indlet.settings import Hierarchy, Settings
 from indlet.store import Store
 from indlet.text import Policy
+
+# How many resources may wait to be read, so that the progress has an end in sight.
+FORESEEN = 200_000
 
 
 def policy_of(settings: Settings) -> Policy:
@@ -153,10 +157,11 @@ class _Run:
             tempfile.TemporaryDirectory(prefix="indlet-") as scratch,
         ):
             with self._store.read() as view:
-                known = list(view.files(self._origin))
+                self._found.remember(view.files(self._origin))
                 state = view.state(self._origin)
+            known = bool(self._found.unmet)
             works: Iterable[Work] = survey(
-                tree, known, self._place, settings.order, self._signature, settings.settle_seconds,
+                tree, self._place, settings.order, self._signature, settings.settle_seconds,
                 self._found, self._clock,
             )  # fmt: skip
             reading = Reading(
@@ -165,15 +170,18 @@ class _Run:
             )  # fmt: skip
             reading.transient = self._transient
             if tree.local:
-                # Walking is quick here, and then the progress has an end in sight.
-                works = list(self._until_stopped(works))
-                self.summary.total = len(works) + len(self._found.fresh)
+                # Walking is quick here: done beforehand, it tells how much there is to do.
+                rest = self._until_stopped(works)
+                works = list(itertools.islice(rest, FORESEEN))
+                if len(works) < FORESEEN:
+                    self.summary.total = len(works) + len(self._found.fresh)
+                works = itertools.chain(works, rest)
             reading.process(works)
             reading.process(settle(tree, self._found, settings.settle_seconds, self._stop.wait, self._clock))
             self._batches.flush()
             if self._stop.is_set():
                 return "interrupted"
-            return self._finish(tree, state, bool(known))
+            return self._finish(tree, state, known)
 
     def _until_stopped(self, works: Iterable[Work]) -> Iterator[Work]:
         for work in works:
