@@ -7,13 +7,21 @@ looks for both). Where neither can be written the kernels still work: each proce
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 import numba
 
+# Kernels hold parts of each other, but numba asks only whether a kernel's own file has changed: the name
+# under which its code is cached therefore tells the state of all.
+_FILES: Final = ("codec.py", "merge.py", "positions.py", "scoring.py", "tokens.py")
+_STATE: Final = zlib.crc32(b"".join(Path(__file__).with_name(name).read_bytes() for name in _FILES))
+
 
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+    function.__qualname__ = f"{function.__name__}-{_STATE:08x}"
     try:
         compiled: Any = numba.njit(cache=True, nogil=True)(function)
     except RuntimeError:  # "cannot cache function: no locator available"

@@ -16,7 +16,7 @@ from typing import IO, Any, Final, Self
 
 import numpy as np
 
-from indlet.errors import IndexDamaged, StoreError
+from indlet.errors import IndexBusy, IndexDamaged, StoreError
 from indlet.model import Stored
 from indlet.service.index import manifest as manifests
 from indlet.service.index.batch import Batch
@@ -62,7 +62,7 @@ class Engine:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:
                 lock.close()
-                raise StoreError(
+                raise IndexBusy(
                     f"{folder} is being written by another process: wait for it, or stop it"
                 ) from error
         engine = cls(folder, lock)
@@ -84,7 +84,7 @@ class Engine:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:
-                raise StoreError(
+                raise IndexBusy(
                     f"{folder} is being written by another process: wait for it, or stop it"
                 ) from error
             (folder / manifests.NAME).unlink(missing_ok=True)
