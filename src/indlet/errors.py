@@ -4,6 +4,7 @@ IndletError
 ├── SettingsError        correct the settings file or the command line
 ├── MissingExtra         install the named extra
 ├── StoreError           repair, migrate or unlock the store
+│   ├── IndexBusy        another process is writing the index: let it
 │   └── IndexDamaged     the index is derived: rebuild it
 ├── RemoteError          retry, or talk to the remote's operator
 │   ├── Unreachable      no answer, or an answer that says "later"
@@ -38,6 +39,10 @@ class MissingExtra(IndletError):
 
 
 class StoreError(IndletError):
+    pass
+
+
+class IndexBusy(StoreError):
     pass
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -124,6 +125,24 @@ def test_a_search_beside_a_writer_answers_and_says_how_far_it_is(make_shelf: Cal
         progress, behind = follow.catch_up_or_wait(library.store, patience=0.0)
         assert (progress.applied, behind) == (0, 1)
     assert library.search("new").total == 1
+
+
+def test_on_a_full_disk_the_index_that_is_there_goes_on_answering(make_shelf: Callable[..., Library]) -> None:
+    library = make_shelf()
+    assert library.search("flutter").total == 1
+    put(library.store, "zebra")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (64, hard))  # no file may grow beyond this
+    try:
+        with pytest.raises(StoreError, match="cannot be written"):
+            follow.catch_up(library.store)
+        result = library.search("flutter zebra")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert result.total == 1
+    assert "could not be brought up to date" in result.notes[0]
+    assert library.search("flutter zebra").total == 2
+    assert library.search("zebra").notes == ()
 
 
 def test_a_reader_sees_what_another_process_committed(make_shelf: Callable[..., Library]) -> None:

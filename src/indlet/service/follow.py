@@ -7,6 +7,7 @@ code.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -17,7 +18,7 @@ from typing import Any, Final
 
 import orjson
 
-from indlet.errors import IndexDamaged, IndletError, StoreError
+from indlet.errors import IndexBusy, IndexDamaged, IndletError, StoreError
 from indlet.model import Stored
 from indlet.service.index import Engine
 from indlet.service.index import manifest as manifests
@@ -73,26 +74,29 @@ def catch_up(
     newest, position = lag(store)
     if position == newest:
         return Progress(0, position)
-    reason = _unusable(store, newest)
-    if reason:
-        Engine.erase(folder(store))
-    try:
-        engine = Engine.open(folder(store), writable=True)
-    except IndexDamaged as e:
-        reason = str(e).partition(";")[0]
-        Engine.erase(folder(store))
-        engine = Engine.open(folder(store), writable=True)
-    with engine:
-        applied = _follow(store, engine, report, chunk, analyzer)
-        return Progress(applied, engine.position, reason)
+    with _explained(store):
+        reason = _unusable(store, newest)
+        if reason:
+            Engine.erase(folder(store))
+        try:
+            engine = Engine.open(folder(store), writable=True)
+        except IndexDamaged as e:
+            reason = str(e).partition(";")[0]
+            Engine.erase(folder(store))
+            engine = Engine.open(folder(store), writable=True)
+        with engine:
+            applied = _follow(store, engine, report, chunk, analyzer)
+            return Progress(applied, engine.position, reason)
 
 
 def rebuild(
     store: Store, report: Callable[[int], None] | None = None, analyzer: Analyzer | None = None
 ) -> Progress:
     """Throw the index away and make it anew from the store, as one segment if it fits."""
-    Engine.erase(folder(store))
-    with Engine.open(folder(store), writable=True) as engine:
+    with _explained(store):
+        Engine.erase(folder(store))
+        engine = Engine.open(folder(store), writable=True)
+    with _explained(store), engine:
         applied = _follow(store, engine, report, CHUNK, analyzer)
         engine.merge(everything=True)
         return Progress(applied, engine.position, "asked for")
@@ -106,13 +110,22 @@ def catch_up_or_wait(
     while True:
         try:
             return catch_up(store, analyzer=analyzer), 0
-        except IndexDamaged:
-            raise
-        except StoreError:
+        except IndexBusy:
             newest, position = lag(store)
             if position >= newest or time.monotonic() > until:
                 return Progress(0, position), max(newest - position, 0)
             time.sleep(0.05)
+
+
+@contextlib.contextmanager
+def _explained(store: Store) -> Iterator[None]:
+    """What the engine and the system say against writing, as errors of ours."""
+    try:
+        yield
+    except OSError as e:
+        raise StoreError(
+            f"{folder(store)}: cannot be written: {e.strerror}; the store has everything, make room and go on"
+        ) from e
 
 
 def _follow(

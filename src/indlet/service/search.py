@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from indlet.errors import IndexDamaged, QueryError, RemoteError, SettingsError, UnknownRecord
+from indlet.errors import IndexDamaged, QueryError, RemoteError, SettingsError, StoreError, UnknownRecord
 from indlet.model import Stored
 from indlet.service import follow, present, query, statistics
 from indlet.service.evaluate import Named
@@ -124,19 +124,24 @@ class Library:
         """The newest snapshot of the index; a damaged index is rebuilt first, and `notes` say so."""
         said = notes if notes is not None else []
         if self._follow:
-            progress, behind = follow.catch_up_or_wait(self.store, analyzer=self.analyzer)
-            if progress.rebuilt:
-                said.append(f"the index was made anew: {progress.rebuilt}")
-            if behind:
-                said.append(
-                    f"the index is {behind} changes behind: another process is bringing it up to date"
-                )
+            said += self._caught_up()
         try:
             return self._snapshot()
         except IndexDamaged as damage:
             said.append(f"the index was made anew: {str(damage).partition(';')[0]}")
             follow.rebuild(self.store, analyzer=self.analyzer)
             return self._snapshot()
+
+    def _caught_up(self) -> list[str]:
+        """Brings the index up to the store; what is to be said about that."""
+        try:
+            progress, behind = follow.catch_up_or_wait(self.store, analyzer=self.analyzer)
+        except StoreError as e:  # what there is can be searched all the same
+            return [f"the index could not be brought up to date: {e}"]
+        notes = [f"the index was made anew: {progress.rebuilt}"] if progress.rebuilt else []
+        if behind:
+            notes.append(f"the index is {behind} changes behind: another process is bringing it up to date")
+        return notes
 
     def _snapshot(self) -> Searcher:
         if self._engine is None:
