@@ -7,7 +7,7 @@ from urllib.parse import quote, urlencode
 
 import orjson
 
-from indlet.formats.xml import attribute, text
+from indlet.oai.xml import attribute, text
 from indlet.web.citation import Citation, record_path
 from indlet.web.export import EXPORTS
 

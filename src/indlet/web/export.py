@@ -9,8 +9,8 @@ from typing import Final
 
 import orjson
 
-from indlet.formats.xml import text
 from indlet.model import DUBLIN_CORE, Metadata
+from indlet.oai.xml import text
 from indlet.web.citation import Citation
 
 

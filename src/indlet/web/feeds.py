@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from email.utils import format_datetime
 from typing import Final
 
-from indlet.formats.xml import attribute, text
 from indlet.model import Metadata
+from indlet.oai.xml import attribute, text
 from indlet.web.citation import Citation, Copy, record_path
 
 DC_NAMESPACE: Final = "http://purl.org/dc/elements/1.1/"

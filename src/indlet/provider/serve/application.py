@@ -99,7 +99,7 @@ class _Web:
         self._clock = clock
         self._usage = usage
         self._repository = Repository(store, settings, clock, policy_of(settings))
-        self.pages = Pages(store, settings, clock)
+        self.pages = Pages(store, settings)
         self.gate = Gate(settings)
         self.desk = Desk(settings.serve)
         self._private = {"Cache-Control": "private, no-cache" if self.gate.restricted else "no-cache"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -52,14 +51,12 @@ class State:
     live: int
     deleted: int
     changed: int | None  # latest datestamp
-    seq: int
 
 
 class Pages:
-    def __init__(self, store: Store, settings: Settings, clock: Callable[[], float]) -> None:
+    def __init__(self, store: Store, settings: Settings) -> None:
         self._store = store
         self._settings = settings
-        self._clock = clock
         self._root = settings.base_url()
         self._totals: tuple[int, dict[int, tuple[int, int]]] = (-1, {})
         self._guard = threading.Lock()
@@ -76,7 +73,7 @@ class Pages:
                 self._totals = (seq, view.totals())
             totals = self._totals[1]
         seen = [counts for origin, counts in totals.items() if origins is None or origin in origins]
-        return State(sum(n for n, _ in seen), sum(n for _, n in seen), view.latest(origins), seq)
+        return State(sum(n for n, _ in seen), sum(n for _, n in seen), view.latest(origins))
 
     def health(self, permit: Permit) -> bytes:
         state = self.state(permit)
