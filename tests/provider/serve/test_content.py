@@ -130,3 +130,11 @@ def test_a_remote_hierarchy_is_not_served_from_here(shelf: Provider) -> None:
     changed = replace(hierarchy, root="ftp://files.org/shelf")
     shelf.configure(replace(shelf.settings, hierarchy=(changed,)))
     assert shelf.client.get(URL).status_code == 404
+
+
+def test_a_hierarchy_may_be_a_single_file(shelf: Provider) -> None:
+    (hierarchy,) = shelf.settings.hierarchy
+    changed = replace(hierarchy, root=f"{hierarchy.root}/page.html")
+    shelf.configure(replace(shelf.settings, hierarchy=(changed,)))
+    assert shelf.client.get("/content/shelf/page.html").status_code == 200
+    assert shelf.client.get("/content/shelf/.hidden").status_code == 404
