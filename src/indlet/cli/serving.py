@@ -41,14 +41,16 @@ def bind(settings: Settings) -> tuple[socket.socket, Settings]:
     return bound, replace(settings, node=replace(node, port=bound.getsockname()[1]))
 
 
-def application(store: Store, settings: Settings, portal: bool) -> Any:
+def application(store: Store, settings: Settings, portal: bool, portal_asked: bool = False) -> Any:
     """Provider and portal where the service part is installed and wanted; otherwise the provider alone."""
     if portal:
         try:
             from indlet.web.app import application as whole
         except ModuleNotFoundError as e:
-            if (e.name or "").startswith("indlet") or settings.source:
+            if (e.name or "").startswith("indlet"):
                 raise
+            if portal_asked or settings.source:
+                raise MissingExtra(f"the portal (it imports {e.name})", "service") from e
         else:
             return whole(store, settings)
     from indlet.provider.serve import application as provider
@@ -56,11 +58,14 @@ def application(store: Store, settings: Settings, portal: bool) -> Any:
     return provider(store, settings)
 
 
-def run(settings: Settings, *, crawl_at_once: bool, portal: bool = True) -> None:
-    """Serve until stopped, crawling (and harvesting, where sources are set) on schedule."""
+def run(settings: Settings, *, crawl_at_once: bool, portal: bool | None = None) -> None:
+    """Serve until stopped, crawling (and harvesting, where sources are set) on schedule.
+
+    `portal`: with it, without it, or (None) with it where its part is installed.
+    """
     bound, settings = bind(replace(settings, hierarchy=named(settings.hierarchy)))
     with contextlib.closing(bound), Store.open(settings.data) as store:
-        app = application(store, settings, portal)
+        app = application(store, settings, portal is not False, portal_asked=bool(portal))
         with Schedule() as schedule:
             _announce(settings)
             if settings.hierarchy:
