@@ -305,13 +305,16 @@ def build(texts: list[Text], folder: Path) -> dict[str, str]:
         stem, _, extensions = path.rpartition(".")
         if extensions == "txt":  # plain text says nothing of itself: its name has to, as far as a name can
             if text.title.isascii():
-                stem = str(Path(path).parent / re.sub(r"\W+", "_", text.title).strip("_"))
+                stem = str(Path(path).parent / re.sub(r"[^\w',.-]+", "_", text.title).strip("_"))
             else:
                 extensions = "md"
         for extension in extensions.split("+"):
-            made[f"{stem}.{extension}"] = SINGLE[extension](text), text.date
+            made[f"{stem}.{extension}"] = SINGLE[extension](text), f"{text.when:%Y-%m-%d}"
     for path, several in gathered.items():
-        made[path] = SEVERAL[path.rpartition(".")[2]](several), max(text.date for text in several)
+        made[path] = (
+            SEVERAL[path.rpartition(".")[2]](several),
+            f"{max(text.when for text in several):%Y-%m-%d}",
+        )
     for path, (content, _) in made.items():
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
