@@ -87,7 +87,7 @@ class Endpoint:
     schema: str  # its answer's name among the schemas
 
 
-_Q: Final = Parameter("q", "The query; see docs/query.md.", required=True)
+_Q: Final = Parameter("q", "The query; * for every record. See docs/query.md.", required=True)
 _IDENTIFIER: Final = Parameter("identifier", "A record's OAI identifier.", required=True)
 _MODEL: Final = (
     Parameter("model", "The retrieval model.", choices=tuple(MODELS)),
