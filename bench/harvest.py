@@ -25,6 +25,7 @@ from typing import Any
 
 from bench.crawl import FREQUENT
 from bench.generated import collection
+
 from indlet.formats import oai_dc
 from indlet.model import Record, TermVector
 from indlet.store import Store
@@ -48,7 +49,7 @@ print(count, time.perf_counter() - begun)
 
 
 def fill(folder: Path, records: int, terms: int) -> None:
-    """A store of generated records: Dublin Core with an abstract of some 70 words, and about `terms` terms."""
+    """A store of generated records: Dublin Core with an abstract of 80 words, and about `terms` terms."""
     batch: list[Record] = []
     rng = random.Random(1)
     with Store.open(folder) as store:
@@ -172,9 +173,8 @@ def compare(records: int, terms: int, repeat: int, only: tuple[str, ...]) -> lis
                     rows.append(other("sickle", SICKLE, serving.root))
                 if "scythe" in only:
                     rows.append(other("scythe", SCYTHE, serving.root))
-                for form in FORMS:
-                    if form in only:
-                        rows.append(ours(serving.root, form, Path(scratch) / f"{form}-{turn}"))
+                forms = [form for form in FORMS if form in only]
+                rows += [ours(serving.root, form, Path(scratch) / f"{form}-{turn}") for form in forms]
     for row in rows:
         row["terms"] = terms
     return rows
@@ -195,9 +195,7 @@ def main() -> None:
         for terms in chosen.terms
         for row in compare(chosen.records, terms, chosen.repeat, tuple(chosen.only))
     ]
-    print(
-        f"{'harvester':<10}{'form':<12}{'terms':>6}{'records/s':>11}{'x sickle':>10}{'peak MB':>9}{'MB wire':>9}"
-    )
+    print("harvester form         terms  records/s  x sickle  peak MB  MB wire")
     for row in rows:
         base = [r["rate"] for r in rows if r["harvester"] == "sickle" and r["terms"] == row["terms"]]
         ratio = f"{row['rate'] / (sum(base) / len(base)):.2f}" if base else ""

@@ -1,4 +1,4 @@
-"""Reading answers: repaired where nothing is lost, refused where something is missing, fast where it is ours."""
+"""Reading answers: repaired where nothing is lost, refused where something is missing, fast where ours."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ OAI = 'xmlns="http://www.openarchives.org/OAI/2.0/"'
 
 def page(*records: str, root: str = OAI, tail: str = "") -> bytes:
     return (
-        f'<?xml version="1.0" encoding="UTF-8"?>\n<OAI-PMH {root}><responseDate>2024-01-01T00:00:00Z</responseDate>'
+        f'<?xml version="1.0" encoding="UTF-8"?>\n<OAI-PMH {root}>'
+        "<responseDate>2024-01-01T00:00:00Z</responseDate>"
         f"<request>http://x.org/</request><ListRecords>{''.join(records)}{tail}</ListRecords></OAI-PMH>"
     ).encode()
 
@@ -47,7 +48,7 @@ def record(name: str, title: str = "wing", extra: str = "", prefixes: str = "") 
 
 def titles(found: Page) -> dict[str, str]:
     return {
-        i.identifier: "".join(i.metadata.itertext())  # type: ignore[arg-type,union-attr,misc]
+        i.identifier: "".join(i.metadata.itertext())  # type: ignore[arg-type,union-attr]
         for i in found.items
         if i.metadata is not None
     }

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from queue import Empty, SimpleQueue
+from typing import Final
 
 from indlet.errors import IndletError, StoreError
 from indlet.service import follow
@@ -21,6 +22,10 @@ from indlet.service.harvest.run import Extract, Run, Wish
 from indlet.settings import Analysis, Settings, Source
 from indlet.store import Store
 from indlet.text import Analyzer, Policy
+
+
+FOLLOW_CHANGES: Final = 25_000
+FOLLOW_SECONDS: Final = 0.5
 
 
 def policy_of(analysis: Analysis) -> Policy:
@@ -79,7 +84,7 @@ def harvest_all(
         threading.Thread(target=work, name=f"harvest-{i}", daemon=True)
         for i in range(min(len(wanted), max(settings.harvest.at_once, 1)))
     ]
-    with _collector_resting():
+    with _collector_resting(), _indexing(store, index):
         try:
             for thread in threads:
                 thread.start()
@@ -96,6 +101,31 @@ def harvest_all(
     if index and wanted:
         bring_up(store)
     return progress
+
+
+@contextmanager
+def _indexing(store: Store, wanted: bool) -> Iterator[None]:
+    """The index follows while the harvest goes on, whenever enough has come to make a segment worth its while."""
+    done = threading.Event()
+
+    def keep_up() -> None:
+        while not done.wait(FOLLOW_SECONDS):
+            newest, position = follow.lag(store)
+            if newest - position >= FOLLOW_CHANGES:
+                try:
+                    follow.catch_up(store)
+                except IndletError:
+                    return  # it is tried again at the end, and what is wrong is said there
+
+    thread = threading.Thread(target=keep_up, name="harvest-index", daemon=True)
+    if wanted:
+        thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        if wanted:
+            thread.join()
 
 
 def bring_up(store: Store) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from indlet.service.harvest import dates
 from indlet.service.harvest.decide import (
+    Action,
     Ask,
     Checked,
     Compare,
@@ -33,8 +34,8 @@ SOURCE = Source("2024-01-01T00:00:00Z", True)
 NOW = "2024-02-01T00:00:00Z"
 
 
-def after(course: Course, *events: Event) -> tuple[Course, object]:
-    action: object = Ask()
+def after(course: Course, *events: Event) -> tuple[Course, Action]:
+    action: Action = Ask()
     for event in events:
         course, action = step(course, event, SOURCE, RULES)
     return course, action
@@ -56,7 +57,7 @@ def test_nothing_new_is_no_failure() -> None:
 
 
 def test_waits_double_honour_retry_after_and_end() -> None:
-    course, waits = Course(token="t"), []
+    course, waits = Course(token="t"), list[Action]()
     for _ in range(3):
         course, action = step(course, Failed("later"), SOURCE, RULES)
         waits.append(action)
@@ -161,10 +162,9 @@ class World:
         stamps = [_stamp(self.stamps[i]) for i in chosen]
         seen = tuple(chosen) in self.seen
         self.seen.add(tuple(chosen))
-        return Listed(
-            len(chosen), token, len(matching) if token is not None else None, seen, NOW, min(stamps), max(stamps),
-            stamps == sorted(stamps),
-        )  # fmt: skip
+        size = len(matching) if token is not None else None
+        ordered = stamps == sorted(stamps)
+        return Listed(len(chosen), token, size, seen, NOW, min(stamps), max(stamps), ordered)
 
 
 def _stamp(second: int) -> str:
@@ -178,9 +178,8 @@ def _seconds(stamp: str) -> int:
 
 
 def drive(world: World, limit: int = 3000) -> tuple[Course, Stop, Iterator[float]]:
-    course, action = Course(), Ask()
-    waits = []
-    current: object = action
+    course, waits = Course(), list[float]()
+    current: Action = Ask()
     for _ in range(limit):
         match current:
             case Stop():
@@ -190,7 +189,7 @@ def drive(world: World, limit: int = 3000) -> tuple[Course, Stop, Iterator[float
                 course = Course.from_json(json.loads(json.dumps(course.to_json())))  # as if killed here
                 course, current = step(course, world.answer(course), SOURCE, RULES)
             case Compare():
-                missing = {i for i in world.checked} - world.got
+                missing = world.checked - world.got
                 course, current = step(course, Checked(len(missing)), SOURCE, RULES)
             case Fetch():
                 world.got |= world.checked

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import tests.hostile.misbehaving as m
 import pytest
+import tests.hostile.misbehaving as m
 from tests.hostile.misbehaving import Fault, Provider, Rec, collection
 
 from indlet.service.harvest.progress import Progress

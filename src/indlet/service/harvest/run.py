@@ -5,6 +5,7 @@ Records and the state that says they were harvested commit in one transaction, a
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -27,7 +28,7 @@ from indlet.service.harvest.progress import Progress
 from indlet.service.normalise import Normaliser
 from indlet.settings import Harvest, Source
 from indlet.settings import seconds as interval
-from indlet.store import Store, Transaction
+from indlet.store import Store
 from indlet.text import Analyzer
 
 # Pages are committed together until there are this many records, or this much time has gone by.
@@ -100,6 +101,7 @@ class Run:
         self.state: dict[str, Any] = {}
         self.run_id = 0
         self.pending = Pending()
+        self.writing: Thread | None = None
         self.seen: set[bytes] = set()
         self.listed_ids: list[tuple[str, str, bool]] = []
         self.failed_places: set[str] = set()
@@ -405,13 +407,31 @@ class Run:
     def _commit_if_due(self, course: d.Course) -> None:
         pending = self.pending
         if len(pending.records) >= BATCH or time.monotonic() - pending.since > BATCH_SECONDS:
-            self._commit(course)
+            self._commit(course, wait=False)
 
-    def _commit(self, course: d.Course | None, outcome: str = "running") -> None:
-        """Records, failures, state and journal, all or nothing."""
-        pending, progress = self.pending, self.progress
+    def _commit(self, course: d.Course | None, outcome: str = "running", wait: bool = True) -> None:
+        """Records, failures, state and journal, all or nothing; aside from the next page unless `wait`."""
         if course is not None and self.state.get("run"):
             self.state["run"]["course"] = course.to_json()
+        if outcome != "running":
+            self._conclude(outcome)
+        pending, self.pending = self.pending, Pending()
+        self._settle()
+        state = json.dumps(self.state)
+        write = Thread(self._write, pending, state, outcome)
+        if wait:
+            write.join()
+        else:
+            self.writing = write
+
+    def _settle(self) -> None:
+        """Wait for the commit that is under way; what went wrong with it is raised here."""
+        writing, self.writing = self.writing, None
+        if writing is not None:
+            writing.join()
+
+    def _write(self, pending: Pending, state: str, outcome: str) -> None:
+        progress = self.progress
         with self.store.write() as tx:
             if pending.records:
                 progress.changed += tx.put(self.origin, pending.records)
@@ -422,22 +442,19 @@ class Run:
             for failure in pending.failures:
                 tx.fail(self.origin, failure)
                 self.failed_places.add(failure.where)
-            self._note(tx, outcome)
-        self.pending = Pending()
+            tx.state(self.origin, json.loads(state))
+            tx.note_run(self.run_id, progress.to_json(), outcome)
 
-    def _note(self, tx: Transaction, outcome: str) -> None:
+    def _conclude(self, outcome: str) -> None:
         progress = self.progress
-        if outcome != "running":
-            progress.ended = time.monotonic()
-            totals = self.state.setdefault("repairs", {})
-            for kind, count in progress.repairs.items():
-                totals[kind] = totals.get(kind, 0) + count
-            self.state["last"] = {
-                "at": dates.write(self.now(), True), "outcome": outcome, "reason": progress.reason,
-                "records": progress.records, "deleted": progress.deleted, "failed": progress.failed,
-            }  # fmt: skip
-        tx.state(self.origin, self.state)
-        tx.note_run(self.run_id, progress.to_json(), outcome)
+        progress.ended = time.monotonic()
+        totals = self.state.setdefault("repairs", {})
+        for kind, count in progress.repairs.items():
+            totals[kind] = totals.get(kind, 0) + count
+        self.state["last"] = {
+            "at": dates.write(self.now(), True), "outcome": outcome, "reason": progress.reason,
+            "records": progress.records, "deleted": progress.deleted, "failed": progress.failed,
+        }  # fmt: skip
 
     def _finish(self, course: d.Course, stop: d.Stop) -> None:
         run = self.state.get("run") or {}
@@ -541,6 +558,26 @@ class Run:
         except (NoAnswer, IndletError) as e:
             self.pending.failures.append(Failure(identifier, "fetch", str(e)))
             return ""
+
+
+class Thread:
+    """A call in a thread of its own; `join` raises what it raised."""
+
+    def __init__(self, call: Callable[..., None], *arguments: Any) -> None:
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, args=(call, arguments), name="harvest-commit")
+        self._thread.start()
+
+    def _run(self, call: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+        try:
+            call(*arguments)
+        except BaseException as e:
+            self._error = e
+
+    def join(self) -> None:
+        self._thread.join()
+        if self._error is not None:
+            raise self._error
 
 
 class Interrupted(Exception):
