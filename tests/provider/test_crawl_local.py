@@ -389,3 +389,11 @@ def test_a_journal_of_nothing_stays_short(bench: Bench) -> None:
 def test_the_data_folder_itself_is_no_hierarchy(bench: Bench) -> None:
     bench.at(str(bench.store.folder))
     assert "own data" in bench.crawl().reason
+
+
+@pytest.mark.parametrize("at", [-5_000_000_000, -1, 0, 15_000_000_000])
+def test_times_far_away(bench: Bench, at: int) -> None:
+    bench.settings = replace(bench.settings, crawl=replace(bench.settings.crawl, settle_seconds=0.0))
+    bench.write("a.txt", at=at)
+    assert bench.crawl().records == 1
+    assert bench.crawl().unchanged == 1

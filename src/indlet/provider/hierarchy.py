@@ -21,6 +21,7 @@ from indlet.settings import Crawl, Hierarchy
 
 # Folders nested deeper than this are not listed: no real collection is, a looping server is.
 DEEPEST = 128
+FARTHEST = 2**62
 
 ARCHIVES = {
     ".zip": "zip", ".tar": "tar", ".tar.gz": "tar", ".tgz": "tar", ".tar.bz2": "tar", ".tbz2": "tar",
@@ -195,7 +196,17 @@ def explain(error: BaseException) -> str:
     """An exception as a reason for people."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return printable(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
+
+
+def printable(text: str) -> str:
+    """Text that can be stored and shown, though a file name that is not Unicode may stand in it."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _time(nanoseconds: int) -> int:
+    """A file's time; one beyond the range of the store (some centuries from now) is its last."""
+    return max(-FARTHEST, min(nanoseconds, FARTHEST))
 
 
 class Local:
@@ -276,7 +287,7 @@ class Local:
                     folders.append(path)
             elif entry.is_file(follow_symlinks=False):
                 found = entry.stat(follow_symlinks=False)
-                files.append(Entry(path, found.st_size, found.st_mtime_ns))
+                files.append(Entry(path, found.st_size, _time(found.st_mtime_ns)))
             else:
                 skipped.append(Skip(path, "neither file nor folder"))
         except OSError as e:
@@ -299,7 +310,7 @@ class Local:
         else:
             found = Path(target).stat()
             if stat.S_ISREG(found.st_mode):
-                files.append(Entry(path, found.st_size, found.st_mtime_ns))
+                files.append(Entry(path, found.st_size, _time(found.st_mtime_ns)))
             elif stat.S_ISDIR(found.st_mode):
                 skipped.append(Skip(path, "a link to a folder"))
             else:
@@ -310,7 +321,7 @@ class Local:
             found = Path(self._base + entry.path).stat()
         except OSError:
             return None
-        return Entry(entry.path, found.st_size, found.st_mtime_ns)
+        return Entry(entry.path, found.st_size, _time(found.st_mtime_ns))
 
     def fetch(self, entry: Entry, folder: Path, limit: int) -> Path:
         path = Path(self._base + entry.path)

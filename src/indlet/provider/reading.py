@@ -14,7 +14,7 @@ from indlet.errors import ExtractionError, HierarchyError
 from indlet.model import Failure
 from indlet.provider.batches import Batches, Result
 from indlet.provider.crawl import Signature, Survey, Work, in_order, unchanged
-from indlet.provider.hierarchy import Entry, Skip, Tree, explain, shown
+from indlet.provider.hierarchy import Entry, Skip, Tree, explain, printable, shown
 from indlet.provider.resources import Place, media_type, records
 from indlet.provider.summary import Summary
 from indlet.provider.workers import Analysed, Job, Outcome, Workers
@@ -207,7 +207,7 @@ class Reading:
 
     def _fail(self, task: Task, entry: Entry, digest: str, reason: str) -> None:
         place = shown(entry.path)
-        task.failed[place] = (digest, Failure(place, "extract", reason))
+        task.failed[place] = (digest, Failure(place, "extract", printable(reason)))
         task.at += 1
 
     def _take(self, outcome: Outcome) -> None:
@@ -281,7 +281,7 @@ class Reading:
 
 def _parts(place: str, failures: tuple[Failure, ...]) -> Failure:
     """The failures of single documents in a file that otherwise could be read, as one."""
-    shown_parts = "; ".join(f"{failure.where}: {failure.reason}" for failure in failures[:20])
+    shown_parts = printable("; ".join(f"{failure.where}: {failure.reason}" for failure in failures[:20]))
     more = f"; and {len(failures) - 20} more" if len(failures) > 20 else ""
     return Failure(
         place, "document", f"{len(failures)} of its documents could not be read: {shown_parts}{more}"

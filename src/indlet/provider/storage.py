@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, unquote_to_bytes, urljoin
 
 from indlet.errors import ExtractionError, HierarchyError
-from indlet.provider.hierarchy import explain
+from indlet.provider.hierarchy import FARTHEST, explain
 
 CHUNK = 1024 * 1024
 LISTING_BYTES = 64 * CHUNK
@@ -306,7 +306,7 @@ def _modified(info: Mapping[str, Any]) -> int:
         if value in (None, ""):
             continue
         with contextlib.suppress(ValueError, TypeError, OverflowError):
-            return _nanoseconds(name, value)
+            return max(-FARTHEST, min(_nanoseconds(name, value), FARTHEST))
     return -1
 
 
