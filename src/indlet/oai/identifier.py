@@ -59,6 +59,17 @@ def identifier(repository: str, hierarchy: str, path: str, key: str = "") -> str
     return f"oai:{repository}:{local}" + (f";{quote(_bytes(key), safe='')}" if key else "")
 
 
+def encoded(name: str) -> str:
+    """What an identifier of ours was before it was decoded once too often.
+
+    Best effort: a `;` is taken for the one before a key.
+    """
+    local, mark, key = name.rpartition(";")
+    if not mark:
+        return quote(_bytes(name), safe=_PATH_SAFE)
+    return f"{quote(_bytes(local), safe=_PATH_SAFE)};{quote(_bytes(key), safe='')}"
+
+
 def set_spec(parts: Iterable[str]) -> str:
     """The setSpec of a folder: its names, outermost first, as a colon path.
 

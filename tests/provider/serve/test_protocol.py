@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, quote
 
 import pytest
 from lxml import etree
@@ -14,6 +14,7 @@ from lxml import etree
 from indlet.formats import INDEX, bundle, oai_dc
 from indlet.formats.terms import TERMS
 from indlet.model import Record
+from indlet.oai.identifier import identifier
 from indlet.oai.names import FT_NAMESPACE, OAI_NAMESPACE
 from indlet.oai.read import identity, index_formats, read
 
@@ -180,6 +181,23 @@ def test_post_is_the_same_as_get(filled: Provider) -> None:
     token = filled.found(etree.fromstring(posted.content), "resumptionToken")[0]
     second = filled.client.post("/oai", data={"verb": "ListRecords", "resumptionToken": token})
     assert len(filled.found(etree.fromstring(second.content), "identifier")) == 5
+
+
+@pytest.mark.parametrize("path", ["a b+c/ä&100%.txt", "(1)/x,y"])
+@pytest.mark.parametrize("key", ["", "12/7 ü"])
+def test_an_identifier_sent_as_it_stands_is_understood(
+    filled: Provider, valid: Check, path: str, key: str
+) -> None:
+    name = identifier("x.org", "papers", path, key)
+    filled.put([replace(filled.record(1), identifier=name)])
+    for sent in (name, quote(name, safe="")):
+        answer = filled.fetch(f"/oai?verb=GetRecord&metadataPrefix=oai_dc&identifier={sent}")
+        valid(answer)
+        root = etree.fromstring(answer)
+        assert filled.found(root, "identifier") == [name]
+        request = root.find("{*}request")
+        assert request is not None
+        assert request.get("identifier") == name
 
 
 def test_deleted_records_are_headers_alone_in_every_format(filled: Provider) -> None:

@@ -20,7 +20,7 @@ from indlet.model import Stored
 from indlet.oai import describe, frames
 from indlet.oai.arguments import Request, parse
 from indlet.oai.dates import period
-from indlet.oai.identifier import identifier, repository_identifier, set_name
+from indlet.oai.identifier import encoded, identifier, repository_identifier, set_name
 from indlet.oai.names import SCHEMA_PATH
 from indlet.oai.tokens import ResumptionToken
 from indlet.provider.serve.access import Permit
@@ -95,7 +95,7 @@ class Repository:
         # Taken before the snapshot: whatever this answer does not show yet is dated no earlier.
         now = self._clock()
         endpoint = self._endpoints[extended]
-        request = parse(pairs, extended)
+        request = parse(self._mended(list(pairs), permit), extended)
         if isinstance(request, list):
             return Answer(endpoint.refusal(now, {}, request))
         try:
@@ -110,6 +110,20 @@ class Repository:
             if len(errors) < len(group.exceptions):
                 raise
         return Answer(endpoint.refusal(now, request.arguments, errors), request.verb)
+
+    def _mended(self, pairs: list[tuple[str, str]], permit: Permit) -> list[tuple[str, str]]:
+        """The arguments, with an identifier put right that the client did not encode for the URL.
+
+        Identifiers hold %XX. Sent as they stand, these arrive decoded, as something that does not exist here.
+        """
+        given = [value for name, value in pairs if name == "identifier"]
+        if len(given) != 1 or (meant := encoded(given[0])) == given[0]:
+            return pairs
+        with self._store.read() as view:
+            origins = permit.origins(view)
+            if view.get(given[0], origins) is not None or view.get(meant, origins) is None:
+                return pairs
+        return [(name, meant if name == "identifier" else value) for name, value in pairs]
 
     # About the repository
 
