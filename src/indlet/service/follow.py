@@ -177,6 +177,10 @@ def _identity(store: Store) -> str:
     return blake2b(store.secret("index"), digest_size=8).hexdigest()
 
 
+class _Stopped(Exception):
+    pass
+
+
 class Follower:
     """A thread that keeps the index in step while a node runs: it looks now and then, or when woken."""
 
@@ -207,10 +211,17 @@ class Follower:
         self._wake.set()
         self._thread.join()
 
+    def _between(self, applied: int) -> None:
+        """Called after each commit of a long way: what is done is done, the rest can wait."""
+        if self._stop:
+            raise _Stopped
+
     def _run(self) -> None:
         while not self._stop:
             try:
-                catch_up(self._store, analyzer=self._analyzer)
+                catch_up(self._store, self._between, analyzer=self._analyzer)
+            except _Stopped:
+                return
             except IndletError as e:
                 # Another process may be at it, or the disk is full: the next look tries again.
                 if self._failed is not None:
