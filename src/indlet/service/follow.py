@@ -209,7 +209,8 @@ class Follower:
         """Ends the thread after the commit that it is at."""
         self._stop = True
         self._wake.set()
-        self._thread.join()
+        if self._thread.is_alive():
+            self._thread.join()
 
     def _between(self, applied: int) -> None:
         """Called after each commit of a long way: what is done is done, the rest can wait."""
@@ -222,8 +223,10 @@ class Follower:
                 catch_up(self._store, self._between, analyzer=self._analyzer)
             except _Stopped:
                 return
+            except IndexBusy:
+                pass  # another process is at it
             except IndletError as e:
-                # Another process may be at it, or the disk is full: the next look tries again.
+                # The disk may be full: the next look tries again.
                 if self._failed is not None:
                     self._failed(e)
             self._wake.wait(self._every)
