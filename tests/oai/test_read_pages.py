@@ -25,7 +25,9 @@ from indlet.oai.read import (
     read,
     set_names,
 )
+from indlet.oai.read_fast import canonical as reference
 from indlet.oai.read_fast import fast
+from indlet.service.harvest.canonical import canonical as compiled
 
 OAI = 'xmlns="http://www.openarchives.org/OAI/2.0/"'
 
@@ -237,6 +239,7 @@ def seen(item: Item, prefix: str) -> tuple[object, ...]:
 def alike(body: bytes, prefix: str) -> bool:
     """Whether the fast reader agrees with the tolerant one; False if it leaves the page to that one."""
     quick = fast(body)
+    assert fast(body, compiled) == quick
     if quick is None:
         return False
     slow = read(body)
@@ -291,3 +294,17 @@ def test_both_readers_agree_on_what_was_damaged(data: st.DataObject) -> None:
         assert fast(bytes(body)) is None
     else:
         alike(bytes(body), prefix)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.text("1 2\n09ab", max_size=14).map(str.encode), max_size=5))
+def test_the_compiled_check_of_vectors_is_the_reference(packed: list[bytes]) -> None:
+    more = [
+        TermVector.of({"b": 1, "a": 2, "ab": 2, "abc": 1}).packed,
+        b"1 a\n2 a",
+        b"1 b a",
+        b"2 a\n1 b",
+        b"1 a a",
+    ]
+    assert compiled(packed + more) == reference(packed + more)
+    assert reference(more) == [6, -1, -1, -1, -1]

@@ -23,7 +23,6 @@ from indlet.settings import Analysis, Settings, Source
 from indlet.store import Store
 from indlet.text import Analyzer, Policy
 
-
 FOLLOW_CHANGES: Final = 25_000
 FOLLOW_SECONDS: Final = 0.5
 
@@ -105,7 +104,7 @@ def harvest_all(
 
 @contextmanager
 def _indexing(store: Store, wanted: bool) -> Iterator[None]:
-    """The index follows while the harvest goes on, whenever enough has come to make a segment worth its while."""
+    """The index follows while the harvest goes on, whenever enough has come to be worth a segment."""
     done = threading.Event()
 
     def keep_up() -> None:

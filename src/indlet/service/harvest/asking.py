@@ -12,6 +12,7 @@ from typing import Final
 from indlet.errors import BadResponse
 from indlet.oai.read import Page, Truncated, read
 from indlet.oai.read_fast import fast
+from indlet.service.harvest.canonical import canonical
 from indlet.service.harvest.client import Answer, Client, NoAnswer, spellings
 from indlet.service.harvest.decide import Rules, Trouble
 
@@ -108,7 +109,9 @@ class Asker:
 
 def _page(answer: Answer, verb: str) -> Page:
     try:
-        page = (fast(answer.body) if verb == "ListRecords" else None) or read(answer.body, answer.charset)
+        page = (fast(answer.body, canonical) if verb == "ListRecords" else None) or read(
+            answer.body, answer.charset
+        )
     except BadResponse as e:
         if answer.trouble is not None:
             raise answer.trouble from e
