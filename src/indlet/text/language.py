@@ -20,6 +20,8 @@ from indlet.text.tokens import split
 
 # A sample from the start and, as title pages mislead, one from the middle.
 _SAMPLE: Final = 2000
+# What the model reads: it takes 1 ms for 500 characters and 5 ms for 4,000, and is as sure.
+_READ: Final = 600
 # A function word speaks for its languages the louder the fewer they are, with six units between them. Three
 # words that amount to two of its own make a language sure, if the runner-up is this far behind.
 _UNITS: Final = 6
@@ -174,7 +176,7 @@ def _model(taken: str, pieces: Sequence[str], hits: Mapping[str, int], candidate
     unlisted = most < len(running) and _prose(pieces)
     if not (candidates or listed or unlisted):
         return ""
-    answer, probability = _identifier().classify(taken)
+    answer, probability = _identifier().classify(taken[:_READ])
     language = code(answer)
     if probability < _SURE:
         return ""
