@@ -1,0 +1,79 @@
+"""Runs experiments, keeps what they found, and writes the page."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import shutil
+import sys
+import tempfile
+import time
+import traceback
+from datetime import UTC, datetime
+from pathlib import Path
+
+from bench.evidence.page import EXPERIMENTS, write
+from bench.evidence.setting import SIZES, Setting, machine
+
+PAGE = Path(__file__).parents[2] / "docs" / "evidence"
+
+
+def perform(name: str, size: str, data: Path | None, seed: int, out: Path) -> bool:
+    """Runs one experiment and keeps what it found; whether it came to its end."""
+    module = importlib.import_module(f"bench.evidence.{name}")
+    work = Path(tempfile.mkdtemp(prefix=f"indlet-{name}-"))
+    setting = Setting(size, work, data, seed)
+    setting.say(f"{module.TITLE} ({name}, size {size})")
+    kept = {
+        "experiment": name,
+        "taken": datetime.now(UTC).isoformat(timespec="seconds"),
+        "size": size,
+        "seed": seed,
+        "load_before": round(os.getloadavg()[0], 2),
+        "machine": machine(),
+    }
+    began = time.perf_counter()
+    try:
+        kept["found"] = module.run(setting)
+    except Exception:  # what failed is said on the page, and the other experiments go on
+        kept["failed"] = traceback.format_exc(limit=-3)
+        print(kept["failed"], file=sys.stderr)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    kept["seconds"] = round(time.perf_counter() - began, 1)
+    out.mkdir(parents=True, exist_ok=True)
+    (out / f"{name}.json").write_text(json.dumps(kept, indent=1) + "\n")
+    setting.say(f"{name}: {kept['seconds']} s")
+    return "failed" not in kept
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.evidence", description=__doc__)
+    parser.add_argument("experiments", nargs="*", metavar="experiment", help=", ".join(EXPERIMENTS))
+    parser.add_argument("--size", choices=SIZES, default="usual", help="full: the sizes of the goals")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--out", type=Path, default=PAGE)
+    parser.add_argument("--page", action="store_true", help="only write the page from what is kept")
+    options = parser.parse_args()
+    unknown = set(options.experiments) - set(EXPERIMENTS)
+    if unknown:
+        parser.error(f"no such experiment: {', '.join(sorted(unknown))}; there are {', '.join(EXPERIMENTS)}")
+    place = os.environ.get("INDLET_DATA", "")
+    data = Path(place) if place else None
+    if data is None:
+        print(
+            "INDLET_DATA is not set: generated stand-ins take the place of the collections", file=sys.stderr
+        )
+    done = [
+        perform(name, options.size, data, options.seed, options.out / "results")
+        for name in ([] if options.page else options.experiments or EXPERIMENTS)
+    ]
+    write(options.out)
+    print(options.out / "index.md")
+    sys.exit(not all(done))
+
+
+if __name__ == "__main__":
+    main()

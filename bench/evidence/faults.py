@@ -1,0 +1,151 @@
+"""Faults: what each harvester does with each hostile answer.
+
+The misbehaving provider of the tests (tests/hostile) serves 47 records, some of them deleted, and commits one
+fault at a time. Each harvester lists the records in a process of its own, with a limit of time.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Final
+
+from bench.evidence.figures import Figures, bars, picture, table
+from bench.evidence.harvesters import HARVESTERS
+from bench.evidence.setting import Found, Setting
+
+TITLE = "Faults"
+SECONDS: Final = 40
+ROOT: Final = Path(__file__).parents[2]
+# What a harvest can come to -> its sign in the table.
+OUTCOMES: Final = {
+    "complete": "✓",
+    "said so": "said so",
+    "wrong silently": "**wrong**",
+    "crashed": "crashed",
+    "hung": "hung",
+}
+
+
+def faults() -> dict[str, tuple[Any, bool]]:
+    """Name -> the fault, and whether all data can be had in spite of it."""
+    if str(ROOT) not in sys.path:
+        sys.path.insert(0, str(ROOT))
+    from tests.hostile import misbehaving
+    from tests.service.harvest import test_harvest_hostile as hostile
+
+    found: dict[str, tuple[Any, bool]] = {"none": (None, True)}
+    found |= {name: (fault, True) for name, (fault, _) in hostile.COMPLETE.items()}
+    found |= {name: (fault, False) for name, fault in hostile.INCOMPLETE.items()}
+    found["one record is malformed"] = misbehaving.malformed_record("oai:x.org:0012", single=True), False
+    found["XML bomb"] = misbehaving.xml_bomb(), False
+    return found
+
+
+def run(setting: Setting) -> Found:
+    from importlib.util import find_spec
+
+    harvesters = [name for name in HARVESTERS if name not in ("sickle", "scythe")]
+    harvesters[1:1] = [n for n, m in (("sickle", "sickle"), ("scythe", "oaipmh_scythe")) if find_spec(m)]
+    if not perl():
+        harvesters.remove("HTTP::OAI")
+    chosen = faults()
+    names = list(chosen)[: setting.pick(8, len(chosen), len(chosen))]
+    rows: Found = {}
+    with ThreadPoolExecutor(2) as pool:
+        jobs = {
+            (name, who): pool.submit(harvested, who, chosen[name][0]) for name in names for who in harvesters
+        }
+        for (name, who), job in jobs.items():
+            rows.setdefault(name, {"had": chosen[name][1], "harvesters": {}})
+            rows[name]["harvesters"][who] = job.result()
+            if who == harvesters[-1]:
+                told = ", ".join(f"{w}: {r['outcome']}" for w, r in rows[name]["harvesters"].items())
+                setting.say(f"{name}: {told}")
+    return {"harvesters": harvesters, "faults": rows}
+
+
+def perl() -> bool:
+    probe = ["perl", "-MHTTP::OAI", "-MJSON::PP", "-e", "1"]
+    return (
+        bool(shutil.which("perl")) and subprocess.run(probe, capture_output=True, check=False).returncode == 0
+    )
+
+
+def harvested(who: str, fault: Any) -> Found:
+    """What came of one harvest, judged by what the provider really holds."""
+    from tests.hostile.misbehaving import Provider
+
+    with Provider(None, *((fault,) if fault else ())) as provider:
+        command = [sys.executable, "-m", "bench.evidence.harvesters", who, provider.url]
+        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        try:
+            output, complaint = process.communicate(timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            return {"outcome": "hung", "why": f"not at its end after {SECONDS} s"}
+        right = {r.identifier: r.title.split()[-1] for r in provider.records if not r.deleted}
+    if process.returncode:
+        return {"outcome": "crashed", "why": complaint.decode(errors="replace")[-200:]}
+    return judged(json.loads(output), right)
+
+
+def judged(told: Found, right: dict[str, str]) -> Found:
+    """The outcome: are all records there with the words they should have, and if not, was it said?"""
+    words = {name: (title.split() or [""])[-1] for name, title in told["live"].items()}
+    whole = words == right
+    outcomes = {"well": "complete" if whole else "wrong silently", "said": "said so", "broke": "crashed"}
+    # Complete and complaining is complete: nothing is missing.
+    if told["ended"] == "said" and whole:
+        outcomes["said"] = "complete"
+    missing = len(right.keys() - words.keys())
+    wrong = sum(words[name] != right[name] for name in right.keys() & words.keys())
+    why = told["why"] or (f"{missing} missing, {wrong} wrong" if not whole else "")
+    return {"outcome": outcomes.get(told["ended"], "hung"), "why": why, "missing": missing, "wrong": wrong}
+
+
+def totals(found: Found) -> dict[str, Counter[str]]:
+    return {
+        who: Counter(row["harvesters"][who]["outcome"] for row in found["faults"].values())
+        for who in found["harvesters"]
+    }
+
+
+def show(found: Found, figures: Figures) -> str:
+    counted = totals(found)
+    with figures.plot("faults", 1, (8.4, 2.8)) as axis:
+        bars(
+            axis,
+            list(OUTCOMES),
+            {who: [counted[who][outcome] for outcome in OUTCOMES] for who in found["harvesters"]},
+            labels="%d",
+        )
+        axis.set(title=f"What becomes of {len(found['faults'])} harvests")
+        axis.legend()
+    return (
+        "The misbehaving provider serves 47 records (some deleted) and commits one fault at a time. "
+        "**Complete**: every record with its words. **Said so**: not all, and an error or a failure told it. "
+        "**Wrong**: not all, or other words, without a sign. **Crashed**: an error nobody meant. **Hung**: "
+        f"not at its end after {SECONDS} s, or a list without end. Others run with the retries "
+        f"and timeouts that "
+        "they offer. The last column says whether all data can be had at all by a patient client.\n\n"
+        f"{picture('faults', 'How often each harvester was complete, said so, was wrong, crashed, hung')}\n\n"
+        + table(
+            ["fault", *found["harvesters"], "all to be had"],
+            [
+                [
+                    name,
+                    *(OUTCOMES[row["harvesters"][who]["outcome"]] for who in found["harvesters"]),
+                    "yes" if row["had"] else "no",
+                ]
+                for name, row in found["faults"].items()
+            ],
+            len(found["harvesters"]) + 2,
+        )
+    )

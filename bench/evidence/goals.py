@@ -1,0 +1,215 @@
+"""The goals that were set, and whether what was found meets them: one row each, missed ones too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+from bench.evidence.equality import total
+from bench.evidence.faults import totals
+from bench.evidence.figures import table
+from bench.evidence.peers import harvest_ratios, search_ratios, serve_ratios
+from bench.evidence.portal import rows_of
+from bench.evidence.setting import Found
+
+from indlet.service.rank import MODELS
+
+
+class Verdict(NamedTuple):
+    measured: str
+    met: bool
+
+
+class Goal(NamedTuple):
+    text: str
+    experiment: str
+    check: Callable[[Found], Verdict]
+
+
+def _equal(found: Found) -> Verdict:
+    wrong = sum(total(step["differing"]) for step in found["steps"])
+    return Verdict(f"{wrong} differences in {len(found['steps'])} comparisons", wrong == 0)
+
+
+def _brute(found: Found) -> Verdict:
+    worst = max(
+        abs(one["measures"][model]["MAP"]["mean"] - brute["MAP"])
+        for one in found["collections"].values()
+        for model, brute in one["brute_force"].items()
+    )
+    return Verdict(f"{worst:.4f}", worst <= 0.005)
+
+
+def _federated(found: Found) -> Verdict:
+    unequal = sum(one["central"]["unequal"] for one in found["collections"].values())
+    lists = sum(one["central"]["lists"] for one in found["collections"].values())
+    return Verdict(f"{unequal} of {lists:,} rankings unequal", unequal == 0)
+
+
+def _served(found: Found) -> Verdict:
+    ratios = serve_ratios(found["serve"])
+    told = ", ".join(f"{name} {ratio}" for name, ratio in ratios.items())
+    return Verdict(told, all(ratio.median >= 5 for ratio in ratios.values()))
+
+
+def _plain(found: Found) -> list[Found]:
+    """Our runs over oai_dc without coding: over a tenth of the records, and over all of them."""
+    runs = [run for one in found["serve"] for run in one["runs"] if run["server"] == "indlet"]
+    return [run for run in runs if "indexPrefix" not in run["request"] and run["coding"] == "identity"]
+
+
+def _flat(found: Found) -> Verdict:
+    runs = _plain(found)
+    most = max(run["records"] for run in runs)
+    small = max(run["memory_mb"] for run in runs if run["records"] < most)
+    large = max(run["memory_mb"] for run in runs if run["records"] == most)
+    return Verdict(f"{small:.0f} MB, {large:.0f} MB with ten times the records", large <= 1.25 * small)
+
+
+def _last(found: Found) -> Verdict:
+    runs = [run for run in _plain(found) if run["records"] == max(one["records"] for one in _plain(found))]
+    worst = max(run["last_ms"] / run["first_ms"] for run in runs)
+    return Verdict(f"last page takes {worst:.2f} times the first", worst <= 1.25)
+
+
+def _ratio(form: str, least: float) -> Callable[[Found], Verdict]:
+    def check(found: Found) -> Verdict:
+        ratios = {
+            terms: ratio
+            for (terms, who, name), (_, ratio) in harvest_ratios(found["harvest"]).items()
+            if (who, name) == ("indlet", form)
+        }
+        told = ", ".join(f"{ratio} at {terms} terms" for terms, ratio in ratios.items())
+        return Verdict(told, all(ratio.median >= least for ratio in ratios.values()))
+
+    return check
+
+
+def _search(key: str, most: float, ours: str = "indlet bm25") -> Callable[[Found], Verdict]:
+    def check(found: Found) -> Verdict:
+        ratio = search_ratios(found["search"], key)[ours][1]
+        return Verdict(f"{ratio} times", ratio.median <= most)
+
+    return check
+
+
+def _ingest(found: Found) -> Verdict:
+    ratio = search_ratios(found["search"], "ingest_records_per_second")["indlet bm25"][1]
+    return Verdict(f"{ratio} times", ratio.median >= 1)
+
+
+def _models(found: Found) -> Verdict:
+    figures = search_ratios(found["search"], "p50_ms")
+    base = figures["indlet bm25"][0].median
+    ratios = {name: figures[f"indlet {name}"][0].median / base for name in MODELS if name != "bm25"}
+    told = ", ".join(f"{name} {ratio:.2f}" for name, ratio in ratios.items())
+    return Verdict(told, max(ratios.values()) <= 1.5)
+
+
+def _million(found: Found) -> dict[str, Any]:
+    row = found["path"][-1]
+    return dict(row)
+
+
+def _minutes(found: Found) -> Verdict:
+    row = _million(found)
+    told = f"{row['records']:,} records in {row['seconds'] / 60:.1f} minutes"
+    if row["records"] < 1_000_000:
+        return Verdict(f"{told}; a million not run (--size full)", False)
+    return Verdict(told, row["seconds"] < 600)
+
+
+def _memory(found: Found) -> Verdict:
+    row = _million(found)
+    told = f"{row['peak_mb'] / 1024:.2f} GiB at {row['records']:,} records"
+    if row["records"] < 1_000_000:
+        return Verdict(f"{told}; a million not run (--size full)", False)
+    return Verdict(told, row["peak_mb"] < 3 * 1024)
+
+
+def _unchanged(found: Found) -> Verdict:
+    read = sum(row["unchanged_read"] for row in found["crawl"])
+    return Verdict(f"{read} of {found['crawl'][-1]['files']:,} files read", read == 0)
+
+
+def _cores(found: Found) -> Verdict:
+    row = found["crawl"][-1]
+    return Verdict(f"{row['cpu'] / row['seconds']:.2f} cores used", row["cpu"] / row["seconds"] >= 1.5)
+
+
+def _loud(found: Found) -> Verdict:
+    counted = totals(found)["indlet"]
+    told = ", ".join(f"{count} {name}" for name, count in counted.most_common())
+    had = all(
+        row["harvesters"]["indlet"]["outcome"] == "complete" for row in found["faults"].values() if row["had"]
+    )
+    quiet = counted["complete"] + counted["said so"] == sum(counted.values())
+    return Verdict(told, had and quiet)
+
+
+def _bytes(found: Found) -> Verdict:
+    first = found["passes"]["first"]
+    if "gzip" not in first["content"]:
+        return Verdict("content crawl not measured", False)
+    shares = [
+        one["lists"]["tf_compact"]["zstd"]["bytes"] / one["content"]["gzip"]["bytes"]
+        for one in found["passes"].values()
+    ]
+    return Verdict(f"{shares[0]:.0%} at first, {shares[1]:.0%} after changes", max(shares) < 1)
+
+
+def _portal(found: Found) -> Verdict:
+    rows = [row for row in rows_of(found) if row["phase"] != "quiet"]
+    errors, worst = sum(row["errors"] for row in rows), max(row["p95_ms"] for row in rows)
+    told = f"{worst:.1f} ms, {errors} errors, {found['records']:,} records"
+    return Verdict(told, errors == 0 and worst < 50)
+
+
+GOALS: Final = (
+    Goal("Harvested and central index equal after every step", "equality", _equal),
+    Goal("Fewer bytes than a content crawl (tf_compact in zstd; wget with gzip)", "load", _bytes),
+    Goal("MAP within 0.005 of brute force, all models, Cranfield and CACM", "models", _brute),
+    Goal("Federated rankings equal to central ones", "models", _federated),
+    Goal("Serve oai_dc at least 5 times as fast as pyoai and oai_repo", "peers", _served),
+    Goal("Server memory flat in the number of records (within a quarter)", "peers", _flat),
+    Goal("Last page as fast as the first (within a quarter)", "peers", _last),
+    Goal("Harvest metadata and tf_compact, searchable: at least as fast as sickle iterates metadata", "peers",
+         _ratio("tf_compact", 1)),
+    Goal("Harvest metadata and tf_basic, searchable: at least as fast as sickle iterates metadata", "peers",
+         _ratio("tf_basic", 1)),
+    Goal("Harvest oai_dc alone at least 1.5 times as fast as sickle iterates it", "peers",
+         _ratio("oai_dc", 1.5)),
+    Goal("BM25 median query at most tantivy's", "peers", _search("p50_ms", 1)),
+    Goal("Every other model at most 1.5 times our BM25", "peers", _models),
+    Goal("Ingest at least tantivy's", "peers", _ingest),
+    Goal("At most twice tantivy's bytes a posting", "peers", _search("bytes_per_posting", 2)),
+    Goal("A million records: under 10 minutes from first request to searchable", "scale", _minutes),
+    Goal("A million records: under 3 GiB of memory", "scale", _memory),
+    Goal("A crawl of unchanged files reads no content", "scale", _unchanged),
+    Goal("A first crawl uses both cores (at least 1.5)", "scale", _cores),
+    Goal("Hostile answers: complete where the data can be had, said where not", "faults", _loud),
+    Goal("Portal: p95 under 50 ms at 50 requests/s while a harvest runs, no errors", "portal", _portal),
+)  # fmt: skip
+
+
+def judged(kept: dict[str, dict[str, Any]]) -> list[tuple[str, str, str]]:
+    """Goal, what was measured, and the word for it: met, missed, not measured."""
+    rows = []
+    for goal in GOALS:
+        found = kept.get(goal.experiment, {}).get("found")
+        if found is None:
+            rows.append((goal.text, "–", "not measured"))
+            continue
+        try:
+            verdict = goal.check(found)
+        except (KeyError, TypeError, IndexError, ValueError, StopIteration):
+            rows.append((goal.text, "–", "not measured"))  # that part of the experiment failed, and says so
+            continue
+        rows.append((goal.text, verdict.measured, "met" if verdict.met else "**missed**"))
+    return rows
+
+
+def show(kept: dict[str, dict[str, Any]]) -> str:
+    rows = judged(kept)
+    met = sum(word == "met" for *_, word in rows)
+    return f"## Goals\n\n{met} of {len(rows)} met.\n\n" + table(["goal", "measured", ""], rows, 3)

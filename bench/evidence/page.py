@@ -1,0 +1,69 @@
+"""The page: made from what the experiments kept, and from nothing else."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from pathlib import Path
+from typing import Any, Final
+
+from bench.evidence import goals
+from bench.evidence.figures import Figures
+
+EXPERIMENTS: Final = ("equality", "load", "loss", "models", "scale", "peers", "faults", "portal")
+HEAD: Final = """\
+# The evidence
+
+*Search collections that you do not hold: harvest the index, not the content.* This page measures that.
+It is written by `make evidence` (or `python -m bench.evidence`) and never by hand; what each experiment found
+is kept as JSON in [results/](results/), and [bench/README.md](../../bench/README.md) says what each one
+is, where to get the collections, and how to run it alone. Seeds are fixed. Other programs run at the settings
+that their documentation recommends for the job. What failed or fell short is shown as such.
+"""
+
+
+def read(folder: Path) -> dict[str, dict[str, Any]]:
+    """What is kept of each experiment, in the order of the page."""
+    found = {}
+    for name in EXPERIMENTS:
+        path = folder / f"{name}.json"
+        if path.exists():
+            found[name] = json.loads(path.read_text())
+    return found
+
+
+def write(folder: Path) -> None:
+    kept = read(folder / "results")
+    figures = Figures(folder)
+    parts = [HEAD]
+    sections = []
+    for number, name in enumerate(EXPERIMENTS, 1):
+        module = importlib.import_module(f"bench.evidence.{name}")
+        sections.append(section(number, name, module, kept.get(name), figures))
+    parts += [goals.show(kept), taken(kept)]
+    parts += sections
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "index.md").write_text("\n\n".join(part.strip("\n") for part in parts) + "\n")
+
+
+def section(number: int, name: str, module: Any, kept: dict[str, Any] | None, figures: Figures) -> str:
+    title = f"## {number}. {module.TITLE}\n\n"
+    if kept is None:
+        return f"{title}Not run yet: `python -m bench.evidence {name}`"
+    when = kept["taken"][:16].replace("T", " ")
+    facts = (
+        f"`python -m bench.evidence {name} --size {kept['size']}` · {when} UTC · "
+        f"took {kept['seconds']:,.0f} s · load before {kept['load_before']} · [raw](results/{name}.json)\n\n"
+    )
+    if "failed" in kept:
+        return f"{title}{facts}**Failed:**\n\n```\n{kept['failed'].strip()}\n```"
+    return title + facts + str(module.show(kept["found"], figures))
+
+
+def taken(kept: dict[str, dict[str, Any]]) -> str:
+    """The machines that the figures come from; one paragraph where all are the same."""
+    machines = {json.dumps(one["machine"], sort_keys=True): one["machine"] for one in kept.values()}
+    lines = ["## The machine\n"]
+    for facts in machines.values():
+        lines += [f"- {name}: {value}" for name, value in facts.items()]
+    return "\n".join(lines)

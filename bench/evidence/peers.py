@@ -1,0 +1,237 @@
+"""Peers: serving, harvesting, ingesting and asking beside the programs that people use for that today.
+
+Reruns the benches of this repository (bench/serve.py, bench/harvest.py, bench/search.py), each in processes
+of its own, several times. Within one run everybody works on the same records on the same machine, in turn;
+ratios are made within a run, and told as their median, least and greatest over the runs.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from bench.evidence.figures import COLOURS, Figures, picture, table
+from bench.evidence.processes import Failed
+from bench.evidence.processes import run as execute
+from bench.evidence.setting import Found, Setting
+from bench.evidence.statistics import Spread, spread
+
+from indlet.service.rank import MODELS
+
+TITLE = "Peers"
+SHARED: Final = (*(f"indlet {name}" for name in MODELS if name != "bm25"), "tantivy, no total")
+ROOT: Final = Path(__file__).parents[2]
+
+
+def bench(setting: Setting, name: str, *arguments: object) -> Any:
+    """What a bench says of one run."""
+    place = setting.work / f"{name}.json"
+    command = [sys.executable, "-m", f"bench.{name}", *arguments, "--json", place]
+    cost = execute(command, cwd=ROOT)
+    setting.say(f"bench.{name}: {cost.seconds:.0f} s")
+    return json.loads(place.read_text())
+
+
+def run(setting: Setting) -> Found:
+    runs = setting.pick(1, 3, 3)
+    serve = setting.pick((2_000, 1_000), (20_000, 5_000), (100_000, 10_000))
+    harvest = setting.pick(2_000, 20_000, 100_000)
+    search = setting.pick((5_000, 50), (50_000, 200), (150_000, 400))
+    plan: dict[str, Callable[[], Any]] = {
+        "serve": lambda: [
+            bench(setting, "serve", "--records", serve[0], "--others", serve[1]) for _ in range(runs)
+        ],
+        "harvest": lambda: bench(setting, "harvest", "--records", harvest, "--repeat", setting.pick(1, 3, 2)),
+        "search": lambda: [
+            bench(setting, "search", "--records", search[0], "--queries", search[1], "--repeats", 5)
+            for _ in range(setting.pick(1, 2, 2))
+        ],
+    }
+    found: Found = {"metha": metha(), "records": {"serve": serve[0], "harvest": harvest, "search": search[0]}}
+    for name, part in plan.items():
+        try:
+            found[name] = part()
+        except Failed as e:
+            setting.say(str(e))
+            found[name] = {"failed": str(e)[-1500:]}
+    if isinstance(found["harvest"], list):
+        for row in found["harvest"]:
+            row.pop("stats", None)
+    return found
+
+
+def metha() -> str:
+    if shutil.which("metha-sync"):
+        return "metha is installed, and not measured: this page has no bench for it yet"
+    return "metha, a harvester in Go, is not installed here: its module was not to be had from the Go proxy"
+
+
+def harvest_ratios(rows: list[Found]) -> dict[tuple[int, str, str], tuple[Spread, Spread]]:
+    """(terms, harvester, form) -> records/s, and the ratio to sickle in the same turn."""
+    found = {}
+    keys = dict.fromkeys((row["terms"], row["harvester"], row["form"]) for row in rows)
+    for terms, harvester, form in keys:
+        own = [r for r in rows if (r["terms"], r["harvester"], r["form"]) == (terms, harvester, form)]
+        base = [r for r in rows if (r["terms"], r["harvester"]) == (terms, "sickle")]
+        rates = [r["rate"] for r in own]
+        ratios = [r["rate"] / b["rate"] for r, b in zip(own, base, strict=True)]
+        found[terms, harvester, form] = spread(rates), spread(ratios)
+    return found
+
+
+def search_ratios(runs: list[Found], key: str) -> dict[str, tuple[Spread, Spread]]:
+    """engine -> the figure, and its ratio to tantivy's in the same run."""
+    found = {}
+    for row in runs[0]["engines"]:
+        name = row["engine"]
+        values, ratios = [], []
+        for run in runs:
+            engines = {one["engine"]: one for one in run["engines"]}
+            values.append(engines[name][key])
+            ratios.append(engines[name][key] / engines["tantivy"][key])
+        found[name] = spread(values), spread(ratios)
+    return found
+
+
+def serve_ratios(runs: list[Found]) -> dict[str, Spread]:
+    """Other server -> how many times as many records a second as it we serve, in oai_dc without coding."""
+    found: dict[str, list[float]] = {}
+    for run in runs:
+        plain = [
+            one for one in run["runs"] if "indexPrefix" not in one["request"] and one["coding"] == "identity"
+        ]
+        ours = max((one for one in plain if one["server"] == "indlet"), key=lambda one: int(one["records"]))
+        for one in plain:
+            if one["server"] != "indlet":
+                ratio = ours["records_per_second"] / one["records_per_second"]
+                found.setdefault(one["server"], []).append(ratio)
+    return {name: spread(ratios) for name, ratios in found.items()}
+
+
+def show(found: Found, figures: Figures) -> str:
+    parts = [f"Note: {found['metha']}.\n"]
+    for name, words in (("serve", "Serving"), ("harvest", "Harvesting"), ("search", "Ingest and queries")):
+        parts.append(f"### {words}\n")
+        if "failed" in found[name]:
+            parts.append(f"**Failed:**\n\n```\n{found[name]['failed'].strip()}\n```\n")
+        else:
+            parts.append(globals()[f"_{name}"](found[name], found["records"][name], figures))
+    return "\n".join(parts)
+
+
+def _serve(runs: list[Found], records: int, figures: Figures) -> str:
+    rows: dict[tuple[str, str, str, int], list[Found]] = {}
+    for run in runs:
+        for one in run["runs"]:
+            form = (
+                one["request"].rpartition("indexPrefix=")[2] if "indexPrefix" in one["request"] else "oai_dc"
+            )
+            rows.setdefault((one["server"], form, one["coding"], one["records"]), []).append(one)
+    ratios = ", ".join(f"{ratio} times {name}" for name, ratio in serve_ratios(runs).items())
+    return (
+        f"`bench.serve`, a store of {records:,} records, {len(runs)} runs. A client that parses nothing "
+        f"follows the tokens. In oai_dc without coding we serve as many records a second as: "
+        f"**{ratios}**.\n\n"
+        + table(
+            ["server", "form", "coding", "records", "records/s", "per CPU second", "first page ms",
+             "last page ms", "private MB"],
+            [
+                [server, form, coding, f"{count:,}", _whole(spread([o["records_per_second"] for o in own])),
+                 _whole(spread([o["records"] / max(o["cpu_seconds"], 0.01) for o in own])),
+                 f"{spread([o['first_ms'] for o in own]).median:.1f}",
+                 f"{spread([o['last_ms'] for o in own]).median:.1f}",
+                 f"{spread([o['memory_mb'] for o in own]).median:.0f}"]
+                for (server, form, coding, count), own in rows.items()
+            ],
+            3,
+        )
+    )  # fmt: skip
+
+
+def _harvest(rows: list[Found], records: int, figures: Figures) -> str:
+    ratios = harvest_ratios(rows)
+    peak = {
+        key: max(
+            r.get("peak_mb", float("nan")) for r in rows if (r["terms"], r["harvester"], r["form"]) == key
+        )
+        for key in ratios
+    }
+    terms = sorted({key[0] for key in ratios})
+    with figures.plot("peers-harvest", len(terms), (8.4, 2.8), squeeze=False, sharex=True) as grid:
+        for axis, count in zip(grid[0], terms, strict=True):
+            own = {f"{who} {form}": of[0] for (n, who, form), of in ratios.items() if n == count}
+            _across(axis, own)
+            axis.set(title=f"Records/s, {count} terms a record")
+    return (
+        f"`bench.harvest`, {records:,} records over loopback. sickle and scythe iterate the metadata alone; "
+        "ours stores metadata and index and makes them searchable, the start of its process included.\n\n"
+        f"{picture('peers-harvest', 'Records per second of each harvester')}\n\n"
+        + table(
+            ["harvester", "form", "terms", "records/s", "times sickle", "peak MB"],
+            [
+                [who, form, count, _whole(rate), str(ratio), f"{peak[count, who, form] or float('nan'):.0f}"]
+                for (count, who, form), (rate, ratio) in ratios.items()
+            ],
+            2,
+        )
+    )  # fmt: skip
+
+
+def _search(runs: list[Found], records: int, figures: Figures) -> str:
+    keys = ("p50_ms", "p95_ms", "ingest_records_per_second", "bytes_per_posting")
+    by_key = {key: search_ratios(runs, key) for key in keys}
+    notes = {row["engine"]: row["note"] for row in runs[0]["engines"]}
+    with figures.plot("peers-search", 2, (8.4, 3.4)) as (left, right):
+        _across(left, {name: of[0] for name, of in by_key["p50_ms"].items()})
+        left.set(title="Median query, ms", xscale="log")
+        ingest = {n: of[0] for n, of in by_key["ingest_records_per_second"].items()}
+        # The models share one index, and both ways of asking tantivy another.
+        _across(right, {n.removesuffix(" bm25"): s for n, s in ingest.items() if n not in SHARED})
+        right.set(title="Records/s ingested", xscale="log")
+    noise = max(run["noise"] for run in runs)
+    return (
+        f"`bench.search`, {records:,} records, {runs[0]['postings']:,} postings, {runs[0]['queries']} "
+        f"queries, top ten by BM25 unless named, {len(runs)} runs of {runs[0]['repeats']} "
+        f"rounds; noise of the "
+        f"machine {noise:.2f}. "
+        "In brackets: times tantivy's, in the same run.\n\n"
+        f"{picture('peers-search', 'Query time and ingest speed of each engine')}\n\n"
+        + table(
+            ["engine", "p50 ms", "p95 ms", "records/s", "bytes/posting", "note"],
+            [
+                [
+                    name,
+                    *(
+                        f"{by_key[key][name][0].median:{form}} ({by_key[key][name][1].median:.2f}; "
+                        f"{by_key[key][name][1].low:.2f}–{by_key[key][name][1].high:.2f})"
+                        for key, form in zip(keys, (".3f", ".3f", ",.0f", ".2f"), strict=True)
+                    ),
+                    notes[name],
+                ]
+                for name in notes
+            ],
+        )
+    )
+
+
+def _across(axes: Any, values: dict[str, Spread]) -> None:
+    """Bars from left to right with their spread; ours in a colour of its own."""
+    names = list(values)
+    middle = [one.median for one in values.values()]
+    errors = [
+        [one.median - one.low for one in values.values()],
+        [one.high - one.median for one in values.values()],
+    ]
+    colours = [COLOURS[0] if name.startswith("indlet") else COLOURS[5] for name in names]
+    axes.barh(names, middle, xerr=errors, color=colours, height=0.7, error_kw={"lw": 1, "ecolor": "#333333"})
+    axes.invert_yaxis()
+    axes.grid(axis="y", visible=False)
+    axes.tick_params(axis="y", labelsize=8)
+
+
+def _whole(one: Spread) -> str:
+    return f"{one.median:,.0f} ({one.low:,.0f}–{one.high:,.0f})"

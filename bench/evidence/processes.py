@@ -1,0 +1,183 @@
+"""Running programs, and what they cost: time, processor time, memory."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True)
+class Cost:
+    """A program that has ended. `peak_mb` is the most memory it held, files that it had mapped included."""
+
+    status: int
+    seconds: float
+    cpu: float  # of the process and the children it waited for
+    peak_mb: float
+    private_mb: float  # the most without mapped files, as seen by looking twenty times a second
+    output: bytes
+
+
+class Failed(Exception):
+    """A program that should have ended well did not."""
+
+
+def indlet(*arguments: object) -> list[str]:
+    return [sys.executable, "-m", "indlet", *map(str, arguments)]
+
+
+def run(command: Iterable[object], *, statuses: tuple[int, ...] = (0,), cwd: Path | None = None) -> Cost:
+    """Runs a program to its end; Failed if it ends otherwise than expected."""
+    words = [str(part) for part in command]
+    began = time.perf_counter()
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=cwd)
+    assert process.stdout is not None and process.stderr is not None
+    told: list[bytes] = []
+    complaints = process.stderr
+    listener = threading.Thread(target=lambda: told.append(complaints.read()))
+    listener.start()
+    watch = _Watch(process.pid)
+    output = process.stdout.read()
+    listener.join()
+    _, status, usage = os.wait4(process.pid, 0)
+    seconds = time.perf_counter() - began
+    process.returncode = os.waitstatus_to_exitcode(status)
+    process.stdout.close()
+    process.stderr.close()
+    private = watch.end()
+    if process.returncode not in statuses:
+        raise Failed(
+            f"{' '.join(words)}: exit status {process.returncode}\n{told[0].decode(errors='replace')}"
+        )
+    cpu = usage.ru_utime + usage.ru_stime
+    return Cost(process.returncode, seconds, cpu, usage.ru_maxrss / 1024, private, output)
+
+
+class _Watch:
+    """Looks at a process's private memory while it runs."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self._most = 0.0
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+        self._thread.start()
+
+    def _look(self) -> None:
+        while not self._over.wait(0.05):
+            self._most = max(self._most, memory(self._pid, "RssAnon"))
+
+    def end(self) -> float:
+        self._over.set()
+        self._thread.join()
+        return self._most
+
+
+def cpu_of(pid: int) -> float:
+    """Processor seconds that a running process and the children it waited for have used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(int(field) for field in fields[11:15]) / TICKS
+
+
+def memory(pid: int, kind: str = "VmHWM") -> float:
+    """Megabytes, by a name of /proc/PID/status; 0 if the process has gone."""
+    try:
+        match = re.search(rf"{kind}:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
+    except OSError:
+        return 0.0
+    return int(match[1]) / 1024 if match else 0.0
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])
+
+
+class Server:
+    """A program that serves, while the block is open; `check` is an address that answers when it is up."""
+
+    def __init__(self, command: Iterable[object], check: str) -> None:
+        self._command = [str(part) for part in command]
+        self._check = check
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    def cpu(self) -> float:
+        return cpu_of(self.pid)
+
+    def __enter__(self) -> Self:
+        self._process = subprocess.Popen(
+            self._command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
+        )
+        until = time.monotonic() + 60
+        while True:
+            try:
+                urllib.request.urlopen(self._check, timeout=5).close()
+                return self
+            except OSError:
+                if self._process.poll() is not None or time.monotonic() > until:
+                    self._process.kill()
+                    said = self._process.communicate()[1].decode(errors="replace")
+                    raise Failed(f"{' '.join(self._command)} did not come up\n{said}") from None
+                time.sleep(0.05)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._process is not None
+        self._process.terminate()
+        try:
+            self._process.communicate(timeout=20)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.communicate()
+
+
+# As `indlet provide` does: a provider without a portal, which would index the records for itself.
+PROVIDER = """
+import sys
+from pathlib import Path
+from indlet.cli.serving import run
+from indlet.settings import load
+run(load(Path(sys.argv[1])), crawl_at_once=False, portal=False)
+"""
+
+
+class Node(Server):
+    """A provider as a settings file says, on a port of its own; it crawls only when told."""
+
+    def __init__(self, folder: Path, name: str, more: str = "", *, node: str = "") -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.port = free_port()
+        self.root = f"http://127.0.0.1:{self.port}"
+        self.config = folder / f"{name}.toml"
+        self.data = folder / f"{name}-data"
+        self.config.write_text(
+            f'data = "{name}-data"\n[node]\nport = {self.port}\n{node}[crawl]\nsettle_seconds = 0.0\n{more}'
+        )
+        super().__init__([sys.executable, "-c", PROVIDER, self.config], f"{self.root}/healthz")
+
+    def crawl(self) -> Cost:
+        return run(indlet("crawl", "--config", self.config, "--json", "--quiet"))
+
+
+def size_of(folder: Path) -> int:
+    """Bytes of all files below a folder."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

@@ -1,0 +1,80 @@
+"""What an experiment is given: sizes, seed, data, a place for scratch files; and what it was run on."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import re
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+# What was found: plain values, as JSON holds them.
+Found = dict[str, Any]
+
+SIZES: Final = ("small", "usual", "full")
+PACKAGES: Final = (
+    "indlet", "numpy", "numba", "lxml", "sickle", "oaipmh-scythe", "tantivy", "bm25s", "pyoai", "oai_repo",
+    "ir_measures",
+)  # fmt: skip
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Setting:
+    size: str
+    work: Path
+    data: Path | None = None
+    seed: int = 1
+    began: float = field(default_factory=time.monotonic)
+
+    def pick(self, small: T, usual: T, full: T) -> T:
+        return {"small": small, "usual": usual, "full": full}[self.size]
+
+    def collection(self, name: str) -> Path | None:
+        """The folder of a collection, if it is there."""
+        folder = self.data / name if self.data else None
+        return folder if folder and folder.is_dir() else None
+
+    def say(self, text: str) -> None:
+        print(f"[{time.monotonic() - self.began:7.1f} s] {text}", file=sys.stderr, flush=True)
+
+
+def machine() -> dict[str, str]:
+    """Processor, memory, system and versions: what figures depend on."""
+    return {
+        "processor": _first(Path("/proc/cpuinfo"), r"model name\s*:\s*(.+)") or platform.processor(),
+        "cores": str(os.cpu_count()),
+        "memory": _memory(_first(Path("/proc/meminfo"), r"MemTotal:\s*(\d+)")),
+        "system": f"{platform.system()} {platform.release()}, {_system()}",
+        "python": f"{platform.python_implementation()} {platform.python_version()}",
+        "packages": ", ".join(f"{name} {version}" for name, version in versions().items()),
+    }
+
+
+def versions() -> Mapping[str, str]:
+    found = {}
+    for name in PACKAGES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def _first(path: Path, pattern: str) -> str:
+    match = re.search(pattern, path.read_text()) if path.exists() else None
+    return match[1] if match else ""
+
+
+def _memory(kilobytes: str) -> str:
+    return f"{int(kilobytes) / 2**20:.0f} GiB" if kilobytes else "unknown"
+
+
+def _system() -> str:
+    return _first(Path("/etc/os-release"), r'PRETTY_NAME="([^"]+)"') or "unknown distribution"
