@@ -79,7 +79,10 @@ def _run(console: Console, home: Path, once: bool, port: int | None) -> None:
             bound, settings = _bind(bind, settings, port)
             stack.enter_context(contextlib.closing(bound))
         children = stack.enter_context(Children())
-        warming = children.start("indlet.demo.warm", str(home / "data" / "warm"))
+        warming = [
+            children.start("indlet.demo.warm", part, str(home / "data" / f"warm-{part}"))
+            for part in ("index", "search")
+        ]
         pair = providers(home)
         tour = Tour(console, pair, children)
         _title(console)

@@ -6,7 +6,8 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from subprocess import Popen
+from typing import TYPE_CHECKING
 
 from rich.console import Console, RenderableType
 from rich.padding import Padding
@@ -142,10 +143,11 @@ class Tour:
         self.put(table)
         self.console.print()
 
-    def index(self, library: Library, warming: Any) -> None:
+    def index(self, library: Library, warming: Sequence[Popen[bytes]]) -> None:
         self.head("Index", "one index over both, on this machine; queries never leave it")
         with self.busy("compiling the index's kernels (once after installation)"):
-            warming.wait()
+            for child in warming:
+                child.wait()
         with self.busy("indexing"):
             library.sync()
             counted = library.stats()["index"]
