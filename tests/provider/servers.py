@@ -11,6 +11,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -19,7 +20,7 @@ Server = tuple[str, dict[str, Any]]  # a root and its storage options
 
 
 @contextmanager
-def ftp(folder: Path) -> Iterator[Server]:
+def ftp(folder: Path, mlsd: bool = True) -> Iterator[Server]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # it imports asyncore where that still exists
         from pyftpdlib.authorizers import DummyAuthorizer
@@ -33,6 +34,8 @@ def ftp(folder: Path) -> Iterator[Server]:
     class Handler(FTPHandler):  # type: ignore[misc]
         pass
 
+    if not mlsd:  # as servers from before RFC 3659
+        Handler.proto_cmds = {k: v for k, v in FTPHandler.proto_cmds.items() if k not in ("MLSD", "MLST")}
     Handler.authorizer = authorizer
     Handler.unicode_errors = "surrogateescape"  # names are bytes, as with most servers
     loop = IOLoop()
@@ -277,6 +280,7 @@ def _sftp_files(folder: Path) -> Any:
 
 SERVERS = {
     "ftp": ftp,
+    "old-ftp": partial(ftp, mlsd=False),
     "http": web,
     "timeless": timeless,
     "nginx": nginx,

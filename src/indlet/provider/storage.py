@@ -112,7 +112,15 @@ class Ftp(Storage):
         except ftplib.error_perm as e:
             if str(e)[:3] not in ("500", "502", "504"):
                 raise PermissionError(13, str(e)) from e
-            yield from super().children(key)  # a server without MLSD
+            # A server without MLSD. fsspec's ls swallows a refusal; entering the folder and listing its names
+            # does not.
+            try:
+                self._fs.ftp.cwd(key)
+                self._fs.ftp.nlst()
+            except ftplib.error_perm as refused:
+                if "no files" not in str(refused).lower():
+                    raise PermissionError(13, str(refused)) from refused
+            yield from super().children(key)
             return
         for line in lines.found:
             # RFC 3659: "size=5;type=file;modify=20260101000000; name"
