@@ -7,11 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-import matplotlib
-
-matplotlib.use("svg")
-from matplotlib import pyplot
-
 # Told apart by people who do not see all colours, too (Okabe & Ito 2008).
 COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#555555", "#000000")
 MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "*")
@@ -37,6 +32,11 @@ class Figures:
         self, name: str, columns: int = 1, size: tuple[float, float] = (8.4, 3.6), **more: Any
     ) -> Iterator[Any]:
         """The axes of a plot (one, or a row of them), written when the block ends."""
+        import matplotlib
+
+        matplotlib.use("svg")
+        from matplotlib import pyplot
+
         with pyplot.rc_context(STYLE):
             figure, axes = pyplot.subplots(1, columns, figsize=size, layout="constrained", **more)
             try:

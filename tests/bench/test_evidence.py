@@ -1,0 +1,159 @@
+"""The pure parts of the experiments: generator, statistics, judgements, the page and its goals."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench.evidence import corpus, equality, faults, goals, material, page
+from bench.evidence.figures import table
+from bench.evidence.statistics import exponent, holm, paired_t, randomisation, spread
+
+from indlet.model import pack
+from indlet.store import Store
+
+# The generator
+
+
+def test_generated_vectors_are_canonical_and_depend_on_seed_and_number_alone() -> None:
+    whole = list(corpus.texts(0, 2500, 20, seed=7))
+    assert [text.number for text in whole] == list(range(2500))
+    for text in whole[::100]:
+        frequencies = text.vector.frequencies()
+        assert text.vector.packed == pack(frequencies)
+        assert text.vector.length == sum(frequencies.values())
+    assert list(corpus.texts(1990, 20, 20, seed=7)) == whole[1990:2010]
+    assert next(corpus.texts(0, 1, 20, seed=8)).vector != whole[0].vector
+
+
+def test_generated_words_follow_the_law() -> None:
+    counts: dict[str, int] = {}
+    for text in corpus.texts(0, 2000, 60, seed=1):
+        for term, frequency in text.vector.frequencies().items():
+            counts[term] = counts.get(term, 0) + frequency
+    known = corpus.words()
+    assert len(set(known.names)) == corpus.VOCABULARY
+    assert known.names == sorted(known.names)
+    total = sum(counts.values())
+    first = known.names[int(known.place[0])]
+    expected = float(known.cumulative[0])
+    assert counts[first] / total == pytest.approx(expected, rel=0.2)
+
+
+def test_a_store_is_filled(tmp_path: Path) -> None:
+    corpus.fill(tmp_path, 10, 30, 20, 1)
+    with Store.open(tmp_path) as store, store.read() as view:
+        stored = list(view.changes())
+    assert [s.identifier for s in stored] == [f"oai:example.org:reports/{n:07d}.pdf" for n in range(10, 40)]
+    assert stored[0].vector == next(corpus.texts(10, 1, 20, 1)).vector.packed
+
+
+# The material
+
+
+def test_stand_ins_are_the_same_every_time_and_can_be_judged() -> None:
+    stories = material.reuters(None, 30, 1)
+    assert "generated" in stories.name
+    assert stories == material.reuters(None, 30, 1)
+    assert stories.stories[3].text.split()[0].isupper()
+    one = material.judged("cranfield", None, 1)
+    assert "stand-in" in one.name
+    assert {j.document for j in one.judgements} == set(one.texts)
+
+
+def test_events_leave_the_files_that_the_world_knows(tmp_path: Path) -> None:
+    world = equality.World(tmp_path, random.Random(1))
+    for story in material.generated_stories(40, 1):
+        world.add(story, 1)
+    for _ in range(5):
+        world.step(0.1)
+    assert all(world.counts[event] for event in equality.EVENTS)
+    # The place of a story is its SGML file, or its PDF where that is all there is.
+    stems = {path.with_suffix("") for path in tmp_path.rglob("s*.*")}
+    assert stems == {place.with_suffix("") for place in world.places.values()}
+    for place in world.places.values():
+        assert place.exists()
+        assert place.suffix == ".sgm" or not place.with_suffix(".sgm").exists()
+
+
+# The statistics
+
+
+def test_paired_t_is_student_s() -> None:
+    # Student's own data (1908): ten patients, two drugs; t = 4.06, p = 0.00283.
+    first = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]
+    second = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4]
+    assert paired_t(first, second) == pytest.approx(0.00283, abs=1e-5)
+    assert paired_t(first, first) == 1.0
+
+
+def test_randomisation_counts_signs() -> None:
+    # All ten differences of one sign and size: 2 of 1024 assignments are as extreme.
+    assert randomisation([1.0] * 10, [0.0] * 10) == pytest.approx(2 / 1024, abs=0.001)
+    assert randomisation([1.0, 0.0], [0.0, 1.0]) == pytest.approx(1.0)
+
+
+def test_holm_steps_down() -> None:
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+
+
+def test_exponent_and_spread() -> None:
+    assert exponent([10, 100, 1000], [5 * n**1.3 for n in (10, 100, 1000)]) == pytest.approx(1.3)
+    assert str(spread([3.0, 1.0, 2.0])) == "2.00 (1.00–3.00)"
+
+
+# Judging a harvest
+
+
+@pytest.mark.parametrize(
+    ("ended", "live", "outcome"),
+    [
+        ("well", {"a": "x one", "b": "two"}, "complete"),
+        ("well", {"a": "x one"}, "wrong silently"),
+        ("well", {"a": "x one", "b": "other"}, "wrong silently"),
+        ("said", {"a": "one"}, "said so"),
+        ("said", {"a": "one", "b": "two"}, "complete"),
+        ("broke", {"a": "one"}, "crashed"),
+        ("endless", {"a": "one", "b": "two"}, "hung"),
+    ],
+)
+def test_outcomes(ended: str, live: dict[str, str], outcome: str) -> None:
+    told: dict[str, Any] = {"ended": ended, "live": live, "why": ""}
+    assert faults.judged(told, {"a": "one", "b": "two"})["outcome"] == outcome
+
+
+# The page
+
+
+def kept(name: str, **more: Any) -> dict[str, Any]:
+    return {
+        "experiment": name, "taken": "2024-01-02T03:04:05+00:00", "size": "small", "seed": 1,
+        "load_before": 0.1, "machine": {"cores": "2"}, "seconds": 3.0, **more,
+    }  # fmt: skip
+
+
+def test_the_page_says_what_was_not_run_and_what_failed(tmp_path: Path) -> None:
+    results = tmp_path / "results"
+    results.mkdir()
+    (results / "faults.json").write_text(json.dumps(kept("faults", failed="Failed: no such thing")))
+    page.write(tmp_path)
+    text = (tmp_path / "index.md").read_text()
+    assert "Not run yet: `python -m bench.evidence equality`" in text
+    assert "**Failed:**\n\n```\nFailed: no such thing\n```" in text
+    assert "not measured" in text
+
+
+def test_goals_are_met_missed_or_not_measured() -> None:
+    step: dict[str, Any] = {"differing": {"documents": 0, "scores": {"bm25": 0}}}
+    wrong: dict[str, Any] = {"differing": {"documents": 0, "scores": {"bm25": 2}}}
+    for steps, word in (([step], "met"), ([step, wrong], "**missed**")):
+        rows = goals.judged({"equality": kept("equality", found={"steps": steps})})
+        assert rows[0][2] == word
+    assert {word for *_, word in goals.judged({})} == {"not measured"}
+
+
+def test_tables_are_markdown() -> None:
+    assert table(["a", "b"], [["x|y", 1]]) == "| a | b |\n|---|--:|\n| x\\|y | 1 |\n"
