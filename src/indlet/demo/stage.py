@@ -137,7 +137,7 @@ class Provider:
     def _configure(self, port: int) -> None:
         head = (
             f'data = "data/{self.name}"\n\n[node]\nname = "{self.title}"\n'
-            f'repository = "{self.name}.example"\nport = {port}\n\n[crawl]\nsettle_seconds = 0\n'
+            f'repository = "{self.name}.example"\nport = {port}\n\n[crawl]\nworkers = 1\nsettle_seconds = 0\n'
         )
         parts = [
             HIERARCHY.format(name=name, title=title, more=PRIVATE if name in self.private else "")
