@@ -52,7 +52,7 @@ _CONTROLS: Final = bytes(b for b in range(32) if b not in (9, 10))
 def fast(body: bytes, check: Check | None = None) -> Page | None:
     """The page, or None for one that the tolerant reader must look at.
 
-    `check` tells canonical vectors from others in the place of `canonical`, should somebody have a faster one.
+    `check` tells canonical vectors from others, in the place of `canonical`.
     """
     head = _HEAD.match(body)
     if head is None or not _plain(body):

@@ -283,6 +283,9 @@ def test_sources_without_deletions_are_reconciled_only_by_a_whole_list(store: St
         provider.faults = (m.cut_list(verb="ListIdentifiers"),)
         broken = harvest(store, provider.url, Wish(reconcile=True), name="repo")
         assert (broken.outcome, broken.deleted) == ("incomplete", 0)
+        provider.faults = (lambda q, r: provider.error(q, "noRecordsMatch") if q.listing else r,)
+        emptied = harvest(store, provider.url, Wish(reconcile=True), name="repo")
+        assert (emptied.outcome, emptied.deleted) == ("incomplete", 0)
         provider.faults = ()
         assert harvest(store, provider.url, Wish(reconcile=True), name="repo").deleted == 5
     assert {i for i, c in content(store).items() if c is not None} == provider.live()

@@ -38,9 +38,7 @@ class Asker:
         self._sleep = sleep
         self._ahead = ahead
         # A daemon, and not a pool, which would keep a process from ending while a source is silent.
-        self._wanted: SimpleQueue[tuple[Future[Answer], str, Mapping[str, str], str | None] | None] = (
-            SimpleQueue()
-        )
+        self._wanted: SimpleQueue[tuple[Future[Answer], Callable[[], Answer]] | None] = SimpleQueue()
         threading.Thread(target=self._serve, name="harvest-fetch", daemon=True).start()
         self._next: tuple[str, str, Future[Answer]] | None = None
 
@@ -62,6 +60,13 @@ class Asker:
             following = {"verb": verb, "resumptionToken": page.token}
             self._next = (verb, written, self._fetch(base_url, following, written))
         return page
+
+    def document(self, url: str, limit: int) -> Answer:
+        """A linked document, in turn with the source's pages: one request at a time holds for all of them."""
+        answer = self._aside(lambda: self.client.get(url, limit, media="*/*")).result()
+        if answer.trouble is not None:
+            raise answer.trouble
+        return answer
 
     def patiently(self, base_url: str, arguments: Mapping[str, str], attempts: int = _QUICK + 1) -> Page:
         """The same for a single question, asked again where the trouble may pass."""
@@ -86,8 +91,11 @@ class Asker:
                 self._sleep(min(pause, max(self._rules.backoff_limit_seconds, e.failed.retry_after or 0)))
 
     def _fetch(self, base_url: str, arguments: Mapping[str, str], written: str | None) -> Future[Answer]:
+        return self._aside(lambda: self.client.ask(base_url, arguments, written))
+
+    def _aside(self, call: Callable[[], Answer]) -> Future[Answer]:
         future: Future[Answer] = Future()
-        self._wanted.put((future, base_url, arguments, written))
+        self._wanted.put((future, call))
         return future
 
     def _fetched_ahead(self, verb: str, written: str | None) -> Answer | None:
@@ -99,9 +107,9 @@ class Asker:
 
     def _serve(self) -> None:
         while wanted := self._wanted.get():
-            future, base_url, arguments, written = wanted
+            future, call = wanted
             try:
-                future.set_result(self.client.ask(base_url, arguments, written))
+                future.set_result(call())
             except BaseException as e:
                 future.set_exception(e)
         self.client.close()

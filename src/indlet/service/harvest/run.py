@@ -9,7 +9,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from typing import Any, Final
@@ -17,7 +17,7 @@ from typing import Any, Final
 from lxml import etree
 
 from indlet.errors import BadResponse, IndletError, RemoteError, SettingsError
-from indlet.model import Failure, Record
+from indlet.model import Failure
 from indlet.oai.read import Item, Page
 from indlet.service.harvest import dates
 from indlet.service.harvest import decide as d
@@ -25,6 +25,8 @@ from indlet.service.harvest.asking import Asker
 from indlet.service.harvest.client import Client, NoAnswer, spellings
 from indlet.service.harvest.negotiate import Terms, negotiate
 from indlet.service.harvest.progress import Progress
+from indlet.service.harvest.reconcile import whole_list
+from indlet.service.harvest.writing import Aside, Pending
 from indlet.service.normalise import Normaliser
 from indlet.settings import Harvest, Source
 from indlet.settings import seconds as interval
@@ -49,15 +51,6 @@ class Wish:
     since: str = ""
     until: str = ""
     reconcile: bool = False
-
-
-@dataclass(slots=True)
-class Pending:
-    """What has come and is not committed."""
-
-    records: list[Record] = field(default_factory=list)
-    failures: list[Failure] = field(default_factory=list)
-    since: float = field(default_factory=time.monotonic)
 
 
 class Run:
@@ -101,7 +94,7 @@ class Run:
         self.state: dict[str, Any] = {}
         self.run_id = 0
         self.pending = Pending()
-        self.writing: Thread | None = None
+        self.writing: Aside | None = None
         self.seen: set[bytes] = set()
         self.listed_ids: list[tuple[str, str, bool]] = []
         self.failed_places: set[str] = set()
@@ -418,7 +411,7 @@ class Run:
         pending, self.pending = self.pending, Pending()
         self._settle()
         state = json.dumps(self.state)
-        write = Thread(self._write, pending, state, outcome)
+        write = Aside(self._write, pending, state, outcome)
         if wait:
             write.join()
         else:
@@ -505,31 +498,14 @@ class Run:
     def _reconcile(self) -> None:
         """Delete what the source no longer lists; nothing at all unless its whole list could be read."""
         self.progress.phase = "reconciling"
-        held_sets = list(self.state.get("marks", {})) or [self.source.set]
+        self._settle()
         listed: set[str] = set()
-        for set_spec in held_sets:
-            course, action = _first(d.Course(phase="check"))
-            selection = self.terms.selection(set_spec)
-            while isinstance(action, d.Ask):
-                if action.wait:
-                    self._sleep(action.wait)
-                try:
-                    page = self.asker.page(self.terms.url, d.arguments(course, selection), course.spelling)
-                except NoAnswer as e:
-                    if e.failed.trouble == "nothing" and course.pages:
-                        break
-                    event: d.Event = replace(e.failed, spellings=len(spellings(course.token)))
-                    course, action = d.step(course, event, replace(self.remote, earliest="x"), self.rules)
-                    continue
-                listed.update(i.identifier for i in page.items if not i.deleted)
-                event = d.Listed(len(page.items), page.token, page.size, False, page.response_date)
-                course, action = d.step(course, event, self.remote, self.rules)
-            if not isinstance(action, d.Compare) or course.gaps:
+        for set_spec in self.state.get("marks") or [self.source.set]:
+            found = whole_list(self.asker, self.terms, set_spec, self.remote, self.rules, self._sleep)
+            if found is None:
                 self._end("incomplete", "reconciliation could not read the whole list; nothing was deleted")
                 return
-            if course.size is not None and course.listed < course.size:
-                self._end("incomplete", "reconciliation: its list is shorter than it says; nothing deleted")
-                return
+            listed |= found
         with self.store.read() as view:
             gone = [i for i in view.identifiers(self.origin) if i not in listed]
         with self.store.write() as tx:
@@ -551,41 +527,16 @@ class Run:
         """The text of a linked document: fetched, extracted, analysed by the caller, and dropped."""
         assert self.extract is not None
         try:
-            answer = self.asker.client.get(url, self.harvest.fetch_bytes, media="*/*")
-            if answer.trouble is not None:
-                raise answer.trouble
+            answer = self.asker.document(url, self.harvest.fetch_bytes)
             return self.extract(answer.body, answer.url, answer.content_type)
         except (NoAnswer, IndletError) as e:
+            self.progress.failed += 1
             self.pending.failures.append(Failure(identifier, "fetch", str(e)))
             return ""
 
 
-class Thread:
-    """A call in a thread of its own; `join` raises what it raised."""
-
-    def __init__(self, call: Callable[..., None], *arguments: Any) -> None:
-        self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, args=(call, arguments), name="harvest-commit")
-        self._thread.start()
-
-    def _run(self, call: Callable[..., None], arguments: tuple[Any, ...]) -> None:
-        try:
-            call(*arguments)
-        except BaseException as e:
-            self._error = e
-
-    def join(self) -> None:
-        self._thread.join()
-        if self._error is not None:
-            raise self._error
-
-
 class Interrupted(Exception):
     """Somebody asked the run to stop."""
-
-
-def _first(course: d.Course) -> tuple[d.Course, d.Action]:
-    return course, d.Ask()
 
 
 def _raw(item: Item) -> bytes:

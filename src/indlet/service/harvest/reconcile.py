@@ -1,0 +1,54 @@
+"""The whole list of a source's identifiers: what it takes to know that a record has gone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from indlet.service.harvest import decide as d
+from indlet.service.harvest.asking import Asker
+from indlet.service.harvest.client import NoAnswer, spellings
+from indlet.service.harvest.negotiate import Terms
+
+
+def whole_list(
+    asker: Asker,
+    terms: Terms,
+    set_spec: str,
+    remote: d.Source,
+    rules: d.Rules,
+    sleep: Callable[[float], None],
+) -> set[str] | None:
+    """Every live identifier of a set (empty: of all); None unless the whole list could be read in one go.
+
+    An empty list counts as none: a source that has lost its records for a day must not cost them here.
+    """
+    listed: set[str] = set()
+    pages: set[int] = set()
+    course, action = _begin()
+    selection = terms.selection(set_spec)
+    while isinstance(action, d.Ask):
+        if action.wait:
+            sleep(action.wait)
+        try:
+            page = asker.page(terms.url, d.arguments(course, selection), course.spelling)
+        except NoAnswer as e:
+            if course.splits or course.restarts:
+                return None
+            count = len(spellings(course.token)) if course.token else 1
+            course, action = d.step(course, replace(e.failed, spellings=count), remote, rules)
+            continue
+        if course.token == "" and course.pages == 0:
+            listed.clear()
+        listed.update(i.identifier for i in page.items if not i.deleted)
+        key = hash(tuple(i.identifier for i in page.items))
+        event = d.Listed(len(page.items), page.token, page.size, key in pages, page.response_date)
+        pages.add(key)
+        course, action = d.step(course, event, remote, rules)
+    whole = isinstance(action, d.Compare) and not (course.gaps or course.splits)
+    short = course.size is not None and course.listed < course.size
+    return listed if listed and whole and not short else None
+
+
+def _begin() -> tuple[d.Course, d.Action]:
+    return d.Course(phase="check"), d.Ask()
