@@ -26,13 +26,17 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote_plus
 
-from bench.generated import collection, queries
+from bench.generated import Collection, collection, queries
 from bench.harvest import Serving
-from bench.serve import fill
 from rich.console import Console
 from rich.table import Table
 
+from indlet.formats import oai_dc
+from indlet.model import Record, TermVector
+from indlet.store import Store
+
 TERMS = 60
+TYPES = ("Text", "Technical report", "Article", "Thesis", "Dataset")
 
 
 @dataclass(frozen=True)
@@ -47,13 +51,36 @@ class Measured:
     worst_ms: float
 
 
+def fill(folder: Path, name: str, documents: Collection, kind: str) -> None:
+    """A store of generated records that no other collection shares, of seven decades and five types."""
+    with Store.open(folder) as store:
+        batch: list[Record] = []
+        for number, (terms, frequencies) in enumerate(documents.documents()):
+            metadata = {
+                "title": [f"Report {number}: {' '.join(terms[:7])}"],
+                "creator": [f"{terms[0].title()} Group", f"{terms[-1].title()} Group"],
+                "subject": terms[:4],
+                "description": [" ".join(terms[:50])],
+                "date": [str(1950 + number * 7 % 70)],
+                "type": [TYPES[number % len(TYPES)]],
+                "identifier": [f"http://{name}.example.org/{number:06d}.pdf"],
+                "language": ["en"],
+            }
+            vector = TermVector.of(dict(zip(terms, frequencies, strict=True)))
+            identifier, sets = f"oai:{name}.example.org:{number:06d}", (f"{name}:{number % 50}",)
+            batch.append(Record(identifier, metadata, vector, sets, raw=oai_dc.write(metadata)))
+            if len(batch) == 5000 or number == documents.ends.size - 1:
+                with store.write() as tx:
+                    tx.put(tx.origin(kind, name), batch)
+                batch = []
+
+
 def serve(folder: Path, descriptor: int, source: str) -> None:
     """The server process; SIGUSR1 begins a harvest that goes on until the process ends."""
     import uvicorn
 
     from indlet.service.harvest.progress import Progress
     from indlet.settings import Analysis, Node, Settings, Source
-    from indlet.store import Store
     from indlet.web.apart import harvest_apart
     from indlet.web.app import application
 
@@ -125,14 +152,14 @@ def run(records: int, rate: float, seconds: float, at_source: int) -> list[Measu
     found = []
     with tempfile.TemporaryDirectory() as place:
         folder, remote = Path(place, "portal"), Path(place, "remote")
-        fill(folder, records, TERMS)
-        fill(remote, at_source, TERMS)
+        documents = collection(records, TERMS)
+        fill(folder, "here", documents, "source")
+        fill(remote, "there", collection(at_source, TERMS, seed=3), "hierarchy")
         from indlet.service import follow
-        from indlet.store import Store
 
         with Store.open(folder) as store:
             follow.catch_up(store)
-        asked = queries(collection(records, TERMS), int(rate * seconds) * 2)
+        asked = queries(documents, int(rate * seconds) * 2)
         with Serving(remote) as provider, socket.socket() as sock:
             sock.bind(("127.0.0.1", 0))
             sock.listen(512)

@@ -7,6 +7,7 @@ SIGTERM and the end of the parent cut it short; what it had is committed, and th
 from __future__ import annotations
 
 import contextlib
+import os
 import pickle
 import signal
 import subprocess
@@ -90,6 +91,7 @@ def extractor(settings: Settings) -> Extract:
 def main() -> None:
     """The child: reads what to do, does it, tells about it."""
     halt = threading.Event()
+    os.nice(5)  # people who wait for a page come first
     signal.signal(signal.SIGTERM, lambda *_: halt.set())
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides
     settings, source, wish = pickle.load(sys.stdin.buffer)  # noqa: S301 - our own parent wrote it
@@ -130,8 +132,9 @@ def _telling() -> Iterator[list[Progress]]:
             sys.stdout.buffer.flush()
 
     def keep_telling() -> None:
-        while not over.wait(_EVERY):
-            tell(False)
+        with contextlib.suppress(BrokenPipeError):  # the parent has gone: `_orphaned` ends the run
+            while not over.wait(_EVERY):
+                tell(False)
 
     teller = threading.Thread(target=keep_telling, daemon=True)
     teller.start()

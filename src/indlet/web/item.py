@@ -50,7 +50,7 @@ def item(hit: Hit, terms: Terms | None = None) -> Item:
         restricted=cited.restricted,
         passage=passage(cited.description, wanted, terms),
         language=hit.language,
-        why=shares([(_label(m.words, m.term, m.field), m.share) for m in hit.terms]),
+        why=shares(_why(hit)),
         copies=tuple(copy for copy in cited.copies[:4] if copy.url),
         score=hit.score,
     )
@@ -59,6 +59,15 @@ def item(hit: Hit, terms: Terms | None = None) -> Item:
 def shown_kind(cited: Citation, metadata: Metadata) -> str:
     """The kind of document, unless the metadata says nothing about it."""
     return cited.kind if metadata.get("type") else ""
+
+
+def _why(hit: Hit) -> list[tuple[str, float]]:
+    """What each word of the query adds; a word of several terms adds what all of them do."""
+    found: dict[str, float] = {}
+    for matched in hit.terms:
+        label = _label(matched.words, matched.term, matched.field)
+        found[label] = found.get(label, 0.0) + matched.share
+    return list(found.items())
 
 
 def _label(words: Sequence[str], term: str, field: str) -> str:

@@ -10,7 +10,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from indlet.errors import QueryError
-from indlet.model import Facet
 from indlet.service.rank import MODELS
 from indlet.service.results import Result
 from indlet.service.search import Library
@@ -106,11 +105,7 @@ class Portal:
             items=self.items(result),
             total=result.total,
             milliseconds=result.took_ms,
-            facets=[
-                group
-                for name in FILTERS
-                if (group := _facet(t, result.facets[name], state, self.set_names()))
-            ],
+            facets=[group for name in FILTERS if (group := _facet(t, result, name, state, self.set_names()))],
             picture=histogram(dict(result.histogram)),
             notes=result.notes,
             pages=pages,
@@ -235,10 +230,13 @@ class Portal:
         return Response(body, media_type="application/opensearchdescription+xml")
 
 
-def _facet(t: Strings, facet: Facet, state: State, names: Mapping[str, str]) -> dict[str, Any] | None:
+def _facet(
+    t: Strings, result: Result, name: str, state: State, names: Mapping[str, str]
+) -> dict[str, Any] | None:
     """A facet's values as links; nothing where there is no choice to make."""
+    facet = result.facets[name]
     chosen = {value for name, value in state.filters if name == facet.name}
-    if len(facet.values) < 2 and not chosen:
+    if not chosen and all(count == result.total for _, count in facet.values):
         return None
     values = [
         {

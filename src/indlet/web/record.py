@@ -163,6 +163,8 @@ class Records:
         weighed = []
         for term in asked:
             name = term.term.decode()
+            if len(name) < 2:
+                continue
             idf = math.log(1 + (documents - term.df + 0.5) / (term.df + 0.5))
             weighed.append((frequencies[name] * idf, name))
         weighed.sort(key=lambda pair: (-pair[0], pair[1]))
