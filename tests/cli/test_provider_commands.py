@@ -156,9 +156,11 @@ def test_all_of_the_template_uncommented_is_the_defaults() -> None:
 
 
 @contextmanager
-def running(*arguments: str | Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def running(
+    *arguments: str | Path, start: tuple[str, ...] = ("-m", "indlet")
+) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A server in a process of its own, and the address that it says it has."""
-    command = [sys.executable, "-m", "indlet", *map(str, arguments)]
+    command = [sys.executable, *start, *map(str, arguments)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     watchdog = threading.Timer(60, process.kill)
     watchdog.start()
@@ -241,6 +243,42 @@ def test_serve_from_a_settings_file(papers: Path, tmp_path: Path) -> None:
         assert "<repositoryName>Papers</repositoryName>" in get(f"{address}/oai?verb=Identify")
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=30) == 0
+
+
+# What comes with the service part only; none of it is there after a plain  pip install indlet.
+BARE = """
+import sys
+for name in ("cronsim", "h2", "httpx", "jinja2", "llvmlite", "numba", "python_multipart"):
+    sys.modules[name] = None
+from indlet.cli import main
+main()
+"""
+
+
+def test_serve_provides_without_the_service_part(papers: Path, tmp_path: Path) -> None:
+    config = tmp_path / "indlet.toml"
+    config.write_text('data = "data"\n[node]\nport = 0\n[[hierarchy]]\nroot = "papers"\n')
+    with running("serve", "--config", config, start=("-c", BARE)) as (process, address):
+        wait_for(process, "papers: 2 files")
+        assert get(f"{address}/oai?verb=ListIdentifiers&metadataPrefix=oai_dc").count("<header>") == 2
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=30) == 0
+
+
+@pytest.mark.parametrize("asked", ["--portal", "--data"])
+def test_what_needs_the_service_part_says_so(papers: Path, tmp_path: Path, asked: str) -> None:
+    config = tmp_path / "indlet.toml"
+    config.write_text('data = "data"\n[node]\nport = 0\n[[hierarchy]]\nroot = "papers"\n')
+    rest = (
+        ("--config", str(config), "--portal")
+        if asked == "--portal"
+        else ("--port", "0", "--data", str(tmp_path / "other"))
+    )
+    command = [sys.executable, "-c", BARE, "serve", *rest]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=tmp_path / "papers")
+    assert done.returncode == 1
+    assert "pip install 'indlet[service]'" in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize("name", ["provide", "crawl", "serve", "records", "failures", "init"])

@@ -174,9 +174,16 @@ def crawl(
 @click.option("--port", type=click.IntRange(0, 65535), help="Instead of the one in the settings.")
 @data_option
 @click.option("--crawl/--no-crawl", "at_once", default=True, help="Crawl once at the start.  [yes]")
-@click.option("--portal/--no-portal", default=True, help="Also let people search here.  [yes]")
+@click.option(
+    "--portal/--no-portal", default=None, help="Also let people search here.  [if that part is installed]"
+)
 def serve(
-    config: Path | None, host: str | None, port: int | None, data: Path | None, at_once: bool, portal: bool
+    config: Path | None,
+    host: str | None,
+    port: int | None,
+    data: Path | None,
+    at_once: bool,
+    portal: bool | None,
 ) -> None:
     """Serve, crawl and harvest as the settings file says.
 

@@ -49,7 +49,8 @@ def application(store: Store, settings: Settings, portal: bool, portal_asked: bo
         except ModuleNotFoundError as e:
             if (e.name or "").startswith("indlet"):
                 raise
-            if portal_asked or settings.source:
+            # A node that holds nothing of its own is there to be searched.
+            if portal_asked or settings.source or not settings.hierarchy:
                 raise MissingExtra(f"the portal (it imports {e.name})", "service") from e
         else:
             return whole(store, settings)

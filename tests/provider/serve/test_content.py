@@ -21,6 +21,7 @@ def shelf(provider: Provider, tmp_path: Path) -> Provider:
     (root / "a b").mkdir(parents=True)
     known = {
         "a b/ä#1.txt": ("hello wings", "text/plain"),
+        "two\nlines.txt": ("line by line", "text/plain"),
         "page.html": ("<script>alert(1)</script>", "text/html"),
         "inner.txt": ("linked", "text/plain"),
     }
@@ -67,6 +68,23 @@ def test_parts_of_it_are(shelf: Provider) -> None:
     assert (response.status_code, response.text) == (206, "wings")
     assert response.headers["content-range"] == "bytes 6-10/11"
     assert shelf.client.get(URL, headers={"Range": "bytes=50-"}).status_code == 416
+
+
+@pytest.mark.parametrize(
+    "asked",
+    ["lines=1-2", "bytes", "bytes=", "bytes=3-1", "bytes=a-b", "bytes=-", "bytes=" + "0-1," * 99 + "0-1"],
+)
+def test_a_range_that_makes_no_sense_counts_as_none(shelf: Provider, asked: str) -> None:
+    response = shelf.client.get(URL, headers={"Range": asked})
+    assert (response.status_code, response.text) == (200, "hello wings")
+
+
+def test_a_name_may_hold_a_line_break(shelf: Provider) -> None:
+    assert shelf.client.get("/content/shelf/two%0Alines.txt").text == "line by line"
+
+
+def test_no_charset_is_claimed_that_nobody_checked(shelf: Provider) -> None:
+    assert shelf.client.get(URL).headers["content-type"] == "text/plain"
 
 
 def test_an_unchanged_file_is_not_sent_again(shelf: Provider) -> None:

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.convertors import StringConvertor, register_url_convertor
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
@@ -63,7 +64,7 @@ def routes(
         Route("/sitemap.xml", web.page(web.pages.sitemap, "text/xml")),
         Route("/sitemap/{after:int}.xml", web.sitemap_part),
         Route("/healthz", web.page(web.pages.health, "application/json")),
-        Route("/content/{path:path}", Content(store, settings, web.gate, web.desk).respond),
+        Route("/content/{path:anything}", Content(store, settings, web.gate, web.desk).respond),
     ]
     if landing:
         found.append(Route(landing, web.page(web.pages.landing, "text/html")))
@@ -91,6 +92,15 @@ def server(app: Starlette, settings: Settings) -> uvicorn.Server:
             limit_concurrency=1000,
         )
     )
+
+
+class _Anything(StringConvertor):
+    """The rest of a path, line breaks too: file names may hold them."""
+
+    regex = "(?s:.*)"
+
+
+register_url_convertor("anything", _Anything())
 
 
 class _Web:
