@@ -307,3 +307,13 @@ def test_static_files_and_only_those(client: TestClient) -> None:
     assert "immutable" in client.get(link).headers["cache-control"]
     assert client.get("/static/..%2Fapp.py").status_code == 404
     assert client.get("/static/portal.js").headers["content-type"].startswith("text/javascript")
+
+
+def test_pages_are_compressed_for_those_who_take_it(client: TestClient) -> None:
+    plain = client.get("/?q=wave", headers={"accept-encoding": "identity"})
+    small = client.get("/?q=wave", headers={"accept-encoding": "br, gzip;q=0.8"})
+    refused = client.get("/?q=wave", headers={"accept-encoding": "gzip;q=0"})
+    assert "content-encoding" not in plain.headers and "content-encoding" not in refused.headers
+    assert small.headers["content-encoding"] == "gzip" and "Accept-Encoding" in small.headers["vary"]
+    assert int(small.headers["content-length"]) < int(plain.headers["content-length"]) / 3
+    assert "content-encoding" not in client.get("/admin/sign-in").headers

@@ -35,7 +35,7 @@ from indlet.web.compare import Comparing
 from indlet.web.current import Current
 from indlet.web.language import strings
 from indlet.web.metrics import Meter, Metrics
-from indlet.web.page import Pages, static_version
+from indlet.web.page import Pages, packed, static_version
 from indlet.web.portal import Portal
 from indlet.web.record import Records
 
@@ -191,7 +191,9 @@ async def _static(request: Request) -> Response:
     kind = "text/javascript" if name.endswith(".js") else mimetypes.guess_type(name)[0] or "text/plain"
     fixed = request.url.query == static_version()
     lasting = "public, max-age=31536000, immutable" if fixed else "public, max-age=300"
-    return Response(body, media_type=kind, headers={"Cache-Control": lasting})
+    content, coding = packed(request, body) if kind.startswith(("text/", "image/svg")) else (body, {})
+    headers = {"Cache-Control": lasting, "Vary": "Accept-Encoding", **coding}
+    return Response(content, media_type=kind, headers=headers)
 
 
 def _only(

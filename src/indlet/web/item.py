@@ -29,6 +29,7 @@ class Item:
     sources: tuple[str, ...]
     restricted: bool
     passage: tuple[tuple[str, bool], ...]
+    subjects: tuple[str, ...]
     language: str
     why: tuple[Segment, ...]
     copies: tuple[Copy, ...]
@@ -49,6 +50,7 @@ def item(hit: Hit, terms: Terms | None = None) -> Item:
         sources=hit.sources or (hit.source,),
         restricted=cited.restricted,
         passage=passage(cited.description, wanted, terms),
+        subjects=cited.subjects[:8],
         language=hit.language,
         why=shares(_why(hit)),
         copies=tuple(copy for copy in cited.copies[:4] if copy.url),

@@ -163,7 +163,7 @@ class Records:
         weighed = []
         for term in asked:
             name = term.term.decode()
-            if len(name) < 2:
+            if len(name) < 2 or name.isdecimal():
                 continue
             idf = math.log(1 + (documents - term.df + 0.5) / (term.df + 0.5))
             weighed.append((frequencies[name] * idf, name))

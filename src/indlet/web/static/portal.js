@@ -132,14 +132,22 @@
         if (answer.ok && !answer.redirected) {
           const page = new DOMParser().parseFromString(await answer.text(), "text/html");
           const fresh = page.getElementById(part.id);
-          if (fresh && fresh.innerHTML !== part.innerHTML && !part.contains(document.activeElement)) {
-            part.replaceChildren(...fresh.childNodes);
-          }
+          if (fresh && fresh.innerHTML !== part.innerHTML) renew(part, fresh);
         }
       } catch { /* the server may be restarting; the next turn tries again */ }
-      setTimeout(again, document.hidden ? 10000 : 1000);
+      setTimeout(again, pause());
     };
-    setTimeout(again, 1000);
+    // Often while something moves, seldom while nothing does or nobody looks.
+    const pause = () => (document.hidden ? 15000 : part.querySelector("progress") ? 700 : 3000);
+    setTimeout(again, pause());
+  }
+
+  // New content; whoever was at a link or button in the old stays at the same one.
+  function renew(part, fresh) {
+    const reachable = () => [...part.querySelectorAll("a[href], button, [tabindex]")];
+    const at = reachable().indexOf(document.activeElement);
+    part.replaceChildren(...fresh.childNodes);
+    if (at >= 0) reachable()[at]?.focus({ preventScroll: true });
   }
 
   // What cannot be undone asks first.
