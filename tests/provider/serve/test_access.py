@@ -25,7 +25,7 @@ def guarded(filled: Provider) -> Provider:
     filled.configure(
         replace(
             filled.settings,
-            hierarchy=(Hierarchy("/nowhere", "papers"), Hierarchy("/nowhere", "hidden", access=access)),
+            hierarchy=(Hierarchy("/nowhere", "hidden", access=access), Hierarchy("/nowhere", "papers")),
             serve=replace(filled.settings.serve, trusted_proxies=("10.0.0.0/8",)),
         )
     )

@@ -330,9 +330,9 @@ class Repository:
         settings = self._settings
         node = settings.node
         repository = repository_identifier(settings)
-        sample = identifier(
-            repository, settings.hierarchy[0].name if settings.hierarchy else "papers", "report"
-        )
+        # Not every requester may know of a restricted hierarchy.
+        known = [h.name for h in settings.hierarchy if not (h.access.networks or h.access.tokens)]
+        sample = identifier(repository, known[0] if known else "papers", "report")
         about = {
             "title": [node.name],
             "description": [node.description] if node.description else [],
