@@ -255,7 +255,10 @@ def _checked(url: str) -> str:
 
 def _extractor(settings: Settings) -> Any:
     """Text of a fetched document: the provider's extractors, behind the seam that the service names."""
+    import threading
+
     limits = settings.crawl.limits
+    turn = threading.Lock()  # sources are harvested in threads, and not every parser can stand that
 
     def text_of(content: bytes, url: str, media_type: str) -> str:
         import tempfile
@@ -264,7 +267,7 @@ def _extractor(settings: Settings) -> Any:
         from indlet.provider.extract import extract
 
         name = unquote(urlsplit(url).path.rpartition("/")[2]) or "document"
-        with tempfile.NamedTemporaryFile(suffix=Path(name).suffix) as file:
+        with turn, tempfile.NamedTemporaryFile(suffix=Path(name).suffix) as file:
             file.write(content)
             file.flush()
             return "\n".join(document.text for document in extract(Path(file.name), name, limits))

@@ -140,13 +140,11 @@ def bring_up(store: Store) -> None:
 @contextmanager
 def _collector_resting() -> Iterator[None]:
     """Ingest makes many objects and no cycles; the cyclic collector would look at them in vain."""
-    enabled = gc.isenabled()
+    usual = gc.get_threshold()
     gc.freeze()
     gc.set_threshold(200_000, 50, 100)
     try:
         yield
     finally:
-        gc.set_threshold(700, 10, 10)
+        gc.set_threshold(*usual)
         gc.unfreeze()
-        if not enabled:
-            gc.disable()

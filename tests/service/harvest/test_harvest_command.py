@@ -58,7 +58,8 @@ def test_sources_from_a_settings_file(tmp_path: Path) -> None:
     with m.Provider() as one, m.Provider(m.collection(5)) as two:
         config = tmp_path / "indlet.toml"
         config.write_text(
-            f'data = "d"\n[[source]]\nurl = "{one.url}"\nname = "one"\n[[source]]\nurl = "{two.url}"\nname = "two"\n'
+            f'data = "d"\n[[source]]\nurl = "{one.url}"\nname = "one"\n'
+            f'[[source]]\nurl = "{two.url}"\nname = "two"\n'
         )
         assert run("--config", str(config), "--quiet").exit_code == 0
     with Store.open(tmp_path / "d") as store, store.read() as view:

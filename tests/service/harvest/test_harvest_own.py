@@ -348,3 +348,18 @@ def test_a_process_killed_at_any_moment_loses_nothing(tmp_path: Path) -> None:
         found.append((rows, stats.documents, stats.terms, stats.postings, stats.length))
     assert found[0] == found[1]
     assert len(found[0][0]) == 300
+
+
+def test_a_request_to_stop_is_heeded_while_a_source_is_silent(store: Store) -> None:
+    halt = threading.Event()
+    patient = replace(QUICK, stall_seconds=60, timeout_seconds=60)
+    with m.Provider(None, m.stall(60, 10**9)) as provider:
+        begun = time.monotonic()
+        timer = threading.Timer(0.5, halt.set)
+        timer.start()
+        (progress,) = harvest_all(
+            store, Settings(harvest=patient), [Source(provider.url)], index=False, halt=halt
+        )
+        timer.join()
+        assert time.monotonic() - begun < 30
+    assert progress.outcome == "interrupted"

@@ -25,18 +25,27 @@ _TROUBLES: Final[dict[str, Trouble]] = {
 _LISTS: Final = ("ListRecords", "ListIdentifiers", "ListSets", "GetRecord")
 # Waits before a question that is asked once (Identify and its like) is given up.
 _QUICK: Final = 2
+HALT_SECONDS: Final = 0.25
+
+
+class Interrupted(Exception):
+    """Somebody asked the run to stop."""
 
 
 class Asker:
     """Pages from one base URL. The page after the one just given is fetched while that one is worked on."""
 
     def __init__(
-        self, client: Client, rules: Rules, sleep: Callable[[float], None] = time.sleep, ahead: bool = True
+        self,
+        client: Client,
+        rules: Rules,
+        sleep: Callable[[float], None] = time.sleep,
+        halt: threading.Event | None = None,
     ) -> None:
         self.client = client
         self._rules = rules
         self._sleep = sleep
-        self._ahead = ahead
+        self._halt = halt or threading.Event()
         # A daemon, and not a pool, which would keep a process from ending while a source is silent.
         self._wanted: SimpleQueue[tuple[Future[Answer], Callable[[], Answer]] | None] = SimpleQueue()
         threading.Thread(target=self._serve, name="harvest-fetch", daemon=True).start()
@@ -53,9 +62,9 @@ class Asker:
         listing = verb in ("ListRecords", "ListIdentifiers")
         answer = self._fetched_ahead(verb, written) if listing else None
         if answer is None:
-            answer = self._fetch(base_url, arguments, written).result()
+            answer = self._awaited(self._fetch(base_url, arguments, written))
         page = _page(answer, verb)
-        if page.token and listing and self._ahead:
+        if page.token and listing:
             written = spellings(page.token)[0]
             following = {"verb": verb, "resumptionToken": page.token}
             self._next = (verb, written, self._fetch(base_url, following, written))
@@ -63,7 +72,7 @@ class Asker:
 
     def document(self, url: str, limit: int) -> Answer:
         """A linked document, in turn with the source's pages: one request at a time holds for all of them."""
-        answer = self._aside(lambda: self.client.get(url, limit, media="*/*")).result()
+        answer = self._awaited(self._aside(lambda: self.client.get(url, limit, media="*/*")))
         if answer.trouble is not None:
             raise answer.trouble
         return answer
@@ -103,7 +112,17 @@ class Asker:
         ahead, self._next = self._next, None
         if ahead is None or (verb, written) != ahead[:2]:
             return None
-        return ahead[2].result()
+        return self._awaited(ahead[2])
+
+    def _awaited(self, future: Future[Answer]) -> Answer:
+        """The answer, unless somebody asks to stop: a silent source must not hold up the end."""
+        while not self._halt.is_set():
+            try:
+                return future.result(HALT_SECONDS)
+            except TimeoutError:
+                if future.done():
+                    raise
+        raise Interrupted
 
     def _serve(self) -> None:
         while wanted := self._wanted.get():

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ipaddress
 import socket
+import ssl
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from typing import Final
 from urllib.parse import quote, urljoin, urlsplit
 
@@ -84,6 +86,7 @@ class Client:
             timeout=httpx.Timeout(harvest.timeout_seconds, read=harvest.stall_seconds),
             follow_redirects=False,
             transport=transport,
+            verify=_tls(),
             limits=httpx.Limits(max_connections=1, max_keepalive_connections=1),
         )
 
@@ -198,6 +201,12 @@ class Client:
             address = stream.get_extra_info("server_addr")
             if address:
                 _must_be_public(str(address[0]), url)
+
+
+@cache
+def _tls() -> ssl.SSLContext:
+    """One for all sources: reading the certificates takes longer than many a harvest."""
+    return httpx.create_ssl_context()
 
 
 def oai_url(base_url: str, arguments: Mapping[str, str], spelling: str | None = None) -> str:

@@ -21,7 +21,7 @@ from indlet.model import Failure
 from indlet.oai.read import Item, Page
 from indlet.service.harvest import dates
 from indlet.service.harvest import decide as d
-from indlet.service.harvest.asking import Asker
+from indlet.service.harvest.asking import Asker, Interrupted
 from indlet.service.harvest.client import Client, NoAnswer, spellings
 from indlet.service.harvest.negotiate import Terms, negotiate
 from indlet.service.harvest.progress import Progress
@@ -88,7 +88,7 @@ class Run:
         )
         delay = source.delay_seconds if source.delay_seconds >= 0 else harvest.delay_seconds
         client = Client(harvest, token=source.token, delay_seconds=delay, sleep=self._sleep)
-        self.asker = Asker(client, self.rules, self._sleep)
+        self.asker = Asker(client, self.rules, self._sleep, self.halt)
         with store.write() as tx:
             self.origin = tx.origin("source", name, {k: v for k, v in asdict(source).items() if k != "token"})
         self.state: dict[str, Any] = {}
@@ -533,10 +533,6 @@ class Run:
             self.progress.failed += 1
             self.pending.failures.append(Failure(identifier, "fetch", str(e)))
             return ""
-
-
-class Interrupted(Exception):
-    """Somebody asked the run to stop."""
 
 
 def _raw(item: Item) -> bytes:
