@@ -116,7 +116,7 @@ class Run:
     @property
     def effort(self) -> float:
         """Records for each second of the server's processor time: steady on a busy machine."""
-        return self.records / self.cpu_seconds
+        return self.records / max(self.cpu_seconds, 0.01)  # the clock ticks in hundredths
 
 
 def harvest(kind: str, folder: Path, request: str, coding: str, most: int) -> Run:
