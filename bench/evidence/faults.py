@@ -148,4 +148,12 @@ def show(found: Found, figures: Figures) -> str:
             ],
             len(found["harvesters"]) + 2,
         )
+        + "\nWhere ours was not complete, this is what it came to:\n\n"
+        + "\n".join(f"- {name}: {OUTCOMES[one['outcome']]}, “{one['why']}”" for name, one in ours(found))
     )
+
+
+def ours(found: Found) -> list[tuple[str, Found]]:
+    """The faults under which our harvest was not complete."""
+    rows = ((name, row["harvesters"]["indlet"]) for name, row in found["faults"].items())
+    return [(name, one) for name, one in rows if one["outcome"] != "complete"]

@@ -66,6 +66,25 @@ def bars(
     axes.grid(axis="x", visible=False)
 
 
+def logarithmic(axes: Any, which: str = "xy") -> None:
+    """Logarithmic axes with plain numbers: 1, 2, 5, 10 …, or 1, 10, 100 … where there are many."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    for letter in which:
+        getattr(axes, f"set_{letter}scale")("log")
+        low, high = getattr(axes, f"get_{letter}lim")()
+        axis = getattr(axes, f"{letter}axis")
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < 2000 and letter == "y" else (1,)))
+        axis.set_major_formatter(
+            FuncFormatter(lambda value, _: f"{value:,g}" if value < 1e4 else _short(value))
+        )
+        axis.set_minor_formatter(NullFormatter())
+
+
+def _short(value: float) -> str:
+    return f"{value / 1e6:g} M" if value >= 1e6 else f"{value / 1e3:g} k"
+
+
 def table(headings: Sequence[str], rows: Sequence[Sequence[object]], left: int = 1) -> str:
     """A Markdown table; columns after the first `left` are numbers and stand right."""
     lines = ["| " + " | ".join(headings) + " |"]

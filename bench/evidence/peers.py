@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from bench.evidence.figures import COLOURS, Figures, picture, table
+from bench.evidence.figures import COLOURS, Figures, logarithmic, picture, table
 from bench.evidence.processes import Failed
 from bench.evidence.processes import run as execute
 from bench.evidence.setting import Found, Setting
@@ -38,7 +38,7 @@ def bench(setting: Setting, name: str, *arguments: object) -> Any:
 
 def run(setting: Setting) -> Found:
     runs = setting.pick(1, 3, 3)
-    serve = setting.pick((2_000, 1_000), (20_000, 5_000), (100_000, 10_000))
+    serve = setting.pick((10_000, 5_000), (20_000, 5_000), (100_000, 10_000))
     harvest = setting.pick(2_000, 20_000, 100_000)
     search = setting.pick((5_000, 50), (50_000, 200), (150_000, 400))
     plan: dict[str, Callable[[], Any]] = {
@@ -173,7 +173,7 @@ def _harvest(rows: list[Found], records: int, figures: Figures) -> str:
         + table(
             ["harvester", "form", "terms", "records/s", "times sickle", "peak MB"],
             [
-                [who, form, count, _whole(rate), str(ratio), f"{peak[count, who, form] or float('nan'):.0f}"]
+                [who, form, count, _whole(rate), str(ratio), _whole_or_none(peak[count, who, form])]
                 for (count, who, form), (rate, ratio) in ratios.items()
             ],
             2,
@@ -187,11 +187,13 @@ def _search(runs: list[Found], records: int, figures: Figures) -> str:
     notes = {row["engine"]: row["note"] for row in runs[0]["engines"]}
     with figures.plot("peers-search", 2, (8.4, 3.4)) as (left, right):
         _across(left, {name: of[0] for name, of in by_key["p50_ms"].items()})
-        left.set(title="Median query, ms", xscale="log")
+        left.set(title="Median query, ms")
+        logarithmic(left, "x")
         ingest = {n: of[0] for n, of in by_key["ingest_records_per_second"].items()}
         # The models share one index, and both ways of asking tantivy another.
         _across(right, {n.removesuffix(" bm25"): s for n, s in ingest.items() if n not in SHARED})
-        right.set(title="Records/s ingested", xscale="log")
+        right.set(title="Records/s ingested")
+        logarithmic(right, "x")
     noise = max(run["noise"] for run in runs)
     return (
         f"`bench.search`, {records:,} records, {runs[0]['postings']:,} postings, {runs[0]['queries']} "
@@ -231,6 +233,10 @@ def _across(axes: Any, values: dict[str, Spread]) -> None:
     axes.invert_yaxis()
     axes.grid(axis="y", visible=False)
     axes.tick_params(axis="y", labelsize=8)
+
+
+def _whole_or_none(value: float) -> str:
+    return f"{value:,.0f}" if value else "–"
 
 
 def _whole(one: Spread) -> str:

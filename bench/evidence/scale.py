@@ -18,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 from bench.crawl import crawl, tree
 from bench.evidence import corpus
-from bench.evidence.figures import COLOURS, MARKERS, Figures, picture, table
+from bench.evidence.figures import COLOURS, MARKERS, Figures, logarithmic, picture, table
 from bench.evidence.processes import Failed, Node, indlet, memory, size_of
 from bench.evidence.processes import run as execute
 from bench.evidence.setting import Found, Setting
@@ -178,18 +178,21 @@ def show(found: Found, figures: Figures) -> str:
         left.plot(
             files, spent, "X:", color=COLOURS[6], label=f"crawl of files (s), n^{exponent(files, spent):.2f}"
         )
-        left.set(xscale="log", yscale="log", xlabel="records", title="Seconds")
+        left.set(xlabel="records", title="Seconds")
+        logarithmic(left)
         left.legend(fontsize=8)
         for number, model in enumerate(MODELS):
             times = [row["models"][model]["p50_ms"] for row in rows]
             right.plot(sizes, times, f"{MARKERS[number]}-", color=COLOURS[number], label=model)
-        right.set(xscale="log", yscale="log", xlabel="records", title="Median query, ms")
+        right.set(xlabel="records", title="Median query, ms")
+        logarithmic(right)
         right.legend(fontsize=8)
     with figures.plot("scale-room", 2, (8.4, 3.2)) as (left, right):
         left.plot(sizes, [row["peak_mb"] for row in rows], "o-", color=COLOURS[0], label="with mapped files")
         left.plot(sizes, [row["private_mb"] for row in rows], "s-", color=COLOURS[1], label="private")
         left.plot(sizes, [row["provider_mb"] for row in rows], "^-", color=COLOURS[2], label="a provider")
-        left.set(xscale="log", xlabel="records", title="Peak memory, MB", ylim=(0, None))
+        left.set(xlabel="records", title="Peak memory of the service, MB", ylim=(0, None))
+        logarithmic(left, "x")
         left.legend()
         for number, (key, words) in enumerate(
             (("provider_bytes", "providers' stores"), ("store_bytes", "service's store"),
@@ -197,7 +200,8 @@ def show(found: Found, figures: Figures) -> str:
         ):  # fmt: skip
             values = [row[key] / row["records"] for row in rows]
             right.plot(sizes, values, f"{MARKERS[number]}-", color=COLOURS[number], label=words)
-        right.set(xscale="log", xlabel="records", title="Bytes a record", ylim=(0, None))
+        right.set(xlabel="records", title="Bytes a record", ylim=(0, None))
+        logarithmic(right, "x")
         right.legend(fontsize=8)
     last = rows[-1]
     rate = last["records"] / last["seconds"]
