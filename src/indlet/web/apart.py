@@ -23,11 +23,13 @@ from urllib.parse import unquote, urlsplit
 import orjson
 
 from indlet.errors import IndletError
+from indlet.service.follow import Follower, catch_up
 from indlet.service.harvest.progress import Progress
 from indlet.service.harvest.run import Extract, Wish
-from indlet.service.pipeline import harvest_all
+from indlet.service.pipeline import harvest_all, policy_of
 from indlet.settings import Settings, Source
 from indlet.store import Store
+from indlet.text import Analyzer
 
 _EVERY = 0.25  # seconds between lines
 _SHOWN = ("phase", "records", "deleted", "changed", "failed", "pages", "requests", "bytes", "size", "form")
@@ -97,6 +99,10 @@ def main() -> None:
     settings, source, wish = pickle.load(sys.stdin.buffer)  # noqa: S301 - our own parent wrote it
     threading.Thread(target=_orphaned, args=(halt,), daemon=True).start()
     with Store.open(settings.data) as store, _telling() as started:
+        # Indexing as it goes is work that the serving process is spared.
+        analyzer = Analyzer(policy_of(settings.analysis))
+        follower = Follower(store, 1.0, None, analyzer)
+        follower.start()
         try:
             harvest_all(
                 store,
@@ -104,12 +110,17 @@ def main() -> None:
                 [source],
                 wish=wish,
                 extract=extractor(settings),
+                index=False,
                 halt=halt,
                 started=started.extend,
             )
         except IndletError as e:
             for progress in started:
                 progress.outcome, progress.reason = progress.outcome or "failed", progress.reason or str(e)
+        finally:
+            follower.stop()
+            with contextlib.suppress(IndletError):  # whoever holds the index brings it up
+                catch_up(store, analyzer=analyzer)
 
 
 def _orphaned(halt: threading.Event) -> None:

@@ -64,7 +64,8 @@ def application(
     gate = Gate(store.secret("sessions"), settings)
     follower = None
     if follow:
-        follower = Follower(store, failed=lambda e: _log.warning("index: %s", e), analyzer=library.analyzer)
+        # Harvests index for themselves (web/apart.py) and hold the index meanwhile; crawls are what is left.
+        follower = Follower(store, 3.0, lambda e: _log.info("index: %s", e), library.analyzer)
     desk = Desk(portal, gate, usage, follower)
     records, current, comparing = Records(portal), Current(portal), Comparing(portal)
     metrics = Metrics(library, meter, portal.visible)

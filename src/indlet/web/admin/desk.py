@@ -323,12 +323,12 @@ class Desk:
         return f"store: ok; index: ok, {live} records in both"
 
     def _rebuild(self) -> str:
-        progress = follow.rebuild(self.portal.store)
+        progress = follow.rebuild(self.portal.store, analyzer=self.portal.library.analyzer)
         return f"{progress.applied} changes applied; the index stands at {progress.position}"
 
     def _catch_up(self) -> None:
         try:
-            follow.catch_up(self.portal.store)
+            follow.catch_up(self.portal.store, analyzer=self.portal.library.analyzer)
         except IndletError as e:
             _log.warning("index: %s", e)
 
