@@ -104,6 +104,12 @@ def test_mistakes_are_told(papers: Path, tmp_path: Path, capsys: pytest.CaptureF
         (["provide", str(papers), str(papers), "--name", "x"], 2, "single PATH"),
         (["records", "--data", str(tmp_path / "none")], 1, "no indlet store here"),
         (["serve", "--config", str(tmp_path / "none.toml")], 1, "Write one with  indlet init"),
+        (["crawl", str(papers), "--data", str(papers)], 1, "own data"),
+        (
+            ["provide", str(papers), "--base-url", "x.org", "--port", "0", "--data", str(tmp_path / "d")],
+            1,
+            "root",
+        ),
         (
             ["provide", str(papers), "--every", "soon", "--port", "0", "--data", str(tmp_path / "d")],
             1,
@@ -119,6 +125,7 @@ def test_mistakes_are_told(papers: Path, tmp_path: Path, capsys: pytest.CaptureF
             main(arguments)
         assert stopped.value.code == status, arguments
         assert message in capsys.readouterr().err
+    assert sorted(p.name for p in papers.iterdir()) == ["a.txt", "sub"]
 
 
 def test_forget(papers: Path, tmp_path: Path) -> None:

@@ -95,6 +95,14 @@ def test_a_repository_without_a_dot_is_refused() -> None:
     assert repository_identifier(Settings()) == "localhost.localdomain"
 
 
+@pytest.mark.parametrize(
+    "url", ["library", "ftp://x.org", "http://", "https://x.org?y", "http://[::1", "x.org:80"]
+)
+def test_a_base_url_that_cannot_be_one_is_refused(url: str) -> None:
+    with pytest.raises(SettingsError, match="public root"):
+        repository_identifier(from_mapping({"node": {"base_url": url, "repository": "x.org"}}))
+
+
 @given(st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30), timezones=st.just(UTC)))  # noqa: DTZ001
 def test_dates_come_back(moment: datetime) -> None:
     seconds = int((moment.replace(microsecond=0) - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds())

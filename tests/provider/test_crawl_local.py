@@ -6,6 +6,7 @@ import os
 import shutil
 import socket
 import threading
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,8 +14,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from indlet.errors import StoreError
-from indlet.provider.pipeline import crawl
-from indlet.provider.workers import Workers
+from indlet.provider.pipeline import crawl, policy_of
+from indlet.provider.workers import Job, Outcome, Workers
 from indlet.settings import Access, Hierarchy, Limits
 
 if TYPE_CHECKING:
@@ -47,17 +48,20 @@ def test_files_become_records(bench: Bench) -> None:
         assert view.sets() == [("docs", "docs"), ("docs:sub", "sub"), ("docs:sub:deep", "deep")]
 
 
+class Idle(Workers):
+    """Workers that nothing may be given to."""
+
+    def map(self, jobs: Iterable[Job]) -> Iterator[Outcome]:
+        assert [job.name for job in jobs] == []
+        return iter(())
+
+
 def test_unchanged_files_are_not_read(bench: Bench) -> None:
-    """Other content under the same size and time goes unnoticed, because nobody looks."""
     for number in range(50):
         bench.write(f"{number % 7}/{number}.txt", f"number {number:02d}")
     bench.crawl()
     before = bench.seqs()
-    for place in bench.root.rglob("*.txt"):
-        found = place.stat()
-        place.write_bytes(b"x" * found.st_size)
-        os.utime(place, ns=(found.st_atime_ns, found.st_mtime_ns))
-    summary = bench.crawl()
+    (summary,) = crawl(bench.store, bench.settings, workers=Idle(1, Limits(), policy_of(bench.settings)))
     assert (summary.unchanged, summary.read, summary.touched, summary.records) == (50, 0, 0, 0)
     assert bench.seqs() == before
 
@@ -78,6 +82,16 @@ def test_changed_content_of_equal_size_is_found_by_its_digest(bench: Bench) -> N
     bench.write("a.txt", "one wing")
     bench.crawl()
     bench.write("a.txt", "two wind", at=1_600_000_000)
+    assert bench.crawl().records == 1
+    assert bench.terms("a") == {"two": 1, "wind": 1}
+
+
+def test_content_replaced_under_the_old_time_is_noticed(bench: Bench) -> None:
+    place = bench.write("a.txt", "one wing")
+    bench.crawl()
+    before = place.stat()
+    place.write_text("two wind")
+    os.utime(place, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert bench.crawl().records == 1
     assert bench.terms("a") == {"two": 1, "wind": 1}
 

@@ -343,6 +343,13 @@ def _from_options(
         full = root if local is None else str(Path.cwd() / local)
         hierarchies.append(Hierarchy(full, name=name, base_url=content_url, access=access))
     settings = Settings(data=data or Settings().data, hierarchy=tuple(hierarchies))
+    # Said before the store is made: nothing is written to PATH.
+    for root in roots:
+        local = local_root(root)
+        if local is not None and local.resolve() == settings.data.resolve():
+            raise SettingsError(
+                f"{root}: cannot hold indlet's own data too; choose another folder with --data"
+            )
     return replace(
         settings,
         node=replace(settings.node, base_url=base_url),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import re
 from collections.abc import Iterable
 from typing import Final
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from indlet.errors import SettingsError
 from indlet.settings import Settings
@@ -27,13 +28,14 @@ def repository_identifier(settings: Settings) -> str:
 
     A host without a domain becomes one below `localdomain`, because the form asks for a dot.
     """
+    root = _public_root(settings.base_url())
     if stated := settings.node.repository:
         if not _REPOSITORY.fullmatch(stated):
             raise SettingsError(
                 f"node.repository {stated!r} is no domain name with a dot; use one like 'library.example.org'"
             )
         return stated
-    host = (urlsplit(settings.base_url()).hostname or "").rstrip(".").lower()
+    host = (root.hostname or "").rstrip(".").lower()
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
@@ -48,6 +50,17 @@ def repository_identifier(settings: Settings) -> str:
         host = host.encode("idna").decode()
     labels = [part if _LABEL.fullmatch(part) else f"x{part}" for part in host.split(".") if part]
     return ".".join(labels) if len(labels) > 1 else f"{labels[0]}.localdomain"
+
+
+def _public_root(url: str) -> SplitResult:
+    with contextlib.suppress(ValueError):
+        root = urlsplit(url)
+        if root.scheme in ("http", "https") and root.hostname and not (root.query or root.fragment):
+            return root
+    raise SettingsError(
+        f"the base URL {url!r} cannot be a node's public root; "
+        "use one like 'https://library.example.org' or 'https://example.org/library'"
+    )
 
 
 def identifier(repository: str, hierarchy: str, path: str, key: str = "") -> str:

@@ -67,7 +67,7 @@ class Survey:
         """Take in what is known, to be compared with what is met. It may be much: equal words are shared."""
         for path, resource, size, modified, etag, digest, media_type, state, policy in known:
             self.unmet.setdefault(path.rpartition("/")[0], {})[path] = FileState(
-                path, resource, size, modified, intern(etag), digest, intern(media_type), intern(state),
+                path, resource, size, modified, etag, digest, intern(media_type), intern(state),
                 intern(policy),
             )  # fmt: skip
 

@@ -209,6 +209,12 @@ def _time(nanoseconds: int) -> int:
     return max(-FARTHEST, min(nanoseconds, FARTHEST))
 
 
+def _entry(path: str, found: os.stat_result) -> Entry:
+    """A local file. The time at which its inode changed serves as etag: nobody can set that one, so content
+    that was replaced under the old time is noticed."""
+    return Entry(path, found.st_size, _time(found.st_mtime_ns), f"{found.st_ctime_ns:x}")
+
+
 class Local:
     """A folder of this machine, or one file as a tree of its own."""
 
@@ -286,8 +292,7 @@ class Local:
                 else:
                     folders.append(path)
             elif entry.is_file(follow_symlinks=False):
-                found = entry.stat(follow_symlinks=False)
-                files.append(Entry(path, found.st_size, _time(found.st_mtime_ns)))
+                files.append(_entry(path, entry.stat(follow_symlinks=False)))
             else:
                 skipped.append(Skip(path, "neither file nor folder"))
         except OSError as e:
@@ -310,7 +315,7 @@ class Local:
         else:
             found = Path(target).stat()
             if stat.S_ISREG(found.st_mode):
-                files.append(Entry(path, found.st_size, _time(found.st_mtime_ns)))
+                files.append(_entry(path, found))
             elif stat.S_ISDIR(found.st_mode):
                 skipped.append(Skip(path, "a link to a folder"))
             else:
@@ -321,7 +326,7 @@ class Local:
             found = Path(self._base + entry.path).stat()
         except OSError:
             return None
-        return Entry(entry.path, found.st_size, _time(found.st_mtime_ns))
+        return _entry(entry.path, found)
 
     def fetch(self, entry: Entry, folder: Path, limit: int) -> Path:
         path = Path(self._base + entry.path)
