@@ -105,6 +105,11 @@ def test_a_check_that_misses_few_fetches_them_and_one_that_misses_many_splits() 
     assert (split.windows[0].since, split.windows[-1].until) == ("", NOW)
 
 
+def test_a_source_that_has_no_list_of_identifiers_is_split() -> None:
+    course, action = after(Course(phase="check", first_response=NOW, pages=2), Failed("fatal", "badVerb"))
+    assert (action, course.phase, len(course.windows)) == (Ask(), "list", 2)
+
+
 def test_a_gap_ends_the_run_incomplete_but_not_early() -> None:
     second = Window("2024-01-03T00:00:00Z", "2024-01-03T00:00:00Z")
     course = Course((second, Window("2024-01-04T00:00:00Z", "")), phase="check", token="x", pages=3, splits=1)

@@ -97,6 +97,10 @@ COMPLETE: dict[str, tuple[Fault, str]] = {
     "list in circles": (m.circle("ListRecords"), "pages that came twice"),
     "all lists in circles": (m.repeated_token(), "lists that ended early or in circles"),
     "all lists are cut": (m.cut_list(verb=""), "lists that ended early or in circles"),
+    "list cut, identifiers unknown": (
+        lambda q, r: q.provider.error(q, "badVerb") if q.verb == "ListIdentifiers" else m.cut_list()(q, r),
+        "lists that ended early or in circles",
+    ),
     "token of a session": (m.session_token(), ""),
     "token expires": (m.expiring(), ""),
     "tokens expire again and again": (m.expiring(2, 5), ""),

@@ -134,6 +134,7 @@ class Client:
             with self._http.stream("GET", url, headers=headers) as response:
                 self._peer_allowed(response, url)
                 if response.status_code in (301, 302, 303, 307, 308) and response.headers.get("Location"):
+                    self._read(response, limit, deadline, url)  # so that the connection can be used again
                     return Answer(b"", url=url), response.headers["Location"]
                 raw = self._read(response, limit, deadline, url)
                 return self._answer(response, raw, limit, url), ""

@@ -271,6 +271,8 @@ def _failed(course: Course, event: Failed, source: Source, rules: Rules) -> tupl
         return _token_refused(course, event, source)
     if trouble == "argument" or trouble == "unsuitable":
         return _arguments_refused(course, event, source)
+    if course.phase == "check" and trouble == "fatal":
+        return _give_up_listing(course, source, event.reason)  # it may not know ListIdentifiers at all
     return course, Stop(False, event.reason)
 
 
