@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from indlet.service.harvest import dates
@@ -169,7 +169,8 @@ class World:
         self.seen.add(tuple(chosen))
         size = len(matching) if token is not None else None
         ordered = stamps == sorted(stamps)
-        return Listed(len(chosen), token, size, seen, NOW, min(stamps), max(stamps), ordered)
+        newest = stamps.count(max(stamps))
+        return Listed(len(chosen), token, size, seen, NOW, min(stamps), max(stamps), ordered, newest)
 
 
 def _stamp(second: int) -> str:
@@ -203,6 +204,7 @@ def drive(world: World, limit: int = 3000) -> tuple[Course, Stop, Iterator[float
 
 
 @settings(max_examples=150, deadline=None)
+@example([1, 1, 0], False, 1, ["", "", "token"], None)
 @given(
     st.lists(st.integers(0, 2_000_000), min_size=1, max_size=60),
     st.booleans(),

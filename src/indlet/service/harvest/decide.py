@@ -75,6 +75,7 @@ class Course:
     empty: int = 0  # pages in a row without a record
     ordered: bool = True  # datestamps have never fallen so far
     newest: str = ""
+    at_newest: int = 0  # records with that datestamp so far
     owed: int = 0  # records that must still come in a window begun again at its newest datestamp …
     whole: str = ""  # … and where it began at first
     full_page: int = 0  # the most records on one page
@@ -110,6 +111,7 @@ class Listed:
     lowest: str = ""
     highest: str = ""
     ordered: bool = True
+    at_highest: int = 1  # how many have the highest datestamp
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +223,9 @@ def _listed(course: Course, page: Listed, source: Source, rules: Rules) -> tuple
         empty=0 if page.records else course.empty + 1,
         ordered=course.ordered and page.ordered and (not page.lowest or page.lowest >= course.newest),
         newest=max(course.newest, page.highest),
+        at_newest=page.at_highest + (course.at_newest if page.highest == course.newest else 0)
+        if page.highest >= course.newest
+        else course.at_newest,
         full_page=max(course.full_page, page.records),
         first_response=course.first_response or page.response_date,
         unbounded=course.unbounded or beyond,
@@ -309,7 +314,7 @@ def _token_refused(course: Course, event: Failed, source: Source) -> tuple[Cours
         # newest one; the size of that list will tell.
         since = dates.like(course.newest, source.seconds)
         later = _fresh(course, (replace(window, since=since), *course.windows[1:]))
-        owed = max(course.size - course.listed, 0) + 1
+        owed = max(course.size - course.listed, 0) + course.at_newest
         return replace(later, owed=owed, whole=course.whole if course.owed else window.since), Ask()
     return _fresh(course, course.windows, restarts=course.restarts + 1), Ask()
 

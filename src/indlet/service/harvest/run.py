@@ -281,6 +281,7 @@ class Run:
             min(stamps, default="") if sound else "",
             max(stamps, default="") if sound else "",
             sound and stamps == sorted(stamps),
+            stamps.count(max(stamps)) if stamps else 0,
         )
 
     def _sound(self, stamps: list[str], response_date: str) -> bool:
