@@ -6,6 +6,7 @@ import argparse
 import importlib
 import json
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -13,10 +14,12 @@ import time
 import traceback
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from bench.evidence.page import EXPERIMENTS, write
 from bench.evidence.setting import SIZES, Setting, machine
 
+_NUMBERS = re.compile(r'[{\[](?:\s+(?:"[^"\n]*": )?-?[\d.]+(?:e-?\d+)?,?)+\s+[}\]]')
 PAGE = Path(__file__).parents[2] / "docs" / "evidence"
 
 
@@ -26,7 +29,7 @@ def perform(name: str, size: str, data: Path | None, seed: int, out: Path) -> bo
     work = Path(tempfile.mkdtemp(prefix=f"indlet-{name}-"))
     setting = Setting(size, work, data, seed)
     setting.say(f"{module.TITLE} ({name}, size {size})")
-    kept = {
+    kept: dict[str, Any] = {
         "experiment": name,
         "taken": datetime.now(UTC).isoformat(timespec="seconds"),
         "size": size,
@@ -44,9 +47,15 @@ def perform(name: str, size: str, data: Path | None, seed: int, out: Path) -> bo
         shutil.rmtree(work, ignore_errors=True)
     kept["seconds"] = round(time.perf_counter() - began, 1)
     out.mkdir(parents=True, exist_ok=True)
-    (out / f"{name}.json").write_text(json.dumps(kept, indent=1) + "\n")
+    (out / f"{name}.json").write_text(laid_out(kept))
     setting.say(f"{name}: {kept['seconds']} s")
     return "failed" not in kept
+
+
+def laid_out(kept: dict[str, Any]) -> str:
+    """JSON that people can read: an item a line, but numbers of one group on one line."""
+    text = json.dumps(kept, indent=1)
+    return _NUMBERS.sub(lambda match: " ".join(match[0].split()), text) + "\n"
 
 
 def main() -> None:

@@ -20,7 +20,7 @@ from bench.evidence.harvesters import HARVESTERS
 from bench.evidence.setting import Found, Setting
 
 TITLE = "Faults"
-SECONDS: Final = 40
+SECONDS: Final = 25
 ROOT: Final = Path(__file__).parents[2]
 # What a harvest can come to -> its sign in the table.
 OUTCOMES: Final = {

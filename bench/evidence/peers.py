@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from bench.evidence.figures import COLOURS, Figures, logarithmic, picture, table
+from bench.evidence.figures import COLOURS, Figures, picture, table
 from bench.evidence.processes import Failed
 from bench.evidence.processes import run as execute
 from bench.evidence.setting import Found, Setting
@@ -188,12 +188,10 @@ def _search(runs: list[Found], records: int, figures: Figures) -> str:
     with figures.plot("peers-search", 2, (8.4, 3.4)) as (left, right):
         _across(left, {name: of[0] for name, of in by_key["p50_ms"].items()})
         left.set(title="Median query, ms")
-        logarithmic(left, "x")
         ingest = {n: of[0] for n, of in by_key["ingest_records_per_second"].items()}
         # The models share one index, and both ways of asking tantivy another.
         _across(right, {n.removesuffix(" bm25"): s for n, s in ingest.items() if n not in SHARED})
         right.set(title="Records/s ingested")
-        logarithmic(right, "x")
     noise = max(run["noise"] for run in runs)
     return (
         f"`bench.search`, {records:,} records, {runs[0]['postings']:,} postings, {runs[0]['queries']} "
@@ -229,7 +227,11 @@ def _across(axes: Any, values: dict[str, Spread]) -> None:
         [one.high - one.median for one in values.values()],
     ]
     colours = [COLOURS[0] if name.startswith("indlet") else COLOURS[5] for name in names]
-    axes.barh(names, middle, xerr=errors, color=colours, height=0.7, error_kw={"lw": 1, "ecolor": "#333333"})
+    marks = {"lw": 1, "ecolor": "#333333"}
+    drawn = axes.barh(names, middle, xerr=errors, color=colours, height=0.7, error_kw=marks)
+    labels = [f"{value:,.0f}" if value >= 10 else f"{value:.3f}" for value in middle]
+    axes.bar_label(drawn, labels, fontsize=8, padding=3)
+    axes.margins(x=0.18)
     axes.invert_yaxis()
     axes.grid(axis="y", visible=False)
     axes.tick_params(axis="y", labelsize=8)

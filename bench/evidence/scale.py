@@ -188,10 +188,18 @@ def show(found: Found, figures: Figures) -> str:
         logarithmic(right)
         right.legend(fontsize=8)
     with figures.plot("scale-room", 2, (8.4, 3.2)) as (left, right):
-        left.plot(sizes, [row["peak_mb"] for row in rows], "o-", color=COLOURS[0], label="with mapped files")
-        left.plot(sizes, [row["private_mb"] for row in rows], "s-", color=COLOURS[1], label="private")
+        left.plot(
+            sizes,
+            [row["peak_mb"] for row in rows],
+            "o-",
+            color=COLOURS[0],
+            label="service, with mapped files",
+        )
+        left.plot(
+            sizes, [row["private_mb"] for row in rows], "s-", color=COLOURS[1], label="service, private"
+        )
         left.plot(sizes, [row["provider_mb"] for row in rows], "^-", color=COLOURS[2], label="a provider")
-        left.set(xlabel="records", title="Peak memory of the service, MB", ylim=(0, None))
+        left.set(xlabel="records", title="Peak memory, MB", ylim=(0, None))
         logarithmic(left, "x")
         left.legend()
         for number, (key, words) in enumerate(
@@ -200,9 +208,9 @@ def show(found: Found, figures: Figures) -> str:
         ):  # fmt: skip
             values = [row[key] / row["records"] for row in rows]
             right.plot(sizes, values, f"{MARKERS[number]}-", color=COLOURS[number], label=words)
-        right.set(xlabel="records", title="Bytes a record", ylim=(0, None))
+        right.set(xlabel="records", title="Bytes a record", ylim=(0, 1.45 * right.get_ylim()[1]))
         logarithmic(right, "x")
-        right.legend(fontsize=8)
+        right.legend(fontsize=8, ncols=2)
     last = rows[-1]
     rate = last["records"] / last["seconds"]
     parts = [
