@@ -124,6 +124,14 @@ class View:
             (_NO_LIMIT if before is None else before, limit),
         ).fetchall()
 
+    def withdrawn(self, origin: int, limit: int) -> list[tuple[str, int]]:
+        """(identifier, datestamp) of an origin's latest deletions, newest first."""
+        return self._connection.execute(
+            "SELECT identifier, datestamp FROM records WHERE origin = ? AND deleted != 0 "
+            "ORDER BY seq DESC LIMIT ?",
+            (origin, limit),
+        ).fetchall()
+
     def headers(
         self,
         limit: int,

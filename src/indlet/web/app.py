@@ -68,7 +68,7 @@ def application(
         follower = Follower(store, 3.0, lambda e: _log.info("index: %s", e), library.analyzer)
     desk = Desk(portal, gate, usage, follower)
     records, current, comparing = Records(portal), Current(portal), Comparing(portal)
-    metrics = Metrics(library, meter, portal.visible)
+    metrics = Metrics(library, meter, portal.visible, desk.totals.get)
 
     routes: list[BaseRoute] = [
         Route("/", portal.search),

@@ -79,7 +79,14 @@ def area(path: str) -> str:
 
 
 class Metrics:
-    def __init__(self, library: Library, meter: Meter, visible: Callable[[View], list[int]]) -> None:
+    def __init__(
+        self,
+        library: Library,
+        meter: Meter,
+        visible: Callable[[View], list[int]],
+        totals: Callable[[], dict[int, tuple[int, int]]],
+    ) -> None:
+        self._totals = totals
         self.library = library
         self.meter = meter
         self._visible = visible
@@ -89,8 +96,9 @@ class Metrics:
         with store.read() as view:
             shown = set(self._visible(view))
             origins = [o for o in view.origins() if o.id in shown]
-            totals, failures = view.totals(), view.failure_counts()
+            failures = view.failure_counts()
             runs = {o.id: next(iter(view.runs(o.id, 1)), None) for o in origins}
+        totals = self._totals()
         newest, position = follow.lag(store)
         lines: list[str] = []
 

@@ -187,12 +187,14 @@ class Desk:
                 else []
             )
         state = origin.state if origin else {}
+        # What stands below the live part is read once, not with every look.
+        whole = origin is not None and "live" not in request.query_params
         return self._render(
             request, session, "overview", "admin/source.html", row=row,
             busy=row.progress is not None, state=state,
             plots=show.plots(t, runs), runs=runs[:20], failures=[show.failure(f) for f in failures],
             repairs=sorted(state.get("repairs", {}).items()),
-            deletions=show.deletions(self.portal.store, origin) if origin else [],
+            deletions=show.deletions(self.portal.store, origin) if origin and whole else [],
         )  # fmt: skip
 
     def provider(self, request: Request, t: Strings, session: Session) -> Response:

@@ -16,7 +16,6 @@ from indlet.service.harvest.progress import Progress
 from indlet.service.search import Library
 from indlet.settings import Settings, Source
 from indlet.store import Origin, RunEntry, Store, StoredFailure
-from indlet.web.citation import record_path
 from indlet.web.language import Strings
 from indlet.web.pictures import Line, line
 
@@ -235,8 +234,7 @@ def hexadecimal(raw: bytes) -> str:
 def deletions(store: Store, origin: Origin, limit: int = 50) -> list[dict[str, Any]]:
     """The records that a source withdrew last: what a library that holds a copy has to look after."""
     with store.read() as view:
-        found = [s for s in view.newest(2000, origins=[origin.id]) if s.deleted][:limit]
-    return [{"identifier": s.identifier, "at": s.datestamp, "href": record_path(s.identifier)} for s in found]
+        return [{"identifier": name, "at": at} for name, at in view.withdrawn(origin.id, limit)]
 
 
 def hierarchies(
