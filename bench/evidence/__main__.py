@@ -23,11 +23,11 @@ _NUMBERS = re.compile(r'[{\[](?:\s+(?:"[^"\n]*": )?-?[\d.]+(?:e-?\d+)?,?)+\s+[}\
 PAGE = Path(__file__).parents[2] / "docs" / "evidence"
 
 
-def perform(name: str, size: str, data: Path | None, seed: int, out: Path) -> bool:
+def perform(name: str, size: str, data: Path | None, seed: int, out: Path, corpora: Path | None) -> bool:
     """Runs one experiment and keeps what it found; whether it came to its end."""
     module = importlib.import_module(f"bench.evidence.{name}")
     work = Path(tempfile.mkdtemp(prefix=f"indlet-{name}-"))
-    setting = Setting(size, work, data, seed)
+    setting = Setting(size, work, data, seed, corpora)
     setting.say(f"{module.TITLE} ({name}, size {size})")
     kept: dict[str, Any] = {
         "experiment": name,
@@ -64,6 +64,7 @@ def main() -> None:
     parser.add_argument("--size", choices=SIZES, default="usual", help="full: the sizes of the goals")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, default=PAGE)
+    parser.add_argument("--corpora", type=Path, help="keep generated corpora here for the next run")
     parser.add_argument("--page", action="store_true", help="only write the page from what is kept")
     options = parser.parse_args()
     unknown = set(options.experiments) - set(EXPERIMENTS)
@@ -71,12 +72,12 @@ def main() -> None:
         parser.error(f"no such experiment: {', '.join(sorted(unknown))}; there are {', '.join(EXPERIMENTS)}")
     place = os.environ.get("INDLET_DATA", "")
     data = Path(place) if place else None
-    if data is None:
+    if data is None and not options.page:
         print(
             "INDLET_DATA is not set: generated stand-ins take the place of the collections", file=sys.stderr
         )
     done = [
-        perform(name, options.size, data, options.seed, options.out / "results")
+        perform(name, options.size, data, options.seed, options.out / "results", options.corpora)
         for name in ([] if options.page else options.experiments or EXPERIMENTS)
     ]
     write(options.out)

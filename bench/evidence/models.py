@@ -187,9 +187,9 @@ def show(found: Found, figures: Figures) -> str:
                         row["measure"],
                         f"{row['first']} – {row['second']}",
                         f"{row['difference']:+.4f}",
-                        f"{row['t']:.4f}",
-                        f"{row['randomisation']:.4f}",
-                        f"{row['adjusted']:.4f}",
+                        probability(row["t"]),
+                        probability(row["randomisation"]),
+                        probability(row["adjusted"]),
                         "significant" if row["adjusted"] < 0.05 else "",
                     ]
                     for row in one["tests"]
@@ -202,3 +202,7 @@ def show(found: Found, figures: Figures) -> str:
         "all pairs and both measures of a collection, at 5 %."
     )
     return "\n".join(parts)
+
+
+def probability(p: float) -> str:
+    return f"{p:.4f}" if p >= 0.0001 else "< 0.0001"

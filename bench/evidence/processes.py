@@ -163,14 +163,16 @@ run(load(Path(sys.argv[1])), crawl_at_once=False, portal=False)
 class Node(Server):
     """A provider as a settings file says, on a port of its own; it crawls only when told."""
 
-    def __init__(self, folder: Path, name: str, more: str = "", *, node: str = "") -> None:
+    def __init__(
+        self, folder: Path, name: str, more: str = "", *, node: str = "", data: Path | None = None
+    ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.port = free_port()
         self.root = f"http://127.0.0.1:{self.port}"
         self.config = folder / f"{name}.toml"
-        self.data = folder / f"{name}-data"
+        self.data = data or folder / f"{name}-data"
         self.config.write_text(
-            f'data = "{name}-data"\n[node]\nport = {self.port}\n{node}[crawl]\nsettle_seconds = 0.0\n{more}'
+            f'data = "{self.data}"\n[node]\nport = {self.port}\n{node}[crawl]\nsettle_seconds = 0.0\n{more}'
         )
         super().__init__([sys.executable, "-c", PROVIDER, self.config], f"{self.root}/healthz")
 

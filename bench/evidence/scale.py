@@ -29,6 +29,7 @@ from indlet.service.rank import MODELS
 from indlet.service.search import Library
 
 TITLE = "Scale"
+ROOT: Final = Path(__file__).parents[2]
 TERMS: Final = 170
 # cost -> how it is called
 COSTS: Final = {
@@ -77,18 +78,10 @@ def path(setting: Setting, count: int) -> Found:
     """The whole path for so many records."""
     began = time.perf_counter()
     folder = setting.work / "nodes"
-    nodes = [Node(folder, f"provider{number}") for number in (1, 2)]
-    half = count // 2
-    fillers = [
-        subprocess.Popen(
-            [sys.executable, "-m", "bench.evidence.corpus", str(node.data), *map(str, parts)],
-        )
-        for node, parts in zip(
-            nodes, ((0, half, TERMS, setting.seed), (half, count - half, TERMS, setting.seed)), strict=True
-        )
+    nodes = [
+        Node(folder, f"provider{number}", data=place)
+        for number, place in enumerate(filled(setting, count), 1)
     ]
-    if sum(filler.wait() for filler in fillers):
-        raise Failed("the generator of the corpus failed")
     made = time.perf_counter() - began
     service = setting.work / "service"
     with nodes[0], nodes[1]:
@@ -118,13 +111,37 @@ def path(setting: Setting, count: int) -> Found:
     }
     row |= asked(service, setting.seed, count)
     row["query_ms"] = row["models"]["bm25"]["p50_ms"]
-    shutil.rmtree(folder)
     shutil.rmtree(service)
+    if setting.corpora is None:
+        shutil.rmtree(nodes[0].data.parent)
     setting.say(
         f"{count:,} records: {row['seconds']:.1f} s to searchable, peak {row['peak_mb']:,.0f} MB, "
         f"BM25 {row['query_ms']:.2f} ms"
     )
     return row
+
+
+def filled(setting: Setting, count: int) -> list[Path]:
+    """Two stores, each with half of the corpus: made now, or by an earlier run."""
+    place = (setting.corpora or setting.work) / f"corpus-{count}-{TERMS}-{setting.seed}"
+    stores = [place / "one", place / "two"]
+    if (place / "complete").exists():
+        return stores
+    shutil.rmtree(place, ignore_errors=True)
+    half = count // 2
+    parts = (0, half), (half, count - half)
+    fillers = [
+        subprocess.Popen(
+            [sys.executable, "-m", "bench.evidence.corpus", str(store), str(first), str(own), str(TERMS),
+             str(setting.seed)],
+            cwd=ROOT,
+        )
+        for store, (first, own) in zip(stores, parts, strict=True)
+    ]  # fmt: skip
+    if sum(filler.wait() for filler in fillers):
+        raise Failed("the generator of the corpus failed")
+    (place / "complete").touch()
+    return stores
 
 
 def asked(service: Path, seed: int, count: int) -> Found:

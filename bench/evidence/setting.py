@@ -31,6 +31,7 @@ class Setting:
     work: Path
     data: Path | None = None
     seed: int = 1
+    corpora: Path | None = None  # where generated corpora are kept for the next run
     began: float = field(default_factory=time.monotonic)
 
     def pick(self, small: T, usual: T, full: T) -> T:
