@@ -125,7 +125,7 @@ def main() -> None:
 
 def _orphaned(halt: threading.Event) -> None:
     """The parent's end of the pipe closes when it ends, however it ends."""
-    sys.stdin.buffer.read()
+    os.read(sys.stdin.fileno(), 1)  # the buffered reader's lock would be held at the interpreter's end
     halt.set()
 
 

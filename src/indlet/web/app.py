@@ -6,6 +6,7 @@ import contextlib
 import logging
 import mimetypes
 import sys
+import threading
 from collections.abc import AsyncIterator, Callable
 from functools import cache
 from importlib.resources import files
@@ -26,6 +27,7 @@ from indlet.provider.hierarchy import named
 from indlet.provider.serve.usage import Usage
 from indlet.service import api
 from indlet.service.follow import Follower
+from indlet.service.index import warm
 from indlet.service.search import Library
 from indlet.settings import Settings
 from indlet.store import Store
@@ -99,6 +101,8 @@ def application(
         sys.setswitchinterval(0.0005)
         if follower is not None:
             follower.start()
+            # What a kernel's first call compiles, no reader should have to wait for.
+            threading.Thread(target=warm, name="warming", daemon=True).start()
         desk.begin()
         try:
             yield
