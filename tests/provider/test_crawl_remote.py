@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import os
 import shutil
@@ -215,6 +216,80 @@ def test_archives(ending: str, bench: Bench) -> None:
     place.write_bytes(place.read_bytes()[:100])
     assert bench.crawl().outcome == "unreachable"
     assert set(bench.records()) == {"a", "sub/b"}
+
+
+@pytest.mark.parametrize("start", ["", ".", "./", ".//"])
+def test_tars_name_their_members_in_several_ways(start: str, bench: Bench) -> None:
+    place = bench.root.parent / "docs.tar"
+    with tarfile.open(place, "w") as tar:
+        if start:
+            folder = tarfile.TarInfo(start)
+            folder.type = tarfile.DIRTYPE
+            tar.addfile(folder)
+        for name in ("a.txt", "sub/b.txt", "sub/deep/c.txt"):
+            member = tarfile.TarInfo(f"{start.rstrip('/')}/{name}" if start else name)
+            member.size = 4
+            tar.addfile(member, io.BytesIO(b"wing"))
+    bench.at(str(place))
+    assert bench.crawl().status == 0
+    assert set(bench.records()) == {"a", "sub/b", "sub/deep/c"}
+    bench.at(f"tar://sub::{place}")
+    assert bench.crawl().reason == ""
+    assert set(bench.records()) == {"b", "deep/c"}
+    bench.at(f"tar://sub/b.txt::{place}")
+    assert bench.crawl().reason == ""
+    assert set(bench.records()) == {"b"}
+    bench.at(f"tar://nowhere::{place}")
+    assert bench.crawl().outcome == "unreachable"
+
+
+def test_links_and_devices_in_a_tar_are_left_alone(bench: Bench) -> None:
+    place = bench.root.parent / "docs.tar"
+    with tarfile.open(place, "w") as tar:
+        member = tarfile.TarInfo("a.txt")
+        member.size = 4
+        tar.addfile(member, io.BytesIO(b"wing"))
+        for name, kind, target in [
+            ("inside.txt", tarfile.SYMTYPE, "./a.txt"),
+            ("outside.txt", tarfile.SYMTYPE, "/etc/passwd"),
+            ("above.txt", tarfile.SYMTYPE, "../a.txt"),
+            ("hard.txt", tarfile.LNKTYPE, "a.txt"),
+            ("pipe.txt", tarfile.FIFOTYPE, ""),
+        ]:
+            member = tarfile.TarInfo(name)
+            member.type, member.linkname = kind, target
+            tar.addfile(member)
+    bench.at(str(place))
+    summary = bench.crawl()
+    assert (summary.status, bench.failures()) == (0, {})
+    assert set(bench.records()) == {"a", "inside", "hard"}
+    assert {path for path, _ in summary.named} == {"outside.txt", "above.txt", "pipe.txt"}
+
+
+def test_an_archive_of_nothing_holds_nothing(bench: Bench) -> None:
+    place = bench.root.parent / "docs.zip"
+    zipfile.ZipFile(place, "w").close()
+    bench.at(str(place))
+    assert (bench.crawl().status, bench.records()) == (0, {})
+
+
+def test_a_compressed_tar_without_an_end_is_given_up(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = archives(bench)[".tar.gz"]
+    monkeypatch.setattr("indlet.provider.archive.LISTING_SECONDS", -1.0)
+    bench.at(str(place))
+    summary = bench.crawl()
+    assert summary.outcome == "unreachable"
+    assert "took longer" in summary.reason
+
+
+def test_nothing_that_was_fetched_is_left_behind(bench: Bench) -> None:
+    place = archives(bench)[".zip"]
+    left = bench.store.folder / "scratch" / "left-by-a-killed-crawl"
+    left.parent.mkdir()
+    left.write_text("wings")
+    bench.at(str(place))
+    bench.crawl()
+    assert not left.parent.exists()
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,9 @@ from typing import Any
 from urllib.parse import unquote, unquote_to_bytes, urlsplit
 
 from indlet.errors import HierarchyError, MissingExtra, SettingsError
+from indlet.provider.archive import Archive
 from indlet.provider.hierarchy import archive_kind, explain, local_root, without_password
-from indlet.provider.storage import FRESH, Archive, Ftp, Http, Storage, Webdav
+from indlet.provider.storage import FRESH, Ftp, Http, Storage, Webdav
 
 EXTRAS = {"http": "http", "https": "http", "webdav": "webdav", "webdavs": "webdav", "dav": "webdav",
           "davs": "webdav", "sftp": "sftp", "ssh": "sftp", "s3": "s3", "s3a": "s3"}  # fmt: skip

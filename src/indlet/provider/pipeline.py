@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import itertools
-import tempfile
+import shutil
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -154,7 +154,7 @@ class _Run:
         settings = self._settings.crawl
         with (
             contextlib.closing(open_tree(self._hierarchy, settings, (self._store.folder,))) as tree,
-            tempfile.TemporaryDirectory(prefix="indlet-") as scratch,
+            _scratch(self._store.folder) as scratch,
         ):
             with self._store.read() as view:
                 self._found.remember(view.files(self._origin))
@@ -166,7 +166,7 @@ class _Run:
             )  # fmt: skip
             reading = Reading(
                 tree, self._place, self._signature, self._found, self.summary, self._workers, self._batches,
-                Path(scratch), settings.limits.file_bytes, self._stop, self._tell,
+                scratch, settings.limits.file_bytes, self._stop, self._tell,
             )  # fmt: skip
             reading.transient = self._transient
             if tree.local:
@@ -211,6 +211,18 @@ class _Run:
         self.summary.take(self._found)
         self.summary.records, self.summary.deleted = self._batches.written, self._batches.deleted
         self._report(self.summary)
+
+
+@contextlib.contextmanager
+def _scratch(data: Path) -> Iterator[Path]:
+    """A folder for fetched files, beside the data: what a killed crawl left in it is found and removed."""
+    folder = data / "scratch"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(mode=0o700)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _plain(hierarchy: Hierarchy) -> dict[str, Any]:

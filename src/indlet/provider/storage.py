@@ -15,8 +15,8 @@ from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote_to_bytes, urljoin
 
-from indlet.errors import ExtractionError, HierarchyError
-from indlet.provider.hierarchy import FARTHEST, explain
+from indlet.errors import ExtractionError
+from indlet.provider.hierarchy import FARTHEST
 
 CHUNK = 1024 * 1024
 LISTING_BYTES = 64 * CHUNK
@@ -53,7 +53,7 @@ class Storage:
             raise
 
     def _single(self) -> str:
-        return _last(self.root) if self._fs.info(self.root).get("type") == "file" else ""
+        return last_part(self.root) if self._fs.info(self.root).get("type") == "file" else ""
 
     def children(self, key: str) -> Iterator[Child]:
         base = key.rstrip("/")
@@ -61,7 +61,7 @@ class Storage:
             name = str(info["name"]).rstrip("/")
             # Object stores list a folder's own marker among its children.
             if name.strip("/") != base.strip("/"):
-                yield Child(_last(name), name, str(info.get("type")), info)
+                yield Child(last_part(name), name, str(info.get("type")), info)
 
     def info(self, key: str) -> Mapping[str, Any]:
         found: Mapping[str, Any] = self._fs.info(key)
@@ -161,7 +161,7 @@ class Webdav(Storage):
             name = str(info["name"]).strip("/")
             if name != key.strip("/"):
                 kind = str(info.get("type"))
-                yield Child(_last(name), str(info["href"]) if kind == "file" else name, kind, info)
+                yield Child(last_part(name), str(info["href"]) if kind == "file" else name, kind, info)
 
     def info(self, key: str) -> Mapping[str, Any]:
         answer = self._fs.client.http.head(self._address(key), follow_redirects=True)
@@ -220,56 +220,6 @@ class Http(Storage):
 
     def copy(self, key: str, sink: Any) -> None:
         self._fs.get_file(key, sink)
-
-
-_COMPRESSIONS = {"gz": "gzip", "bz2": "bz2", "bz": "bz2", "xz": "xz"}
-
-
-class Archive(Storage):
-    """A zip or tar file, wherever it lies. What it cannot give is broken, not out of reach."""
-
-    exact = False
-
-    def __init__(
-        self, kind: str, name: str, inside: str, opened: Callable[[], tuple[Any, Callable[[], None]]]
-    ) -> None:
-        from fsspec.implementations.tar import TarFileSystem
-        from fsspec.implementations.zip import ZipFileSystem
-
-        compression = next((c for ending, c in _COMPRESSIONS.items() if name.lower().endswith(ending)), None)
-        self._closers: list[Callable[[], None]] = []
-
-        def make() -> tuple[Any, str]:
-            file, close = opened()
-            self._closers = [file.close, close]
-            try:
-                if kind == "zip":
-                    return ZipFileSystem(fo=file, **FRESH), inside
-                return TarFileSystem(fo=file, compression=compression, **FRESH), inside
-            except Exception as e:
-                self.close()
-                raise HierarchyError(f"not a {kind} archive that can be read: {explain(e)}") from e
-
-        super().__init__(make)
-
-    def copy(self, key: str, sink: Any) -> None:
-        try:
-            super().copy(key, sink)
-        except ExtractionError:
-            raise
-        except Exception as e:
-            raise ExtractionError(f"cannot be read from its archive: {explain(e)}") from e
-
-    def close(self) -> None:
-        fs = getattr(self, "_fs", None)
-        for part in (getattr(fs, "zip", None), getattr(fs, "tar", None), getattr(fs, "fo", None)):
-            if part is not None:
-                with contextlib.suppress(Exception):
-                    part.close()
-        for close in self._closers:
-            with contextlib.suppress(Exception):
-                close()
-        self._closers = []
 
 
 class _Lines:
@@ -333,7 +283,7 @@ def _nanoseconds(name: str, value: Any) -> int:
     return int(value.timestamp()) * 1_000_000_000
 
 
-def _last(key: str) -> str:
+def last_part(key: str) -> str:
     return key.rstrip("/").rpartition("/")[2]
 
 
