@@ -19,6 +19,11 @@ It is written by `make evidence` (or `python -m bench.evidence`) and never by ha
 is kept as JSON in [results/](results/), and [bench/README.md](../../bench/README.md) says what each one
 is, where to get the collections, and how to run it alone. Seeds are fixed. Other programs run at the settings
 that their documentation recommends for the job. What failed or fell short is shown as such.
+
+Under each heading stand the command, the time at which it was run, and the machine's load just before (the
+number of processes that wanted to run, as a mean over a minute): above 1 the machine was busy with other work
+too, and times are longer than they need be. Ratios are made of figures taken in one run; in brackets
+stand the least and the greatest of repeated runs.
 """
 
 
