@@ -22,6 +22,7 @@ from indlet.formats import oai_dc
 from indlet.model import Record, TermVector
 from indlet.oai.names import BUNDLE_NAMESPACE, FT_NAMESPACE, OAI_NAMESPACE
 from indlet.provider.serve import application
+from indlet.provider.serve import server as make_server
 from indlet.provider.serve.pages import packaged
 from indlet.settings import Settings, from_mapping
 from indlet.store import Store
@@ -161,7 +162,7 @@ def running() -> Iterator[Callable[[Store, Settings], str]]:
         sock.bind(("127.0.0.1", 0))
         root = f"http://127.0.0.1:{sock.getsockname()[1]}"
         app = application(store, replace(settings, node=replace(settings.node, base_url=root)))
-        server = uvicorn.Server(uvicorn.Config(app, log_level="error", proxy_headers=False, lifespan="off"))
+        server = make_server(app, settings)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]}, daemon=True)
         thread.start()
         servers.append((server, thread))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import socket
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -131,6 +132,28 @@ def test_hostile_requests_are_refused_early(filled: Provider) -> None:
         response = client.get("/oai?" + query.decode())
         assert response.status_code == 200
         assert etree.fromstring(response.content).find("{*}error") is not None
+
+
+WHOLE = b"GET /healthz HTTP/1.1\r\nHost: x.org\r\n\r\n"
+PART = b"GET /oai?verb=Identify HTTP/1.1\r\nHost: "
+
+
+@pytest.mark.parametrize(("before", "sent"), [(b"", b""), (b"", PART), (WHOLE, PART)])
+def test_a_request_that_does_not_come_is_not_waited_for(
+    filled: Provider,
+    running: Callable[[Store, Any], str],
+    monkeypatch: pytest.MonkeyPatch,
+    before: bytes,
+    sent: bytes,
+) -> None:
+    monkeypatch.setattr("indlet.provider.serve.patience.HEAD_SECONDS", 0.2)
+    host, _, port = running(filled.store, filled.settings).removeprefix("http://").partition(":")
+    with socket.create_connection((host, int(port)), timeout=20) as connection:
+        if before:
+            connection.sendall(before)
+            assert connection.recv(65536).startswith(b"HTTP/1.1 200")
+        connection.sendall(sent)
+        assert connection.recv(1) == b""
 
 
 def test_a_slash_too_many_leads_home(filled: Provider) -> None:

@@ -22,6 +22,7 @@ from indlet.provider.serve.access import Gate, Permit
 from indlet.provider.serve.content import Content
 from indlet.provider.serve.http import Desk, TooMuch, arguments, coded, tag, wants_page
 from indlet.provider.serve.pages import SCHEMAS, Pages, as_page, packaged
+from indlet.provider.serve.patience import Patient
 from indlet.provider.serve.repository import Repository
 from indlet.provider.serve.usage import Usage
 from indlet.settings import Settings
@@ -79,6 +80,7 @@ def server(app: Starlette, settings: Settings) -> uvicorn.Server:
     return uvicorn.Server(
         uvicorn.Config(
             app,
+            http=Patient,
             host=settings.node.host,
             port=settings.node.port,
             proxy_headers=False,
