@@ -12,19 +12,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from queue import Empty, SimpleQueue
-from typing import Final
 
 from indlet.errors import IndletError, StoreError
 from indlet.service import follow
 from indlet.service.harvest.negotiate import source_name
 from indlet.service.harvest.progress import Progress
 from indlet.service.harvest.run import Extract, Run, Wish
+from indlet.service.indexer import Indexer
 from indlet.settings import Analysis, Settings, Source
 from indlet.store import Store
 from indlet.text import Analyzer, Policy
-
-FOLLOW_CHANGES: Final = 25_000
-FOLLOW_SECONDS: Final = 0.5
 
 
 def policy_of(analysis: Analysis) -> Policy:
@@ -83,13 +80,15 @@ def harvest_all(
         threading.Thread(target=work, name=f"harvest-{i}", daemon=True)
         for i in range(min(len(wanted), max(settings.harvest.at_once, 1)))
     ]
-    with _collector_resting(), _indexing(store, index):
+    with _collector_resting(), Indexer(store, analyzer.policy) as indexer:
         try:
             for thread in threads:
                 thread.start()
             for thread in threads:
                 while thread.is_alive():
                     thread.join(0.5)  # with a timeout, so that Ctrl-C gets through
+                    if index:
+                        indexer.look()
         except KeyboardInterrupt:
             stop.set()
             for thread in threads:
@@ -98,39 +97,14 @@ def harvest_all(
     if broken:
         raise broken[0]
     if index and wanted:
-        bring_up(store)
+        bring_up(store, analyzer)
     return progress
 
 
-@contextmanager
-def _indexing(store: Store, wanted: bool) -> Iterator[None]:
-    """The index follows while the harvest goes on, whenever enough has come to be worth a segment."""
-    done = threading.Event()
-
-    def keep_up() -> None:
-        while not done.wait(FOLLOW_SECONDS):
-            newest, position = follow.lag(store)
-            if newest - position >= FOLLOW_CHANGES:
-                try:
-                    follow.catch_up(store)
-                except IndletError:
-                    return  # it is tried again at the end, and what is wrong is said there
-
-    thread = threading.Thread(target=keep_up, name="harvest-index", daemon=True)
-    if wanted:
-        thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        if wanted:
-            thread.join()
-
-
-def bring_up(store: Store) -> None:
+def bring_up(store: Store, analyzer: Analyzer | None = None) -> None:
     """The index catches up; where another process is at it, that one does the rest."""
     try:
-        follow.catch_up(store)
+        follow.catch_up(store, analyzer=analyzer)
     except StoreError:
         newest, position = follow.lag(store)
         if position < 0 or newest == 0:
