@@ -119,3 +119,11 @@ def test_an_unknown_policy_is_told_and_its_terms_are_analysed() -> None:
     assert made.vector is not None
     assert made.vector.frequencies() == {"wing": 2}
     assert made.properties["policy"] == "unknown"
+
+
+def test_nothing_is_cut() -> None:
+    authors = [("creator", f"Author {number}") for number in range(3000)]
+    long = "word " * 50_000
+    metadata = cleaned([*authors, ("description", long)])
+    assert len(metadata["creator"]) == 3000
+    assert metadata["description"] == [long.strip()]

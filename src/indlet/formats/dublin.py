@@ -15,7 +15,7 @@ from typing import Final
 from indlet.model import DUBLIN_CORE
 
 VALUE_LENGTH: Final = 10_000
-VALUES: Final = 200
+VALUES: Final = 5_000
 
 # What XML 1.0 cannot carry, what only steers a terminal, and what shows nothing.
 _UNFIT = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufdd0-\ufdef\ufffe\uffff\ud800-\udfff]")
@@ -23,13 +23,16 @@ _INVISIBLE = re.compile(r"[\u00ad\u200b\u2060\ufeff]")
 
 
 def clean(value: str) -> str:
-    """The value without characters that XML forbids, white space folded, no longer than `VALUE_LENGTH`."""
-    if len(value) > 2 * VALUE_LENGTH:
-        value = value[: 2 * VALUE_LENGTH]
+    """The value as `folded` gives it, no longer than `VALUE_LENGTH`."""
+    value = folded(value[: 2 * VALUE_LENGTH])
+    return value if len(value) <= VALUE_LENGTH else value[: VALUE_LENGTH - 1] + "…"
+
+
+def folded(value: str) -> str:
+    """The value without characters that XML forbids, and with white space folded."""
     if not value.isascii():
         value = _INVISIBLE.sub("", value)
-    value = " ".join(_UNFIT.sub(" ", value).split())
-    return value if len(value) <= VALUE_LENGTH else value[: VALUE_LENGTH - 1] + "…"
+    return " ".join(_UNFIT.sub(" ", value).split())
 
 
 def described(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
