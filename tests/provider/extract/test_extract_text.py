@@ -265,6 +265,7 @@ def test_pdf(read: Read) -> None:
     assert document.metadata["title"] == ["On Paper"]
     assert document.metadata["creator"] == ["Ann Other"]
     assert document.metadata["date"]
+    assert "description" not in document.metadata  # the program's "(unspecified)" is no subject
 
 
 def test_pdf_titles_made_by_programs_give_way_to_the_name(read: Read) -> None:

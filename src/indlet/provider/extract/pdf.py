@@ -24,6 +24,8 @@ _XMP_FILE: Final = 16 * 1024 * 1024
 _PACKET: Final = 1024 * 1024
 _LANG = re.compile(rb"/Lang ?\(([A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8}){0,3})\)")
 _INFO: Final = {"Title": "title", "Author": "creator", "Subject": "description"}
+# What ReportLab writes where it was told nothing.
+_NOTHING: Final = ("(anonymous)", "(unspecified)", "anonymous", "unspecified")
 _WORD_FILE = re.compile(r"^(?:Microsoft (?:Word|PowerPoint|Excel)|\w+ Document) - ")
 _FILE_NAME = re.compile(
     r"[^\s/\\]{1,100}\.(?:docx?|pptx?|xlsx?|dvi|tex|ps|eps|indd|qxd|rtf|pdf|html?|fm|p65|txt)", re.IGNORECASE
@@ -55,8 +57,9 @@ def extract(file: File) -> Iterator[Document]:
     said = {element for element, value in pairs if value.strip()}
     for key, element in _INFO.items():
         value = _WORD_FILE.sub("", info.get(key, "").strip())
-        if element not in said and (element != "title" or _is_title(value)):
-            pairs.append((element, value))
+        if element in said or value.lower() in _NOTHING or (element == "title" and not _is_title(value)):
+            continue
+        pairs.append((element, value))
     if "subject" not in said:
         keywords = info.get("Keywords", "")
         pairs.extend(
