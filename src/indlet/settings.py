@@ -140,12 +140,12 @@ class Harvest:
     reconcile: str = "7d"
     at_once: int = 8
     delay_seconds: float = 0.0
-    timeout_seconds: float = 60.0
-    stall_seconds: float = 60.0
+    timeout_seconds: float = 20.0
+    stall_seconds: float = 25.0
     retries: int = 6
-    backoff_seconds: float = 1.0
+    backoff_seconds: float = 0.5
     backoff_limit_seconds: float = 300.0
-    retry_after_limit_seconds: float = 3600.0
+    retry_after_limit_seconds: float = 600.0
     overlap_seconds: int = 2
     response_bytes: int = 256 * MB
     pages: int = 1_000_000

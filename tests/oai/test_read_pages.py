@@ -88,6 +88,8 @@ def test_a_sound_page() -> None:
             "wrong encoding",
         ),
         (lambda b: b.decode().replace("UTF-8", "UTF-16").encode("utf-16"), "wing", "wrong encoding"),
+        (lambda b: b.decode().replace("UTF-8", "UTF-16").encode("utf-16-be"), "wing", "wrong encoding"),
+        (lambda b: b.decode().replace("UTF-8", "UTF-16").encode("utf-16-le"), "wing", "wrong encoding"),
         (lambda b: b"\xef\xbb\xbf" + b, "wing", ""),
         (lambda b: b"\n\n " + b, "wing", "white space before the declaration"),
         (lambda b: b"Warning: x in line 3\n" + b, "wing", "noise before the document"),

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 CONFIG = Path("indlet.toml")
 LINE_SECONDS = 5.0
+LOOK_SECONDS = 0.2
+WIDTH = 100
 
 data_option = click.option(
     "--data", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
@@ -187,7 +189,16 @@ class Shown:
             self._done.set()
 
     def _lines(self) -> None:
-        while not self._done.wait(LINE_SECONDS):
+        told: dict[str, str] = {}
+        due = time.monotonic() + LINE_SECONDS
+        while not self._done.wait(LOOK_SECONDS):
+            for p in self._progress:
+                if p.trouble and p.trouble != told.get(p.source):
+                    click.echo(f"{p.source}: {p.trouble}", err=True)
+                told[p.source] = p.trouble
+            if time.monotonic() < due:
+                continue
+            due = time.monotonic() + LINE_SECONDS
             for p in self._progress:
                 if not p.outcome and p.phase != "waiting":
                     left = "" if p.remaining is None else f", {p.remaining:,} to come"
@@ -207,8 +218,8 @@ class Shown:
         for p in self._progress:
             left = "" if p.remaining is None or p.outcome else f"{p.remaining:,}"
             table.add_row(
-                p.source, p.phase, f"{p.records:,}", f"{p.deleted:,}", f"{p.repaired:,}", f"{p.failed:,}",
-                f"{p.rate:,.0f}/s", left,
+                p.source, p.trouble[:WIDTH] or p.phase, f"{p.records:,}", f"{p.deleted:,}", f"{p.repaired:,}",
+                f"{p.failed:,}", f"{p.rate:,.0f}/s", left,
             )  # fmt: skip
         return table
 

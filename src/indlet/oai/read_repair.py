@@ -38,6 +38,9 @@ def decoded(body: bytes, charset: str = "") -> tuple[bytes, Counter[str]]:
     if body[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
         body = body.decode("utf-16", "replace").encode("utf-8", "replace")
         repairs["wrong encoding"] += 1
+    elif body[:2] in (b"\0<", b"<\0"):  # the same without its mark
+        body = body.decode("utf-16-be" if body[0] == 0 else "utf-16-le", "replace").encode("utf-8", "replace")
+        repairs["wrong encoding"] += 1
     elif body[:3] == codecs.BOM_UTF8:
         body = body[3:]
     start = _START.search(body, 0, 4096)

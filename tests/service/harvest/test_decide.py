@@ -68,6 +68,16 @@ def test_waits_double_honour_retry_after_and_end() -> None:
     assert isinstance(action, Stop) and action.resumable and "61 s" in action.reason
 
 
+def test_silence_is_met_twice_more_then_the_list_is_checked_once() -> None:
+    patient = Rules(retries=6, backoff_seconds=1)
+    course, waits = Course(), list[Action]()
+    for _ in range(4):
+        course, action = step(course, Failed("silent", "no byte"), SOURCE, patient)
+        waits.append(action)
+    assert waits == [Ask(1.0), Ask(2.0), Ask(), Stop(False, "no byte", resumable=True)]
+    assert course.phase == "check"
+
+
 def test_a_refused_token_is_spelt_otherwise_then_the_list_begins_again() -> None:
     course = Course(token="a+b", pages=1, listed=10)
     course, action = after(course, Failed("token", spellings=2))

@@ -69,8 +69,8 @@ COMPLETE: dict[str, tuple[Fault, str]] = {
     "502": (m.status(502), "retried: broken"),
     "504": (m.status(504), "retried: broken"),
     "reset": (m.reset(), "retried: interrupted"),
-    "stall": (m.stall(), "retried: interrupted"),
-    "drip": (m.drip(), "retried: interrupted"),
+    "stall": (m.stall(), "retried: silent"),
+    "drip": (m.drip(), "retried: silent"),
     "body shorter than it says": (m.short_body(), "retried: interrupted"),
     "chunks cut off": (m.cut_chunks(), "retried: interrupted"),
     "XML cut off": (m.cut_xml(), "retried: interrupted"),
@@ -226,6 +226,17 @@ def test_one_bad_record_costs_that_record(store: Store) -> None:
             assert failures(store) == {}
             with store.write() as tx:
                 tx.delete(1, [bad])
+
+
+def test_a_record_that_could_not_be_had_is_asked_for_by_the_next_run(store: Store) -> None:
+    bad = "oai:x.org:0012"
+    with Provider(None, m.poison(bad)) as provider:
+        assert harvest(store, provider.url).failed == 1
+        assert harvest(store, provider.url).failed == 1, "still owed"
+        provider.faults = ()
+        assert harvest(store, provider.url).ok, "though it is not listed again"
+        assert set(held(store)) == provider.live()
+        assert failures(store) == {}
 
 
 def test_records_without_metadata_or_identifier_are_failures(store: Store) -> None:

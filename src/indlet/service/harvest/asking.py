@@ -14,7 +14,7 @@ from indlet.oai.read import Page, Truncated, read
 from indlet.oai.read_fast import fast
 from indlet.service.harvest.canonical import canonical
 from indlet.service.harvest.client import Answer, Client, NoAnswer, spellings
-from indlet.service.harvest.decide import Rules, Trouble
+from indlet.service.harvest.decide import PASSING, Rules, Trouble
 
 _TROUBLES: Final[dict[str, Trouble]] = {
     "badresumptiontoken": "token",
@@ -24,7 +24,7 @@ _TROUBLES: Final[dict[str, Trouble]] = {
 }
 _LISTS: Final = ("ListRecords", "ListIdentifiers", "ListSets", "GetRecord")
 # Waits before a question that is asked once (Identify and its like) is given up.
-_QUICK: Final = 2
+_QUICK: Final = 3
 HALT_SECONDS: Final = 0.25
 
 
@@ -41,11 +41,13 @@ class Asker:
         rules: Rules,
         sleep: Callable[[float], None] = time.sleep,
         halt: threading.Event | None = None,
+        tell: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.client = client
         self._rules = rules
         self._sleep = sleep
         self._halt = halt or threading.Event()
+        self._tell = tell
         # A daemon, and not a pool, which would keep a process from ending while a source is silent.
         self._wanted: SimpleQueue[tuple[Future[Answer], Callable[[], Answer]] | None] = SimpleQueue()
         threading.Thread(target=self._serve, name="harvest-fetch", daemon=True).start()
@@ -85,19 +87,19 @@ class Asker:
                 return self.page(base_url, arguments)
             except NoAnswer as e:
                 attempt += 1
-                if attempt >= attempts or e.failed.trouble not in (
-                    "unreachable",
-                    "interrupted",
-                    "later",
-                    "broken",
-                ):
+                if attempt >= attempts or e.failed.trouble not in PASSING:
                     raise
-                pause = self._rules.backoff_seconds * 2.0 ** (attempt - 1)
-                if e.failed.retry_after is not None:
-                    pause = e.failed.retry_after
-                    if pause > self._rules.retry_after_limit_seconds:
-                        raise
-                self._sleep(min(pause, max(self._rules.backoff_limit_seconds, e.failed.retry_after or 0)))
+                self.pause(e, attempt)
+
+    def pause(self, trouble: NoAnswer, attempt: int = 1) -> None:
+        """Wait as a trouble asks, or longer with each attempt; raises it where it asks for too much."""
+        wait = trouble.failed.retry_after
+        if wait is None:
+            wait = min(self._rules.backoff_seconds * 2.0 ** (attempt - 1), self._rules.backoff_limit_seconds)
+        elif wait > self._rules.retry_after_limit_seconds:
+            raise trouble
+        self._tell(f"{trouble}; again in {wait:.3g} s")
+        self._sleep(wait)
 
     def _fetch(self, base_url: str, arguments: Mapping[str, str], written: str | None) -> Future[Answer]:
         return self._aside(lambda: self.client.ask(base_url, arguments, written))

@@ -27,7 +27,9 @@ REDIRECTS: Final = 8
 ACCEPT: Final = "zstd, gzip;q=0.8, identity;q=0.5"
 ACCEPT_LOOPBACK: Final = "identity, zstd;q=0.5, gzip;q=0.4"
 # A request may take this many times the timeout in all, however busily its bytes drip.
-PATIENCE: Final = 10.0
+PATIENCE: Final = 30.0
+# Fewer bytes a second than this are not an answer under way.
+DRIP: Final = 100
 
 _LATER: Final = (429, 503)
 _UNSUITABLE: Final = (400, 405, 413, 414, 416, 422)
@@ -119,7 +121,6 @@ class Client:
         raise NoAnswer("refused", f"{url}: redirects go in circles")
 
     def _once(self, url: str, limit: int, media: str) -> tuple[Answer, str]:
-        deadline = self._clock() + PATIENCE * self._harvest.timeout_seconds
         host = urlsplit(url).hostname or ""
         plain = _loopback(host) and not self._harvest.compress_loopback
         headers = {"Accept-Encoding": ACCEPT_LOOPBACK if plain else ACCEPT}
@@ -131,33 +132,41 @@ class Client:
             headers["Authorization"] = f"Bearer {self._token}"
         self.requests += 1
         try:
+            begun = self._clock()
             with self._http.stream("GET", url, headers=headers) as response:
                 self._peer_allowed(response, url)
                 if response.status_code in (301, 302, 303, 307, 308) and response.headers.get("Location"):
-                    self._read(response, limit, deadline, url)  # so that the connection can be used again
+                    self._read(response, limit, begun, url)  # so that the connection can be used again
                     return Answer(b"", url=url), response.headers["Location"]
-                raw = self._read(response, limit, deadline, url)
+                raw = self._read(response, limit, begun, url)
                 return self._answer(response, raw, limit, url), ""
-        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as e:
+        except httpx.ConnectTimeout as e:
+            waited = f"{self._harvest.timeout_seconds:g} s"
+            raise NoAnswer("silent", f"{url}: no connection within {waited}") from e
+        except (httpx.ConnectError, httpx.PoolTimeout) as e:
             raise NoAnswer("unreachable", f"{url}: cannot connect: {_said(e)}") from e
         except (httpx.InvalidURL, httpx.UnsupportedProtocol) as e:
             raise NoAnswer("refused", f"{url}: not a URL that can be fetched: {e}") from e
         except httpx.TimeoutException as e:
-            raise NoAnswer("interrupted", f"{url}: silent for {self._harvest.stall_seconds:g} s") from e
+            raise NoAnswer("silent", f"{url}: silent for {self._harvest.stall_seconds:g} s") from e
         except (httpx.HTTPError, OSError) as e:
             raise NoAnswer("interrupted", f"{url}: the connection broke: {_said(e)}") from e
         finally:
             self._last = self._clock()
 
-    def _read(self, response: httpx.Response, limit: int, deadline: float, url: str) -> bytes:
+    def _read(self, response: httpx.Response, limit: int, begun: float, url: str) -> bytes:
         chunks, size = list[bytes](), 0
+        harvest = self._harvest
         for chunk in response.iter_raw():
             size += len(chunk)
             self.wire += len(chunk)
             if size > limit:
                 raise NoAnswer("broken", f"{url}: an answer of more than {limit} bytes")
-            if self._clock() > deadline:
-                raise NoAnswer("interrupted", f"{url}: an answer that drips for ever")
+            took = self._clock() - begun
+            if took > harvest.stall_seconds and size < DRIP * took:
+                raise NoAnswer("silent", f"{url}: {size} bytes in {took:.0f} s")
+            if took > PATIENCE * harvest.timeout_seconds:
+                raise NoAnswer("silent", f"{url}: an answer without end")
             chunks.append(chunk)
         return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 

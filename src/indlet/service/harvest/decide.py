@@ -16,7 +16,8 @@ from indlet.service.harvest import dates
 
 Trouble = Literal[
     "unreachable",  # no connection
-    "interrupted",  # reset, stalled or cut off
+    "silent",  # no connection, no byte, or next to none for too long
+    "interrupted",  # reset or cut off
     "later",  # 429 or 503: the remote asks for time
     "broken",  # another 5xx, or a body that cannot be used
     "unsuitable",  # 400, 413, 414, 422: not like this
@@ -27,11 +28,15 @@ Trouble = Literal[
     "fatal",  # another OAI-PMH error
 ]
 
+# Troubles that may be over when the same is asked again.
+PASSING: Final = ("unreachable", "silent", "interrupted", "later", "broken")
 # Fewer missing records than this are fetched one by one; more, and the window is listed again in two halves.
 ONE_BY_ONE: Final = 300
 SPLITS: Final = 64
 # Lists and checks that failed in a row without a single page between them: the source is not to be had now.
 FRUITLESS: Final = 4
+# Silence costs its full time each time: a request that meets it is repeated this often at most.
+SILENCES: Final = 2
 STALE_PAGES: Final = 3
 EMPTY_PAGES: Final = 20
 
@@ -41,9 +46,9 @@ class Rules:
     """The part of the settings that decisions depend on."""
 
     retries: int = 6
-    backoff_seconds: float = 1.0
+    backoff_seconds: float = 0.5
     backoff_limit_seconds: float = 300.0
-    retry_after_limit_seconds: float = 3600.0
+    retry_after_limit_seconds: float = 600.0
     pages: int = 1_000_000
 
 
@@ -270,7 +275,7 @@ def _failed(course: Course, event: Failed, source: Source, rules: Rules) -> tupl
         if course.token and course.phase == "list":
             return _check(replace(course, token=""))
         return _list_ended(replace(course, token="", attempt=0))
-    if trouble in ("unreachable", "interrupted", "later", "broken"):
+    if trouble in PASSING:
         return _transient(course, event, source, rules)
     if trouble == "token" or (course.token and trouble in ("argument", "unsuitable")):
         return _token_refused(course, event, source)
@@ -284,13 +289,17 @@ def _failed(course: Course, event: Failed, source: Source, rules: Rules) -> tupl
 def _transient(course: Course, event: Failed, source: Source, rules: Rules) -> tuple[Course, Action]:
     attempt = course.attempt + 1
     # In a window that is already the product of trouble, a few attempts tell as much as many.
-    allowed = rules.retries if not course.splits and course.phase == "list" else min(rules.retries, 2)
+    plain = not course.splits and course.phase == "list"
+    allowed = rules.retries if plain else min(rules.retries, 2)
+    if event.trouble == "silent":
+        allowed = min(allowed, SILENCES) if plain else 0
     if event.retry_after is not None and event.retry_after > rules.retry_after_limit_seconds:
         reason = f"{event.reason}; it asks to come back in {event.retry_after:.0f} s"
         return replace(course, attempt=0), Stop(False, reason, resumable=True)
     if attempt <= allowed or (event.trouble == "later" and attempt <= rules.retries):
         return replace(course, attempt=attempt), Ask(_pause(attempt, event.retry_after, rules))
-    if event.trouble in ("unreachable", "later"):
+    mute = event.trouble == "silent" and course.phase == "check" and not course.pages
+    if event.trouble in ("unreachable", "later") or mute:
         return replace(course, attempt=0), Stop(False, event.reason, resumable=True)
     return _give_up_listing(course, source, event.reason)
 

@@ -9,9 +9,10 @@ from indlet.errors import Refused, Unreachable
 from indlet.formats import INDEX, bundle
 from indlet.oai import read
 from indlet.oai.names import FT_PATH, OAI_PATH
-from indlet.oai.read import Identity
+from indlet.oai.read import Identity, Page
 from indlet.service.harvest.asking import Asker
 from indlet.service.harvest.client import NoAnswer
+from indlet.service.harvest.decide import PASSING
 from indlet.settings import Source
 from indlet.text import Policy
 
@@ -82,13 +83,15 @@ def negotiate(asker: Asker, source: Source, positions: bool, known: str = "") ->
     An endpoint that served before (`known`) and is in trouble now is not replaced by a poorer one.
     """
     said = list[str]()
+    silences = 0
     for url in candidates(source.url):
         try:
-            page = asker.patiently(url, {"verb": "Identify"}, attempts=3 if url in (source.url, known) else 1)
+            page = _identify(asker, url, url in (source.url, known))
         except NoAnswer as e:
             said.append(str(e))
             trouble = e.failed.trouble
-            if trouble == "unreachable" or (url == known and trouble in ("later", "interrupted", "broken")):
+            silences += trouble == "silent"
+            if trouble == "unreachable" or silences > 1 or (url == known and trouble in PASSING):
                 raise Unreachable(f"{e}; nothing was changed, try again later") from e
             continue
         identity = read.identity(page)
@@ -98,6 +101,17 @@ def negotiate(asker: Asker, source: Source, positions: bool, known: str = "") ->
             continue
         return _plain(asker, url, identity, source, positions)
     return _unidentified(asker, source, said)
+
+
+def _identify(asker: Asker, url: str, named: bool) -> Page:
+    """Identify, asked more than once of a URL that is no mere guess, or where nothing answers for now."""
+    try:
+        return asker.page(url, {"verb": "Identify"})
+    except NoAnswer as e:
+        if e.failed.trouble not in (PASSING if named else ("unreachable", "interrupted", "later")):
+            raise
+        asker.pause(e)
+        return asker.patiently(url, {"verb": "Identify"}, attempts=1 if e.failed.trouble == "silent" else 3)
 
 
 def _unidentified(asker: Asker, source: Source, said: list[str]) -> Terms:

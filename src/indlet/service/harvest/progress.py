@@ -28,6 +28,7 @@ class Progress:
     outcome: str = ""  # "complete", "incomplete", "failed", "interrupted"
     reason: str = ""
     form: str = ""
+    trouble: str = ""  # what the run waits for, until the next page comes
 
     @property
     def repaired(self) -> int:

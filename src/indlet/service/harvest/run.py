@@ -39,6 +39,10 @@ BATCH_SECONDS: Final = 1.0
 RAW_BYTES: Final = 1 << 20
 # Broken records of a list that are asked for once more, alone, in one run.
 SECOND_LOOKS: Final = 100
+# Single records in a row that the source could not give: then it is the source, and not the record.
+IN_A_ROW: Final = 3
+# The stage of failures that may pass, though the record will not be listed again.
+OWED: Final = "get"
 
 Extract = Callable[[bytes, str, str], str]  # content, URL, media type -> text
 
@@ -88,7 +92,7 @@ class Run:
         )
         delay = source.delay_seconds if source.delay_seconds >= 0 else harvest.delay_seconds
         client = Client(harvest, token=source.token, delay_seconds=delay, sleep=self._sleep)
-        self.asker = Asker(client, self.rules, self._sleep, self.halt)
+        self.asker = Asker(client, self.rules, self._sleep, self.halt, self._tell)
         with store.write() as tx:
             self.origin = tx.origin("source", name, {k: v for k, v in asdict(source).items() if k != "token"})
         self.state: dict[str, Any] = {}
@@ -98,7 +102,10 @@ class Run:
         self.seen: set[bytes] = set()
         self.listed_ids: list[tuple[str, str, bool]] = []
         self.failed_places: set[str] = set()
+        self.failed_now: set[str] = set()
+        self.owed: list[str] = []
         self.second_looks = 0
+        self.said = ""  # by the last request that brought nothing
 
     # The run
 
@@ -109,7 +116,9 @@ class Run:
         with self.store.job(f"harvest-{self.origin}"):
             with self.store.read() as view:
                 self.state = view.state(self.origin)
-                self.failed_places = {f.where for f in view.failures(self.origin)}
+                known = list(view.failures(self.origin))
+                self.failed_places = {f.where for f in known}
+                self.owed = [f.where for f in known if f.stage == OWED]
             with self.store.write() as tx:
                 self.run_id = tx.start_run(self.origin, "harvest")
             try:
@@ -147,6 +156,8 @@ class Run:
         course = self._begin(terms)
         progress.phase = "harvesting"
         course, stop = self._follow(course)
+        if stop.complete:
+            self._ask_for_owed()
         self._finish(course, stop)
         if stop.complete and self._reconcile_due():
             self._reconcile()
@@ -217,6 +228,7 @@ class Run:
                 case d.Ask(wait):
                     if wait:
                         self._commit(course)  # a long wait should not hold back what has come
+                        self._tell(f"{self.said}; again in {wait:.3g} s")
                         self._sleep(wait)
                     course, action = self._ask(course)
                 case d.Compare():
@@ -236,6 +248,9 @@ class Run:
             page = self.asker.page(self.terms.url, arguments, course.spelling)
         except NoAnswer as e:
             self._count()
+            self.said = str(e)
+            if e.failed.trouble == "silent":
+                self._tell(self.said)
             if e.failed.trouble not in ("nothing", "token"):
                 self.progress.repairs[f"retried: {e.failed.trouble}"] += 1
             event = replace(e.failed, spellings=len(spellings(course.token)) if course.token else 1)
@@ -254,6 +269,7 @@ class Run:
         """Make records of a page and tell what matters of it for the next decision."""
         progress = self.progress
         progress.pages += 1
+        progress.trouble = ""
         progress.repairs += page.repairs
         if page.size is not None:
             progress.size = page.size
@@ -348,6 +364,28 @@ class Run:
         self.progress.repairs += page.repairs
         return next((i for i in page.items if i.identifier == identifier), None)
 
+    def _ask_for_owed(self) -> None:
+        """Records that an earlier run was refused for the moment, asked for once more."""
+        if not self.owed:
+            return
+        self._settle()
+        for identifier in self.owed[:SECOND_LOOKS]:
+            if identifier not in self.failed_places or identifier in self.failed_now:
+                continue  # it has come, or was asked for already
+            if self.halt.is_set():
+                raise Interrupted
+            try:
+                item = self._one(identifier)
+            except NoAnswer as e:
+                if "idDoesNotExist" in str(e):
+                    continue
+                self._failure(identifier, str(e), OWED if e.failed.trouble in d.PASSING else "harvest")
+                if e.failed.trouble in ("unreachable", "silent", "later"):
+                    return
+            else:
+                if item is not None:
+                    self._records([item])
+
     # Checking a window
 
     def _compare(self) -> list[str]:
@@ -369,6 +407,7 @@ class Run:
         return [i for i in missing if i not in failed]
 
     def _fetch(self, course: d.Course) -> tuple[d.Course, d.Action]:
+        """Get what is missing one by one. What cannot be had now is owed, and asked for next time."""
         unreachable = 0
         for identifier in self.missing:
             if self.halt.is_set():
@@ -376,12 +415,12 @@ class Run:
             try:
                 item = self._one(identifier)
             except NoAnswer as e:
-                if e.failed.trouble in ("unreachable", "later"):
-                    unreachable += 1
-                    if unreachable > 2:
-                        return course, d.Stop(False, str(e), resumable=True)
+                passing = e.failed.trouble in d.PASSING
+                unreachable += passing
+                if unreachable >= IN_A_ROW:
+                    return course, d.Stop(False, str(e), resumable=True)
                 if "idDoesNotExist" not in str(e):
-                    self._failure(identifier, str(e))
+                    self._failure(identifier, str(e), OWED if passing else "harvest")
                 continue
             unreachable = 0
             if item is None:
@@ -392,9 +431,10 @@ class Run:
             self._commit_if_due(course)
         return d.window_done(course)
 
-    def _failure(self, where: str, reason: str) -> None:
+    def _failure(self, where: str, reason: str, stage: str = "harvest") -> None:
         self.progress.failed += 1
-        self.pending.failures.append(Failure(where, "harvest", reason))
+        self.failed_now.add(where)
+        self.pending.failures.append(Failure(where, stage, reason))
 
     # Commit
 
@@ -519,6 +559,9 @@ class Run:
 
     def _count(self) -> None:
         self.progress.requests, self.progress.bytes = self.asker.client.requests, self.asker.client.wire
+
+    def _tell(self, trouble: str) -> None:
+        self.progress.trouble = trouble
 
     def _sleep(self, seconds: float) -> None:
         if self.halt.wait(seconds):
