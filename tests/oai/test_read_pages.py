@@ -148,6 +148,19 @@ def test_no_entity_is_expanded_and_no_file_is_read() -> None:
     assert found.repairs["document type removed"] == 1
 
 
+def test_an_entity_of_plain_characters_is_what_it_stands_for() -> None:
+    subset = (
+        """<!-- "]> --><!ENTITY org "acme"><!ENTITY odd 'b]>r'><!ENTITY far SYSTEM "x"><!ELEMENT a ANY>"""
+    )
+    body = page(record("a", "&org; &odd;"), record("b", "&far;")).replace(
+        b"?>\n", f"?>\n<!DOCTYPE OAI-PMH [{subset}]>\n".encode(), 1
+    )
+    found = read(body)
+    assert titles(found) == {"a": "acme b]>r"}
+    assert [p.where for p in found.problems] == ["b"]
+    assert found.repairs["entities expanded"] == 1
+
+
 def test_a_text_of_many_megabytes_and_a_deep_tree() -> None:
     assert len(titles(read(page(record("a", "air " * 3_000_000))))["a"]) == 12_000_000
     deep = read(page(record("a", "<b>" * 5000 + "</b>" * 5000), record("b")))

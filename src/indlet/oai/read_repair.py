@@ -12,7 +12,10 @@ _DECLARATION = re.compile(rb"<\?xml\b[^>]*?\?>")
 _ENCODING = re.compile(rb"""encoding\s*=\s*["']\s*([A-Za-z0-9._:-]+)""")
 # Before the declaration may stand whatever a careless template or a debug line left there.
 _START = re.compile(rb"<(?:\?xml|[A-Za-z_!])")
-_DOCTYPE = re.compile(rb"<!DOCTYPE[^\[>]*(?:\[.*?\]\s*)?>", re.DOTALL | re.IGNORECASE)
+_DOCTYPE = re.compile(rb"<!DOCTYPE", re.IGNORECASE)
+_IN_DOCTYPE = re.compile(rb"""<!--.*?-->|<\?.*?\?>|"[^"]*"|'[^']*'|[\[\]>]""", re.DOTALL)
+# An entity that stands for a few plain characters, and for no other entity.
+_ENTITY = re.compile(rb"""<!ENTITY\s+([A-Za-z_][\w.-]*)\s+(?:"([^"&<%]{0,200})"|'([^'&<%]{0,200})')\s*>""")
 _CONTROLS: Final = bytes(range(9)) + b"\x0b\x0c" + bytes(range(14, 32))
 _NONCHARACTERS = re.compile(b"\xef\xbf[\xbe\xbf]|\xed[\xa0-\xbf][\x80-\xbf]")
 _REFERENCE = re.compile(rb"&(#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{0,31});|&")
@@ -71,15 +74,28 @@ def decoded(body: bytes, charset: str = "") -> tuple[bytes, Counter[str]]:
 
 
 def without_doctype(body: bytes) -> tuple[bytes, Counter[str]]:
-    """The body without a document type: no entity is expanded, none is fetched."""
+    """The body without a document type: nothing is fetched, and of entities only plain ones are expanded."""
     repairs: Counter[str] = Counter()
     root = re.search(rb"<[A-Za-z_]", body)
-    found = _DOCTYPE.search(body, 0, root.start() + 1 if root else 65536)
-    if found is None and b"<!DOCTYPE" in body[:65536]:
-        found = _DOCTYPE.search(body)
-    if found:
-        repairs["document type removed"] += 1
-        body = body[: found.start()] + body[found.end() :]
+    found = _DOCTYPE.search(body, 0, root.start() if root else 65536)
+    if found is None:
+        return body, repairs
+    inside = False
+    for token in _IN_DOCTYPE.finditer(body, found.end()):
+        if token[0] == b">" and not inside:
+            break
+        inside = token[0] == b"[" or (inside and token[0] != b"]")
+    else:
+        return body, repairs
+    repairs["document type removed"] += 1
+    declared = {name: a or b for name, a, b in _ENTITY.findall(body, found.start(), token.end())}
+    body = body[: found.start()] + body[token.end() :]
+    names = [name for name in declared if name not in _PREDEFINED and b"&" + name + b";" in body]
+    if names:
+        pattern = re.compile(b"&(" + b"|".join(map(re.escape, names)) + b");")
+        if pattern.search(body) and sum(len(declared[m[1]]) for m in pattern.finditer(body)) < len(body):
+            repairs["entities expanded"] += 1
+            body = pattern.sub(lambda m: declared[m[1]], body)
     return body, repairs
 
 
