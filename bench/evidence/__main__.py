@@ -23,11 +23,19 @@ _NUMBERS = re.compile(r'[{\[](?:\s+(?:"[^"\n]*": )?-?[\d.]+(?:e-?\d+)?,?)+\s+[}\
 PAGE = Path(__file__).parents[2] / "docs" / "evidence"
 
 
-def perform(name: str, size: str, data: Path | None, seed: int, out: Path, corpora: Path | None) -> bool:
+def perform(
+    name: str,
+    size: str,
+    data: Path | None,
+    seed: int,
+    out: Path,
+    corpora: Path | None = None,
+    parts: tuple[str, ...] = (),
+) -> bool:
     """Runs one experiment and keeps what it found; whether it came to its end."""
     module = importlib.import_module(f"bench.evidence.{name}")
     work = Path(tempfile.mkdtemp(prefix=f"indlet-{name}-"))
-    setting = Setting(size, work, data, seed, corpora)
+    setting = Setting(size, work, data, seed, corpora, parts)
     setting.say(f"{module.TITLE} ({name}, size {size})")
     kept: dict[str, Any] = {
         "experiment": name,
@@ -47,6 +55,8 @@ def perform(name: str, size: str, data: Path | None, seed: int, out: Path, corpo
         shutil.rmtree(work, ignore_errors=True)
     kept["seconds"] = round(time.perf_counter() - began, 1)
     out.mkdir(parents=True, exist_ok=True)
+    if parts and "found" in kept and (out / f"{name}.json").exists():
+        kept["found"] = json.loads((out / f"{name}.json").read_text()).get("found", {}) | kept["found"]
     (out / f"{name}.json").write_text(laid_out(kept))
     setting.say(f"{name}: {kept['seconds']} s")
     return "failed" not in kept
@@ -64,6 +74,7 @@ def main() -> None:
     parser.add_argument("--size", choices=SIZES, default="usual", help="full: the sizes of the goals")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, default=PAGE)
+    parser.add_argument("--parts", default="", help="of peers: serve,harvest,search; the others are kept")
     parser.add_argument("--corpora", type=Path, help="keep generated corpora here for the next run")
     parser.add_argument("--page", action="store_true", help="only write the page from what is kept")
     options = parser.parse_args()
@@ -77,7 +88,15 @@ def main() -> None:
             "INDLET_DATA is not set: generated stand-ins take the place of the collections", file=sys.stderr
         )
     done = [
-        perform(name, options.size, data, options.seed, options.out / "results", options.corpora)
+        perform(
+            name,
+            options.size,
+            data,
+            options.seed,
+            options.out / "results",
+            options.corpora,
+            tuple(filter(None, options.parts.split(","))),
+        )
         for name in ([] if options.page else options.experiments or EXPERIMENTS)
     ]
     write(options.out)

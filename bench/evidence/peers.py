@@ -8,9 +8,11 @@ ratios are made within a run, and told as their median, least and greatest over 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -53,12 +55,15 @@ def run(setting: Setting) -> Found:
     }
     found: Found = {"metha": metha(), "records": {"serve": serve[0], "harvest": harvest, "search": search[0]}}
     for name, part in plan.items():
+        if setting.parts and name not in setting.parts:
+            continue
+        found[f"{name}_taken"] = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, load {os.getloadavg()[0]:.1f}"
         try:
             found[name] = part()
         except Failed as e:
             setting.say(str(e))
             found[name] = {"failed": str(e)[-1500:]}
-    if isinstance(found["harvest"], list):
+    if isinstance(found.get("harvest"), list):
         for row in found["harvest"]:
             row.pop("stats", None)
     return found
@@ -115,7 +120,9 @@ def serve_ratios(runs: list[Found]) -> dict[str, Spread]:
 def show(found: Found, figures: Figures) -> str:
     parts = [f"Note: {found['metha']}.\n"]
     for name, words in (("serve", "Serving"), ("harvest", "Harvesting"), ("search", "Ingest and queries")):
-        parts.append(f"### {words}\n")
+        parts.append(f"### {words}\n\nTaken {found.get(f'{name}_taken', 'never')}.\n")
+        if name not in found:
+            continue
         if "failed" in found[name]:
             parts.append(f"**Failed:**\n\n```\n{found[name]['failed'].strip()}\n```\n")
         else:

@@ -34,8 +34,8 @@ TERMS: Final = 170
 # cost -> how it is called
 COSTS: Final = {
     "serve_cpu": "serve (CPU s)",
-    "harvest_seconds": "harvest and store (s)",
-    "index_seconds": "index (s)",
+    "harvest_seconds": "harvest, store, index on the way (s)",
+    "index_seconds": "start, and index the rest (s)",
     "service_cpu": "service (CPU s)",
     "seconds": "first request to searchable (s)",
     "query_ms": "BM25 query (median ms)",
@@ -215,7 +215,13 @@ def show(found: Found, figures: Figures) -> str:
         left.plot(
             sizes, [row["private_mb"] for row in rows], "s-", color=COLOURS[1], label="service, private"
         )
-        left.plot(sizes, [row["provider_mb"] for row in rows], "^-", color=COLOURS[2], label="a provider")
+        left.plot(
+            sizes,
+            [row["provider_mb"] for row in rows],
+            "^-",
+            color=COLOURS[2],
+            label="a provider, with mapped files",
+        )
         left.set(xlabel="records", title="Peak memory, MB", ylim=(0, None))
         logarithmic(left, "x")
         left.legend()

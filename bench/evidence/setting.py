@@ -32,6 +32,7 @@ class Setting:
     data: Path | None = None
     seed: int = 1
     corpora: Path | None = None  # where generated corpora are kept for the next run
+    parts: tuple[str, ...] = ()  # of an experiment that has several; empty: all
     began: float = field(default_factory=time.monotonic)
 
     def pick(self, small: T, usual: T, full: T) -> T:
