@@ -151,6 +151,11 @@ def test_init_writes_every_setting_with_its_default(tmp_path: Path) -> None:
     assert place.read_bytes() == before
 
 
+@pytest.mark.parametrize("root", ["/srv/a b", "/srv/😀ü", 'C:\\x"y', "/a\nb\x7f\x01"])
+def test_a_root_is_written_as_it_is(root: str) -> None:
+    assert from_mapping(tomllib.loads(template("x", [root]))).hierarchy == (Hierarchy(root),)
+
+
 def test_all_of_the_template_uncommented_is_the_defaults() -> None:
     lines = template("indlet.toml").splitlines()
     settings_lines = [re.sub(r"^# (?=(\w+ = |\[))", "", line) for line in lines]

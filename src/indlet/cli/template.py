@@ -87,13 +87,13 @@ def _doc(kind: type[Any]) -> str:
 
 
 def toml(value: object) -> str:
-    """A value in TOML; JSON strings are TOML strings."""
+    """A value in TOML: strings as in JSON, but for surrogates, and for a DEL that JSON leaves alone."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str | Path):
-        return json.dumps(str(value))
+        return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007F")
     if isinstance(value, tuple | list):
         return f"[{', '.join(map(toml, value))}]"
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{json.dumps(k)} = {toml(v)}" for k, v in value.items()) + "}"
+        return "{" + ", ".join(f"{toml(str(k))} = {toml(v)}" for k, v in value.items()) + "}"
     return str(value)
