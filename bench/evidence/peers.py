@@ -162,9 +162,7 @@ def _serve(runs: list[Found], records: int, figures: Figures) -> str:
 def _harvest(rows: list[Found], records: int, figures: Figures) -> str:
     ratios = harvest_ratios(rows)
     peak = {
-        key: max(
-            r.get("peak_mb", float("nan")) for r in rows if (r["terms"], r["harvester"], r["form"]) == key
-        )
+        key: max(r.get("peak_mb", 0) for r in rows if (r["terms"], r["harvester"], r["form"]) == key)
         for key in ratios
     }
     terms = sorted({key[0] for key in ratios})
