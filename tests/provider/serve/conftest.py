@@ -153,15 +153,16 @@ def filled(provider: Provider) -> Provider:
 
 
 @pytest.fixture
-def running() -> Iterator[Callable[[Store, Settings], str]]:
+def running() -> Iterator[Callable[..., str]]:
     """Starts a real server for a store; gives its root URL."""
     servers: list[tuple[uvicorn.Server, threading.Thread]] = []
 
-    def start(store: Store, settings: Settings) -> str:
+    def start(store: Store, settings: Settings, path: str = "") -> str:
         sock = socket.socket()
         sock.bind(("127.0.0.1", 0))
         root = f"http://127.0.0.1:{sock.getsockname()[1]}"
-        app = application(store, replace(settings, node=replace(settings.node, base_url=root)))
+        settings = replace(settings, node=replace(settings.node, base_url=root + path))
+        app = application(store, settings)
         server = make_server(app, settings)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]}, daemon=True)
         thread.start()

@@ -8,6 +8,8 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import brotli  # type: ignore[import-untyped]
 import pytest
@@ -154,6 +156,20 @@ def test_a_request_that_does_not_come_is_not_waited_for(
             assert connection.recv(65536).startswith(b"HTTP/1.1 200")
         connection.sendall(sent)
         assert connection.recv(1) == b""
+
+
+@pytest.mark.parametrize("prefix", ["", "/repo", "/my%20library/repo"])
+def test_a_proxy_may_leave_the_public_path_on(
+    filled: Provider, running: Callable[..., str], prefix: str
+) -> None:
+    root = running(filled.store, filled.settings, path=prefix)
+    for path in ("", prefix):
+        answer = urlopen(f"{root}{path}/oai?verb=Identify").read()
+        assert f"<baseURL>{root}{prefix}/oai</baseURL>".encode() in answer
+        assert b"harvest" in urlopen(f"{root}{path}/").read()
+    if prefix:
+        with pytest.raises(HTTPError, match="404"):
+            urlopen(f"{root}{prefix}s/oai?verb=Identify")
 
 
 def test_a_slash_too_many_leads_home(filled: Provider) -> None:

@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from urllib.parse import unquote, urlsplit
 
 import uvicorn
 from starlette.applications import Starlette
@@ -13,6 +14,7 @@ from starlette.convertors import StringConvertor, register_url_convertor
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from indlet.errors import StoreError
 from indlet.oai.names import FT_PATH, OAI_PATH, SCHEMA_PATH
@@ -79,7 +81,7 @@ def server(app: Starlette, settings: Settings) -> uvicorn.Server:
     """
     return uvicorn.Server(
         uvicorn.Config(
-            app,
+            below(app, urlsplit(settings.base_url()).path),
             http=Patient,
             host=settings.node.host,
             port=settings.node.port,
@@ -94,6 +96,22 @@ def server(app: Starlette, settings: Settings) -> uvicorn.Server:
             limit_concurrency=1000,
         )
     )
+
+
+def below(app: ASGIApp, path: str) -> ASGIApp:
+    """The application, also at the path that its public root has: not every proxy takes that off."""
+    prefix = unquote(path.rstrip("/"))
+    if not prefix or prefix in ("/content", SCHEMA_PATH, "/sitemap"):
+        return app
+    raw = path.rstrip("/").encode()
+
+    async def shifted(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and f"{scope['path']}/".startswith(f"{prefix}/"):
+            rest = (scope.get("raw_path") or b"").removeprefix(raw)
+            scope = {**scope, "path": scope["path"].removeprefix(prefix) or "/", "raw_path": rest or b"/"}
+        await app(scope, receive, send)
+
+    return shifted
 
 
 class _Anything(StringConvertor):
