@@ -94,7 +94,8 @@ def read(body: bytes, charset: str = "") -> Page:
     body = _trimmed(body, repairs)
     root = _parsed(body)
     if root is None:
-        body, more = repaired(body)
+        # Where a document type was, an entity that is left stands for something we will not look for.
+        body, more = repaired(body, foreign_entities="document type removed" not in repairs)
         repairs += more
         root = _parsed(body)
     page = Page(repairs=repairs)

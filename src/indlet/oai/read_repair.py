@@ -109,12 +109,15 @@ def without_controls(body: bytes) -> tuple[bytes, Counter[str]]:
     return clean, repairs
 
 
-def repaired(body: bytes) -> tuple[bytes, Counter[str]]:
-    """The body after every repair of its text that loses nothing; for one that was not well-formed."""
+def repaired(body: bytes, foreign_entities: bool = False) -> tuple[bytes, Counter[str]]:
+    """The body after every repair of its text that loses nothing; for one that was not well-formed.
+
+    With `foreign_entities`, references to what nobody declared are taken for text: AT&T; and its like.
+    """
     body, repairs = without_controls(body)
     pieces = re.split(rb"(<!\[CDATA\[.*?\]\]>)", body, flags=re.DOTALL)  # references mean nothing in there
     for i in range(0, len(pieces), 2):
-        piece = _references(pieces[i], repairs)
+        piece = _references(pieces[i], repairs, foreign_entities)
         piece, count = _BARE_LESS.subn(b"&lt;", piece)
         if count:
             repairs["bare less-than signs"] += count
@@ -150,7 +153,7 @@ def _stray(error: UnicodeError) -> tuple[str, int]:
 codecs.register_error("indlet-cp1252", _stray)
 
 
-def _references(body: bytes, repairs: Counter[str]) -> bytes:
+def _references(body: bytes, repairs: Counter[str], foreign: bool) -> bytes:
     def fixed(match: re.Match[bytes]) -> bytes:
         name = match[1]
         if name is None:
@@ -170,7 +173,10 @@ def _references(body: bytes, repairs: Counter[str]) -> bytes:
         if meant != match[0].decode():
             repairs["undeclared entities"] += 1
             return meant.encode()
-        # An entity that nobody declared: kept, so that the record which holds it fails and says so.
+        if foreign:
+            repairs["bare ampersands"] += 1
+            return b"&amp;" + match[0][1:]
+        # An entity of a document type that is gone: kept, so that its record fails and says so.
         return match[0]
 
     return _REFERENCE.sub(fixed, body)

@@ -78,6 +78,29 @@ def test_silence_is_met_twice_more_then_the_list_is_checked_once() -> None:
     assert course.phase == "check"
 
 
+def test_lists_that_are_refused_as_too_long_are_cut_down_to_the_second() -> None:
+    stamps = sorted([f"2024-01-10T10:00:{i:02d}Z" for i in range(60)] + ["2020-01-01T00:00:00Z"] * 3)
+    course, had = Course(), list[str]()
+    action: Action = Ask()
+    for _ in range(500):
+        if isinstance(action, Stop):
+            break
+        since, until = course.windows[0].since, course.windows[0].until
+        found = [
+            s for s in stamps if since <= s <= (f"{until}T23:59:59Z" if len(until) == 10 else until or "3")
+        ]
+        event: Event = Listed(len(found), None, response_date=NOW)
+        if len(found) > 10:
+            event = Failed("argument", "too many", response_date=NOW)
+        elif not found:
+            event = Failed("nothing", response_date=NOW)
+        else:
+            had += found
+        course, action = step(course, event, Source("", True), RULES)
+    assert action == Stop(True)
+    assert sorted(set(had)) == sorted(set(stamps))
+
+
 def test_a_refused_token_is_spelt_otherwise_then_the_list_begins_again() -> None:
     course = Course(token="a+b", pages=1, listed=10)
     course, action = after(course, Failed("token", spellings=2))

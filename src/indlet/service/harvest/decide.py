@@ -34,7 +34,7 @@ PASSING: Final = ("unreachable", "silent", "interrupted", "later", "broken")
 ONE_BY_ONE: Final = 300
 SPLITS: Final = 64
 # Lists and checks that failed in a row without a single page between them: the source is not to be had now.
-FRUITLESS: Final = 4
+FRUITLESS: Final = 24
 # Silence costs its full time each time: a request that meets it is repeated this often at most.
 SILENCES: Final = 2
 STALE_PAGES: Final = 3
@@ -269,8 +269,9 @@ def _list_ended(course: Course) -> tuple[Course, Action]:
 
 def _failed(course: Course, event: Failed, source: Source, rules: Rules) -> tuple[Course, Action]:
     trouble = event.trouble
+    course = replace(course, first_response=course.first_response or event.response_date)
     if trouble == "nothing":
-        course = replace(course, first_response=course.first_response or event.response_date, fruitless=0)
+        course = replace(course, fruitless=0)
         # Within a list it is an odd way to say that the list is over; a check settles whether it is.
         if course.token and course.phase == "list":
             return _check(replace(course, token=""))
@@ -290,7 +291,7 @@ def _transient(course: Course, event: Failed, source: Source, rules: Rules) -> t
     attempt = course.attempt + 1
     # In a window that is already the product of trouble, a few attempts tell as much as many.
     plain = not course.splits and course.phase == "list"
-    allowed = rules.retries if plain else min(rules.retries, 2)
+    allowed = rules.retries if plain else min(rules.retries, 1 if course.fruitless > 2 else 2)
     if event.trouble == "silent":
         allowed = min(allowed, SILENCES) if plain else 0
     if event.retry_after is not None and event.retry_after > rules.retry_after_limit_seconds:
@@ -331,9 +332,11 @@ def _token_refused(course: Course, event: Failed, source: Source) -> tuple[Cours
 def _arguments_refused(course: Course, event: Failed, source: Source) -> tuple[Course, Action]:
     window = course.windows[0]
     coarse = Window(dates.day(window.since), dates.day(window.until))
-    if coarse != window:
+    if coarse != window and coarse.since != coarse.until:
         # It promised seconds, and takes days only.
-        return _fresh(course, (coarse, *course.windows[1:])), Ask()
+        return replace(_fresh(course, (coarse, *course.windows[1:])), phase=course.phase), Ask()
+    if course.splits and (halves := _halves(course, source)):
+        return _split(course, halves)  # still too long for it
     if course.phase == "check" or course.splits:
         return _give_up_listing(course, source, event.reason)
     if window.since and not window.until:
@@ -369,12 +372,19 @@ def _halves(course: Course, source: Source) -> tuple[Window, Window] | None:
     if course.unbounded or course.splits >= SPLITS:
         return None
     window = course.windows[0]
-    since = window.since or dates.like(source.earliest or dates.BEGINNING, source.seconds)
-    until = window.until or dates.like(course.first_response or dates.END, source.seconds)
+    since = window.since or source.earliest or dates.BEGINNING
+    until = window.until or course.first_response or dates.END
+    # Days where the window has them, and seconds where a day is all it is.
+    seconds = source.seconds and (
+        len(window.since or window.until) != 10 or dates.day(since) == dates.day(until)
+    )
+    if seconds and len(until) == 10:
+        until = f"{until}T23:59:59Z"
+    since, until = dates.like(since, seconds), dates.like(until, seconds)
     middle = dates.middle(since, until)
     if middle is None:
         return None
-    return Window(window.since, middle[0]), Window(middle[1], window.until or until)
+    return Window(window.since and since, middle[0]), Window(middle[1], until)
 
 
 def _fresh(course: Course, windows: tuple[Window, ...], restarts: int = 0) -> Course:

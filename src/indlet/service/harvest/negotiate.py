@@ -100,6 +100,8 @@ def negotiate(asker: Asker, source: Source, positions: bool, known: str = "") ->
                 return terms
             continue
         return _plain(asker, url, identity, source, positions)
+    if silences:  # and nothing else there spoke OAI-PMH: further questions would cost as much each
+        raise Unreachable(f"{'; '.join(said)}; nothing was changed, try again later")
     return _unidentified(asker, source, said)
 
 
