@@ -48,8 +48,8 @@ def _federated(found: Found) -> Verdict:
 
 def _served(found: Found) -> Verdict:
     ratios = serve_ratios(found["serve"])
-    told = ", ".join(f"{name} {ratio}" for name, ratio in ratios.items())
-    return Verdict(told, all(ratio.median >= 5 for ratio in ratios.values()))
+    told = "; ".join(f"{name} {rate}, by processor time {cpu}" for name, (rate, cpu) in ratios.items())
+    return Verdict(told, all(rate.median >= 5 for rate, _ in ratios.values()))
 
 
 def _plain(found: Found) -> list[Found]:

@@ -102,9 +102,12 @@ def search_ratios(runs: list[Found], key: str) -> dict[str, tuple[Spread, Spread
     return found
 
 
-def serve_ratios(runs: list[Found]) -> dict[str, Spread]:
-    """Other server -> how many times as many records a second as it we serve, in oai_dc without coding."""
-    found: dict[str, list[float]] = {}
+def serve_ratios(runs: list[Found]) -> dict[str, tuple[Spread, Spread]]:
+    """Other server -> how many times as many records as it we serve, in oai_dc without coding.
+
+    By time passed, in which the client and whatever else runs have their share, and by processor time.
+    """
+    found: dict[str, list[tuple[float, float]]] = {}
     for run in runs:
         plain = [
             one for one in run["runs"] if "indexPrefix" not in one["request"] and one["coding"] == "identity"
@@ -112,9 +115,16 @@ def serve_ratios(runs: list[Found]) -> dict[str, Spread]:
         ours = max((one for one in plain if one["server"] == "indlet"), key=lambda one: int(one["records"]))
         for one in plain:
             if one["server"] != "indlet":
-                ratio = ours["records_per_second"] / one["records_per_second"]
-                found.setdefault(one["server"], []).append(ratio)
-    return {name: spread(ratios) for name, ratios in found.items()}
+                rate = ours["records_per_second"] / one["records_per_second"]
+                found.setdefault(one["server"], []).append((rate, _effort(ours) / _effort(one)))
+    return {
+        name: (spread([rate for rate, _ in pairs]), spread([effort for _, effort in pairs]))
+        for name, pairs in found.items()
+    }
+
+
+def _effort(one: Found) -> float:
+    return float(one["records"] / max(one["cpu_seconds"], 0.01))
 
 
 def show(found: Found, figures: Figures) -> str:
@@ -138,7 +148,10 @@ def _serve(runs: list[Found], records: int, figures: Figures) -> str:
                 one["request"].rpartition("indexPrefix=")[2] if "indexPrefix" in one["request"] else "oai_dc"
             )
             rows.setdefault((one["server"], form, one["coding"], one["records"]), []).append(one)
-    ratios = ", ".join(f"{ratio} times {name}" for name, ratio in serve_ratios(runs).items())
+    ratios = "; ".join(
+        f"{rate} times {name} (by processor time {effort})"
+        for name, (rate, effort) in serve_ratios(runs).items()
+    )
     return (
         f"`bench.serve`, a store of {records:,} records, {len(runs)} runs. A client that parses nothing "
         f"follows the tokens. In oai_dc without coding we serve as many records a second as: "
@@ -148,7 +161,7 @@ def _serve(runs: list[Found], records: int, figures: Figures) -> str:
              "last page ms", "private MB"],
             [
                 [server, form, coding, f"{count:,}", _whole(spread([o["records_per_second"] for o in own])),
-                 _whole(spread([o["records"] / max(o["cpu_seconds"], 0.01) for o in own])),
+                 _whole(spread([_effort(o) for o in own])),
                  f"{spread([o['first_ms'] for o in own]).median:.1f}",
                  f"{spread([o['last_ms'] for o in own]).median:.1f}",
                  f"{spread([o['memory_mb'] for o in own]).median:.0f}"]
