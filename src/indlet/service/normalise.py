@@ -6,10 +6,10 @@ item of a page -> Record, or BadResponse that says what is wrong with it
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, cast
 from urllib.parse import urlsplit, urlunsplit
 
 from lxml import etree
@@ -19,12 +19,12 @@ from indlet.formats import INDEX, bundle
 from indlet.formats.dublin import folded, iso_date, language_code
 from indlet.model import DUBLIN_CORE, Metadata, Record, TermVector
 from indlet.oai.read import Item, canonical
+from indlet.service.analysis import Analyses, searched
 from indlet.text import Analyzer, Policy, Reconciliation, loss, renormalise
 
 # The text of the document that a record (first argument) links to (second); empty where it is not to be had.
 FullText = Callable[[str, str], str]
 
-_SEARCHED: Final = ("title", "description", "subject", "creator")
 _ELEMENTS: Final = frozenset(DUBLIN_CORE)
 # Qualified Dublin Core, refinements to what they refine.
 _REFINED: Final = {
@@ -65,8 +65,10 @@ class Normaliser:
     policy: Policy | None = None
     full_text: FullText | None = None
     reconciliation: Reconciliation = field(init=False)
+    _analyses: Analyses = field(init=False)
 
     def __post_init__(self) -> None:
+        self._analyses = Analyses(self.analyzer)
         self.reconciliation = loss(self.policy, self.analyzer.policy)
 
     @property
@@ -75,38 +77,74 @@ class Normaliser:
 
     def record(self, item: Item) -> Record:
         """The record that an item of a list is to us."""
-        if item.deleted:
-            return Record(item.identifier, sets=item.sets, deleted=True)
+        (made,) = self.records((item,))
+        if isinstance(made, BadResponse):
+            raise made
+        return made
+
+    def records(self, items: Sequence[Item]) -> list[Record | BadResponse]:
+        """What each item of a list is to us: a record, or what is wrong with it. Many together cost less."""
+        out: list[Record | BadResponse | None] = []
+        drafts: list[tuple[int, Item, bytes, Metadata, TermVector | None]] = []
+        for item in items:
+            if item.deleted:
+                out.append(Record(item.identifier, sets=item.sets, deleted=True))
+                continue
+            try:
+                raw, metadata, index = self._read(item)
+                vector = self._vector(item, index, metadata)
+            except BadResponse as e:
+                out.append(e)
+            else:
+                drafts.append((len(out), item, raw, metadata, vector))
+                out.append(None)
+        if self.has_index or self.full_text is not None:
+            wanted = [(metadata, vector.language if vector else "") for _, _, _, metadata, vector in drafts]
+            for (place, item, raw, metadata, vector), fields in zip(
+                drafts, self._analyses.fields(wanted), strict=True
+            ):
+                out[place] = self._made(item, raw, metadata, vector, fields)
+        else:
+            found = self._analyses.vectors([metadata for _, _, _, metadata, _ in drafts])
+            for (place, item, raw, metadata, _), (vector, fields) in zip(drafts, found, strict=True):
+                out[place] = self._made(item, raw, metadata, vector, fields)
+        return cast("list[Record | BadResponse]", out)
+
+    def _read(self, item: Item) -> tuple[bytes, Metadata, etree._Element | None]:
         part, index = item.metadata, item.index
-        if self.bundle_prefix and isinstance(part, etree._Element) and part.tag == bundle.ROOT:
+        if isinstance(part, bytes):
+            return part, cleaned(item.pairs), index
+        if self.bundle_prefix and part is not None and part.tag == bundle.ROOT:
             part, index = _unbound(part)
         if part is None:
             raise BadResponse("a record without metadata that is not marked as deleted")
-        if isinstance(part, bytes):
-            raw, metadata = part, cleaned(item.pairs)
-        else:
-            raw, metadata = canonical(part), cleaned(_pairs(part))
-        vector = self._vector(item, index, metadata)
+        return canonical(part), cleaned(list(_pairs(part))), index
+
+    def _made(
+        self, item: Item, raw: bytes, metadata: Metadata, vector: TermVector | None, fields: bytes
+    ) -> Record:
         properties: dict[str, Any] = {"source_datestamp": item.datestamp}
         url = _first_url(metadata)
         if url:
             properties["url"] = url
-        media = next((f for f in metadata.get("format", ()) if _MEDIA_TYPE.fullmatch(f)), "")
-        if media:
-            properties["media_type"] = media
+        for form in metadata.get("format", ()):
+            if _is_media_type(form):
+                properties["media_type"] = form
+                break
         if self.has_index and not self.reconciliation.exact:
             properties["policy"] = self.policy.digest if self.policy else "unknown"
         if item.about:
             properties["about"] = [a.decode("utf-8", "replace") for a in item.about]
-        language = vector.language if vector else ""
-        fields = self.analyzer.fields(metadata, language)
         key = resource_key(item.identifier, metadata, url)
         return Record(item.identifier, metadata, vector, item.sets, False, raw, fields, key, properties)
 
     def _vector(self, item: Item, index: etree._Element | None, metadata: Metadata) -> TermVector | None:
+        """The vector that came with an item or is made from its full text; else there is none yet."""
         if not self.has_index:
-            text = "\n".join(value for name in _SEARCHED for value in metadata.get(name, ()))
-            if self.full_text is not None and (url := _first_url(metadata)):
+            if self.full_text is None:
+                return None
+            text = searched(metadata)
+            if url := _first_url(metadata):
                 text = f"{text}\n{self.full_text(item.identifier, url)}"
             return self.analyzer.vector(text, next(iter(metadata.get("language", ())), ""))
         vector = item.vector
@@ -120,22 +158,38 @@ class Normaliser:
         return renormalise(vector, self.policy, self.analyzer)
 
 
-def cleaned(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+def cleaned(pairs: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
     """Metadata in Dublin Core order: white space folded; dates, languages and types in one form.
 
     Nothing is cut: a paper may have three thousand authors, an abstract a million words.
     """
-    found: dict[str, dict[str, None]] = {}
+    # Most values are clean already, which one look at all of them tells.
+    whole = "|".join([value for _, value in pairs])
+    clean = (
+        whole.isascii()
+        and whole.isprintable()
+        and "  " not in whole
+        and "| " not in whole
+        and " |" not in whole
+        and not whole.startswith(" ")
+        and not whole.endswith(" ")
+    )
+    found: dict[str, list[str]] = {}
     for element, value in pairs:
-        # Most values are clean already, and this test is a tenth of the cost of cleaning.
-        plain = value.isascii() and value.isprintable() and "  " not in value
-        if not plain or value != value.strip():
+        if not clean:
             value = folded(value)
-        if make := _FORMS.get(element):
-            value = make(value)
+        if element in _FORMS:
+            value = _FORMS[element](value)
         if value:
-            found.setdefault(element, {})[value] = None
-    return {element: list(found[element]) for element in DUBLIN_CORE if element in found}
+            if element in found:
+                found[element].append(value)
+            else:
+                found[element] = [value]
+    return {
+        element: values if len(values) == 1 else list(dict.fromkeys(values))
+        for element in DUBLIN_CORE
+        if (values := found.get(element))
+    }
 
 
 @lru_cache(maxsize=8192)
@@ -156,10 +210,15 @@ def _type(value: str) -> str:
 
 @lru_cache(maxsize=2048)
 def _media(value: str) -> str:
-    folded = value.lower().split(";")[0].strip()
-    if folded in _MEDIA:
-        return _MEDIA[folded]
-    return folded if _MEDIA_TYPE.fullmatch(folded) else value
+    lower = value.lower().split(";")[0].strip()
+    if lower in _MEDIA:
+        return _MEDIA[lower]
+    return lower if _MEDIA_TYPE.fullmatch(lower) else value
+
+
+@lru_cache(maxsize=2048)
+def _is_media_type(value: str) -> bool:
+    return _MEDIA_TYPE.fullmatch(value) is not None
 
 
 _FORMS: Final[dict[str, Callable[[str], str]]] = {
@@ -188,7 +247,10 @@ def _unbound(root: etree._Element) -> tuple[etree._Element | None, etree._Elemen
 
 
 def _first_url(metadata: Metadata) -> str:
-    return next((v for v in metadata.get("identifier", ()) if v.startswith(("http://", "https://"))), "")
+    for value in metadata.get("identifier", ()):
+        if value.startswith(("http://", "https://")):
+            return value
+    return ""
 
 
 def resource_key(identifier: str, metadata: Metadata, url: str = "") -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
@@ -320,18 +320,17 @@ class Run:
             self.progress.repairs["malformed datestamps"] += malformed
         return not bad and not future
 
-    def _records(self, items: Iterable[Item]) -> None:
-        progress, make, keep = self.progress, self.normaliser.record, self.pending.records.append
-        for item in items:
-            try:
-                keep(make(item))
-            except BadResponse as e:
-                self._problem(item.identifier, str(e), _raw(item))
+    def _records(self, items: Sequence[Item]) -> None:
+        progress, keep = self.progress, self.pending.records.append
+        for item, made in zip(items, self.normaliser.records(items), strict=True):
+            if isinstance(made, BadResponse):
+                self._problem(item.identifier, str(made), _raw(item))
+                continue
+            keep(made)
+            if item.deleted:
+                progress.deleted += 1
             else:
-                if item.deleted:
-                    progress.deleted += 1
-                else:
-                    progress.records += 1
+                progress.records += 1
 
     def _problem(self, where: str, reason: str, raw: bytes) -> None:
         """A record of a list that cannot be used: asked for alone, and if that is no better, a failure."""

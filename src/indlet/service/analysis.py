@@ -1,0 +1,351 @@
+"""The metadata of many records analysed at once: what `Analyzer` gives, byte for byte, but sooner.
+
+The texts of a batch are cut into tokens by a compiled kernel, which numbers them in a table that lasts.
+Python is asked once for each token and language what term it becomes; after that a record's vectors are put
+together from numbers. What the kernel does not do (soft hyphens, huge texts and tokens, positions, pruning,
+a doubt about the language) the analyser does as ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, lru_cache
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from indlet.model import FIELD_MARK, Metadata, TermVector
+from indlet.service import analysis_kernel as k
+from indlet.text import FIELDS, LANGUAGES, Analyzer, code, detect, stop_words
+from indlet.text import language as judging
+from indlet.text.analyse import LOST
+
+# What is searched as one text where a source has no index part, in the order in which it is read.
+SEARCHED: Final = ("title", "description", "subject", "creator")
+
+# Fields in the order of their names, which is the order of their marked terms.
+_NAMES: Final = tuple(sorted(FIELDS))
+_MASK: Final = sum(1 << place for place, name in enumerate(_NAMES) if name in SEARCHED)
+_ALL: Final = (1 << len(_NAMES)) - 1
+_MARKS: Final = [(name + FIELD_MARK).encode() for name in _NAMES]
+_MARKS_TEXT: Final = np.frombuffer(b"".join(_MARKS), np.uint8)
+_MARKS_BOUNDS: Final = np.cumsum([0, *map(len, _MARKS), 0])
+
+# ASCII in lower case; what is neither letter nor digit separates (rule 2 of `indlet.text.tokens`).
+_SEPARATED: Final = bytes(
+    byte if byte > 0x7F or chr(byte).isalnum() else 0x20 for byte in bytes(range(256)).lower()
+)
+_SOFT_HYPHEN: Final = "\u00ad"
+
+# Characters of a batch, and of a record that may be in one.
+_BATCH: Final = 1 << 18
+_RECORD: Final = 1 << 15
+# Texts that are longer are judged by a sample.
+_JUDGED: Final = 2 * judging._SAMPLE
+# Tokens and terms that are remembered; a table starts again when it has more.
+_TOKENS: Final = 1 << 17
+
+Numbers = NDArray[np.int64]
+
+# Fields, the searched text as one, its length, its language.
+Made = tuple[bytes, bytes, int, str]
+
+_LANGUAGES: Final = tuple(LANGUAGES)
+_code = lru_cache(maxsize=512)(code)
+
+
+class Analyses:
+    """The analyses of one analyser, for one thread. Keep it: it is fast because it remembers."""
+
+    def __init__(self, analyzer: Analyzer) -> None:
+        self.analyzer = analyzer
+        self._table = _Table(analyzer)
+
+    def fields(self, wanted: Sequence[tuple[Metadata, str]]) -> list[bytes]:
+        """`Analyzer.fields` of each metadata in its language."""
+        analyzer = self.analyzer
+        # Without a language, Analyzer.fields judges all fields by what they state together.
+        found = self._analysed(
+            [m for m, _ in wanted], [analyzer.rules_for(g) if g else None for _, g in wanted], 0
+        )
+        return [
+            analyzer.fields(metadata, language) if made is None else made[0]
+            for (metadata, language), made in zip(wanted, found, strict=True)
+        ]
+
+    def vectors(self, wanted: Sequence[Metadata]) -> list[tuple[TermVector, bytes]]:
+        """For each metadata the vector of what is searched in it, and its fields in the same language."""
+        policy = self.analyzer.policy
+        if policy.positions or policy.prune is not None:
+            vectors = list(map(self._vector, wanted))
+            fields = self.fields([(m, v.language) for m, v in zip(wanted, vectors, strict=True)])
+            return list(zip(vectors, fields, strict=True))
+        out = []
+        for metadata, made in zip(wanted, self._analysed(wanted, [None] * len(wanted), _MASK), strict=True):
+            if made is None:
+                vector = self._vector(metadata)
+                out.append((vector, self.analyzer.fields(metadata, vector.language)))
+            else:
+                fields_, packed, length, language = made
+                out.append((TermVector(packed, length, None, language), fields_))
+        return out
+
+    def _vector(self, metadata: Metadata) -> TermVector:
+        return self.analyzer.vector(searched(metadata), next(iter(metadata.get("language", ())), ""))
+
+    def _analysed(
+        self, wanted: Sequence[Metadata], languages: Sequence[str | None], mask: int
+    ) -> Iterator[Made | None]:
+        """The metadata in batches; None for what the analyser has to do."""
+        parts: list[str] = []
+        codes: list[int] = []
+        firsts: list[int] = [0]
+        size = begin = 0
+        left_out: set[int] = set()
+        for number, metadata in enumerate(wanted):
+            place = (number - begin) << 3
+            before = len(parts)
+            own = 0
+            for values in map(metadata.get, _NAMES):
+                if values:
+                    text = values[0] if len(values) == 1 else "\n".join(values)
+                    own += len(text)
+                    parts.append(text)
+                    codes.append(place)
+                place += 1
+            if own > _RECORD:
+                left_out.add(number - begin)
+                del parts[before:], codes[before:]
+            else:
+                size += own
+            firsts.append(len(parts))
+            if size > _BATCH or number + 1 == len(wanted):
+                known = languages[begin : number + 1]
+                yield from self._batch(
+                    wanted[begin : number + 1], known, mask, parts, codes, firsts, left_out
+                )
+                parts, codes, firsts, left_out = [], [], [0], set()
+                size, begin = 0, number + 1
+
+    def _batch(
+        self,
+        wanted: Sequence[Metadata],
+        languages: Sequence[str | None],
+        mask: int,
+        parts: list[str],
+        codes: list[int],
+        firsts: list[int],
+        left_out: set[int],
+    ) -> list[Made | None]:
+        table = self._table
+        places, bounds = np.array(codes, np.int64), np.array(firsts, np.int64)
+        odd = np.zeros(len(wanted), np.uint8)
+        odd[list(left_out)] = 1
+        whole = "\n".join(parts)
+        if whole.isascii():
+            data, sizes = whole.encode(), list(map(len, parts))
+        else:
+            # What else is white space becomes spaces, so that the kernel need not know it.
+            encoded = [
+                p.encode() if p.isascii() else " ".join(p.split()).encode("utf-8", "replace") for p in parts
+            ]
+            data, sizes = b"\n".join(encoded), list(map(len, encoded))
+            if _SOFT_HYPHEN in whole:
+                odd[[place >> 3 for place, p in zip(codes, parts, strict=True) if _SOFT_HYPHEN in p]] = 1
+        ids, until = table.cut(data, sizes, places, odd)
+        judged: list[int] = []
+        if self.analyzer.policy.language == "auto" and None in languages:
+            judged = table.judged(ids, until, places, mask or _ALL, parts, len(wanted))
+        by_language: dict[str, list[int]] = {}
+        used: list[str] = []
+        for number, language in enumerate(languages):
+            if language is None:
+                language = self._language(wanted[number], judged[number] if judged else -1, mask)
+            used.append(language)
+            # The fields of a text without a language are judged by themselves.
+            if not odd[number] and (language or not mask or not judged):
+                by_language.setdefault(language if language in LANGUAGES else "", []).append(number)
+        out: list[Made | None] = [None] * len(wanted)
+        for language, numbers in by_language.items():
+            which = np.array(numbers, np.int64)
+            packed, cuts, lengths = table.packed(language, ids, until, places, bounds, which, mask)
+            at = 0
+            for place, number in enumerate(numbers):
+                middle, end = cuts[2 * place], cuts[2 * place + 1]
+                out[number] = packed[at:middle], packed[middle:end], lengths[place], used[number]
+                at = end
+        return out
+
+    def _language(self, metadata: Metadata, judged: int, mask: int) -> str:
+        """The language by `Analyzer`'s rules, of the searched text (mask) or of all fields (no mask)."""
+        policy = self.analyzer.policy
+        if policy.language != "auto":
+            return policy.language
+        values = metadata.get("language", ())
+        stated = (_code(values[0]) if mask else next(filter(None, map(_code, values)), "")) if values else ""
+        if stated and not stop_words(stated):
+            return stated
+        if judged >= 0:
+            return _LANGUAGES[judged]
+        names = SEARCHED if mask else FIELDS
+        text = "\n".join(value for name in names for value in metadata.get(name, ()))
+        return detect(text) or stated or policy.default_language
+
+
+def searched(metadata: Metadata) -> str:
+    """What is searched of a record that has no index part."""
+    return "\n".join(value for name in SEARCHED for value in metadata.get(name, ()))
+
+
+class _Table:
+    """Tokens with their numbers, and their terms in each language."""
+
+    def __init__(self, analyzer: Analyzer) -> None:
+        self._analyzer = analyzer
+        self._begin()
+
+    def _begin(self) -> None:
+        words, units = _function_words()
+        self._units = units
+        self._used = np.zeros(3, np.int64)  # tokens, bytes of their names, see `emit`
+        self._rows = np.empty(0, np.int64)
+        self._hashes = np.empty(0, np.uint64)
+        self._names = np.empty(0, np.uint8)
+        self._kinds = np.empty(0, np.uint8)
+        self._maps: dict[str, NDArray[np.int32]] = {}
+        self._runs = np.empty(0, np.int64)
+        self._terms: dict[str, int] = {}
+        # Of each term: its first eight bytes as a number, where it stands in the text, its size; see `emit`.
+        self._keys = np.empty(1 << 12, np.uint64)
+        self._at = np.zeros((1 << 12) + 1, np.int64)
+        self._sizes = np.empty(1 << 12, np.int64)
+        self._place = np.full(1 << 12, -1, np.int64)
+        self._text = np.empty(1 << 15, np.uint8)
+        self._grow()
+        # The first tokens are the function words, by whose numbers the kernel knows them.
+        self._cut(words, [len(words)], np.zeros(1, np.int64), np.zeros(1, np.uint8))
+        assert self._used[0] == len(units)
+
+    def _grow(self) -> None:
+        size = max(1 << 14, 2 * self._hashes.size)
+        self._rows = np.resize(self._rows, 4 * size)
+        self._hashes = np.resize(self._hashes, size)
+        self._names = np.resize(self._names, 16 * size)
+        self._kinds = np.resize(self._kinds, size)
+        self._slots = np.zeros(4 * size, np.uint64)
+        k.rehash(self._hashes, self._used[0], self._slots)
+
+    def cut(self, data: bytes, sizes: list[int], codes: Numbers, odd: NDArray[np.uint8]) -> Any:
+        """The tokens of all parts by their numbers, and where those of each part end."""
+        if self._used[0] > _TOKENS or len(self._terms) > _TOKENS:
+            self._begin()
+        return self._cut(data, sizes, codes, odd)
+
+    def _cut(self, data: bytes, sizes: list[int], codes: Numbers, odd: NDArray[np.uint8]) -> Any:
+        text = np.frombuffer(data.translate(_SEPARATED) + bytes(16), np.uint8)
+        ends = np.cumsum(np.array(sizes, np.int64)) + np.arange(len(sizes))
+        ids = np.empty(len(data) // 2 + len(sizes) + 1, np.int32)
+        until = np.zeros(len(sizes), np.int64)
+        part = 0
+        while True:
+            part = k.cut(
+                text, ends, codes, part, self._slots, self._rows, self._hashes, self._names, self._kinds,
+                self._used, ids, until, odd,
+            )  # fmt: skip
+            if part == len(sizes):
+                return ids, until
+            self._grow()
+
+    def judged(
+        self, ids: Any, until: Any, codes: Numbers, mask: int, parts: list[str], records: int
+    ) -> list[int]:
+        """The number of the language that each record's words make sure, -1 for none."""
+        out = np.full(records, -1, np.int64)
+        k.languages(ids, until, codes, mask, self._units, self._kinds, _RULES, out)
+        sizes = (np.fromiter(map(len, parts), np.int64, len(parts)) + 1) * ((mask >> (codes & 7)) & 1)
+        out[np.bincount(codes >> 3, sizes, records) > _JUDGED + 1] = -1
+        return out.tolist()
+
+    def packed(
+        self, language: str, ids: Any, until: Any, codes: Numbers, firsts: Numbers, which: Numbers, mask: int
+    ) -> tuple[bytes, list[int], list[int]]:
+        """The packed vectors of records in one language, as `emit` gives them."""
+        terms = self._map(language)
+        new = np.empty(ids.size, np.int32)
+        count = k.unknown(ids, until, firsts, which, terms, new)
+        if count:
+            self._resolve(language, terms, new[:count].tolist())
+        lengths, cuts = np.empty(which.size, np.int64), np.empty(2 * which.size, np.int64)
+        out = k.emit(
+            ids, until, codes, firsts, which, mask, terms, self._runs, self._keys, self._at, self._sizes,
+            self._text, self._place, self._used, _MARKS_TEXT, _MARKS_BOUNDS, lengths, cuts,
+        )  # fmt: skip
+        return out.tobytes(), cuts.tolist(), lengths.tolist()
+
+    def _map(self, language: str) -> NDArray[np.int32]:
+        found = self._maps.get(language)
+        if found is None or found.size < self._hashes.size:
+            grown = np.full(self._hashes.size, k.UNKNOWN, np.int32)
+            if found is not None:
+                grown[: found.size] = found
+            self._maps[language] = found = grown
+        return found
+
+    def _resolve(self, language: str, terms: NDArray[np.int32], tokens: list[int]) -> None:
+        """Fills in the terms of tokens in a language, and the new ones among the terms."""
+        lexicon = self._analyzer.lexicon(language)
+        known = self._terms
+        new: list[bytes] = []
+        runs: list[int] = []
+        values = []
+        for size, low in self._rows.reshape(-1, 4)[tokens, 2:].tolist():
+            made = []
+            for term in lexicon[self._names[low : low + size].tobytes().decode()].split():
+                if term != LOST:
+                    number = known.get(term)
+                    if number is None:
+                        number = known[term] = len(known)
+                        new.append(term.encode())
+                    made.append(number)
+            if len(made) > 1:
+                values.append(k.RUN - self._runs.size - len(runs))
+                runs += [len(made), *made]
+            else:
+                values.append(made[0] if made else k.LOST)
+        terms[tokens] = values
+        if runs:
+            self._runs = np.append(self._runs, np.array(runs, np.int64))
+        if new:
+            self._add(new)
+
+    def _add(self, new: list[bytes]) -> None:
+        """Notes new terms, which have numbers already."""
+        end = len(self._terms)
+        begin = end - len(new)
+        low = int(self._at[begin])
+        text = b"".join(new)
+        while self._keys.size < end:
+            size = 2 * self._keys.size
+            self._keys, self._at = np.resize(self._keys, size), np.resize(self._at, size + 1)
+            self._sizes = np.resize(self._sizes, size)
+            self._place = np.append(self._place, np.full(size - self._place.size, -1, np.int64))
+        while self._text.size < low + len(text):
+            self._text = np.resize(self._text, 2 * self._text.size)
+        self._text[low : low + len(text)] = np.frombuffer(text, np.uint8)
+        self._sizes[begin:end] = sizes = np.fromiter(map(len, new), np.int64, len(new))
+        self._at[begin + 1 : end + 1] = low + np.cumsum(sizes)
+        keys = b"".join([term[:8].ljust(8, b"\0") for term in new])
+        self._keys[begin:end] = np.frombuffer(keys, ">u8")
+
+
+# What `detect` asks of function words.
+_RULES: Final = np.array([judging._ENOUGH, judging._LEAD, judging._WORDS, judging._TABLE_WORDS], np.float64)
+
+
+@cache
+def _function_words() -> tuple[bytes, NDArray[np.uint8]]:
+    """The function words of all languages, and their units for each language."""
+    evidence: Mapping[str, int] = judging._evidence()
+    units = [list(number.to_bytes(2 * len(LANGUAGES), "little")[::2]) for number in evidence.values()]
+    return " ".join(evidence).encode(), np.array(units, np.uint8)

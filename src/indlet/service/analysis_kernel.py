@@ -1,0 +1,415 @@
+"""The loops of `analysis`, compiled: text to numbered tokens, tokens to a language, terms to packed vectors.
+
+A *part* is the text of one field of one record. Parts stand in one buffer, a byte between two of them, those
+of a record together; `codes` tells for each the record (from bit 3 on) and the field (the lowest three bits).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from indlet.service.index.codec import word
+from indlet.service.index.compiled import kernel, part
+
+# Tokens that are longer are left to the analyser; no policy makes terms of them.
+LONGEST = 255
+# What is known of a token.
+DIGITS, WIDE, FOREIGN = 1, 2, 4
+# A token's term in a language: its number, or one of these; below them, where in `runs` its terms stand.
+LOST, UNKNOWN, RUN = -1, -2, -3
+# A row for each token: its first sixteen bytes, its size, where it stands in `names`.
+_ROW = 4
+# Columns of a term's counts: six fields, then all that are searched as one text.
+_BODY, _COLUMNS = 6, 7
+
+
+@kernel
+def cut(
+    text: Any,
+    ends: Any,
+    codes: Any,
+    p: Any,
+    slots: Any,
+    rows: Any,
+    hashes: Any,
+    names: Any,
+    kinds: Any,
+    used: Any,
+    ids: Any,
+    until: Any,
+    odd: Any,
+) -> Any:
+    """The numbers of the tokens of each part from `p` on, in `ids`; gives the first part that was not done,
+    because the table is full.
+
+    `text` is in lower case, has spaces in the place of all separators, and sixteen bytes after its end.
+    `used` counts the tokens and the bytes of their names. A slot holds the upper half of a hash and the
+    number of a token plus one. `odd` marks records with a token that is too long.
+    """
+    upper, last, one = np.uint64(0xFFFFFFFF00000000), np.uint64(slots.size - 1), np.uint64(1)
+    tokens, filled = used[0], used[1]
+    n = until[p - 1] if p > 0 else np.int64(0)
+    while p < ends.size:
+        begin = n
+        at = ends[p - 1] + 1 if p > 0 else np.int64(0)
+        end = ends[p]
+        while at < end:
+            if text[at] == 32:
+                at += 1
+                continue
+            low = at
+            while at < end and text[at] != 32:
+                at += 1
+            size = at - low
+            if size > LONGEST:
+                odd[codes[p] >> 3] = 1
+                continue
+            first = word(text, low)
+            second = np.uint64(0)
+            if size < 8:
+                first &= (one << np.uint64(8 * size)) - one
+            elif size > 8:
+                second = word(text, low + 8)
+                if size < 16:
+                    second &= (one << np.uint64(8 * size - 64)) - one
+            value = first * np.uint64(0x9E3779B97F4A7C15)
+            value = (value ^ (value >> np.uint64(32)) ^ second) * np.uint64(0xD6E8FEB86659FD93)
+            for j in range(low + 16, at):
+                value = (value ^ np.uint64(text[j])) * np.uint64(0x100000001B3)
+            value = (value ^ (value >> np.uint64(29)) ^ np.uint64(size)) * np.uint64(0xBF58476D1CE4E5B9)
+            value ^= value >> np.uint64(32)
+            slot = value & last
+            found = np.int64(-1)
+            held = slots[slot]
+            while held != np.uint64(0):
+                if held & upper == value & upper:
+                    token = np.int64(held & ~upper) - 1
+                    row = _ROW * token
+                    if (
+                        rows[row] == np.int64(first)
+                        and rows[row + 1] == np.int64(second)
+                        and rows[row + 2] == size
+                    ):
+                        i = 16
+                        while i < size and text[low + i] == names[rows[row + 3] + i]:
+                            i += 1
+                        if i >= size:
+                            found = token
+                            break
+                slot = (slot + one) & last
+                held = slots[slot]
+            if found < 0:
+                if tokens == hashes.size or filled + size > names.size:
+                    used[0], used[1] = tokens, filled
+                    until[p] = begin
+                    return p
+                found = tokens
+                tokens += 1
+                slots[slot] = value & upper | np.uint64(tokens)
+                hashes[found] = value
+                row = _ROW * found
+                rows[row] = np.int64(first)
+                rows[row + 1] = np.int64(second)
+                rows[row + 2] = size
+                rows[row + 3] = filled
+                kinds[found] = _kind(text, low, at)
+                for j in range(low, at):
+                    names[filled] = text[j]
+                    filled += 1
+            ids[n] = found
+            n += 1
+        until[p] = n
+        p += 1
+    used[0], used[1] = tokens, filled
+    return p
+
+
+@part
+def _kind(text: Any, low: Any, high: Any) -> Any:
+    """Whether text[low:high] is all ASCII digits; holds more than ASCII; may hold letters of U+0370 and
+    beyond, which only starts from 0xCD on can, and of those 0xE2 for U+2D00 and beyond alone.
+    """
+    digits, kind = True, 0
+    for i in range(low, high):
+        c = text[i]
+        digits = digits and c >= 48 and c <= 57
+        if c >= 0x80:
+            kind |= WIDE
+            if c >= 0xCD and (c != 0xE2 or i + 1 >= high or text[i + 1] >= 0xB4):
+                kind |= FOREIGN
+    return kind | DIGITS if digits else kind
+
+
+@kernel
+def rehash(hashes: Any, tokens: Any, slots: Any) -> None:
+    """Puts all tokens into empty slots."""
+    upper, last = np.uint64(0xFFFFFFFF00000000), np.uint64(slots.size - 1)
+    for token in range(tokens):
+        slot = hashes[token] & last
+        while slots[slot] != np.uint64(0):
+            slot = (slot + np.uint64(1)) & last
+        slots[slot] = hashes[token] & upper | np.uint64(token + 1)
+
+
+@kernel
+def languages(
+    ids: Any, until: Any, codes: Any, mask: Any, units: Any, kinds: Any, rules: Any, out: Any
+) -> None:
+    """For each record the language that the function words in the fields of `mask` make sure, or -1.
+
+    Tokens below len(units) are function words, with their units for each language. `rules` are the numbers of
+    `text.language`: enough units, the lead, words, words of a table. What is -1 here may still be told
+    by `detect`, which the answers agree with.
+    """
+    words, kinds_of = units.shape[0], units.shape[1]
+    seen = np.full(words, -1, np.int64)
+    known = np.empty(words, np.int64)
+    hits = np.zeros(kinds_of, np.int64)
+    p = 0
+    while p < codes.size:
+        record = codes[p] >> 3
+        met = pieces = digits = wide = 0
+        foreign = False
+        hits[:] = 0
+        while p < codes.size and codes[p] >> 3 == record:
+            if (mask >> (codes[p] & 7)) & 1:
+                for i in range(until[p - 1] if p > 0 else 0, until[p]):
+                    token = ids[i]
+                    kind = kinds[token]
+                    pieces += 1
+                    digits += kind & DIGITS
+                    wide += (kind & WIDE) >> 1
+                    foreign |= (kind & FOREIGN) != 0
+                    if token < words and seen[token] != record:
+                        seen[token] = record
+                        known[met] = token
+                        met += 1
+                        for k in range(kinds_of):
+                            hits[k] += units[token, k]
+            p += 1
+        out[record] = -1
+        if foreign:
+            continue
+        best = 0
+        second = np.int64(-1)
+        for k in range(1, kinds_of):
+            if hits[k] > hits[best]:
+                second = hits[best]
+                best = k
+            elif hits[k] > second:
+                second = hits[k]
+        if hits[best] < rules[0] or hits[best] <= rules[1] * second:
+            continue
+        own = 0
+        for i in range(met):
+            own += units[known[i], best] > 0
+        # A piece beyond ASCII may be a digit all the same.
+        if own >= rules[3] or (own >= rules[2] and 5 * (digits + wide) < pieces):
+            out[record] = best
+
+
+@kernel
+def unknown(ids: Any, until: Any, firsts: Any, which: Any, terms: Any, out: Any) -> Any:
+    """The tokens of records that have no term yet, each once, in `out`; gives their number."""
+    n = 0
+    for record in which:
+        low = until[firsts[record] - 1] if firsts[record] > 0 else 0
+        high = until[firsts[record + 1] - 1] if firsts[record + 1] > 0 else 0
+        for i in range(low, high):
+            if terms[ids[i]] == UNKNOWN:
+                terms[ids[i]] = LOST
+                out[n] = ids[i]
+                n += 1
+    return n
+
+
+@part
+def _less(a: Any, b: Any, keys: Any, at: Any, sizes: Any, names: Any) -> Any:
+    if keys[a] != keys[b]:
+        return keys[a] < keys[b]
+    i = 8
+    while i < sizes[a] and i < sizes[b]:
+        x, y = names[at[a] + i], names[at[b] + i]
+        if x != y:
+            return x < y
+        i += 1
+    return sizes[a] < sizes[b]
+
+
+@kernel
+def _sort(order: Any, spare: Any, n: Any, keys: Any, at: Any, sizes: Any, names: Any) -> None:
+    """Brings n terms into the order of their bytes: runs of eight by insertion, then merged."""
+    for low in range(0, n, 8):
+        for i in range(low + 1, min(low + 8, n)):
+            term = order[i]
+            k = i
+            while k > low and _less(term, order[k - 1], keys, at, sizes, names):
+                order[k] = order[k - 1]
+                k -= 1
+            order[k] = term
+    width = 8
+    while width < n:
+        for low in range(0, n, 2 * width):
+            middle, high = min(low + width, n), min(low + 2 * width, n)
+            i, k = low, middle
+            for to in range(low, high):
+                if i < middle and (k >= high or not _less(order[k], order[i], keys, at, sizes, names)):
+                    spare[to] = order[i]
+                    i += 1
+                else:
+                    spare[to] = order[k]
+                    k += 1
+        order[:n] = spare[:n]
+        width *= 2
+
+
+@kernel
+def _packed(
+    entries: Any, n: Any, highest: Any, spare: Any, buckets: Any, at: Any, sizes: Any, names: Any,
+    marks: Any, bounds: Any, out: Any, to: Any,
+) -> Any:  # fmt: skip
+    """Writes the packed vector of entries (term, column, count) from out[to] on; gives where it ends."""
+    buckets[: highest + 2] = 0
+    for e in range(n):
+        buckets[entries[3 * e + 2] + 1] += 1
+    for count in range(1, highest + 2):
+        buckets[count] += buckets[count - 1]
+    for e in range(n):  # stable: within a frequency the order stays
+        count = entries[3 * e + 2]
+        spare[buckets[count]] = e
+        buckets[count] += 1
+    before = 0
+    for i in range(n):
+        e = spare[i]
+        term, column, count = entries[3 * e], entries[3 * e + 1], entries[3 * e + 2]
+        if count != before:
+            if before:
+                out[to] = 10
+                to += 1
+            before = count
+            digits = 1
+            limit = 10
+            while count >= limit:
+                digits += 1
+                limit *= 10
+            for k in range(digits):
+                out[to + digits - 1 - k] = 48 + count % 10
+                count //= 10
+            to += digits
+        out[to] = 32
+        to += 1
+        for k in range(bounds[column], bounds[column + 1]):
+            out[to] = marks[k]
+            to += 1
+        low = at[term]
+        for k in range(low, low + sizes[term]):
+            out[to] = names[k]
+            to += 1
+    return to
+
+
+@kernel
+def emit(
+    ids: Any,
+    until: Any,
+    codes: Any,
+    firsts: Any,
+    which: Any,
+    mask: Any,
+    terms: Any,
+    runs: Any,
+    keys: Any,
+    at: Any,
+    sizes: Any,
+    names: Any,
+    place: Any,
+    used: Any,
+    marks: Any,
+    bounds: Any,
+    lengths: Any,
+    cuts: Any,
+) -> Any:
+    """For each record of `which` the packed vectors of its fields and, if `mask` names any, of those taken as
+    one text: all in one buffer, cut at cuts[2i] (between the two) and cuts[2i+1]. `lengths` gets the tokens
+    of the latter.
+
+    place[t] - used[2], where not negative, is the number that term t has in the current record.
+    """
+    out = np.empty(1 << 16, np.uint8)
+    room = 1 << 10
+    local, order, spare = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64)
+    counts = np.empty(_COLUMNS * room, np.int64)
+    entries, buckets = np.empty(3 * room, np.int64), np.empty(room + 2, np.int64)
+    to = np.int64(0)
+    base = used[2]
+    for w in range(which.size):
+        record = which[w]
+        total = np.int64(0)
+        for p in range(firsts[record], firsts[record + 1]):
+            for i in range(until[p - 1] if p > 0 else 0, until[p]):
+                term = terms[ids[i]]
+                total += 1 if term >= 0 else runs[RUN - term] if term <= RUN else 0
+        if total > room:
+            while room < total:
+                room *= 2
+            local, order, spare = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64)
+            counts = np.empty(_COLUMNS * room, np.int64)
+            entries, buckets = np.empty(3 * room, np.int64), np.empty(room + 2, np.int64)
+        n = np.int64(0)
+        need = np.int64(0)
+        length = np.int64(0)
+        for p in range(firsts[record], firsts[record + 1]):
+            column = codes[p] & 7
+            body = (mask >> column) & 1
+            for i in range(until[p - 1] if p > 0 else 0, until[p]):
+                term = np.int64(terms[ids[i]])
+                k, more = np.int64(0), np.int64(1)
+                if term <= RUN:
+                    k = RUN - term + 1
+                    more = runs[k - 1]
+                elif term < 0:
+                    continue
+                for j in range(k, k + more):
+                    if k > 0:
+                        term = runs[j]
+                    number = place[term] - base
+                    if number < 0:
+                        number = n
+                        n += 1
+                        place[term] = base + number
+                        order[number] = term
+                        for c in range(_COLUMNS * number, _COLUMNS * n):
+                            counts[c] = 0
+                    counts[_COLUMNS * number + column] += 1
+                    counts[_COLUMNS * number + _BODY] += body
+                    length += body
+                    need += 2 * sizes[term] + 64
+        if to + need > out.size:
+            more_out = np.empty(2 * (to + need), np.uint8)
+            more_out[:to] = out[:to]
+            out = more_out
+        _sort(order, spare, n, keys, at, sizes, names)
+        for i in range(n):
+            local[i] = _COLUMNS * (place[order[i]] - base)
+        for kind in range(2):
+            found = highest = np.int64(0)
+            if kind == 0 or mask:
+                for column in range(6 * kind, 6 + kind):
+                    for i in range(n):
+                        count = counts[local[i] + column]
+                        if count:
+                            entries[3 * found] = order[i]
+                            entries[3 * found + 1] = column
+                            entries[3 * found + 2] = count
+                            highest = max(highest, count)
+                            found += 1
+                to = _packed(
+                    entries, found, highest, spare, buckets, at, sizes, names, marks, bounds, out, to
+                )
+            cuts[2 * w + kind] = to
+        lengths[w] = length
+        base += n
+    used[2] = base
+    return out[:to]

@@ -1,0 +1,139 @@
+"""Analysing many records at once gives what the analyser gives for each, byte for byte."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from indlet.model import Metadata, TermVector
+from indlet.service import analysis
+from indlet.service.analysis import Analyses, searched
+from indlet.text import FIELDS, Analyzer, Policy, stop_words
+
+ENGLISH = (
+    "The flutter of heated wings in a supersonic flow is not what it was when they were first tested, and so "
+    "we have to ask whether the boundary layer of the plate can be held where it is by the heat of 1953."
+)
+GERMAN = (
+    "Über die Strömung an der Platte ist nicht so viel bekannt wie über die Grenzschicht, und es wird daher "
+    "mit einer anderen Größe gerechnet, die von der Wärme des Flügels nicht abhängt."
+)
+FRENCH = "L'écoulement dans la couche limite n'est pas le même que celui qui a été mesuré par les auteurs."
+
+_WORDS = [
+    *sorted({w for language in ("en", "de", "fr", "nl", "tr") for w in stop_words(language)})[::7],
+    "wing", "Wings", "winging", "supersonic", "flow", "flows", "internationalisation",
+    "internationalization", "interna", "internat", "1953", "7", "007", "co-operate", "x", "A.B.C.",
+    "a" * 64, "b" * 65, "c" * 255, "d" * 256, "Strömung", "ÉCOLE", "ﬁnite", "情報検索", "naïve", "e²", "²",
+    "İzmir", "kitap", "soft\u00adhyphen", "end\u00ad", "Москва", "и", "не", "—", "“quoted”", "no\u00a0break", "\ud800",
+]  # fmt: skip
+_value = st.one_of(
+    st.lists(st.sampled_from(_WORDS), max_size=12).map(" ".join),
+    st.sampled_from([ENGLISH, GERMAN, FRENCH]),
+    st.text(max_size=40),
+    st.text(st.characters(max_codepoint=127), max_size=40),
+    st.sampled_from(["", " ", "...", "word " * 1200, "läuft " * 900, "e" * 70_000]),
+)
+_metadata = st.dictionaries(
+    st.sampled_from([*FIELDS, "date", "rights"]), st.lists(_value, max_size=4), max_size=7
+).flatmap(
+    lambda metadata: st.sampled_from([[], [""], ["en"], ["ger", "en"], ["tur"], ["la"], ["??", "fr"]]).map(
+        lambda stated: {**metadata, "language": stated}
+    )
+)
+_policies = st.builds(
+    Policy,
+    language=st.sampled_from(["auto", "auto", "auto", "en", "de", "", "zh"]),
+    default_language=st.sampled_from(["en", "", "de"]),
+    stop=st.booleans(),
+    stem=st.booleans(),
+    positions=st.sampled_from([False, False, False, True]),
+    prune=st.sampled_from([None, None, None, 0.5]),
+    min_length=st.sampled_from([1, 3]),
+    max_length=st.sampled_from([5, 64, 255]),
+)
+
+
+def one_by_one(analyzer: Analyzer, metadata: Metadata) -> tuple[TermVector, bytes]:
+    vector = analyzer.vector(searched(metadata), next(iter(metadata.get("language", ())), ""))
+    return vector, analyzer.fields(metadata, vector.language)
+
+
+def held_to_the_analyzer(policy: Policy, batch: list[dict[str, list[str]]]) -> None:
+    many, single = Analyses(Analyzer(policy)), Analyzer(policy)
+    for _ in range(2):  # tokens that are new, and the same when they are known
+        assert many.vectors(batch) == [one_by_one(single, metadata) for metadata in batch]
+        for language in ("", "en", "de", "tr", "fr", "la"):
+            expected = [single.fields(metadata, language) for metadata in batch]
+            assert many.fields([(metadata, language) for metadata in batch]) == expected
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(_policies, st.lists(_metadata, max_size=6))
+def test_equals_the_analyzer(policy: Policy, batch: list[dict[str, list[str]]]) -> None:
+    held_to_the_analyzer(policy, batch)
+
+
+def realistic(count: int) -> list[dict[str, list[str]]]:
+    made = []
+    for number in range(count):
+        text = (ENGLISH, GERMAN, FRENCH)[number % 3].split()
+        at = number % len(text)
+        made.append({
+            "title": [" ".join(text[at:] + text[:at])],
+            "creator": [f"Müller{number}, A.", "Garrick, I. E."],
+            "subject": ["wings", "flow", f"topic{number % 7}", f"n{number * number}"],
+            "description": [" ".join(text * (1 + number % 4)), f"{number} pages"],
+            "publisher": ["Example Press"],
+        })  # fmt: skip
+    return made
+
+
+@pytest.mark.parametrize("policy", [Policy(), Policy(stem=False, stop=False), Policy(language="de")])
+def test_running_text(policy: Policy) -> None:
+    batch = realistic(60)
+    held_to_the_analyzer(policy, batch)
+    languages = [vector.language for vector, _ in Analyses(Analyzer(policy)).vectors(batch)]
+    assert languages == [policy.language if policy.language != "auto" else g for g in ("en", "de", "fr") * 20]
+
+
+def test_a_clear_language_needs_no_second_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel tells the language of ordinary text itself."""
+    asked: list[str] = []
+
+    def detect(text: str) -> str:
+        asked.append(text)
+        return ""
+
+    monkeypatch.setattr(analysis, "detect", detect)
+    made = Analyses(Analyzer(Policy())).vectors(realistic(9))
+    assert [vector.language for vector, _ in made] == ["en", "de", "fr"] * 3
+    assert asked == []
+
+
+def test_a_full_table_starts_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(analysis, "_TOKENS", 100)
+    monkeypatch.setattr(analysis, "_BATCH", 2000)
+    held_to_the_analyzer(Policy(), realistic(30))
+
+
+def test_a_table_grows() -> None:
+    """More tokens, longer names and more terms than any array has room for at first."""
+    words = [f"{number:x}{'q' * (number % 200)}" for number in range(25_000)]
+    batch: list[dict[str, list[Any]]] = [
+        {"title": [" ".join(words[at : at + 250])]} for at in range(0, len(words), 250)
+    ]
+    many, single = Analyses(Analyzer(Policy(max_length=255))), Analyzer(Policy(max_length=255))
+    assert many.fields([(m, "en") for m in batch]) == [single.fields(m, "en") for m in batch]
+
+
+def test_words_like_mixed_numbers_of_many_terms() -> None:
+    """A piece that becomes many terms, in a record of few pieces."""
+    batch = [
+        {"title": ["".join(chr(0x4E00 + i) for i in range(80)) * 20 + " wing"]},
+        {"title": ["wing 情報検索"]},
+    ]
+    held_to_the_analyzer(Policy(), batch)
