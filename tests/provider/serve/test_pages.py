@@ -72,6 +72,15 @@ def test_the_sitemap_holds_every_address_once(filled: Provider) -> None:
     assert sorted(found) == sorted(["http://x.org/", *(f"http://x.org/files/{n}.pdf" for n in alive)])
 
 
+def test_documents_of_one_file_have_one_page(provider: Provider) -> None:
+    many = [provider.record(n) for n in range(5)]
+    provider.put(
+        replace(r, properties={"url": f"http://x.org/files/all.sgm#{n}"}) for n, r in enumerate(many)
+    )
+    found = locations(provider.client.get("/sitemap.xml").content)
+    assert found == ["http://x.org/", "http://x.org/files/all.sgm"]
+
+
 def test_a_large_sitemap_is_an_index_of_parts(filled: Provider, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("indlet.provider.serve.pages.SITEMAP_URLS", 10)
     index = filled.client.get("/sitemap.xml").content

@@ -150,9 +150,9 @@ class Pages:
             return self._urls(view, permit.origins(view), after, SITEMAP_URLS, front=False)
 
     def _urls(self, view: View, origins: list[int] | None, after: int, limit: int, front: bool) -> bytes:
-        # Several documents of one file share its address.
         found = view.addresses(limit, after=after, origins=origins)
-        latest = {url: datestamp for _, datestamp, url in found if url}
+        # Several documents of one file are parts of one page: its address stands once, with the latest date.
+        latest = {url.partition("#")[0]: datestamp for _, datestamp, url in found if url}
         told = [f"<url><loc>{text(self._root)}/</loc></url>\n"] if front or not latest else []
         told += [
             f"<url><loc>{text(url)}</loc><lastmod>{written(stamp)}</lastmod></url>\n"
