@@ -124,7 +124,9 @@ def test_mistakes_are_told(papers: Path, tmp_path: Path, capsys: pytest.CaptureF
         with pytest.raises(SystemExit) as stopped:
             main(arguments)
         assert stopped.value.code == status, arguments
-        assert message in capsys.readouterr().err
+        told = capsys.readouterr()
+        assert message in told.err
+        assert told.out == ""
     assert sorted(p.name for p in papers.iterdir()) == ["a.txt", "sub"]
 
 

@@ -69,11 +69,11 @@ def run(settings: Settings, *, crawl_at_once: bool, portal: bool | None = None) 
     with contextlib.closing(bound), Store.open(settings.data) as store:
         app = application(store, settings, portal is not False, portal_asked=bool(portal))
         with Schedule() as schedule:
-            _announce(settings)
             if settings.hierarchy:
                 schedule.add("crawl", settings.crawl.every, _Crawl(store, settings), at_once=crawl_at_once)
             if settings.source:
                 _schedule_harvests(schedule, store, settings)
+            _announce(settings)
             listen(app, settings, bound)
             click.echo("stopping …", err=True)
 
