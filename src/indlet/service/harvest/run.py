@@ -22,6 +22,7 @@ from indlet.oai.read import Item, Page
 from indlet.service.harvest import dates
 from indlet.service.harvest import decide as d
 from indlet.service.harvest.asking import Asker, Interrupted
+from indlet.service.harvest.circles import Circles
 from indlet.service.harvest.client import Client, NoAnswer, spellings
 from indlet.service.harvest.negotiate import Terms, negotiate
 from indlet.service.harvest.progress import Progress
@@ -100,6 +101,7 @@ class Run:
         self.pending = Pending()
         self.writing: Aside | None = None
         self.seen: set[bytes] = set()
+        self.circles = Circles()
         self.listed_ids: list[tuple[str, str, bool]] = []
         self.failed_places: set[str] = set()
         self.failed_now: set[str] = set()
@@ -242,6 +244,7 @@ class Run:
     def _ask(self, course: d.Course) -> tuple[d.Course, d.Action]:
         if course.pages == 0 and not course.token:
             self.seen.clear()
+            self.circles = Circles()
             self.listed_ids.clear()
         arguments = d.arguments(course, self.terms.selection(self.source.set))
         try:
@@ -278,6 +281,7 @@ class Run:
         digest.update("\n".join(p.where for p in page.problems).encode())
         seen = digest.digest() in self.seen
         self.seen.add(digest.digest())
+        circle = self.circles.meets(i.identifier for i in page.items)
         stamps = [i.datestamp for i in page.items]
         sound = self._sound(stamps, page.response_date)
         if course.phase == "check":
@@ -292,7 +296,7 @@ class Run:
             len(page.items) + len(page.problems),
             page.token,
             page.size,
-            seen,
+            seen or circle,
             page.response_date if course.first_response or dates.parse(page.response_date) else "",
             min(stamps, default="") if sound else "",
             max(stamps, default="") if sound else "",
