@@ -28,7 +28,8 @@ _WORDS = [
     "wing", "Wings", "winging", "supersonic", "flow", "flows", "internationalisation",
     "internationalization", "interna", "internat", "1953", "7", "007", "co-operate", "x", "A.B.C.",
     "a" * 64, "b" * 65, "c" * 255, "d" * 256, "Strömung", "ÉCOLE", "ﬁnite", "情報検索", "naïve", "e²", "²",
-    "İzmir", "kitap", "soft\u00adhyphen", "end\u00ad", "Москва", "и", "не", "—", "“quoted”", "no\u00a0break", "\ud800",
+    "İzmir", "kitap",
+    "soft\u00adhyphen", "end\u00ad", "Москва", "и", "не", "—", "“quoted”", "no\u00a0break", "\ud800",
 ]  # fmt: skip
 _value = st.one_of(
     st.lists(st.sampled_from(_WORDS), max_size=12).map(" ".join),

@@ -29,7 +29,7 @@ _NAMES: Final = tuple(sorted(FIELDS))
 _MASK: Final = sum(1 << place for place, name in enumerate(_NAMES) if name in SEARCHED)
 _ALL: Final = (1 << len(_NAMES)) - 1
 _MARKS: Final = [(name + FIELD_MARK).encode() for name in _NAMES]
-_MARKS_TEXT: Final = np.frombuffer(b"".join(_MARKS), np.uint8)
+_MARKS_TEXT: Final = np.frombuffer(b"".join(_MARKS) + bytes(8), np.uint8)
 _MARKS_BOUNDS: Final = np.cumsum([0, *map(len, _MARKS), 0])
 
 # ASCII in lower case; what is neither letter nor digit separates (rule 2 of `indlet.text.tokens`).
@@ -159,12 +159,13 @@ class Analyses:
             judged = table.judged(ids, until, places, mask or _ALL, parts, len(wanted))
         by_language: dict[str, list[int]] = {}
         used: list[str] = []
+        ours = odd.tolist()
         for number, language in enumerate(languages):
             if language is None:
                 language = self._language(wanted[number], judged[number] if judged else -1, mask)
             used.append(language)
             # The fields of a text without a language are judged by themselves.
-            if not odd[number] and (language or not mask or not judged):
+            if not ours[number] and (language or not mask or not judged):
                 by_language.setdefault(language if language in LANGUAGES else "", []).append(number)
         out: list[Made | None] = [None] * len(wanted)
         for language, numbers in by_language.items():
@@ -222,6 +223,10 @@ class _Table:
         self._sizes = np.empty(1 << 12, np.int64)
         self._place = np.full(1 << 12, -1, np.int64)
         self._text = np.empty(1 << 15, np.uint8)
+        # Room for `emit`.
+        self._scratch = np.empty((5, 3 << 10), np.int64)
+        self._counts = np.empty(7 << 10, np.int64)
+        self._out = np.empty(1 << 18, np.uint8)
         self._grow()
         # The first tokens are the function words, by whose numbers the kernel knows them.
         self._cut(words, [len(words)], np.zeros(1, np.int64), np.zeros(1, np.uint8))
@@ -262,7 +267,9 @@ class _Table:
     ) -> list[int]:
         """The number of the language that each record's words make sure, -1 for none."""
         out = np.full(records, -1, np.int64)
-        k.languages(ids, until, codes, mask, self._units, self._kinds, _RULES, out)
+        seen, known = np.full(len(self._units), -1, np.int64), np.empty(len(self._units), np.int64)
+        hits = np.empty(len(_LANGUAGES), np.int64)
+        k.languages(ids, until, codes, mask, self._units, self._kinds, _RULES, seen, hits, known, out)
         sizes = (np.fromiter(map(len, parts), np.int64, len(parts)) + 1) * ((mask >> (codes & 7)) & 1)
         out[np.bincount(codes >> 3, sizes, records) > _JUDGED + 1] = -1
         return out.tolist()
@@ -277,11 +284,19 @@ class _Table:
         if count:
             self._resolve(language, terms, new[:count].tolist())
         lengths, cuts = np.empty(which.size, np.int64), np.empty(2 * which.size, np.int64)
-        out = k.emit(
-            ids, until, codes, firsts, which, mask, terms, self._runs, self._keys, self._at, self._sizes,
-            self._text, self._place, self._used, _MARKS_TEXT, _MARKS_BOUNDS, lengths, cuts,
-        )  # fmt: skip
-        return out.tobytes(), cuts.tolist(), lengths.tolist()
+        done = 0
+        while True:
+            done = k.emit(
+                ids, until, codes, firsts, which, mask, terms, self._runs, self._keys, self._at, self._sizes,
+                self._text, self._place, self._used, _MARKS_TEXT, _MARKS_BOUNDS, self._scratch, self._counts,
+                self._out, lengths, cuts, done,
+            )  # fmt: skip
+            if done == which.size:
+                break
+            self._scratch = np.empty((5, 2 * self._scratch.shape[1]), np.int64)
+            self._counts = np.empty(2 * self._counts.size, np.int64)
+            self._out = np.resize(self._out, 2 * self._out.size)
+        return self._out[: cuts[-1]].tobytes(), cuts.tolist(), lengths.tolist()
 
     def _map(self, language: str) -> NDArray[np.int32]:
         found = self._maps.get(language)
@@ -330,7 +345,7 @@ class _Table:
             self._keys, self._at = np.resize(self._keys, size), np.resize(self._at, size + 1)
             self._sizes = np.resize(self._sizes, size)
             self._place = np.append(self._place, np.full(size - self._place.size, -1, np.int64))
-        while self._text.size < low + len(text):
+        while self._text.size < low + len(text) + 8:  # read by eight bytes at a time
             self._text = np.resize(self._text, 2 * self._text.size)
         self._text[low : low + len(text)] = np.frombuffer(text, np.uint8)
         self._sizes[begin:end] = sizes = np.fromiter(map(len, new), np.int64, len(new))

@@ -6,9 +6,13 @@ of a record together; `codes` tells for each the record (from bit 3 on) and the 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba import types
+from numba.extending import intrinsic
 
 from indlet.service.index.codec import word
 from indlet.service.index.compiled import kernel, part
@@ -23,6 +27,21 @@ LOST, UNKNOWN, RUN = -1, -2, -3
 _ROW = 4
 # Columns of a term's counts: six fields, then all that are searched as one text.
 _BODY, _COLUMNS = 6, 7
+
+
+def _put(typing_context: Any, array: Any, at: Any, value: Any) -> Any:
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        pointer = builder.gep(data, [arguments[1]])
+        builder.store(arguments[2], builder.bitcast(pointer, ir.IntType(64).as_pointer()), align=1)
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64, types.uint64), generate
+
+
+# put(array, at, value): writes eight bytes from `at` on, aligned or not: what `codec.word` reads.
+put: Callable[..., Any] = intrinsic(_put)
 
 
 @kernel
@@ -155,24 +174,23 @@ def rehash(hashes: Any, tokens: Any, slots: Any) -> None:
 
 @kernel
 def languages(
-    ids: Any, until: Any, codes: Any, mask: Any, units: Any, kinds: Any, rules: Any, out: Any
-) -> None:
+    ids: Any, until: Any, codes: Any, mask: Any, units: Any, kinds: Any, rules: Any, seen: Any, hits: Any,
+    known: Any, out: Any,
+) -> None:  # fmt: skip
     """For each record the language that the function words in the fields of `mask` make sure, or -1.
 
     Tokens below len(units) are function words, with their units for each language. `rules` are the numbers of
     `text.language`: enough units, the lead, words, words of a table. What is -1 here may still be told
-    by `detect`, which the answers agree with.
+    by `detect`, which the answers agree with. `seen` comes filled with -1.
     """
     words, kinds_of = units.shape[0], units.shape[1]
-    seen = np.full(words, -1, np.int64)
-    known = np.empty(words, np.int64)
-    hits = np.zeros(kinds_of, np.int64)
     p = 0
     while p < codes.size:
         record = codes[p] >> 3
         met = pieces = digits = wide = 0
         foreign = False
-        hits[:] = 0
+        for k in range(kinds_of):
+            hits[k] = 0
         while p < codes.size and codes[p] >> 3 == record:
             if (mask >> (codes[p] & 7)) & 1:
                 for i in range(until[p - 1] if p > 0 else 0, until[p]):
@@ -226,43 +244,37 @@ def unknown(ids: Any, until: Any, firsts: Any, which: Any, terms: Any, out: Any)
 
 
 @part
-def _less(a: Any, b: Any, keys: Any, at: Any, sizes: Any, names: Any) -> Any:
-    if keys[a] != keys[b]:
-        return keys[a] < keys[b]
+def _after(a: Any, b: Any, at: Any, sizes: Any, names: Any) -> Any:
+    """Whether term a comes after term b, which has the same first eight bytes."""
     i = 8
     while i < sizes[a] and i < sizes[b]:
         x, y = names[at[a] + i], names[at[b] + i]
         if x != y:
-            return x < y
+            return x > y
         i += 1
-    return sizes[a] < sizes[b]
+    return sizes[a] > sizes[b]
 
 
 @kernel
-def _sort(order: Any, spare: Any, n: Any, keys: Any, at: Any, sizes: Any, names: Any) -> None:
-    """Brings n terms into the order of their bytes: runs of eight by insertion, then merged."""
-    for low in range(0, n, 8):
-        for i in range(low + 1, min(low + 8, n)):
-            term = order[i]
-            k = i
-            while k > low and _less(term, order[k - 1], keys, at, sizes, names):
-                order[k] = order[k - 1]
-                k -= 1
-            order[k] = term
-    width = 8
-    while width < n:
-        for low in range(0, n, 2 * width):
-            middle, high = min(low + width, n), min(low + 2 * width, n)
-            i, k = low, middle
-            for to in range(low, high):
-                if i < middle and (k >= high or not _less(order[k], order[i], keys, at, sizes, names)):
-                    spare[to] = order[i]
-                    i += 1
-                else:
-                    spare[to] = order[k]
-                    k += 1
-        order[:n] = spare[:n]
-        width *= 2
+def _sort(order: Any, own: Any, n: Any, keys: Any, at: Any, sizes: Any, names: Any) -> None:
+    """Brings n terms into the order of their bytes (Shell's sort: it is short, and so quick to compile)."""
+    for i in range(n):  # signed numbers in the order of the unsigned ones
+        own[i] = np.int64(keys[order[i]] ^ np.uint64(1 << 63))
+    gap = n
+    while gap > 1:
+        gap = 1 if gap < 5 else gap * 5 // 11
+        for i in range(gap, n):
+            term, key = order[i], own[i]
+            to = i
+            while to >= gap and (
+                own[to - gap] > key
+                or (own[to - gap] == key and _after(order[to - gap], term, at, sizes, names))
+            ):
+                order[to] = order[to - gap]
+                own[to] = own[to - gap]
+                to -= gap
+            order[to] = term
+            own[to] = key
 
 
 @kernel
@@ -270,8 +282,12 @@ def _packed(
     entries: Any, n: Any, highest: Any, spare: Any, buckets: Any, at: Any, sizes: Any, names: Any,
     marks: Any, bounds: Any, out: Any, to: Any,
 ) -> Any:  # fmt: skip
-    """Writes the packed vector of entries (term, column, count) from out[to] on; gives where it ends."""
-    buckets[: highest + 2] = 0
+    """Writes the packed vector of entries (term, column, count) from out[to] on; gives where it ends.
+
+    Eight bytes follow the last mark and the last name.
+    """
+    for count in range(highest + 2):
+        buckets[count] = 0
     for e in range(n):
         buckets[entries[3 * e + 2] + 1] += 1
     for count in range(1, highest + 2):
@@ -300,13 +316,15 @@ def _packed(
             to += digits
         out[to] = 32
         to += 1
-        for k in range(bounds[column], bounds[column + 1]):
-            out[to] = marks[k]
-            to += 1
-        low = at[term]
-        for k in range(low, low + sizes[term]):
-            out[to] = names[k]
-            to += 1
+        # Eight bytes at a time; the last of them may be too many, and are written over.
+        size = bounds[column + 1] - bounds[column]
+        for k in range(0, size, 8):
+            put(out, to + k, word(marks, bounds[column] + k))
+        to += size
+        size = sizes[term]
+        for k in range(0, size, 8):
+            put(out, to + k, word(names, at[term] + k))
+        to += size
     return to
 
 
@@ -328,37 +346,42 @@ def emit(
     used: Any,
     marks: Any,
     bounds: Any,
+    scratch: Any,
+    counts: Any,
+    out: Any,
     lengths: Any,
     cuts: Any,
+    w: Any,
 ) -> Any:
-    """For each record of `which` the packed vectors of its fields and, if `mask` names any, of those taken as
-    one text: all in one buffer, cut at cuts[2i] (between the two) and cuts[2i+1]. `lengths` gets the tokens
-    of the latter.
+    """Writes, for each record of `which` from the w-th on, the packed vectors of its fields and, if `mask`
+    names any, of those taken as one text: into `out`, cut at cuts[2w] (between the two) and cuts[2w+1].
+    `lengths` gets the tokens of the latter. Gives the first that was not done, for want of room.
 
     place[t] - used[2], where not negative, is the number that term t has in the current record.
     """
-    out = np.empty(1 << 16, np.uint8)
-    room = 1 << 10
-    local, order, spare = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64)
-    counts = np.empty(_COLUMNS * room, np.int64)
-    entries, buckets = np.empty(3 * room, np.int64), np.empty(room + 2, np.int64)
-    to = np.int64(0)
+    room = counts.size // _COLUMNS
+    order, local, spare, buckets, entries = scratch[0], scratch[1], scratch[2], scratch[3], scratch[4]
+    to = cuts[2 * w - 1] if w > 0 else np.int64(0)
     base = used[2]
-    for w in range(which.size):
+    while w < which.size:
         record = which[w]
         total = np.int64(0)
+        need = np.int64(0)
         for p in range(firsts[record], firsts[record + 1]):
             for i in range(until[p - 1] if p > 0 else 0, until[p]):
-                term = terms[ids[i]]
-                total += 1 if term >= 0 else runs[RUN - term] if term <= RUN else 0
-        if total > room:
-            while room < total:
-                room *= 2
-            local, order, spare = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64)
-            counts = np.empty(_COLUMNS * room, np.int64)
-            entries, buckets = np.empty(3 * room, np.int64), np.empty(room + 2, np.int64)
+                term = np.int64(terms[ids[i]])
+                if term >= 0:
+                    total += 1
+                    need += 2 * sizes[term] + 64
+                elif term <= RUN:
+                    first = RUN - term + 1
+                    for j in range(first, first + runs[first - 1]):
+                        total += 1
+                        need += 2 * sizes[runs[j]] + 64
+        if total > room or to + need > out.size:
+            used[2] = base
+            return w
         n = np.int64(0)
-        need = np.int64(0)
         length = np.int64(0)
         for p in range(firsts[record], firsts[record + 1]):
             column = codes[p] & 7
@@ -385,12 +408,7 @@ def emit(
                     counts[_COLUMNS * number + column] += 1
                     counts[_COLUMNS * number + _BODY] += body
                     length += body
-                    need += 2 * sizes[term] + 64
-        if to + need > out.size:
-            more_out = np.empty(2 * (to + need), np.uint8)
-            more_out[:to] = out[:to]
-            out = more_out
-        _sort(order, spare, n, keys, at, sizes, names)
+        _sort(order, local, n, keys, at, sizes, names)
         for i in range(n):
             local[i] = _COLUMNS * (place[order[i]] - base)
         for kind in range(2):
@@ -411,5 +429,6 @@ def emit(
             cuts[2 * w + kind] = to
         lengths[w] = length
         base += n
+        w += 1
     used[2] = base
-    return out[:to]
+    return w

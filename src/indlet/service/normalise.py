@@ -175,6 +175,7 @@ def cleaned(pairs: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
         and not whole.endswith(" ")
     )
     found: dict[str, list[str]] = {}
+    repeated = False
     for element, value in pairs:
         if not clean:
             value = folded(value)
@@ -183,13 +184,21 @@ def cleaned(pairs: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
         if value:
             if element in found:
                 found[element].append(value)
+                repeated = True
             else:
                 found[element] = [value]
-    return {
-        element: values if len(values) == 1 else list(dict.fromkeys(values))
-        for element in DUBLIN_CORE
-        if (values := found.get(element))
-    }
+    if repeated:
+        for element, values in found.items():
+            if len(values) > 1 and len(set(values)) != len(values):
+                found[element] = list(dict.fromkeys(values))
+    names = tuple(found)
+    order = _ordered(names)
+    return found if order == names else {element: found[element] for element in order}
+
+
+@lru_cache(maxsize=1024)
+def _ordered(elements: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(element for element in DUBLIN_CORE if element in elements)
 
 
 @lru_cache(maxsize=8192)
