@@ -76,6 +76,7 @@ def harvest(
       3  complete, but some records could not be used (see  indlet failures)
       130  interrupted; the same command goes on from there
     """
+    from indlet.node.fetched import extractor
     from indlet.service.harvest.run import Wish
     from indlet.service.pipeline import harvest_all
     from indlet.store import Store
@@ -95,7 +96,12 @@ def harvest(
     wish = Wish(full, since, until, reconcile)
     with Store.open(settings.data) as store, Shown(quiet or as_json) as shown:
         done = harvest_all(
-            store, settings, sources, wish=wish, extract=_extractor(settings), started=shown.follow
+            store,
+            settings,
+            sources,
+            wish=wish,
+            extract=extractor(settings.crawl.limits),
+            started=shown.follow,
         )
     if as_json:
         click.echo(orjson.dumps([p.to_json() for p in done], option=orjson.OPT_INDENT_2))
@@ -262,28 +268,6 @@ def _checked(url: str) -> str:
     if not url.startswith(("http://", "https://")):
         raise SettingsError(f"{url}: only http and https URLs can be harvested")
     return url
-
-
-def _extractor(settings: Settings) -> Any:
-    """Text of a fetched document: the provider's extractors, behind the seam that the service names."""
-    import threading
-
-    limits = settings.crawl.limits
-    turn = threading.Lock()  # sources are harvested in threads, and not every parser can stand that
-
-    def text_of(content: bytes, url: str, media_type: str) -> str:
-        import tempfile
-        from urllib.parse import unquote, urlsplit
-
-        from indlet.provider.extract import extract
-
-        name = unquote(urlsplit(url).path.rpartition("/")[2]) or "document"
-        with turn, tempfile.NamedTemporaryFile(suffix=Path(name).suffix) as file:
-            file.write(content)
-            file.flush()
-            return "\n".join(document.text for document in extract(Path(file.name), name, limits))
-
-    return text_of
 
 
 def _rows(store: Store, settings: Settings) -> list[dict[str, Any]]:

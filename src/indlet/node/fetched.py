@@ -1,0 +1,149 @@
+"""The text of a document that a harvest fetched: extracted in a process of its own, within limits.
+
+The content is a stranger's. A parser that hangs, crashes or eats memory over it takes that process along and
+nothing else: the document becomes a failure of its record, and the harvest goes on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable
+from multiprocessing.connection import Connection, Pipe
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+from indlet.errors import ExtractionError
+from indlet.settings import Limits
+
+START_SECONDS: Final = 60.0
+GRACE_SECONDS: Final = 3
+NAME_CHARACTERS: Final = 200
+_TEXT, _FAILURE, _READY = b"+", b"-", b"!"
+
+
+def extractor(limits: Limits) -> Callable[[bytes, str, str], str]:
+    """A function from content, URL and media type to text, or ExtractionError.
+
+    Each thread has a process of its own, so that no source waits for another's documents.
+    """
+    mine = threading.local()
+
+    def text_of(content: bytes, url: str, media_type: str) -> str:
+        if len(content) > limits.file_bytes:
+            raise ExtractionError(f"{url}: larger than {limits.file_bytes} bytes (limits.file_bytes)")
+        child: _Child | None = getattr(mine, "child", None)
+        if child is None or child.process.poll() is not None:
+            child = mine.child = _Child(limits)
+        with tempfile.NamedTemporaryFile(prefix="indlet-fetched-") as file:
+            file.write(content)
+            file.flush()
+            return child.text(file.name, file_name(url), url)
+
+    return text_of
+
+
+def file_name(url: str) -> str:
+    """What a file at a URL would be called."""
+    try:
+        name = unquote(urlsplit(url).path.rpartition("/")[2])
+    except ValueError:
+        name = ""
+    name = "".join(c for c in name if c.isprintable() and c not in "/\\")
+    return name[-NAME_CHARACTERS:] or "document"
+
+
+class _Child:
+    """The process that reads documents, from outside. It ends with our end of its socket."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._socket, theirs = Pipe(duplex=True)
+        try:
+            self.process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "indlet.node.fetched", str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+        finally:
+            theirs.close()
+        self._socket.send_bytes(pickle.dumps(limits))
+        if self._answer(START_SECONDS) != _READY:
+            raise ExtractionError("the process that reads fetched documents does not start")
+
+    def text(self, path: str, name: str, url: str) -> str:
+        with contextlib.suppress(ConnectionError):
+            self._socket.send_bytes(f"{path}\n{name}".encode("utf-8", "replace"))
+        answer = self._answer(self._limits.seconds + GRACE_SECONDS)
+        if answer[:1] == _TEXT:
+            return answer[1:].decode("utf-8", "replace")
+        reason = answer[1:].decode("utf-8", "replace") or "its parser crashed, or took too long"
+        raise ExtractionError(f"{url}: {reason}")
+
+    def _answer(self, seconds: float) -> bytes:
+        """What it says within the time; nothing, and its end, if it says nothing."""
+        try:
+            if self._socket.poll(seconds):
+                return self._socket.recv_bytes()
+        except (EOFError, OSError):
+            pass
+        self._end()
+        return b""
+
+    def _end(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        self._socket.close()
+
+    def __del__(self) -> None:  # with the thread whose process it is
+        if hasattr(self, "process"):
+            self._end()
+
+
+def main() -> None:
+    """The inside: a path and a name come in, text or a reason goes out."""
+    socket = Connection(int(sys.argv[1]))
+    limits: Limits = pickle.loads(socket.recv_bytes())  # noqa: S301 - from the process that started this one
+    from indlet.provider.extract import extract
+
+    used = 1 << 30
+    with contextlib.suppress(OSError):
+        used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    ceiling = used + limits.memory_mb * 1024 * 1024
+    resource.setrlimit(
+        resource.RLIMIT_AS, (ceiling if hard == resource.RLIM_INFINITY else min(ceiling, hard), hard)
+    )
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    socket.send_bytes(_READY)
+    with contextlib.suppress(EOFError, ConnectionError):
+        while True:
+            path, _, name = socket.recv_bytes().decode().partition("\n")
+            spent = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
+            _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+            resource.setrlimit(resource.RLIMIT_CPU, (int(spent + limits.seconds) + 1, hard))
+            try:
+                text = "\n".join(document.text for document in extract(Path(path), name, limits))
+                answer = _TEXT + text.encode("utf-8", "replace")
+            except ExtractionError as e:
+                answer = _FAILURE + str(e).encode("utf-8", "replace")[:2000]
+            except Exception as e:  # a parser's bug met by a strange file
+                answer = _FAILURE + f"unreadable: {type(e).__name__}: {e}".encode("utf-8", "replace")[:2000]
+            socket.send_bytes(answer)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()
