@@ -47,6 +47,7 @@ _MEDIA: Final = {
     "image/jpg": "image/jpeg", "mp3": "audio/mpeg", "epub": "application/epub+zip",
     "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
 }  # fmt: skip
+_CONTROLS: Final = bytes([*range(32), 127])
 _MEDIA_TYPE = re.compile(
     r"(?:application|audio|font|image|message|model|multipart|text|video)/[\w.+-]+", re.A
 )
@@ -163,16 +164,15 @@ def cleaned(pairs: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
 
     Nothing is cut: a paper may have three thousand authors, an abstract a million words.
     """
-    # Most values are clean already, which one look at all of them tells.
-    whole = "|".join([value for _, value in pairs])
+    # Most values are clean already, which one look at all of them tells: joined by spaces, one that begins or
+    # ends with a space makes two of them.
+    whole = " ".join([value for _, value in pairs])
     clean = (
         whole.isascii()
-        and whole.isprintable()
         and "  " not in whole
-        and "| " not in whole
-        and " |" not in whole
-        and not whole.startswith(" ")
-        and not whole.endswith(" ")
+        and whole[:1] != " "
+        and whole[-1:] != " "
+        and len(whole.encode().translate(None, _CONTROLS)) == len(whole)
     )
     found: dict[str, list[str]] = {}
     repeated = False
