@@ -239,6 +239,13 @@ def test_a_record_that_could_not_be_had_is_asked_for_by_the_next_run(store: Stor
         assert failures(store) == {}
 
 
+def test_a_source_that_answers_nothing_but_its_list_is_harvested(store: Store) -> None:
+    faults = [m.broken_verb(v) for v in ("Identify", "ListMetadataFormats", "ListIdentifiers")]
+    with Provider(None, *faults) as provider:
+        assert harvest(store, provider.url).outcome == "complete"
+        assert set(held(store)) == provider.live()
+
+
 def test_records_without_metadata_or_identifier_are_failures(store: Store) -> None:
     day = "2024-05-01T00:00:00Z"
     records = [Rec("oai:x.org:a", day), Rec("oai:x.org:b", day, metadata=""), Rec("", day)]

@@ -78,6 +78,9 @@ class Client:
         self._sleep = sleep
         self._last = float("-inf")
         self._home = ""
+        # Whether the source is on the public net: then neither its redirects nor the documents that its
+        # records name may lead into ours, where it has no business.
+        self._public: bool | None = None
         self.requests = 0
         self.wire = 0
         headers = {"User-Agent": USER_AGENT, "Accept": "text/xml, application/xml;q=0.9, */*;q=0.5"}
@@ -196,7 +199,7 @@ class Client:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise NoAnswer("refused", f"{url}: only http and https URLs can be harvested")
-        if not self._harvest.allow_private:
+        if not self._harvest.allow_private or self._public:
             try:
                 found = socket.getaddrinfo(parts.hostname, parts.port or 80, type=socket.SOCK_STREAM)
             except OSError as e:
@@ -205,12 +208,15 @@ class Client:
                 _must_be_public(str(entry[4][0]), url)
 
     def _peer_allowed(self, response: httpx.Response, url: str) -> None:
-        # A name may have come to mean another address since it was looked up.
         stream = response.extensions.get("network_stream")
-        if not self._harvest.allow_private and stream is not None:
-            address = stream.get_extra_info("server_addr")
-            if address:
-                _must_be_public(str(address[0]), url)
+        address = stream.get_extra_info("server_addr") if stream is not None else None
+        if not address:
+            return
+        if self._public is None:
+            self._public = _is_public(str(address[0]))
+        # A name may have come to mean another address since it was looked up.
+        if not self._harvest.allow_private or self._public:
+            _must_be_public(str(address[0]), url)
 
 
 @cache
@@ -269,9 +275,14 @@ def _loopback(host: str) -> bool:
 
 
 def _must_be_public(address: str, url: str) -> None:
-    found = ipaddress.ip_address(address.split("%")[0])
-    if not found.is_global or found.is_multicast:
+    if not _is_public(address):
         raise NoAnswer(
             "refused",
-            f"{url} leads into a private network ({found}); allow that by  harvest.allow_private = true",
+            f"{url} leads into a private network ({address}), where only sources of that network may lead, "
+            "and only with  harvest.allow_private = true",
         )
+
+
+def _is_public(address: str) -> bool:
+    found = ipaddress.ip_address(address.split("%")[0])
+    return found.is_global and not found.is_multicast

@@ -131,11 +131,15 @@ def _unidentified(asker: Asker, source: Source, said: list[str]) -> Terms:
 
 
 def _lists(asker: Asker, source: Source) -> bool:
-    try:
-        asker.page(source.url, {"verb": "ListIdentifiers", "metadataPrefix": source.metadata})
-    except NoAnswer as e:
-        return e.failed.trouble in ("nothing", "later")
-    return True
+    for verb in ("ListIdentifiers", "ListRecords"):
+        try:
+            asker.page(source.url, {"verb": verb, "metadataPrefix": source.metadata})
+        except NoAnswer as e:
+            if e.failed.trouble in ("nothing", "later"):
+                return True
+        else:
+            return True
+    return False
 
 
 def _extended(asker: Asker, url: str, identity: Identity, source: Source, positions: bool) -> Terms | None:
