@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from indlet.model import Metadata, TermVector
 from indlet.service import analysis
 from indlet.service.analysis import Analyses, searched
-from indlet.text import FIELDS, Analyzer, Policy, stop_words
+from indlet.text import FIELDS, LANGUAGES, Analyzer, Policy, stop_words
 
 ENGLISH = (
     "The flutter of heated wings in a supersonic flow is not what it was when they were first tested, and so "
@@ -138,3 +138,39 @@ def test_words_like_mixed_numbers_of_many_terms() -> None:
         {"title": ["wing 情報検索"]},
     ]
     held_to_the_analyzer(Policy(), batch)
+
+
+def _own(language: str, count: int) -> str:
+    """Function words of one language that no other has."""
+    others = frozenset[str]().union(*(stop_words(other) for other in LANGUAGES if other != language))
+    return " ".join(sorted(w for w in stop_words(language) if len(w) > 2 and w not in others)[:count])
+
+
+@pytest.mark.parametrize(
+    ("policy", "metadata"),
+    [
+        # The lead of a language over the next is one and a half exactly: not enough.
+        (Policy(default_language="fr"), {"title": [f"{_own('en', 6)} {_own('de', 4)}"]}),
+        (Policy(default_language="fr"), {"title": [f"{_own('en', 7)} {_own('de', 4)}"]}),
+        # Digits beyond ASCII make a table of a text as others do.
+        (Policy(default_language="fr"), {"title": [f"{_own('en', 4)} ² ² ² ²"]}),
+        (Policy(default_language="fr"), {"title": [f"{_own('en', 4)} 2 2 2 2"]}),
+        (Policy(default_language="fr"), {"title": [f"{_own('en', 4)} é é é é"]}),
+        # Most letters are of another script.
+        (
+            Policy(),
+            {"title": [f"{_own('en', 6)} столица объединение государственный высокопоставленный эпоха"]},
+        ),
+        # A text without a language, beside a field that has one.
+        (Policy(default_language=""), {"title": ["wings"], "publisher": [ENGLISH]}),
+        # One term is the beginning of another, past the eight bytes that are compared at once.
+        (Policy(stem=False), {"title": ["internationals internat internation internationa zz internati"]}),
+        (Policy(stem=False), {"title": ["ärgerlichkeiten ärgerlich zebra ärgerli ärgerlicher zebra"]}),
+        # A broken word is joined over the end of a value, and over the end of a field.
+        (Policy(), {"title": ["end\u00ad", "wing"], "description": ["x"]}),
+        (Policy(), {"title": ["end\u00ad"], "description": ["wing"]}),
+        (Policy(), {}),
+    ],
+)
+def test_the_edges_of_the_rules(policy: Policy, metadata: dict[str, list[str]]) -> None:
+    held_to_the_analyzer(policy, [{"title": ["wing"]}, metadata, {"title": ["flow"]}])
