@@ -67,7 +67,7 @@ def run(setting: Setting) -> Found:
             if who == harvesters[-1]:
                 told = ", ".join(f"{w}: {r['outcome']}" for w, r in rows[name]["harvesters"].items())
                 setting.say(f"{name}: {told}")
-    return {"harvesters": harvesters, "faults": rows}
+    return {"harvesters": harvesters, "seconds": SECONDS, "faults": rows}
 
 
 def perl() -> bool:
@@ -132,7 +132,7 @@ def show(found: Found, figures: Figures) -> str:
         "The misbehaving provider serves 47 records (some deleted) and commits one fault at a time. "
         "**Complete**: every record with its words. **Said so**: not all, and an error or a failure told it. "
         "**Wrong**: not all, or other words, without a sign. **Crashed**: an error nobody meant. **Hung**: "
-        f"not at its end after {SECONDS} s, or a list without end. Others run with the retries "
+        f"not at its end after {found['seconds']} s, or a list without end. Others run with the retries "
         f"and timeouts that "
         "they offer. The last column says whether all data can be had at all by a patient client.\n\n"
         f"{picture('faults', 'How often each harvester was complete, said so, was wrong, crashed, hung')}\n\n"
