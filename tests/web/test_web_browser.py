@@ -36,6 +36,9 @@ PUBLIC = (
     RECORD,
     "/help",
 )
+# Milliseconds before something that ought to appear is missed; a busy machine starts processes slowly.
+PATIENCE = 30_000
+expect.set_options(timeout=PATIENCE)
 DESK = ("/admin", "/admin/source?name=Technical+Reports", "/admin/provider", "/admin/store")
 
 
@@ -94,7 +97,7 @@ def visit(browser: Browser, node: str) -> Iterator[Visit]:
     def visit(address: str = "/", *, errors: str = "^$", **options: Any) -> Page:
         watch.expected = f"{watch.expected}|{errors}"
         context = browser.new_context(base_url=node, **{"locale": "en-GB", **options})
-        context.set_default_timeout(8000)
+        context.set_default_timeout(PATIENCE)
         opened.append(context)
         page = context.new_page()
         page.on("console", lambda m: watch.errors.append(m.text) if m.type in ("error", "warning") else None)
