@@ -79,6 +79,18 @@ def test_words_mean_all_of_them_in_the_boolean_model(shelf: Library) -> None:
     assert {hit.score for hit in shelf.search("boundary waves", model="boolean")} == {1.0}
 
 
+def test_parameters_of_a_model_may_be_named(shelf: Library) -> None:
+    for model, text, named in (
+        ("lm-dirichlet", "mu=500.0", {"mu": 500}),
+        ("lm-jm", "lambda=0.2", {"lambda_": 0.2}),
+        ("bm25", "k1=0.5", {"k1": 0.5}),
+    ):
+        spelt = shelf.search("wing", model=model, parameters=[text])
+        assert [h.score for h in shelf.search("wing", model=model, **named)] == [h.score for h in spelt]
+    with pytest.raises(SettingsError, match="has no parameter 'mu'"):
+        shelf.search("wing", model="bm25", mu=1)
+
+
 def test_a_hyphenated_word_is_its_words_when_ranked_and_all_of_them_when_required(shelf: Library) -> None:
     assert found(shelf, "boundary-wing") == found(shelf, "boundary wing")
     assert found(shelf, "+boundary-flow") == {"oai:air:3"}

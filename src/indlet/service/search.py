@@ -164,14 +164,18 @@ class Library:
         filters: Mapping[str, Sequence[str]] | None = None,
         languages: Sequence[str] = (),
         plain: bool = False,
+        **named: float,
     ) -> Result:
-        """The records that match, best first. `plain` takes the text as words, whatever signs are in it."""
+        """The records that match, best first. `plain` takes the text as words, whatever signs are in it.
+
+        Parameters of the model may be named: `mu=500`, `k1=0.9`, `lambda_=0.5`.
+        """
         started = time.perf_counter()
         text = text.encode("utf-8", "replace").decode()  # a command line may hold what is no text
         limit = self.settings.search.limit if limit is None else limit
         facets = list(facets)
         _check(limit, offset, sort, facets, filters or {})
-        ranking = self.model(model, parameters)
+        ranking = self.model(model, [*parameters, *(f"{n.rstrip('_')}={v}" for n, v in named.items())])
         notes: list[str] = []
         searcher = self.searcher(notes)
         spoken = self.languages(searcher, languages)
