@@ -12,20 +12,18 @@ import pickle
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 import orjson
 
 from indlet.errors import IndletError
+from indlet.node.fetched import extractor
 from indlet.service.follow import Follower, catch_up
 from indlet.service.harvest.progress import Progress
-from indlet.service.harvest.run import Extract, Wish
+from indlet.service.harvest.run import Wish
 from indlet.service.pipeline import harvest_all, policy_of
 from indlet.settings import Settings, Source
 from indlet.store import Store
@@ -75,21 +73,6 @@ def _end_when(halt: threading.Event, over: threading.Event, child: subprocess.Po
             return
 
 
-def extractor(settings: Settings) -> Extract:
-    """Text of a fetched document, by the extractors of the provider's side."""
-
-    def text_of(content: bytes, url: str, media_type: str) -> str:
-        from indlet.provider.extract import extract
-
-        name = unquote(urlsplit(url).path.rpartition("/")[2]) or "document"
-        with tempfile.NamedTemporaryFile(suffix=Path(name).suffix) as file:
-            file.write(content)
-            file.flush()
-            return "\n".join(d.text for d in extract(Path(file.name), name, settings.crawl.limits))
-
-    return text_of
-
-
 def main() -> None:
     """The child: reads what to do, does it, tells about it."""
     halt = threading.Event()
@@ -109,7 +92,7 @@ def main() -> None:
                 settings,
                 [source],
                 wish=wish,
-                extract=extractor(settings),
+                extract=extractor(settings.crawl.limits),
                 index=False,
                 halt=halt,
                 started=started.extend,
