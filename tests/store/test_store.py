@@ -231,3 +231,9 @@ def test_a_follower_of_the_feed_converges(
         for bound in {s.datestamp for s in everything}:
             assert listed(store, since=bound) == [s for s in everything if s.datestamp >= bound]
             assert listed(store, until=bound) == [s for s in everything if s.datestamp <= bound]
+
+
+def test_a_folder_that_cannot_be_written_is_told_with_its_remedy(tmp_path: Path) -> None:
+    (tmp_path / "store.sqlite").mkdir()  # even root cannot open this as a file
+    with pytest.raises(StoreError, match="must be writable"):
+        Store.open(tmp_path)

@@ -175,6 +175,11 @@ def _explained(path: Path) -> Iterator[None]:
             raise StoreError(
                 f"{path}: the disk is full; nothing was lost, free some room and run again"
             ) from e
+        if "unable to open" in str(e) or "readonly" in str(e):
+            raise StoreError(
+                f"{path}: {e}; the data folder must be writable, for readers too: give the right to write "
+                "there, or work on a copy"
+            ) from e
         raise StoreError(f"{path}: {e}") from e
     except sqlite3.DatabaseError as e:
         if isinstance(e, sqlite3.IntegrityError | sqlite3.ProgrammingError):
