@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -180,3 +182,30 @@ def test_an_empty_index_answers(tmp_path: Path) -> None:
     assert searcher.stats().documents == 0
     assert list(searcher.vocabulary()) == []
     assert searcher.fingerprint() == Engine.open(tmp_path / "neither").searcher().fingerprint()
+
+
+def test_many_duplicates_are_grouped_and_counted_as_a_scan_would(tmp_path: Path, record: Make) -> None:
+    """Random records of few resources, over segments and deletions, against dictionaries."""
+    rng = random.Random(5)
+    live: dict[int, tuple[int, set[str]]] = {}
+    with Engine.open(tmp_path, writable=True) as engine:
+        for seq in range(1, 400):
+            id = rng.randrange(1, 120)
+            if id in live and rng.random() < 0.3:
+                engine.apply([record(id, seq, None)])
+                del live[id]
+            else:
+                resource, sets = rng.choice([0, *range(1, 30)]), rng.sample("pqrs", rng.randrange(4))
+                engine.apply([record(id, seq, {"wing": 1}, sets=" ".join(sets), resource=resource)])
+                live[id] = resource, set(sets)
+            if seq % 40 == 0:
+                engine.commit(merge=False)
+        engine.commit(merge=False)
+        found = engine.searcher().search(Term("wing"), limit=1000, facets=["set"])
+    groups: dict[object, set[int]] = {}
+    for id, (resource, _) in live.items():
+        groups.setdefault(resource or ("alone", id), set()).add(id)
+    assert found.total == len(groups)
+    assert {frozenset(hit.ids) for hit in found.hits} == {frozenset(ids) for ids in groups.values()}
+    counts = Counter(name for ids in groups.values() for name in set().union(*(live[id][1] for id in ids)))
+    assert dict(found.facets["set"]) == dict(counts)

@@ -64,13 +64,23 @@ class Prepared(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """Records of one resource: for each segment the group of each document (0: alone); the groups' ids."""
+    """Records of one resource: for each segment the group of each document (0: alone); the ids of the grouped
+    records, group by group, and where each group begins.
+    """
 
     of: tuple[Array, ...]
-    members: tuple[tuple[int, ...], ...]
+    ids: Array
+    starts: Array
+
+    def __bool__(self) -> bool:
+        return self.ids.size > 0
+
+    def members(self, group: int) -> tuple[int, ...]:
+        """The ids of a group's records, ascending."""
+        return tuple(self.ids[self.starts[group - 1] : self.starts[group]].tolist())
 
 
-NO_GROUPS: Final = Groups((), ())
+NO_GROUPS: Final = Groups((), np.empty(0, np.int64), np.zeros(1, np.int64))
 
 
 def tables(model: AnyModel, collection: Collection, segments: Sequence[Segment]) -> Tables:
@@ -158,7 +168,7 @@ def sorted_hits(
         key[date == 0] = -np.inf
     which = np.arange(score.size)
     group = np.zeros(0, np.int64)
-    if groups.members:
+    if groups:
         group = np.concatenate([of[docs] for of, docs in zip(groups.of, matched, strict=True)])
         which = _one_each(group, key, tie)
     total = which.size
@@ -167,8 +177,8 @@ def sorted_hits(
     for i in page.tolist():
         own = int(id[i])
         ids: tuple[int, ...] = (own,)
-        if groups.members and group[i]:
-            ids += tuple(other for other in groups.members[group[i] - 1] if other != own)
+        if groups and group[i]:
+            ids += tuple(other for other in groups.members(int(group[i])) if other != own)
         hits.append(Found(own, float(score[i]), int(date[i]), ids))
     return total, tuple(hits)
 
@@ -224,22 +234,41 @@ def grouped(segments: Sequence[Segment]) -> Groups:
             if larger.size:
                 repeated.append(smaller[larger[at] == smaller])
     suspects = np.unique(np.concatenate(repeated or [np.empty(0, np.uint64)]))
-    members: dict[int, list[tuple[int, int]]] = {}
-    for number, segment in enumerate(segments):
+    found: list[tuple[Array, Array]] = []  # for each segment: live documents of a suspect, and which
+    for segment in segments:
         resources, docs, _ = segment.resources()
         lows, highs = np.searchsorted(resources, suspects), np.searchsorted(resources, suspects, "right")
-        for suspect in np.flatnonzero(highs > lows).tolist():
-            for doc in docs[lows[suspect] : highs[suspect]].tolist():
-                if segment.gone is None or not segment.gone[doc]:
-                    members.setdefault(suspect, []).append((number, doc))
-    of = [np.zeros(segment.size, np.int64) for segment in segments]
-    groups: list[tuple[int, ...]] = []
-    for places in members.values():
-        if len(places) > 1:
-            groups.append(tuple(sorted(int(segments[number].arrays["id"][doc]) for number, doc in places)))
-            for number, doc in places:
-                of[number][doc] = len(groups)
-    return Groups(tuple(of), tuple(groups)) if groups else NO_GROUPS
+        which = np.repeat(np.arange(suspects.size), highs - lows)
+        held = docs[_ranges(lows, highs)]
+        if segment.gone is not None:
+            alive = ~segment.gone[held]
+            held, which = held[alive], which[alive]
+        found.append((held, which))
+    every = np.concatenate([which for _, which in found] or [np.empty(0, np.int64)])
+    sizes = np.bincount(every, minlength=suspects.size)
+    several = sizes > 1
+    if not several.any():
+        return NO_GROUPS
+    number_of = np.where(several, np.cumsum(several), 0)
+    of, ids, places = [], [], []
+    for segment, (held, which) in zip(segments, found, strict=True):
+        groups = np.zeros(segment.size, np.int64)
+        groups[held] = number_of[which]
+        of.append(groups)
+        grouped_here = number_of[which] > 0
+        ids.append(segment.arrays["id"][held[grouped_here]].astype(np.int64))
+        places.append(number_of[which[grouped_here]])
+    id, number = np.concatenate(ids), np.concatenate(places)
+    starts = np.concatenate(([0], np.cumsum(sizes[several])))
+    return Groups(tuple(of), id[np.lexsort((id, number))], starts)
+
+
+def _ranges(lows: Array, highs: Array) -> Array:
+    """The numbers from each low up to its high, one range after the other."""
+    sizes = (highs - lows).astype(np.int64)
+    shifts = np.repeat(lows.astype(np.int64) - np.concatenate(([0], np.cumsum(sizes)))[:-1], sizes)
+    out: Array = shifts + np.arange(shifts.size)
+    return out
 
 
 def count(
@@ -249,34 +278,38 @@ def count(
     value.
     """
     totals: dict[str, int] = {}
-    seen: set[tuple[int, str]] = set()
+    known: dict[str, int] = {}  # the values that grouped documents have, numbered over all segments
+    pairs: list[Array] = []  # (group, value) of grouped documents, as one number each
     for number, (segment, docs) in enumerate(zip(segments, matched, strict=True)):
         column = segment.facets.get(name)
         if column is None:
             raise ValueError(f"there is no facet {name!r}: choose from {', '.join(segment.facets)}")
-        if groups.members:
+        if groups:
             of = groups.of[number][docs]
-            for doc, group in zip(docs[of > 0].tolist(), of[of > 0].tolist(), strict=True):
-                for code in _codes(column.codes, column.starts, np.array([doc])).tolist():
-                    pair = group, column.values[code]
-                    if code and pair not in seen:
-                        seen.add(pair)
-                        totals[pair[1]] = totals.get(pair[1], 0) + 1
+            shared, owners = docs[of > 0], of[of > 0]
+            codes = _codes(column.codes, column.starts, shared)
+            if column.starts is not None:
+                owners = np.repeat(owners, np.diff(column.starts)[shared])
+            owners, codes = owners[codes > 0], codes[codes > 0]
+            present, places = np.unique(codes, return_inverse=True)
+            values = [known.setdefault(column.values[code], len(known)) for code in present.tolist()]
+            pairs.append(owners << 32 | np.array(values, np.int64)[places])
             docs = docs[of == 0]
         counts = np.bincount(_codes(column.codes, column.starts, docs), minlength=len(column.values))
         for code in np.flatnonzero(counts).tolist():
             if code:
                 value = column.values[code]
                 totals[value] = totals.get(value, 0) + int(counts[code])
+    if known:
+        once = np.unique(np.concatenate(pairs)) & 0xFFFFFFFF
+        for value, times in zip(known, np.bincount(once, minlength=len(known)).tolist(), strict=True):
+            totals[value] = totals.get(value, 0) + times
     return tuple(sorted(totals.items(), key=lambda entry: (-entry[1], entry[0])))
 
 
 def _codes(codes: Array, starts: Array | None, docs: Array) -> Array:
     at = docs
     if starts is not None:
-        begins = starts[docs].astype(np.int64)
-        sizes = starts[docs + 1].astype(np.int64) - begins
-        shifts = np.repeat(begins - np.concatenate(([0], np.cumsum(sizes)))[:-1], sizes)
-        at = shifts + np.arange(shifts.size)
+        at = _ranges(starts[docs], starts[docs + 1])
     out: Array = codes[at]
     return out

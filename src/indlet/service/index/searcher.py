@@ -116,7 +116,7 @@ class Searcher:
         plain = isinstance(expression, Term) or (
             isinstance(expression, Or) and all(isinstance(part, Term) for part in expression.parts)
         )
-        if plain and not filters and not facets and sort == "score" and not groups.members:
+        if plain and not filters and not facets and sort == "score" and not groups:
             return Results(*ranking.top(self.segments, prepared, limit, offset))
         matchers = [Matcher(segment) for segment in self.segments]
         matched = []
