@@ -69,7 +69,7 @@ def free_socket() -> tuple[socket.socket, int]:
     return bound, bound.getsockname()[1]
 
 
-def until(condition: Callable[[], bool], seconds: float = 20.0) -> None:
+def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
     """Wait for something that another thread brings about."""
     end = time.monotonic() + seconds
     while not condition():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from starlette.testclient import TestClient
 from tests.web.nodes import PASSWORD, make_client, settings_for, until
 
 from indlet.model import Failure, Record
-from indlet.settings import Admin, Source
+from indlet.settings import Admin, Harvest, Source
 from indlet.store import Store
 from indlet.web.admin.harvests import Harvests
 from indlet.web.admin.show import failure, hexadecimal
@@ -142,6 +143,9 @@ def test_a_source_from_test_to_removal(
 
 def test_a_full_harvest_lists_everything_again(desk: Operator, slow_provider: str) -> None:
     harvests = desk.client.app.state.desk.harvests  # type: ignore[attr-defined]
+    # An incremental harvest reaches back a little: the records must be older than that.
+    old_enough = time.time() + Harvest().overlap_seconds + 1
+    until(lambda: time.time() > old_enough)
     desk.act("add", url=slow_provider, name="slow", now="1")
     until(lambda: not harvests.running())
     desk.act("harvest", name="slow")
