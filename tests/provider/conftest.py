@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from indlet.model import Record
-from indlet.provider.pipeline import crawl, policy_of
+from indlet.provider.pipeline import crawl
 from indlet.provider.summary import Summary
 from indlet.provider.workers import Workers
 from indlet.settings import Crawl, Hierarchy, Settings
 from indlet.store import FileState, Store, StoredFailure
+from indlet.text import policy_of
 
 OLD = 1_500_000_000
 
@@ -23,7 +24,7 @@ OLD = 1_500_000_000
 @pytest.fixture(scope="session")
 def workers() -> Iterator[Workers]:
     settings = Settings()
-    with Workers(1, settings.crawl.limits, policy_of(settings)) as found:
+    with Workers(1, settings.crawl.limits, policy_of(settings.analysis)) as found:
         yield found
 
 

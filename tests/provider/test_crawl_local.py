@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from indlet.errors import StoreError
-from indlet.provider.pipeline import crawl, policy_of
+from indlet.provider.pipeline import crawl
 from indlet.provider.workers import Job, Outcome, Workers
 from indlet.settings import Access, Hierarchy, Limits
+from indlet.text import policy_of
 
 if TYPE_CHECKING:
     from tests.provider.conftest import Bench
@@ -61,7 +62,9 @@ def test_unchanged_files_are_not_read(bench: Bench) -> None:
         bench.write(f"{number % 7}/{number}.txt", f"number {number:02d}")
     bench.crawl()
     before = bench.seqs()
-    (summary,) = crawl(bench.store, bench.settings, workers=Idle(1, Limits(), policy_of(bench.settings)))
+    (summary,) = crawl(
+        bench.store, bench.settings, workers=Idle(1, Limits(), policy_of(bench.settings.analysis))
+    )
     assert (summary.unchanged, summary.read, summary.touched, summary.records) == (50, 0, 0, 0)
     assert bench.seqs() == before
 

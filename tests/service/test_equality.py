@@ -23,7 +23,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from indlet.model import Stored
-from indlet.provider.pipeline import crawl, policy_of
+from indlet.provider.pipeline import crawl
 from indlet.provider.serve import application
 from indlet.provider.workers import Workers
 from indlet.service.index import Engine, Searcher
@@ -32,7 +32,7 @@ from indlet.service.rank import MODELS, model
 from indlet.service.search import Library
 from indlet.settings import Analysis, Crawl, Harvest, Hierarchy, Node, Settings
 from indlet.store import Store
-from indlet.text import Analyzer, Policy
+from indlet.text import Analyzer, Policy, policy_of
 
 SERVICE = Settings(
     harvest=Harvest(retries=0, timeout_seconds=20.0), crawl=Crawl(settle_seconds=0.0, workers=1)
@@ -105,7 +105,9 @@ class Federation:
 
     def crawl(self, number: int) -> None:
         for store, own in (self.providers[number], self.centres[number]):
-            (summary,) = crawl(store, own, workers=self.workers[policy_of(own).digest], accept_empty=True)
+            (summary,) = crawl(
+                store, own, workers=self.workers[policy_of(own.analysis).digest], accept_empty=True
+            )
             assert summary.outcome == "complete", summary
 
     def harvest(self, number: int) -> None:
@@ -180,7 +182,7 @@ def doors() -> Iterator[list[Door]]:
 @pytest.fixture(scope="module")
 def workers() -> Iterator[dict[str, Workers]]:
     """Extracting processes that all crawls share, one for each policy."""
-    policies = {policy_of(replace(SERVICE, analysis=analysis)) for analysis in POLICIES}
+    policies = {policy_of(analysis) for analysis in POLICIES}
     with contextlib.ExitStack() as stack:
         yield {
             policy.digest: stack.enter_context(Workers(1, SERVICE.crawl.limits, policy))

@@ -28,15 +28,10 @@ from indlet.provider.summary import Report, Summary
 from indlet.provider.workers import Workers
 from indlet.settings import Hierarchy, Settings
 from indlet.store import Store
-from indlet.text import Policy
+from indlet.text import Policy, policy_of
 
 # How many resources may wait to be read, so that the progress has an end in sight.
 FORESEEN = 200_000
-
-
-def policy_of(settings: Settings) -> Policy:
-    analysis = asdict(settings.analysis)
-    return Policy(**{**analysis, "prune": analysis["prune"] or None})
 
 
 def crawl(
@@ -54,7 +49,7 @@ def crawl(
     `workers` that exist already are used and left running; they must have been made under the same policy.
     """
     stop = stop or threading.Event()
-    policy = policy_of(settings)
+    policy = policy_of(settings.analysis)
     found = []
     with store.job("crawl"), contextlib.ExitStack() as stack:
         if workers is None:

@@ -10,7 +10,6 @@ import gc
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from queue import Empty, SimpleQueue
 
 from indlet.errors import IndletError, StoreError
@@ -19,16 +18,9 @@ from indlet.service.harvest.negotiate import source_name
 from indlet.service.harvest.progress import Progress
 from indlet.service.harvest.run import Extract, Run, Wish
 from indlet.service.indexer import Indexer
-from indlet.settings import Analysis, Settings, Source
+from indlet.settings import Settings, Source
 from indlet.store import Store
-from indlet.text import Analyzer, Policy
-
-
-def policy_of(analysis: Analysis) -> Policy:
-    """The analysis policy that the settings state."""
-    choices = asdict(analysis)
-    choices["prune"] = choices["prune"] or None
-    return Policy.from_json(choices)
+from indlet.text import Analyzer, policy_of
 
 
 def harvest_all(

@@ -32,7 +32,7 @@ from indlet.service.results import Comparison, Explained, Hit, Result, Suggestio
 from indlet.service.suggest import Speller
 from indlet.settings import Settings, Source
 from indlet.store import Origin, Store
-from indlet.text import LANGUAGES, Analyzer, Policy, code
+from indlet.text import LANGUAGES, Analyzer, code, policy_of
 
 if TYPE_CHECKING:
     from indlet.service.harvest.progress import Progress
@@ -55,9 +55,9 @@ class Library:
         self.store = store
         self.concealed = frozenset(concealed)
         self.settings = settings
-        self.analyzer = Analyzer(policy(settings))
+        self.analyzer = Analyzer(policy_of(settings.analysis))
         # Positions make no difference to what a word becomes.
-        self._policies = {replace(policy(settings), positions=kept).digest for kept in (False, True)}
+        self._policies = {replace(self.analyzer.policy, positions=kept).digest for kept in (False, True)}
         self._follow = follow
         self._engine: Engine | None = None
         self._speller: Speller | None = None
@@ -435,19 +435,6 @@ class Library:
         with self.store.read() as view:
             ids = [other.id for other in view.of_resource(stored.resource) if not other.deleted]
         return (stored.id, *(number for number in ids if number != stored.id))
-
-
-def policy(settings: Settings) -> Policy:
-    """The service's analysis policy: what terms are brought to, and what queries are analysed by."""
-    chosen = settings.analysis
-    return Policy(
-        language=chosen.language,
-        default_language=chosen.default_language,
-        stop=chosen.stop,
-        stem=chosen.stem,
-        positions=chosen.positions,
-        prune=chosen.prune or None,
-    )
 
 
 def _check(

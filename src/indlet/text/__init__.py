@@ -11,7 +11,7 @@ reconcile.py  a foreign vector to our policy, and what that loses
 
 from indlet.text.analyse import FIELDS, Analyzer
 from indlet.text.language import code, detect
-from indlet.text.policy import Policy
+from indlet.text.policy import Policy, policy_of
 from indlet.text.reconcile import Reconciliation, loss, renormalise
 from indlet.text.rules import LANGUAGES, stop_words
 from indlet.text.tokens import fold, tokens
@@ -26,6 +26,7 @@ __all__ = [
     "detect",
     "fold",
     "loss",
+    "policy_of",
     "renormalise",
     "stop_words",
     "tokens",

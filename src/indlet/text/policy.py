@@ -10,6 +10,7 @@ from hashlib import blake2b
 from typing import Any, Final
 
 from indlet.errors import SettingsError
+from indlet.settings import Analysis
 from indlet.text.language import code
 from indlet.text.rules import STEMMER, stops_digest
 
@@ -114,3 +115,8 @@ class Policy:
         if self.language != "auto":
             del form["default_language"]
         return blake2b(json.dumps(form, sort_keys=True).encode(), digest_size=16).hexdigest()
+
+
+def policy_of(analysis: Analysis) -> Policy:
+    """The analysis policy that the settings state; there, keeping no share of the terms means keeping all."""
+    return Policy(**{**asdict(analysis), "prune": analysis.prune or None})

@@ -24,10 +24,10 @@ from indlet.node.fetched import extractor
 from indlet.service.follow import Follower, catch_up
 from indlet.service.harvest.progress import Progress
 from indlet.service.harvest.run import Wish
-from indlet.service.pipeline import harvest_all, policy_of
+from indlet.service.pipeline import harvest_all
 from indlet.settings import Settings, Source
 from indlet.store import Store
-from indlet.text import Analyzer
+from indlet.text import Analyzer, policy_of
 
 _EVERY = 0.25  # seconds between lines
 _SHOWN = ("phase", "records", "deleted", "changed", "failed", "pages", "requests", "bytes", "size", "form")

@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 
 from indlet.formats import oai_dc
 from indlet.model import Record
-from indlet.provider.pipeline import policy_of
 from indlet.provider.serve.access import Permit
 from indlet.provider.serve.repository import Repository
 from indlet.settings import Analysis, Settings
 from indlet.store import Store
-from indlet.text import Analyzer
+from indlet.text import Analyzer, policy_of
 
 REQUESTS: list[tuple[bool, dict[str, str]]] = [
     *(
@@ -30,7 +29,7 @@ REQUESTS: list[tuple[bool, dict[str, str]]] = [
     ),
 ]
 CHOSEN = replace(Settings(), analysis=Analysis(language="en"))
-ANALYZER = Analyzer(policy_of(CHOSEN))
+ANALYZER = Analyzer(policy_of(CHOSEN.analysis))
 
 
 def served(text: str) -> list[bytes]:
@@ -40,7 +39,7 @@ def served(text: str) -> list[bytes]:
     with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder), clock=lambda: 1e9) as store:
         with store.write() as tx:
             tx.put(tx.origin("hierarchy", "h"), [record])
-        repository = Repository(store, CHOSEN, lambda: 1e9, policy_of(CHOSEN))
+        repository = Repository(store, CHOSEN, lambda: 1e9, policy_of(CHOSEN.analysis))
         return [
             repository.answer([("verb", "ListRecords"), *arguments.items()], Permit(), extended).body
             for extended, arguments in REQUESTS

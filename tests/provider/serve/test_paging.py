@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from indlet.model import Record
-from indlet.provider.pipeline import policy_of
 from indlet.provider.serve.access import Permit
 from indlet.provider.serve.repository import Repository
 from indlet.settings import Serve, Settings
 from indlet.store import Store
+from indlet.text import policy_of
 
 Provider = Any  # of conftest.py
 Check = Callable[[bytes], None]
@@ -50,7 +50,7 @@ class World:
         self.store = Store.open(folder, clock=lambda: self.now)
         serve = Serve(records_per_page=page_size, identifiers_per_page=page_size)
         chosen = replace(Settings(), serve=serve)
-        self.repository = Repository(self.store, chosen, lambda: self.now, policy_of(chosen))
+        self.repository = Repository(self.store, chosen, lambda: self.now, policy_of(chosen.analysis))
 
     def step(self, kind: str, number: int) -> None:
         if kind == "wait":

@@ -19,7 +19,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from indlet.errors import StoreError
 from indlet.oai.names import FT_PATH, OAI_PATH, SCHEMA_PATH
 from indlet.provider.hierarchy import named
-from indlet.provider.pipeline import policy_of
 from indlet.provider.serve.access import Gate, Permit
 from indlet.provider.serve.content import Content
 from indlet.provider.serve.http import Desk, TooMuch, arguments, coded, tag, wants_page
@@ -29,6 +28,7 @@ from indlet.provider.serve.repository import Repository
 from indlet.provider.serve.usage import Usage
 from indlet.settings import Settings
 from indlet.store import Store
+from indlet.text import policy_of
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 _log = logging.getLogger("indlet.serve")
@@ -128,7 +128,7 @@ class _Web:
         self._settings = settings
         self._clock = clock
         self._usage = usage
-        self._repository = Repository(store, settings, clock, policy_of(settings))
+        self._repository = Repository(store, settings, clock, policy_of(settings.analysis))
         self.pages = Pages(store, settings)
         self.gate = Gate(settings)
         self.desk = Desk(settings.serve)
