@@ -233,18 +233,6 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
-    """One result: a record, its score under a model, and the sources through which it was reached."""
-
-    id: int
-    identifier: str
-    score: float
-    sources: tuple[str, ...]
-    metadata: Metadata
-    properties: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
 class Facet:
     """The values of one facet with their exact counts, most frequent first."""
 
