@@ -1,14 +1,27 @@
-"""The whole list of a source's identifiers: what it takes to know that a record has gone."""
+"""Deletions of a source that keeps none: what its whole list of identifiers no longer names has gone."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import datetime
+from typing import Any
 
+from indlet.service.harvest import dates
 from indlet.service.harvest import decide as d
 from indlet.service.harvest.asking import Asker
 from indlet.service.harvest.client import NoAnswer, spellings
 from indlet.service.harvest.negotiate import Terms
+from indlet.settings import seconds as interval
+
+
+def due(state: Mapping[str, Any], every: str, now: datetime) -> bool:
+    """Whether a source must be compared in full again, by its own state and the schedule for it."""
+    if state.get("deleted_record") == "persistent" or every == "never":
+        return False
+    last = dates.parse(state.get("reconciled", ""))
+    pause = interval(every)
+    return last is not None and pause is not None and (now - last).total_seconds() >= pause
 
 
 def whole_list(

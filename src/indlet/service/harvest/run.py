@@ -5,45 +5,29 @@ Records and the state that says they were harvested commit in one transaction, a
 
 from __future__ import annotations
 
-import json
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
-from hashlib import blake2b
-from typing import Any, Final
+from functools import partial
 
-from lxml import etree
-
-from indlet.errors import BadResponse, IndletError, RemoteError, SettingsError
+from indlet.errors import IndletError, RemoteError, SettingsError
 from indlet.model import Failure
-from indlet.oai.read import Item, Page
 from indlet.service.harvest import dates
 from indlet.service.harvest import decide as d
 from indlet.service.harvest.asking import Asker, Interrupted
-from indlet.service.harvest.circles import Circles
 from indlet.service.harvest.client import Client, NoAnswer, spellings
+from indlet.service.harvest.intake import OWED, Intake
+from indlet.service.harvest.listing import Listing
 from indlet.service.harvest.negotiate import Terms, negotiate
 from indlet.service.harvest.progress import Progress
-from indlet.service.harvest.reconcile import whole_list
-from indlet.service.harvest.writing import Aside, Pending
+from indlet.service.harvest.reconcile import due, whole_list
+from indlet.service.harvest.writing import Writer
 from indlet.service.normalise import Normaliser
 from indlet.settings import Harvest, Source
-from indlet.settings import seconds as interval
 from indlet.store import Store
 from indlet.text import Analyzer
-
-# Pages are committed together until there are this many records, or this much time has gone by.
-BATCH: Final = 4000
-BATCH_SECONDS: Final = 1.0
-RAW_BYTES: Final = 1 << 20
-# Broken records of a list that are asked for once more, alone, in one run.
-SECOND_LOOKS: Final = 100
-# Single records in a row that the source could not give: then it is the source, and not the record.
-IN_A_ROW: Final = 3
-# The stage of failures that may pass, though the record will not be listed again.
-OWED: Final = "get"
 
 Extract = Callable[[bytes, str, str], str]  # content, URL, media type -> text
 
@@ -96,17 +80,6 @@ class Run:
         self.asker = Asker(client, self.rules, self._sleep, self.halt, self._tell)
         with store.write() as tx:
             self.origin = tx.origin("source", name, {k: v for k, v in asdict(source).items() if k != "token"})
-        self.state: dict[str, Any] = {}
-        self.run_id = 0
-        self.pending = Pending()
-        self.writing: Aside | None = None
-        self.seen: set[bytes] = set()
-        self.circles = Circles()
-        self.listed_ids: list[tuple[str, str, bool]] = []
-        self.failed_places: set[str] = set()
-        self.failed_now: set[str] = set()
-        self.owed: list[str] = []
-        self.second_looks = 0
         self.said = ""  # by the last request that brought nothing
 
     # The run
@@ -119,10 +92,11 @@ class Run:
             with self.store.read() as view:
                 self.state = view.state(self.origin)
                 known = list(view.failures(self.origin))
-                self.failed_places = {f.where for f in known}
-                self.owed = [f.where for f in known if f.stage == OWED]
             with self.store.write() as tx:
-                self.run_id = tx.start_run(self.origin, "harvest")
+                run = tx.start_run(self.origin, "harvest")
+            failed = {f.where for f in known}
+            self.writer = Writer(self.store, self.origin, run, self.state, failed, progress)
+            self.owed = [f.where for f in known if f.stage == OWED]
             try:
                 self._harvest()
             except (RemoteError, SettingsError) as e:
@@ -146,25 +120,27 @@ class Run:
         terms = negotiate(self.asker, self.source, self.analyzer.policy.positions, known)
         progress.form = terms.form
         full_text = self._full_text if self.source.fulltext == "fetch" and self.extract else None
-        self.normaliser = Normaliser(
+        normaliser = Normaliser(
             self.analyzer, terms.index_prefix, terms.bundle_prefix, terms.policy, full_text
         )
+        self.intake = Intake(self.asker, terms, normaliser, self.writer, self.halt)
         self.terms = terms
         self.remote = d.Source(
             terms.identity.earliest if dates.parse(terms.identity.earliest) else "", terms.seconds
         )
         for note in terms.notes:
             progress.repairs[note] += 1
-        course = self._begin(terms)
+        self.listing = Listing(self.remote.seconds, progress)
+        course = self._begin(terms, normaliser)
         progress.phase = "harvesting"
         course, stop = self._follow(course)
-        if stop.complete:
-            self._ask_for_owed()
+        if stop.complete and self.owed:
+            self.intake.owed(self.owed)
         self._finish(course, stop)
         if stop.complete and self._reconcile_due():
             self._reconcile()
 
-    def _begin(self, terms: Terms) -> d.Course:
+    def _begin(self, terms: Terms, normaliser: Normaliser) -> d.Course:
         """Where to start: where the last run was interrupted, at its high-water mark, or anew."""
         shape = [
             terms.url, terms.metadata_prefix, terms.index_prefix, terms.policy.digest if terms.policy else "",
@@ -182,10 +158,8 @@ class Run:
             deleted_record=terms.identity.deleted,
             granularity="second" if terms.seconds else "day",
             policy=terms.policy.to_json() if terms.policy else None,
-            loss=list(self.normaliser.reconciliation.losses) if self.normaliser.has_index else [],
-            reconciliation=self.normaliser.reconciliation.kind
-            if self.normaliser.has_index
-            else "own analysis",
+            loss=list(normaliser.reconciliation.losses) if normaliser.has_index else [],
+            reconciliation=normaliser.reconciliation.kind if normaliser.has_index else "own analysis",
         )
         since, until = self._bounds(terms)
         key = [self.source.set, self.wish.since or self.source.from_, self.wish.until or self.source.until]
@@ -199,7 +173,7 @@ class Run:
                 "asked": dates.write(self.now(), True),
                 "course": course.to_json(),
             }
-        self._commit(course)
+        self.writer.commit(course)
         return course
 
     def _bounds(self, terms: Terms) -> tuple[str, str]:
@@ -220,32 +194,34 @@ class Run:
 
     def _follow(self, course: d.Course) -> tuple[d.Course, d.Stop]:
         action: d.Action = d.Ask()
+        missing = list[str]()
         while True:
             if self.halt.is_set():
                 raise Interrupted
             match action:
                 case d.Stop():
-                    self._commit(course)
+                    self.writer.commit(course)
                     return course, action
                 case d.Ask(wait):
                     if wait:
-                        self._commit(course)  # a long wait should not hold back what has come
+                        self.writer.commit(course)  # a long wait should not hold back what has come
                         self._tell(f"{self.said}; again in {wait:.3g} s")
                         self._sleep(wait)
                     course, action = self._ask(course)
                 case d.Compare():
-                    self._commit(course)
-                    self.missing = self._compare()
-                    course, action = d.step(course, d.Checked(len(self.missing)), self.remote, self.rules)
+                    self.writer.commit(course)
+                    missing = self.listing.missing(self.store, self.origin)
+                    course, action = d.step(course, d.Checked(len(missing)), self.remote, self.rules)
                 case d.Fetch():
-                    course, action = self._fetch(course)
-            self._commit_if_due(course)
+                    said = self.intake.missing(missing, partial(self.writer.commit_if_due, course))
+                    course, action = (
+                        (course, d.Stop(False, said, resumable=True)) if said else d.window_done(course)
+                    )
+            self.writer.commit_if_due(course)
 
     def _ask(self, course: d.Course) -> tuple[d.Course, d.Action]:
         if course.pages == 0 and not course.token:
-            self.seen.clear()
-            self.circles = Circles()
-            self.listed_ids.clear()
+            self.listing = Listing(self.remote.seconds, self.progress)
         arguments = d.arguments(course, self.terms.selection(self.source.set))
         try:
             page = self.asker.page(self.terms.url, arguments, course.spelling)
@@ -259,239 +235,16 @@ class Run:
             event = replace(e.failed, spellings=len(spellings(course.token)) if course.token else 1)
             return d.step(course, event, self.remote, self.rules)
         self._count()
-        event_listed = self._took(page, course)
+        listed, again = self.listing.took(page, course)
+        if course.phase == "list" and not again:
+            self.intake.page(page)
         before = course
-        course, action = d.step(course, event_listed, self.remote, self.rules)
+        course, action = d.step(course, listed, self.remote, self.rules)
         if before.spelling:
             self.progress.repairs["token respelt"] += 1
         if before.phase == "list" and course.phase == "check":
             self.progress.repairs["lists that ended early or in circles"] += 1
         return course, action
-
-    def _took(self, page: Page, course: d.Course) -> d.Listed:
-        """Make records of a page and tell what matters of it for the next decision."""
-        progress = self.progress
-        progress.pages += 1
-        progress.trouble = ""
-        progress.repairs += page.repairs
-        if page.size is not None:
-            progress.size = page.size
-        digest = blake2b(digest_size=8)
-        digest.update("\n".join([f"{i.identifier} {i.datestamp}" for i in page.items]).encode())
-        digest.update("\n".join(p.where for p in page.problems).encode())
-        seen = digest.digest() in self.seen
-        self.seen.add(digest.digest())
-        circle = self.circles.meets(i.identifier for i in page.items)
-        stamps = [i.datestamp for i in page.items]
-        sound = self._sound(stamps, page.response_date)
-        if course.phase == "check":
-            self.listed_ids += [(i.identifier, i.datestamp, i.deleted) for i in page.items]
-        elif seen:
-            progress.repairs["pages that came twice"] += bool(page.items)
-        else:
-            self._records(page.items)
-            for problem in page.problems:
-                self._problem(problem.where, problem.reason, problem.raw)
-        return d.Listed(
-            len(page.items) + len(page.problems),
-            page.token,
-            page.size,
-            seen or circle,
-            page.response_date if course.first_response or dates.parse(page.response_date) else "",
-            min(stamps, default="") if sound else "",
-            max(stamps, default="") if sound else "",
-            sound and stamps == sorted(stamps),
-            stamps.count(max(stamps)) if stamps else 0,
-        )
-
-    def _sound(self, stamps: list[str], response_date: str) -> bool:
-        """Whether the datestamps can be relied on for resuming; what is wrong with them is counted."""
-        length = 20 if self.remote.seconds else 10
-        bad = future = 0
-        limit = dates.next_day(response_date) if dates.parse(response_date) else dates.END
-        for stamp in set(stamps):
-            if not dates.well_formed(stamp):
-                bad += 1
-            elif len(stamp) != length:
-                self.progress.repairs["datestamps of another granularity"] += 1
-                bad += 1
-            elif stamp > limit:
-                future += 1
-        if future:
-            self.progress.repairs["datestamps in the future"] += future
-        malformed = sum(not dates.well_formed(s) for s in set(stamps))
-        if malformed:
-            self.progress.repairs["malformed datestamps"] += malformed
-        return not bad and not future
-
-    def _records(self, items: Sequence[Item]) -> None:
-        progress, keep = self.progress, self.pending.records.append
-        for item, made in zip(items, self.normaliser.records(items), strict=True):
-            if isinstance(made, BadResponse):
-                self._problem(item.identifier, str(made), _raw(item))
-                continue
-            keep(made)
-            if item.deleted:
-                progress.deleted += 1
-            else:
-                progress.records += 1
-
-    def _problem(self, where: str, reason: str, raw: bytes) -> None:
-        """A record of a list that cannot be used: asked for alone, and if that is no better, a failure."""
-        if where and self.second_looks < SECOND_LOOKS:
-            self.second_looks += 1
-            try:
-                found = self._one(where)
-            except NoAnswer:
-                found = None
-            if found is not None:
-                try:
-                    record = self.normaliser.record(found)
-                except BadResponse:
-                    pass
-                else:
-                    self.progress.repairs["records fetched alone"] += 1
-                    self.pending.records.append(record)
-                    self.progress.records += not record.deleted
-                    self.progress.deleted += record.deleted
-                    return
-        self.progress.failed += 1
-        self.pending.failures.append(
-            Failure(where or f"a record of {self.terms.url}", "harvest", reason, raw[:RAW_BYTES])
-        )
-
-    def _one(self, identifier: str) -> Item | None:
-        arguments = {"verb": "GetRecord", "identifier": identifier, **self.terms.selection("")}
-        page = self.asker.patiently(self.terms.url, arguments, attempts=2)
-        self._count()
-        self.progress.repairs += page.repairs
-        return next((i for i in page.items if i.identifier == identifier), None)
-
-    def _ask_for_owed(self) -> None:
-        """Records that an earlier run was refused for the moment, asked for once more."""
-        if not self.owed:
-            return
-        self._settle()
-        for identifier in self.owed[:SECOND_LOOKS]:
-            if identifier not in self.failed_places or identifier in self.failed_now:
-                continue  # it has come, or was asked for already
-            if self.halt.is_set():
-                raise Interrupted
-            try:
-                item = self._one(identifier)
-            except NoAnswer as e:
-                if "idDoesNotExist" in str(e):
-                    continue
-                self._failure(identifier, str(e), OWED if e.failed.trouble in d.PASSING else "harvest")
-                if e.failed.trouble in ("unreachable", "silent", "later"):
-                    return
-            else:
-                if item is not None:
-                    self._records([item])
-
-    # Checking a window
-
-    def _compare(self) -> list[str]:
-        """The identifiers of the check's list that are not held as listed."""
-        listed = {identifier: (stamp, deleted) for identifier, stamp, deleted in self.listed_ids}
-        missing = list[str]()
-        failed = {f.where for f in self.pending.failures}
-        with self.store.read() as view:
-            failed |= {f.where for f in view.failures(self.origin)}
-            for identifier, (stamp, deleted) in listed.items():
-                held = view.get(identifier, [self.origin])
-                if (
-                    held is None
-                    or bool(held.deleted) != deleted
-                    or (not deleted and held.record.properties.get("source_datestamp") != stamp)
-                ):
-                    missing.append(identifier)
-        self.listed_ids.clear()
-        return [i for i in missing if i not in failed]
-
-    def _fetch(self, course: d.Course) -> tuple[d.Course, d.Action]:
-        """Get what is missing one by one. What cannot be had now is owed, and asked for next time."""
-        unreachable = 0
-        for identifier in self.missing:
-            if self.halt.is_set():
-                raise Interrupted
-            try:
-                item = self._one(identifier)
-            except NoAnswer as e:
-                passing = e.failed.trouble in d.PASSING
-                unreachable += passing
-                if unreachable >= IN_A_ROW:
-                    return course, d.Stop(False, str(e), resumable=True)
-                if "idDoesNotExist" not in str(e):
-                    self._failure(identifier, str(e), OWED if passing else "harvest")
-                continue
-            unreachable = 0
-            if item is None:
-                self._failure(identifier, "GetRecord answers with another record")
-            else:
-                self.progress.repairs["records fetched alone"] += 1
-                self._records([item])
-            self._commit_if_due(course)
-        return d.window_done(course)
-
-    def _failure(self, where: str, reason: str, stage: str = "harvest") -> None:
-        self.progress.failed += 1
-        self.failed_now.add(where)
-        self.pending.failures.append(Failure(where, stage, reason))
-
-    # Commit
-
-    def _commit_if_due(self, course: d.Course) -> None:
-        pending = self.pending
-        if len(pending.records) >= BATCH or time.monotonic() - pending.since > BATCH_SECONDS:
-            self._commit(course, wait=False)
-
-    def _commit(self, course: d.Course | None, outcome: str = "running", wait: bool = True) -> None:
-        """Records, failures, state and journal, all or nothing; aside from the next page unless `wait`."""
-        if course is not None and self.state.get("run"):
-            self.state["run"]["course"] = course.to_json()
-        if outcome != "running":
-            self._conclude(outcome)
-        pending, self.pending = self.pending, Pending()
-        self._settle()
-        state = json.dumps(self.state)
-        write = Aside(self._write, pending, state, outcome)
-        if wait:
-            write.join()
-        else:
-            self.writing = write
-
-    def _settle(self) -> None:
-        """Wait for the commit that is under way; what went wrong with it is raised here."""
-        writing, self.writing = self.writing, None
-        if writing is not None:
-            writing.join()
-
-    def _write(self, pending: Pending, state: str, outcome: str) -> None:
-        progress = self.progress
-        with self.store.write() as tx:
-            if pending.records:
-                progress.changed += tx.put(self.origin, pending.records)
-                if self.failed_places:
-                    done = self.failed_places & {r.identifier for r in pending.records}
-                    tx.forgive(self.origin, done)
-                    self.failed_places -= done
-            for failure in pending.failures:
-                tx.fail(self.origin, failure)
-                self.failed_places.add(failure.where)
-            tx.state(self.origin, json.loads(state))
-            tx.note_run(self.run_id, progress.to_json(), outcome)
-
-    def _conclude(self, outcome: str) -> None:
-        progress = self.progress
-        progress.ended = time.monotonic()
-        totals = self.state.setdefault("repairs", {})
-        for kind, count in progress.repairs.items():
-            totals[kind] = totals.get(kind, 0) + count
-        self.state["last"] = {
-            "at": dates.write(self.now(), True), "outcome": outcome, "reason": progress.reason,
-            "records": progress.records, "deleted": progress.deleted, "failed": progress.failed,
-        }  # fmt: skip
 
     def _finish(self, course: d.Course, stop: d.Stop) -> None:
         run = self.state.get("run") or {}
@@ -517,32 +270,29 @@ class Run:
         self.state["vague"] = 0 if dates.well_formed(first_response) or not remote else 86400
 
     def _end(self, outcome: str, reason: str) -> None:
-        self.progress.outcome, self.progress.reason, self.progress.phase = outcome, reason, outcome
-        self._commit(None, outcome)
+        self._count()
+        self.writer.end(outcome, reason, self.now())
 
     # Reconciliation
 
     def _reconcile_due(self) -> bool:
-        if self.state.get("deleted_record") == "persistent" and not self.wish.reconcile:
-            return False
         if self.wish.reconcile:
             return True
         every = self.source.reconcile or self.harvest.reconcile
-        last = dates.parse(self.state.get("reconciled", ""))
-        if every == "never":
-            return False
-        if last is None:  # the first harvest has just listed everything
+        if (
+            not self.state.get("reconciled")
+            and every != "never"
+            and self.state["deleted_record"] != "persistent"
+        ):
+            # The first harvest has just listed everything.
             self.state["reconciled"] = dates.write(self.now(), True)
-            with self.store.write() as tx:
-                tx.state(self.origin, self.state)
-            return False
-        pause = interval(every)
-        return pause is not None and (self.now() - last).total_seconds() >= pause
+            self.writer.save()
+        return due(self.state, every, self.now())
 
     def _reconcile(self) -> None:
         """Delete what the source no longer lists; nothing at all unless its whole list could be read."""
         self.progress.phase = "reconciling"
-        self._settle()
+        self.writer.settle()
         listed: set[str] = set()
         for set_spec in self.state.get("marks") or [self.source.set]:
             found = whole_list(self.asker, self.terms, set_spec, self.remote, self.rules, self._sleep)
@@ -577,16 +327,8 @@ class Run:
             answer = self.asker.document(url, self.harvest.fetch_bytes)
             return self.extract(answer.body, answer.url, answer.content_type)
         except (NoAnswer, IndletError) as e:
-            self.progress.failed += 1
-            self.pending.failures.append(Failure(identifier, "fetch", str(e)))
+            self.writer.fail(Failure(identifier, "fetch", str(e)))
             return ""
-
-
-def _raw(item: Item) -> bytes:
-    part = item.metadata
-    if part is None or isinstance(part, bytes):
-        return part or b""
-    return etree.tostring(part, with_tail=False)
 
 
 __all__ = ["Extract", "Interrupted", "Run", "Wish"]

@@ -1,14 +1,25 @@
-"""What waits to be committed, and a commit that runs aside while the next page is read."""
+"""What has come becomes durable: records, failures, state and journal in one transaction, all or nothing."""
 
 from __future__ import annotations
 
+import json
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from datetime import datetime
+from typing import Any, Final
 
 from indlet.model import Failure, Record
+from indlet.service.harvest import dates
+from indlet.service.harvest import decide as d
+from indlet.service.harvest.progress import Progress
+from indlet.store import Store
+
+# Pages are committed together until there are this many records, or this much time has gone by.
+BATCH: Final = 4000
+BATCH_SECONDS: Final = 1.0
 
 
 @dataclass(slots=True)
@@ -38,3 +49,88 @@ class Aside:
         self._thread.join()
         if self._error is not None:
             raise self._error
+
+
+class Writer:
+    """The commits of one run. `state` is the source's, changed by the run and written with every commit."""
+
+    def __init__(
+        self, store: Store, origin: int, run: int, state: dict[str, Any], failed: set[str], progress: Progress
+    ) -> None:
+        self.store = store
+        self.origin = origin
+        self.state = state
+        self.progress = progress
+        self.failed_places = failed  # of this run and of those before it, less what has come since
+        self.pending = Pending()
+        self._run = run
+        self._told: Counter[str] = Counter()  # repairs that the source's state has counted
+        self._writing: Aside | None = None
+
+    def keep(self, record: Record) -> None:
+        """Take a record, to be committed with those around it."""
+        self.pending.records.append(record)
+        self.progress.deleted += record.deleted
+        self.progress.records += not record.deleted
+
+    def fail(self, failure: Failure) -> None:
+        self.progress.failed += 1
+        self.pending.failures.append(failure)
+
+    def commit_if_due(self, course: d.Course) -> None:
+        pending = self.pending
+        if len(pending.records) >= BATCH or time.monotonic() - pending.since > BATCH_SECONDS:
+            self.commit(course, wait=False)
+
+    def commit(self, course: d.Course | None, outcome: str = "running", wait: bool = True) -> None:
+        """Records, failures, state and journal; aside from the next page unless `wait`."""
+        if course is not None and self.state.get("run"):
+            self.state["run"]["course"] = course.to_json()
+        pending, self.pending = self.pending, Pending()
+        self.settle()
+        write = Aside(self._write, pending, json.dumps(self.state), outcome)
+        if wait:
+            write.join()
+        else:
+            self._writing = write
+
+    def settle(self) -> None:
+        """Wait for the commit that is under way; what went wrong with it is raised here."""
+        writing, self._writing = self._writing, None
+        if writing is not None:
+            writing.join()
+
+    def save(self) -> None:
+        """The state alone, at once."""
+        with self.store.write() as tx:
+            tx.state(self.origin, self.state)
+
+    def end(self, outcome: str, reason: str, now: datetime) -> None:
+        """The run's outcome, in its progress, the source's state and the journal."""
+        progress = self.progress
+        progress.outcome, progress.reason, progress.phase = outcome, reason, outcome
+        progress.ended = time.monotonic()
+        totals = self.state.setdefault("repairs", {})
+        for kind, count in (progress.repairs - self._told).items():
+            totals[kind] = totals.get(kind, 0) + count
+        self._told = progress.repairs.copy()
+        self.state["last"] = {
+            "at": dates.write(now, True), "outcome": outcome, "reason": reason,
+            "records": progress.records, "deleted": progress.deleted, "failed": progress.failed,
+        }  # fmt: skip
+        self.commit(None, outcome)
+
+    def _write(self, pending: Pending, state: str, outcome: str) -> None:
+        progress = self.progress
+        with self.store.write() as tx:
+            if pending.records:
+                progress.changed += tx.put(self.origin, pending.records)
+                if self.failed_places:
+                    done = self.failed_places & {r.identifier for r in pending.records}
+                    tx.forgive(self.origin, done)
+                    self.failed_places -= done
+            for failure in pending.failures:
+                tx.fail(self.origin, failure)
+                self.failed_places.add(failure.where)
+            tx.state(self.origin, json.loads(state))
+            tx.note_run(self._run, progress.to_json(), outcome)

@@ -1,0 +1,140 @@
+"""Records, as they come on pages or one by one: kept, or failures with their reason and raw bytes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from lxml import etree
+
+from indlet.errors import BadResponse
+from indlet.model import Failure
+from indlet.oai.read import Item, Page
+from indlet.service.harvest import decide as d
+from indlet.service.harvest.asking import Asker, Interrupted
+from indlet.service.harvest.client import NoAnswer
+from indlet.service.harvest.negotiate import Terms
+from indlet.service.harvest.writing import Writer
+from indlet.service.normalise import Normaliser
+
+RAW_BYTES: Final = 1 << 20
+# Broken records of a list that are asked for once more, alone, in one run.
+SECOND_LOOKS: Final = 100
+# Single records in a row that the source could not give: then it is the source, and not the record.
+IN_A_ROW: Final = 3
+# The stage of failures that may pass, though the record will not be listed again.
+OWED: Final = "get"
+
+
+class Intake:
+    """From a source's records to a writer, by way of a normaliser."""
+
+    def __init__(
+        self, asker: Asker, terms: Terms, normaliser: Normaliser, writer: Writer, halt: threading.Event
+    ) -> None:
+        self._asker = asker
+        self._terms = terms
+        self._normaliser = normaliser
+        self._writer = writer
+        self._repairs = writer.progress.repairs
+        self._halt = halt
+        self._second_looks = 0
+        self._failed_now: set[str] = set()
+
+    def page(self, page: Page) -> None:
+        """Take every record of a page."""
+        self.records(page.items)
+        for problem in page.problems:
+            self._problem(problem.where, problem.reason, problem.raw)
+
+    def records(self, items: Sequence[Item]) -> None:
+        for item, made in zip(items, self._normaliser.records(items), strict=True):
+            if isinstance(made, BadResponse):
+                self._problem(item.identifier, str(made), _raw(item))
+            else:
+                self._writer.keep(made)
+
+    def _problem(self, where: str, reason: str, raw: bytes) -> None:
+        """A record of a list that cannot be used: asked for alone, and if that is no better, a failure."""
+        if where and self._second_looks < SECOND_LOOKS:
+            self._second_looks += 1
+            try:
+                found = self._one(where)
+            except NoAnswer:
+                found = None
+            if found is not None:
+                try:
+                    record = self._normaliser.record(found)
+                except BadResponse:
+                    pass
+                else:
+                    self._repairs["records fetched alone"] += 1
+                    self._writer.keep(record)
+                    return
+        self._writer.fail(
+            Failure(where or f"a record of {self._terms.url}", "harvest", reason, raw[:RAW_BYTES])
+        )
+
+    def _one(self, identifier: str) -> Item | None:
+        if self._halt.is_set():
+            raise Interrupted
+        arguments = {"verb": "GetRecord", "identifier": identifier, **self._terms.selection("")}
+        page = self._asker.patiently(self._terms.url, arguments, attempts=2)
+        self._repairs.update(page.repairs)
+        return next((i for i in page.items if i.identifier == identifier), None)
+
+    def owed(self, identifiers: Sequence[str]) -> None:
+        """Ask once more for records that an earlier run was refused for the moment."""
+        self._writer.settle()
+        for identifier in identifiers[:SECOND_LOOKS]:
+            if identifier not in self._writer.failed_places or identifier in self._failed_now:
+                continue  # it has come, or was asked for already
+            try:
+                item = self._one(identifier)
+            except NoAnswer as e:
+                if "idDoesNotExist" in str(e):
+                    continue
+                self._failure(identifier, str(e), OWED if e.failed.trouble in d.PASSING else "harvest")
+                if e.failed.trouble in ("unreachable", "silent", "later"):
+                    return
+            else:
+                if item is not None:
+                    self.records([item])
+
+    def missing(self, identifiers: Sequence[str], taken: Callable[[], None]) -> str:
+        """Get records one by one; `taken` is called after each. What cannot be had now is owed.
+
+        Comes out: why the source, and not a record of it, is not to be had; empty if it is.
+        """
+        in_vain = 0
+        for identifier in identifiers:
+            try:
+                item = self._one(identifier)
+            except NoAnswer as e:
+                passing = e.failed.trouble in d.PASSING
+                in_vain += passing
+                if in_vain >= IN_A_ROW:
+                    return str(e)
+                if "idDoesNotExist" not in str(e):
+                    self._failure(identifier, str(e), OWED if passing else "harvest")
+                continue
+            in_vain = 0
+            if item is None:
+                self._failure(identifier, "GetRecord answers with another record")
+            else:
+                self._repairs["records fetched alone"] += 1
+                self.records([item])
+            taken()
+        return ""
+
+    def _failure(self, where: str, reason: str, stage: str = "harvest") -> None:
+        self._failed_now.add(where)
+        self._writer.fail(Failure(where, stage, reason))
+
+
+def _raw(item: Item) -> bytes:
+    part = item.metadata
+    if part is None or isinstance(part, bytes):
+        return part or b""
+    return etree.tostring(part, with_tail=False)

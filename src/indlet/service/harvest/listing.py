@@ -1,0 +1,98 @@
+"""What one list has brought so far: whether it repeats itself, how far its datestamps can be relied on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import blake2b
+
+from indlet.oai.read import Page
+from indlet.service.harvest import dates
+from indlet.service.harvest import decide as d
+from indlet.service.harvest.circles import Circles
+from indlet.service.harvest.progress import Progress
+from indlet.store import Store
+
+
+class Listing:
+    """The pages of a list, one after another; what is wrong with them is counted in the progress."""
+
+    def __init__(self, seconds: bool, progress: Progress) -> None:
+        self._seconds = seconds
+        self._progress = progress
+        self._seen: set[bytes] = set()
+        self._circles = Circles()
+        self.identifiers: list[tuple[str, str, bool]] = []  # with datestamp and "deleted", in a check
+
+    def took(self, page: Page, course: d.Course) -> tuple[d.Listed, bool]:
+        """What matters of a page for the next decision, and whether the list had that very page before.
+
+        Of a check's page the identifiers are kept.
+        """
+        progress = self._progress
+        progress.pages += 1
+        progress.trouble = ""
+        progress.repairs += page.repairs
+        if page.size is not None:
+            progress.size = page.size
+        digest = blake2b(digest_size=8)
+        digest.update("\n".join([f"{i.identifier} {i.datestamp}" for i in page.items]).encode())
+        digest.update("\n".join(p.where for p in page.problems).encode())
+        seen = digest.digest() in self._seen
+        self._seen.add(digest.digest())
+        circle = self._circles.meets(i.identifier for i in page.items)
+        stamps = [i.datestamp for i in page.items]
+        sound = self._sound(stamps, page.response_date)
+        if course.phase == "check":
+            self.identifiers += [(i.identifier, i.datestamp, i.deleted) for i in page.items]
+        elif seen:
+            progress.repairs["pages that came twice"] += bool(page.items)
+        listed = d.Listed(
+            len(page.items) + len(page.problems),
+            page.token,
+            page.size,
+            seen or circle,
+            page.response_date if course.first_response or dates.parse(page.response_date) else "",
+            min(stamps, default="") if sound else "",
+            max(stamps, default="") if sound else "",
+            sound and stamps == sorted(stamps),
+            stamps.count(max(stamps)) if stamps else 0,
+        )
+        return listed, seen
+
+    def _sound(self, stamps: Sequence[str], response_date: str) -> bool:
+        """Whether the datestamps can be relied on for resuming; what is wrong with them is counted."""
+        length = 20 if self._seconds else 10
+        repairs = self._progress.repairs
+        bad = future = 0
+        limit = dates.next_day(response_date) if dates.parse(response_date) else dates.END
+        for stamp in set(stamps):
+            if not dates.well_formed(stamp):
+                bad += 1
+            elif len(stamp) != length:
+                repairs["datestamps of another granularity"] += 1
+                bad += 1
+            elif stamp > limit:
+                future += 1
+        if future:
+            repairs["datestamps in the future"] += future
+        malformed = sum(not dates.well_formed(s) for s in set(stamps))
+        if malformed:
+            repairs["malformed datestamps"] += malformed
+        return not bad and not future
+
+    def missing(self, store: Store, origin: int) -> list[str]:
+        """The identifiers of a check's list that are neither held as listed nor known to fail."""
+        listed = {identifier: (stamp, deleted) for identifier, stamp, deleted in self.identifiers}
+        self.identifiers.clear()
+        found = list[str]()
+        with store.read() as view:
+            failed = {f.where for f in view.failures(origin)}
+            for identifier, (stamp, deleted) in listed.items():
+                held = view.get(identifier, [origin])
+                if (
+                    held is None
+                    or bool(held.deleted) != deleted
+                    or (not deleted and held.record.properties.get("source_datestamp") != stamp)
+                ):
+                    found.append(identifier)
+        return [i for i in found if i not in failed]
