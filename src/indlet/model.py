@@ -238,6 +238,7 @@ class Facet:
 
     name: str
     values: tuple[tuple[str, int], ...]
+    labels: Mapping[str, str] = field(default_factory=dict)  # what people call a value, where that is known
 
 
 def merged(*parts: Metadata) -> dict[str, list[str]]:

@@ -95,6 +95,7 @@ class Provider:
         self.granularity = granularity
         self.sizes = sizes  # completeListSize told?
         self.plus = plus  # tokens with + in them
+        self.set_names: dict[str, str] = {}
         self.now = NOW
         self.requests: list[Request] = []
         self.counts: dict[str, int] = {}
@@ -198,6 +199,8 @@ class Provider:
             return self._frame(request, f"<GetRecord>{record(found[0])}</GetRecord>", tuple(found))
         if request.listing:
             return self._list(request)
+        if verb == "ListSets" and self.set_names:
+            return self._list_sets(request)
         return self.error(request, "badVerb")
 
     def error(self, request: Request, code: str, text: str = "no") -> Reply:
@@ -211,6 +214,18 @@ class Provider:
             f"<deletedRecord>{self.deleted}</deletedRecord><granularity>{self.granularity}</granularity>"
             "</Identify>"
         )
+
+    def _list_sets(self, request: Request) -> Reply:
+        """Two sets a page."""
+        entries = list(self.set_names.items())
+        offset = int(request.arguments.get("resumptionToken", "0"))
+        made = [
+            f"<set><setSpec>{spec}</setSpec><setName>{escape(name)}</setName></set>"
+            for spec, name in entries[offset : offset + 2]
+        ]
+        more = str(offset + 2) if offset + 2 < len(entries) else ""
+        token = f"<resumptionToken>{more}</resumptionToken>" if offset or more else ""
+        return self._frame(request, f"<ListSets>{''.join(made)}{token}</ListSets>")
 
     def _list(self, request: Request) -> Reply:
         arguments = request.arguments

@@ -337,10 +337,10 @@ def set_names(page: Page) -> list[tuple[str, str]]:
     node = _answer(page, "ListSets")
     found = []
     for entry in node if node is not None else ():
-        if _local(entry) == "set":
-            values = {_local(c): _text(c) for c in entry}
-            if values.get("setSpec"):
-                found.append((values["setSpec"], values.get("setName", "")))
+        if _local(entry).lower() == "set":
+            values = {_local(c).lower(): _text(c).split() for c in entry}
+            if spec := "".join(values.get("setspec", ())):
+                found.append((spec, " ".join(values.get("setname", ()))))
     return found
 
 

@@ -17,6 +17,7 @@ from indlet.store import Origin, Store
 
 # A facet's name here -> its name in the index, where it is not the same.
 ENGINE_FACETS: Final = {"source": "origin"}
+_MOST_NAMES: Final = 3  # of one set, shown together
 
 
 @dataclass(slots=True)
@@ -146,14 +147,29 @@ def facet(
     counted: Mapping[str, Sequence[tuple[str, int]]],
     origins: Mapping[int, Origin],
     most: int,
+    set_names: Mapping[str, str] | None = None,
 ) -> Facet:
-    """A facet's most frequent values; sources go by their names."""
+    """A facet's most frequent values; sources go by their names, and sets have theirs as labels."""
     values = list(counted.get(ENGINE_FACETS.get(name, name), ()))
     if name == "source":
         values = [
             (origins[int(number)].name if int(number) in origins else number, n) for number, n in values
         ]
-    return Facet(name, tuple(sorted(values, key=lambda entry: (-entry[1], entry[0]))[:most]))
+    chosen = tuple(sorted(values, key=lambda entry: (-entry[1], entry[0]))[:most])
+    named = set_names if name == "set" and set_names else {}
+    return Facet(name, chosen, {value: named[value] for value, _ in chosen if value in named})
+
+
+def set_names(named: Sequence[tuple[int, str, str]], origins: Mapping[int, str]) -> dict[str, dict[str, str]]:
+    """For each source the names of its sets by their setSpecs; for "" those of all, where sources that have
+    a setSpec in common may call it differently."""
+    found: dict[str, dict[str, str]] = {"": {}}
+    for number, spec, name in named:
+        found.setdefault(origins[number], {})[spec] = name
+        known = found[""].get(spec, "")
+        if name not in known.split(" / ") and known.count(" / ") < _MOST_NAMES:
+            found[""][spec] = f"{known} / {name}" if known else name
+    return found
 
 
 def histogram(years: Sequence[tuple[str, int]]) -> tuple[tuple[int, int], ...]:

@@ -135,7 +135,11 @@ class Result:
             "limit": self.limit,
             "hits": [hit.to_json() for hit in self.hits],
             "facets": {
-                name: [{"value": value, "count": count} for value, count in facet.values]
+                name: [
+                    {"value": value, "count": count}
+                    | ({"label": facet.labels[value]} if value in facet.labels else {})
+                    for value, count in facet.values
+                ]
                 for name, facet in self.facets.items()
             },
             "histogram": [{"year": year, "count": count} for year, count in self.histogram],

@@ -75,7 +75,9 @@ SCHEMAS: Final[dict[str, Any]] = {
         hits=_list(_ref("Hit")),
         facets={
             "type": "object",
-            "additionalProperties": _list(_object(value=_STRING, count=_COUNT)),
+            "additionalProperties": _list(
+                _object(value=_STRING, count=_COUNT, label=_STRING) | {"required": ["value", "count"]}
+            ),
         },
         histogram=_list(_object(year={"type": "integer"}, count=_COUNT)),
         notes=_STRINGS,

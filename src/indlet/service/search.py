@@ -59,11 +59,12 @@ class Library:
         # Positions make no difference to what a word becomes.
         self._policies = {replace(self.analyzer.policy, positions=kept).digest for kept in (False, True)}
         self._follow = follow
-        self._engine: Engine | None = None
+        self._snapshots = Snapshots(folder_of(store), self._make_ready, None if follow else _PATIENCE)
         self._speller: Speller | None = None
-        self._spoken: tuple[Searcher, tuple[str, ...]] | None = None
+        self._spoken: WeakKeyDictionary[Searcher, tuple[str, ...]] = WeakKeyDictionary()
         self._counted: tuple[Searcher, dict[str, Any]] | None = None
         self._named: dict[int, Named] = {}
+        self._called: tuple[Any, Mapping[str, Mapping[str, str]]] | None = None
 
     @classmethod
     def open(
@@ -211,7 +212,12 @@ class Library:
             limit,
             sort,
             spoken,
-            {name: present.facet(name, found.facets, origins, facet_values) for name in facets},
+            {
+                name: present.facet(
+                    name, found.facets, origins, facet_values, self.set_names() if name == "set" else None
+                )
+                for name in facets
+            },
             present.histogram(found.facets.get("year", ())),
             tuple(notes),
             suggestions,
@@ -336,6 +342,16 @@ class Library:
     def sources(self) -> list[dict[str, Any]]:
         """Each origin of records with its state: nothing secret."""
         return statistics.sources(self.store, self.hidden())
+
+    def set_names(self, source: str = "") -> Mapping[str, str]:
+        """What sets are called, by their setSpecs: by one source, or by all that have such a set."""
+        hidden = self.hidden()
+        with self.store.read() as view:
+            key = (view.last_seq(), view.meta("set_names"), hidden)
+            if self._called is None or self._called[0] != key:
+                shown = {o.id: o.name for o in view.origins() if o.id not in hidden}
+                self._called = key, present.set_names(view.set_names(shown), shown)
+        return self._called[1].get(source, {})
 
     def matching(
         self, text: str, ids: Sequence[int], filters: Mapping[str, Sequence[str]] | None = None

@@ -275,6 +275,16 @@ class View:
             f"SELECT spec, max(name) FROM sets {clause} GROUP BY spec ORDER BY spec", values
         ).fetchall()
 
+    def set_names(self, origins: Iterable[int] | None = None) -> list[tuple[int, str, str]]:
+        """(origin, setSpec, name) of every set that has a name."""
+        clause, values = "", list[int]()
+        if origins is not None:
+            values = list(origins)
+            clause = f"AND origin IN ({', '.join('?' * len(values))})"
+        return self._connection.execute(
+            f"SELECT origin, spec, name FROM sets WHERE name != '' {clause} ORDER BY spec, origin", values
+        ).fetchall()
+
     def _set_ids(self, spec: str) -> list[tuple[int, int]]:
         return self._connection.execute("SELECT id, origin FROM sets WHERE spec = ?", (spec,)).fetchall()
 

@@ -80,7 +80,14 @@ class Portal:
         deepest = max(1, DEEPEST // size)
         if state.page > deepest:
             return RedirectResponse(state.link(page=deepest), 303)
-        common: dict[str, Any] = {"here": "search", "state": state, "models": list(MODELS), "orders": ORDERS}
+        names = self.set_names()
+        common: dict[str, Any] = {
+            "here": "search",
+            "state": state,
+            "models": list(MODELS),
+            "orders": ORDERS,
+            "set_names": names,
+        }
         try:
             result = self.library.search(
                 state.q or "*",
@@ -105,7 +112,7 @@ class Portal:
             items=self.items(result),
             total=result.total,
             milliseconds=result.took_ms,
-            facets=[group for name in FILTERS if (group := _facet(t, result, name, state, self.set_names()))],
+            facets=[group for name in FILTERS if (group := _facet(t, result, name, state, names))],
             picture=histogram(dict(result.histogram)),
             notes=result.notes,
             pages=pages,
@@ -135,12 +142,8 @@ class Portal:
         return [shown(hit, terms_in(hit.language)) for hit in result.hits]
 
     def set_names(self) -> Mapping[str, str]:
-        """What sets are called, by their setSpecs; looked up anew after a change."""
-        with self.store.read() as view:
-            seq = view.last_seq()
-            if self._sets[0] != seq:
-                self._sets = seq, {spec: name for spec, name in view.sets() if name}
-        return self._sets[1]
+        """What sets are called, by their setSpecs."""
+        return self.library.set_names()
 
     def home(self, request: Request, state: State) -> Response:
         return self.pages.render(

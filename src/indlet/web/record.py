@@ -79,7 +79,14 @@ class Records:
             metadata=_described(record),
             terms=self._strongest(record),
             length=stored.length,
-            provenance=_provenance(t, stored, record, origin, others),
+            provenance=_provenance(
+                t,
+                stored,
+                record,
+                origin,
+                others,
+                self.portal.library.set_names(origin.name if origin else ""),
+            ),
             similar=self._similar(identifier),
         )
 
@@ -234,7 +241,12 @@ def _described(record: Record) -> list[tuple[str, list[dict[str, Any]]]]:
 
 
 def _provenance(
-    t: Strings, stored: Stored, record: Record, origin: Origin | None, others: list[tuple[str, str]]
+    t: Strings,
+    stored: Stored,
+    record: Record,
+    origin: Origin | None,
+    others: list[tuple[str, str]],
+    set_names: Mapping[str, str],
 ) -> list[tuple[str, list[tuple[str, str]]]]:
     """What is known of where a record comes from: labels, each with values and their links."""
     properties: Mapping[str, Any] = record.properties
@@ -250,7 +262,9 @@ def _provenance(
     if isinstance(original, str) and original:
         found.append((t("record.datestamp"), [(original[:40], "")]))
     if record.sets:
-        links = [(spec, State(filters=(("set", spec),)).link()) for spec in record.sets[:20]]
+        links = [
+            (set_names.get(spec, spec), State(filters=(("set", spec),)).link()) for spec in record.sets[:20]
+        ]
         found.append((t("record.sets"), links))
     policy = properties.get("policy")
     if isinstance(policy, str) and policy:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
@@ -115,10 +115,15 @@ class State:
         }
         return [pair for pair in self.pairs() if pair[0] not in without]
 
-    def chips(self, t: Strings) -> list[tuple[str, str]]:
+    def chips(self, t: Strings, set_names: Mapping[str, str] | None = None) -> list[tuple[str, str]]:
         """The filters in force: what each says, and the address without it."""
+        named = set_names or {}
         found = [
-            (f"{t.known('facet.' + facet, facet)}: {label(t, facet, value)}", self.toggled(facet, value))
+            (
+                f"{t.known('facet.' + facet, facet)}: "
+                + ((facet == "set" and named.get(value)) or label(t, facet, value)),
+                self.toggled(facet, value),
+            )
             for facet, value in self.filters
         ]
         if self.since is not None or self.until is not None:

@@ -22,7 +22,7 @@ _TROUBLES: Final[dict[str, Trouble]] = {
     "badgranularity": "argument",
     "norecordsmatch": "nothing",
 }
-_LISTS: Final = ("ListRecords", "ListIdentifiers", "ListSets", "GetRecord")
+_LISTS: Final = ("ListRecords", "ListIdentifiers", "GetRecord")
 # Waits before a question that is asked once (Identify and its like) is given up.
 _QUICK: Final = 3
 HALT_SECONDS: Final = 0.25

@@ -193,6 +193,11 @@ def step(course: Course, event: Event, source: Source, rules: Rules) -> tuple[Co
             return _failed(course, event, source, rules)
 
 
+def resume(course: Course) -> tuple[Course, Action]:
+    """What to do first, wherever the last run was interrupted."""
+    return (course, Ask()) if course.windows else _end(course)
+
+
 def window_done(course: Course) -> tuple[Course, Action]:
     """The first window is had in full: on to the next."""
     return _advance(replace(course, splits=max(course.splits - 1, 0)))

@@ -14,7 +14,7 @@ from functools import partial
 
 from indlet.errors import IndletError, RemoteError, SettingsError
 from indlet.model import Failure
-from indlet.service.harvest import dates
+from indlet.service.harvest import dates, sets
 from indlet.service.harvest import decide as d
 from indlet.service.harvest.asking import Asker, Interrupted
 from indlet.service.harvest.client import Client, NoAnswer, spellings
@@ -136,6 +136,10 @@ class Run:
         course, stop = self._follow(course)
         if stop.complete and self.owed:
             self.intake.owed(self.owed)
+        if stop.complete and sets.learn(
+            self.store, self.origin, self.asker, terms.url, self.state, self.now()
+        ):
+            progress.repairs["set names are not to be had"] += 1
         self._finish(course, stop)
         if stop.complete and self._reconcile_due():
             self._reconcile()
@@ -193,7 +197,7 @@ class Run:
         return since, until
 
     def _follow(self, course: d.Course) -> tuple[d.Course, d.Stop]:
-        action: d.Action = d.Ask()
+        course, action = d.resume(course)
         missing = list[str]()
         while True:
             if self.halt.is_set():
