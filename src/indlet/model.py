@@ -164,8 +164,7 @@ class Record:
     """The unit of exchange: header, metadata part, index part.
 
     `raw` is the metadata part as XML: as we disseminate it (provider) or as it came (harvest).
-    `metadata` is what that says, normalised. `fields` is a packed vector of field-marked terms, made by the
-    service from the metadata, that serves `title:word`. `properties` is JSON-ready: url, media_type, size,
+    `metadata` is what that says, normalised. `properties` is JSON-ready: url, media_type, size,
     modified, manifestations, restricted, policy, source_datestamp, about …
     """
 
@@ -175,7 +174,6 @@ class Record:
     sets: tuple[str, ...] = ()
     deleted: bool = False
     raw: bytes = b""
-    fields: bytes = b""
     resource: str = ""
     properties: Mapping[str, Any] = field(default_factory=dict)
 
@@ -202,6 +200,8 @@ class Stored(NamedTuple):
     raw: bytes
     vector: bytes | None  # TermVector.packed; None if the record has no index part
     positions: bytes | None
+    # Packed vector of field-marked terms ("title\x1fwing"), which serve `title:word`: made from the metadata
+    # on the way into the index, empty before.
     fields: bytes
 
     @property
@@ -216,7 +216,6 @@ class Stored(NamedTuple):
             tuple(self.sets.split()),
             bool(self.deleted),
             self.raw,
-            self.fields,
             "",
             json.loads(self.properties or b"{}"),
         )

@@ -52,7 +52,6 @@ def shelf_record(identifier: str, analyzer: Analyzer) -> Record:
         metadata,
         analyzer.vector(f"{title} {text}", language),
         (spec,),
-        fields=analyzer.fields(metadata, language),
     )
 
 

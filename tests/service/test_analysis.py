@@ -58,9 +58,8 @@ _policies = st.builds(
 )
 
 
-def one_by_one(analyzer: Analyzer, metadata: Metadata) -> tuple[TermVector, bytes]:
-    vector = analyzer.vector(searched(metadata), next(iter(metadata.get("language", ())), ""))
-    return vector, analyzer.fields(metadata, vector.language)
+def one_by_one(analyzer: Analyzer, metadata: Metadata) -> TermVector:
+    return analyzer.vector(searched(metadata), next(iter(metadata.get("language", ())), ""))
 
 
 def held_to_the_analyzer(policy: Policy, batch: list[dict[str, list[str]]]) -> None:
@@ -97,7 +96,7 @@ def realistic(count: int) -> list[dict[str, list[str]]]:
 def test_running_text(policy: Policy) -> None:
     batch = realistic(60)
     held_to_the_analyzer(policy, batch)
-    languages = [vector.language for vector, _ in Analyses(Analyzer(policy)).vectors(batch)]
+    languages = [vector.language for vector in Analyses(Analyzer(policy)).vectors(batch)]
     assert languages == [policy.language if policy.language != "auto" else g for g in ("en", "de", "fr") * 20]
 
 
@@ -111,7 +110,7 @@ def test_a_clear_language_needs_no_second_look(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(analysis, "detect", detect)
     made = Analyses(Analyzer(Policy())).vectors(realistic(9))
-    assert [vector.language for vector, _ in made] == ["en", "de", "fr"] * 3
+    assert [vector.language for vector in made] == ["en", "de", "fr"] * 3
     assert asked == []
 
 

@@ -82,7 +82,6 @@ def test_a_plain_record_is_searched_by_its_description() -> None:
         "url": "http://x.org/1",
         "media_type": "application/pdf",
     }
-    assert made.fields == analyzer.fields(made.metadata, "en")
     assert etree.fromstring(made.raw).findtext("{*}title") == "On the flutter of wings"
 
 

@@ -51,7 +51,7 @@ def slow(text: str, policy: Policy, language: str) -> TermVector:
             if policy.stop:
                 continue
         elif policy.stem and stem:
-            token = stem(token)
+            token = stem.one(token)
         places.setdefault(token, []).append(place)
     if policy.positions:
         return TermVector.of_positions(places, language=language)

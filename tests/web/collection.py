@@ -96,7 +96,6 @@ def records(count: int = 200, seed: int = 7) -> Iterator[tuple[int, Record]]:
                 metadata=metadata,
                 vector=vector,
                 sets=(f"topic:{number % len(topics)}", "reports"),
-                fields=analyzer.fields(metadata, language),
                 properties=properties,
             ),
         )

@@ -48,8 +48,8 @@ _TOKENS: Final = 1 << 17
 
 Numbers = NDArray[np.int64]
 
-# Fields, the searched text as one, its length, its language.
-Made = tuple[bytes, bytes, int, str]
+# What was asked for (the fields, or the searched text as one), the latter's length, the language.
+Made = tuple[bytes, int, str]
 
 _LANGUAGES: Final = tuple(LANGUAGES)
 _code = lru_cache(maxsize=512)(code)
@@ -74,22 +74,16 @@ class Analyses:
             for (metadata, language), made in zip(wanted, found, strict=True)
         ]
 
-    def vectors(self, wanted: Sequence[Metadata]) -> list[tuple[TermVector, bytes]]:
-        """For each metadata the vector of what is searched in it, and its fields in the same language."""
+    def vectors(self, wanted: Sequence[Metadata]) -> list[TermVector]:
+        """For each metadata the vector of what is searched in it."""
         policy = self.analyzer.policy
         if policy.positions or policy.prune is not None:
-            vectors = list(map(self._vector, wanted))
-            fields = self.fields([(m, v.language) for m, v in zip(wanted, vectors, strict=True)])
-            return list(zip(vectors, fields, strict=True))
-        out = []
-        for metadata, made in zip(wanted, self._analysed(wanted, [None] * len(wanted), _MASK), strict=True):
-            if made is None:
-                vector = self._vector(metadata)
-                out.append((vector, self.analyzer.fields(metadata, vector.language)))
-            else:
-                fields_, packed, length, language = made
-                out.append((TermVector(packed, length, None, language), fields_))
-        return out
+            return list(map(self._vector, wanted))
+        found = self._analysed(wanted, [None] * len(wanted), _MASK)
+        return [
+            self._vector(metadata) if made is None else TermVector(made[0], made[1], None, made[2])
+            for metadata, made in zip(wanted, found, strict=True)
+        ]
 
     def _vector(self, metadata: Metadata) -> TermVector:
         return self.analyzer.vector(searched(metadata), next(iter(metadata.get("language", ())), ""))
@@ -103,11 +97,12 @@ class Analyses:
         firsts: list[int] = [0]
         size = begin = 0
         left_out: set[int] = set()
+        names = [name if not mask or name in SEARCHED else "" for name in _NAMES]
         for number, metadata in enumerate(wanted):
             place = (number - begin) << 3
             before = len(parts)
             own = 0
-            for values in map(metadata.get, _NAMES):
+            for values in map(metadata.get, names):
                 if values:
                     text = values[0] if len(values) == 1 else "\n".join(values)
                     own += len(text)
@@ -164,17 +159,15 @@ class Analyses:
             if language is None:
                 language = self._language(wanted[number], judged[number] if judged else -1, mask)
             used.append(language)
-            # The fields of a text without a language are judged by themselves.
-            if not ours[number] and (language or not mask or not judged):
+            if not ours[number]:
                 by_language.setdefault(language if language in LANGUAGES else "", []).append(number)
         out: list[Made | None] = [None] * len(wanted)
         for language, numbers in by_language.items():
             which = np.array(numbers, np.int64)
             packed, cuts, lengths = table.packed(language, ids, until, places, bounds, which, mask)
             at = 0
-            for place, number in enumerate(numbers):
-                middle, end = cuts[2 * place], cuts[2 * place + 1]
-                out[number] = packed[at:middle], packed[middle:end], lengths[place], used[number]
+            for number, end, length in zip(numbers, cuts, lengths, strict=True):
+                out[number] = packed[at:end], length, used[number]
                 at = end
         return out
 
@@ -282,8 +275,8 @@ class _Table:
         new = np.empty(ids.size, np.int32)
         count = k.unknown(ids, until, firsts, which, terms, new)
         if count:
-            self._resolve(language, terms, new[:count].tolist())
-        lengths, cuts = np.empty(which.size, np.int64), np.empty(2 * which.size, np.int64)
+            self._resolve(language, terms, new[:count])
+        lengths, cuts = np.empty(which.size, np.int64), np.empty(which.size, np.int64)
         done = 0
         while True:
             done = k.emit(
@@ -307,32 +300,34 @@ class _Table:
             self._maps[language] = found = grown
         return found
 
-    def _resolve(self, language: str, terms: NDArray[np.int32], tokens: list[int]) -> None:
+    def _resolve(self, language: str, terms: NDArray[np.int32], tokens: NDArray[np.int32]) -> None:
         """Fills in the terms of tokens in a language, and the new ones among the terms."""
         lexicon = self._analyzer.lexicon(language)
+        rows = self._rows.reshape(-1, 4)[tokens, 2:]
+        low = int(rows[:, 1].min())
+        text = self._names[low : int((rows[:, 0] + rows[:, 1]).max())].tobytes()
+        names = [text[at - low : at - low + size].decode() for size, at in rows.tolist()]
+        wide = np.flatnonzero(self._kinds[tokens] & k.WIDE).tolist()
+        # Only what goes beyond ASCII can become several terms.
+        made = lexicon.many(names)
+        for place in wide:
+            made[place] = " ".join(t for t in lexicon[names[place]].split() if t != LOST) or LOST
         known = self._terms
-        new: list[bytes] = []
+        apart = " ".join(made).split() if wide else made
+        new = list(dict.fromkeys(t for t in apart if t not in known and t != LOST))
+        known.update(zip(new, range(len(known), len(known) + len(new)), strict=True))
+        values = [known.get(term, k.LOST) for term in made]
         runs: list[int] = []
-        values = []
-        for size, low in self._rows.reshape(-1, 4)[tokens, 2:].tolist():
-            made = []
-            for term in lexicon[self._names[low : low + size].tobytes().decode()].split():
-                if term != LOST:
-                    number = known.get(term)
-                    if number is None:
-                        number = known[term] = len(known)
-                        new.append(term.encode())
-                    made.append(number)
-            if len(made) > 1:
-                values.append(k.RUN - self._runs.size - len(runs))
-                runs += [len(made), *made]
-            else:
-                values.append(made[0] if made else k.LOST)
+        for place in wide:
+            if " " in made[place]:
+                values[place] = k.RUN - self._runs.size - len(runs)
+                each = [known[term] for term in made[place].split()]
+                runs += [len(each), *each]
         terms[tokens] = values
         if runs:
             self._runs = np.append(self._runs, np.array(runs, np.int64))
         if new:
-            self._add(new)
+            self._add([term.encode() for term in new])
 
     def _add(self, new: list[bytes]) -> None:
         """Notes new terms, which have numbers already."""

@@ -353,15 +353,15 @@ def emit(
     cuts: Any,
     w: Any,
 ) -> Any:
-    """Writes, for each record of `which` from the w-th on, the packed vectors of its fields and, if `mask`
-    names any, of those taken as one text: into `out`, cut at cuts[2w] (between the two) and cuts[2w+1].
-    `lengths` gets the tokens of the latter. Gives the first that was not done, for want of room.
+    """Writes, for each record of `which` from the w-th on, the packed vector of its fields or, if `mask`
+    names any, of those taken as one text: into `out`, up to cuts[w]. `lengths` gets the tokens of the latter.
+    Gives the first that was not done, for want of room.
 
     place[t] - used[2], where not negative, is the number that term t has in the current record.
     """
     room = counts.size // _COLUMNS
     order, local, spare, buckets, entries = scratch[0], scratch[1], scratch[2], scratch[3], scratch[4]
-    to = cuts[2 * w - 1] if w > 0 else np.int64(0)
+    to = cuts[w - 1] if w > 0 else np.int64(0)
     base = used[2]
     while w < which.size:
         record = which[w]
@@ -411,22 +411,18 @@ def emit(
         _sort(order, local, n, keys, at, sizes, names)
         for i in range(n):
             local[i] = _COLUMNS * (place[order[i]] - base)
-        for kind in range(2):
-            found = highest = np.int64(0)
-            if kind == 0 or mask:
-                for column in range(6 * kind, 6 + kind):
-                    for i in range(n):
-                        count = counts[local[i] + column]
-                        if count:
-                            entries[3 * found] = order[i]
-                            entries[3 * found + 1] = column
-                            entries[3 * found + 2] = count
-                            highest = max(highest, count)
-                            found += 1
-                to = _packed(
-                    entries, found, highest, spare, buckets, at, sizes, names, marks, bounds, out, to
-                )
-            cuts[2 * w + kind] = to
+        found = highest = np.int64(0)
+        for column in range(_BODY if mask else 0, _COLUMNS if mask else _BODY):
+            for i in range(n):
+                count = counts[local[i] + column]
+                if count:
+                    entries[3 * found] = order[i]
+                    entries[3 * found + 1] = column
+                    entries[3 * found + 2] = count
+                    highest = max(highest, count)
+                    found += 1
+        to = _packed(entries, found, highest, spare, buckets, at, sizes, names, marks, bounds, out, to)
+        cuts[w] = to
         lengths[w] = length
         base += n
         w += 1

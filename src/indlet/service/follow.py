@@ -10,9 +10,10 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,6 +21,7 @@ import orjson
 
 from indlet.errors import IndexBusy, IndexDamaged, IndletError, StoreError
 from indlet.model import Stored
+from indlet.service.analysis import Analyses
 from indlet.service.index import Engine
 from indlet.service.index import manifest as manifests
 from indlet.store import Store
@@ -29,6 +31,8 @@ FOLDER: Final = "index"
 # Changes that are applied from one snapshot of the store and committed together: large, for each commit is a
 # segment; bounded, for a snapshot keeps the store's journal from being emptied and a crash loses what it had.
 CHUNK: Final = 200_000
+BLOCK: Final = 500  # changes whose metadata is analysed together
+_PARTS: Final = ("metadata", "vector", "positions")  # of a record, that the index takes
 PATIENCE: Final = (
     10.0  # seconds that a search waits for another process that is bringing the index up to date
 )
@@ -68,7 +72,7 @@ def catch_up(
 ) -> Progress:
     """Bring the index up to the store. `report` hears how many changes were applied so far.
 
-    `analyzer` makes the field terms of records that have none: those of this node's own hierarchies.
+    `analyzer` makes the field terms.
     StoreError if another process is bringing the index up to date.
     """
     newest, position = lag(store)
@@ -140,7 +144,7 @@ def _follow(
     extra: dict[str, Any] = {"store": _identity(store)}
     while True:
         with store.read() as view:
-            count = engine.apply(_described(view.changes(engine.position, chunk), analyzer))
+            count = engine.apply(_described(view.changes(engine.position, chunk, parts=_PARTS), analyzer))
             newest = view.last_seq()
         # A store whose newest changes were overtaken within the snapshot has nothing between here and there.
         engine.commit(newest if count < chunk else None, extra)
@@ -151,13 +155,15 @@ def _follow(
             return applied
 
 
-def _described(changes: Iterable[Stored], analyzer: Analyzer) -> Iterator[Stored]:
-    """The changes with field terms for those whose metadata nobody has analysed yet: a provider's own."""
-    for stored in changes:
-        if stored.fields or stored.deleted:
-            yield stored
-        else:
-            yield stored._replace(fields=analyzer.fields(orjson.loads(stored.metadata), stored.language))
+def _described(changes: Iterator[Stored], analyzer: Analyzer) -> Iterator[Stored]:
+    """The changes with the field terms of their metadata, which are made here and kept in the index alone."""
+    analyses = Analyses(analyzer)
+    while block := list(islice(changes, BLOCK)):
+        wanted = [
+            ({} if stored.deleted else orjson.loads(stored.metadata), stored.language) for stored in block
+        ]
+        for stored, fields in zip(block, analyses.fields(wanted), strict=True):
+            yield stored._replace(fields=fields) if fields else stored
 
 
 def _unusable(store: Store, newest: int) -> str:

@@ -99,16 +99,11 @@ class Normaliser:
             else:
                 drafts.append((len(out), item, raw, metadata, vector))
                 out.append(None)
-        if self.has_index or self.full_text is not None:
-            wanted = [(metadata, vector.language if vector else "") for _, _, _, metadata, vector in drafts]
-            for (place, item, raw, metadata, vector), fields in zip(
-                drafts, self._analyses.fields(wanted), strict=True
-            ):
-                out[place] = self._made(item, raw, metadata, vector, fields)
-        else:
-            found = self._analyses.vectors([metadata for _, _, _, metadata, _ in drafts])
-            for (place, item, raw, metadata, _), (vector, fields) in zip(drafts, found, strict=True):
-                out[place] = self._made(item, raw, metadata, vector, fields)
+        vectors: Sequence[TermVector | None] = [vector for _, _, _, _, vector in drafts]
+        if not self.has_index and self.full_text is None:
+            vectors = self._analyses.vectors([metadata for _, _, _, metadata, _ in drafts])
+        for (place, item, raw, metadata, _), vector in zip(drafts, vectors, strict=True):
+            out[place] = self._made(item, raw, metadata, vector)
         return cast("list[Record | BadResponse]", out)
 
     def _read(self, item: Item) -> tuple[bytes, Metadata, etree._Element | None]:
@@ -121,9 +116,7 @@ class Normaliser:
             raise BadResponse("a record without metadata that is not marked as deleted")
         return canonical(part), cleaned(list(_pairs(part))), index
 
-    def _made(
-        self, item: Item, raw: bytes, metadata: Metadata, vector: TermVector | None, fields: bytes
-    ) -> Record:
+    def _made(self, item: Item, raw: bytes, metadata: Metadata, vector: TermVector | None) -> Record:
         properties: dict[str, Any] = {"source_datestamp": item.datestamp}
         url = _first_url(metadata)
         if url:
@@ -137,7 +130,7 @@ class Normaliser:
         if item.about:
             properties["about"] = [a.decode("utf-8", "replace") for a in item.about]
         key = resource_key(item.identifier, metadata, url)
-        return Record(item.identifier, metadata, vector, item.sets, False, raw, fields, key, properties)
+        return Record(item.identifier, metadata, vector, item.sets, False, raw, key, properties)
 
     def _vector(self, item: Item, index: etree._Element | None, metadata: Metadata) -> TermVector | None:
         """The vector that came with an item or is made from its full text; else there is none yet."""

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Final
 
+import orjson
+
 from indlet.errors import UnknownRecord
 from indlet.model import FIELD_MARK, Facet, Stored, groups
 from indlet.service.index import Found, Searcher
@@ -14,6 +16,7 @@ from indlet.service.interpret import Meaning
 from indlet.service.rank import AnyModel, Bm25, Document, QueryTerm
 from indlet.service.results import Explained, Hit, Matched, Share, Suggestion, link, shown_date
 from indlet.store import Origin, Store
+from indlet.text import Analyzer
 
 # A facet's name here -> its name in the index, where it is not the same.
 ENGINE_FACETS: Final = {"source": "origin"}
@@ -27,7 +30,9 @@ class Shares:
     searcher: Searcher
     meaning: Meaning
     model: AnyModel
+    analyzer: Analyzer
     _terms: dict[str, tuple[QueryTerm, tuple[float, float]]] = field(init=False)
+    _marked: bool = field(init=False)
 
     def __post_init__(self) -> None:
         collection = self.searcher.collection
@@ -35,12 +40,16 @@ class Shares:
             term.term.decode(): (term, self.model.constants(term, collection))
             for term in self.searcher.query_terms(self.meaning.expression)
         }
+        self._marked = any(FIELD_MARK in name for name in self._terms)
 
     def of(self, stored: Stored) -> tuple[Matched, ...]:
         """The terms in a record, greatest share first."""
         document = Document(stored.length, 1.0)
         parts: list[tuple[str, int, int, float]] = []
-        for packed in (stored.vector or b"", stored.fields):
+        fields = b""
+        if self._marked:
+            fields = self.analyzer.fields(orjson.loads(stored.metadata), stored.language)
+        for packed in (stored.vector or b"", fields):
             for frequency, terms in groups(packed):
                 for name in terms:
                     if (known := self._terms.get(name)) is not None:

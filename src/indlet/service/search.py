@@ -207,7 +207,9 @@ class Library:
             ranking.name,
             present.parameters_of(ranking),
             found.total,
-            present.hits(self.store, found.hits, origins, Shares(searcher, meaning, ranking), offset),
+            present.hits(
+                self.store, found.hits, origins, Shares(searcher, meaning, ranking, self.analyzer), offset
+            ),
             offset,
             limit,
             sort,
@@ -277,7 +279,9 @@ class Library:
             ranking.name,
             present.parameters_of(ranking),
             found.total,
-            present.hits(self.store, found.hits, self._origins(), Shares(searcher, meaning, ranking)),
+            present.hits(
+                self.store, found.hits, self._origins(), Shares(searcher, meaning, ranking, self.analyzer)
+            ),
             0,
             limit,
             "score",

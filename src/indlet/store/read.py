@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 from indlet.model import Stored
 
-_STORED = ", ".join(f"r.{name}" for name in Stored._fields)
+# Field terms are not kept: they follow from the metadata, and are made on the way into the index.
+_STORED = ", ".join("x''" if name == "fields" else f"r.{name}" for name in Stored._fields)
 _NO_LIMIT = 2**62
 # What a record is heavy with, and what stands for it where it is not asked for.
 _PARTS = {
@@ -18,7 +19,6 @@ _PARTS = {
     "raw": "x''",
     "vector": "NULL",
     "positions": "NULL",
-    "fields": "x''",
 }
 
 
@@ -69,10 +69,12 @@ class View:
 
     # The change feed
 
-    def changes(self, after: int = 0, limit: int = _NO_LIMIT) -> Iterator[Stored]:
+    def changes(
+        self, after: int = 0, limit: int = _NO_LIMIT, *, parts: Iterable[str] = tuple(_PARTS)
+    ) -> Iterator[Stored]:
         """Every record whose last change comes after `after`, in the order of changes, deleted ones too."""
         rows = self._connection.execute(
-            f"SELECT {_STORED} FROM records r WHERE r.seq > ? ORDER BY r.seq LIMIT ?", (after, limit)
+            f"SELECT {_columns(parts)} FROM records r WHERE r.seq > ? ORDER BY r.seq LIMIT ?", (after, limit)
         )
         return map(Stored._make, rows)
 
@@ -99,11 +101,8 @@ class View:
         Of the heavy columns only those in `parts` are read; the others come empty.
         """
         clause, values = self._where(after, since, until, set_spec, origins)
-        columns = _STORED
-        for name in _PARTS.keys() - set(parts):
-            columns = columns.replace(f"r.{name}", _PARTS[name])
         rows = self._connection.execute(
-            f"SELECT {columns} FROM {clause} ORDER BY {_order(set_spec)} LIMIT ?", (*values, limit)
+            f"SELECT {_columns(parts)} FROM {clause} ORDER BY {_order(set_spec)} LIMIT ?", (*values, limit)
         )
         return [Stored._make(row) for row in rows]
 
@@ -362,3 +361,11 @@ class View:
 
 def _order(set_spec: str | None) -> str:
     return "r.seq" if set_spec is None else "m.seq"
+
+
+def _columns(parts: Iterable[str]) -> str:
+    """The columns of `Stored`, those of its heavy parts only that are asked for."""
+    columns = _STORED
+    for name in _PARTS.keys() - set(parts):
+        columns = columns.replace(f"r.{name}", _PARTS[name])
+    return columns

@@ -30,8 +30,7 @@ CREATE TABLE records (
   properties BLOB NOT NULL,
   raw BLOB NOT NULL,
   vector BLOB,
-  positions BLOB,
-  fields BLOB NOT NULL
+  positions BLOB
 );
 CREATE UNIQUE INDEX records_identifier ON records (identifier, origin);
 CREATE UNIQUE INDEX records_seq ON records (seq);

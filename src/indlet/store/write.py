@@ -16,7 +16,7 @@ from indlet.store.read import FileState
 
 _COLUMNS = (
     "seq, origin, identifier, datestamp, deleted, sets, language, length, resource, digest, "
-    "metadata, properties, raw, vector, positions, fields"
+    "metadata, properties, raw, vector, positions"
 )
 # Rows of one statement. sqlite3 lets go of the interpreter once for each statement: with a row to each, a
 # thread that writes and one that parses take turns of 5 ms and both stand still; so they run side by side.
@@ -28,7 +28,7 @@ ON CONFLICT (identifier, origin) DO UPDATE SET
   seq = excluded.seq, datestamp = excluded.datestamp, deleted = excluded.deleted, sets = excluded.sets,
   language = excluded.language, length = excluded.length, resource = excluded.resource,
   digest = excluded.digest, metadata = excluded.metadata, properties = excluded.properties,
-  raw = excluded.raw, vector = excluded.vector, positions = excluded.positions, fields = excluded.fields
+  raw = excluded.raw, vector = excluded.vector, positions = excluded.positions
 WHERE records.digest IS NOT excluded.digest
 """
 _MEMBERS = "INSERT OR IGNORE INTO membership VALUES {rows}"
@@ -36,7 +36,7 @@ _MEMBERS = "INSERT OR IGNORE INTO membership VALUES {rows}"
 # What a record becomes when it is deleted: its identifier, its sets, and the fact.
 _TOMBSTONE = """
 UPDATE records SET seq = ?, datestamp = ?, deleted = 1, digest = x'', metadata = x'7b7d',
-  properties = x'7b7d', raw = x'', vector = NULL, positions = NULL, fields = x'',
+  properties = x'7b7d', raw = x'', vector = NULL, positions = NULL,
   length = 0, resource = 0, language = ''
 WHERE identifier = ? AND origin = ? AND deleted = 0
 """
@@ -242,7 +242,7 @@ def _row(record: Record, origin: int, seq: int, now: int) -> tuple[Any, ...]:
     if record.deleted:
         return (
             seq, origin, record.identifier, now, 1, sets, "", 0, 0, b"",
-            b"{}", b"{}", b"", None, None, b"",
+            b"{}", b"{}", b"", None, None,
         )  # fmt: skip
     vector = record.vector
     metadata, properties = orjson.dumps(record.metadata), orjson.dumps(record.properties)
@@ -250,11 +250,11 @@ def _row(record: Record, origin: int, seq: int, now: int) -> tuple[Any, ...]:
         (vector.packed, vector.positions, vector.length, vector.language) if vector else (None, None, 0, "")
     )
     digest = blake2b(metadata, digest_size=12)
-    for part in (properties, record.raw, packed or b"-", positions or b"-", record.fields):
+    for part in (properties, record.raw, packed or b"-", positions or b"-"):
         digest.update(b"%d:" % len(part))
         digest.update(part)
     digest.update(f"{length} {language} {sets} {record.resource}".encode())
     return (
         seq, origin, record.identifier, now, 0, sets, language, length, resource_hash(record.resource),
-        digest.digest(), metadata, properties, record.raw, packed, positions, record.fields,
+        digest.digest(), metadata, properties, record.raw, packed, positions,
     )  # fmt: skip

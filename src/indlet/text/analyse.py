@@ -64,7 +64,18 @@ class Lexicon(dict[str, str]):
             return LOST
         if self._stem is None or token in self._stops:
             return token
-        return self._stem(token)
+        return self._stem.one(token)
+
+    def many(self, tokens: list[str]) -> list[str]:
+        """`term` of each token, at once."""
+        lengths, drop = self._lengths, self._drop
+        if self._stem is None:
+            return [t if t not in drop and len(t) in lengths else LOST for t in tokens]
+        stops = self._stops
+        return [
+            LOST if token in drop or len(token) not in lengths else token if token in stops else stem
+            for token, stem in zip(tokens, self._stem.many(tokens), strict=True)
+        ]
 
 
 class Analyzer:

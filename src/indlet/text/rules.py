@@ -8,7 +8,7 @@ list, and a service that drops them gets what it would have got from the text.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from hashlib import blake2b
 from importlib.resources import files
@@ -57,19 +57,27 @@ def stops_digest() -> str:
     return blake2b(content.encode(), digest_size=8).hexdigest()
 
 
-def stemmer(language: str) -> Callable[[str], str] | None:
-    """A function from a token that is no stop word to its term; none for a language without a stemmer.
+class Stems:
+    """From tokens that are no stop words to their terms, in a language that has a stemmer.
 
-    Each call gives a stemmer of its own: they keep state and must not be shared by threads that run at once.
+    A stemmer keeps state and must not be shared by threads that run at once.
     """
-    if language not in LANGUAGES:
-        return None
-    # Terms are kept by the analyser, so the stemmer's own cache would only cost.
-    stem = Stemmer.Stemmer(_ALGORITHMS.get(language, LANGUAGES[language].lower()), 0).stemWord
-    stops = stop_words(language)
 
-    def term(word: str) -> str:
-        stemmed: str = stem(word)
-        return word if not stemmed or stemmed in stops else stemmed
+    def __init__(self, language: str) -> None:
+        # Terms are kept by the analyser, so the stemmer's own cache would only cost.
+        self._stemmer = Stemmer.Stemmer(_ALGORITHMS.get(language, LANGUAGES[language].lower()), 0)
+        self._stops = stop_words(language)
 
-    return term
+    def one(self, word: str) -> str:
+        stemmed: str = self._stemmer.stemWord(word)
+        return word if not stemmed or stemmed in self._stops else stemmed
+
+    def many(self, words: list[str]) -> list[str]:
+        stops = self._stops
+        stemmed: list[str] = self._stemmer.stemWords(words)
+        return [w if not s or s in stops else s for w, s in zip(words, stemmed, strict=True)]
+
+
+def stemmer(language: str) -> Stems | None:
+    """A stemmer of its own for each call; none for a language without."""
+    return Stems(language) if language in LANGUAGES else None
