@@ -1,50 +1,70 @@
-"""Harvesting, beside sickle and oaipmh-scythe: records a second from the first request to searchable.
+"""Harvesting, beside other harvesters: records a second from the first request to searchable.
 
-    python -m bench.harvest [--records 100000] [--terms 60 170] [--repeat 1] [--json FILE]
+    python -m bench.harvest [--records 100000] [--terms 60 170] [--repeat 3] [--only …] [--json FILE]
 
 A provider serves generated records (bench/generated.py) in a process of its own. `indlet harvest`,
-in another, takes them over loopback, stores them and commits the index; the start of its process is part of
-the time, and is also told apart. sickle and scythe merely iterate the oai_dc records of the same server,
-each in a process too.
+in another, takes them over loopback, stores them and commits the index. Others (bench/harvest_others.py)
+merely iterate the oai_dc records of the same server, each in a process too. All take turns.
+
+The time counts from the first request, as the server sees it, to the end of the process: by then ours is
+searchable. The time from the start of the process stands beside it, for everybody. One more turn has a
+quarter of the records: a harvest that streams needs no more memory for four times as many. A harvester that
+is very slow has that turn alone.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
-import resource
+import shutil
 import socket
 import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from pathlib import Path
-from typing import Any
+from statistics import median
+from typing import Any, Final
 
 from bench.crawl import FREQUENT
 from bench.generated import collection
+from bench.processes import Cost, cpu_of, free_port, indlet, run
 
+from bench import harvest_others
 from indlet.formats import oai_dc
 from indlet.model import Record, TermVector
 from indlet.store import Store
 
-FORMS = ("none", "tf_basic", "tf_compact")
-SICKLE = """
-import sys, time
-from sickle import Sickle
-begun = time.perf_counter()
-count = sum(1 for _ in Sickle(sys.argv[1]).ListRecords(metadataPrefix="oai_dc"))
-print(count, time.perf_counter() - begun)
-"""
-SCYTHE = """
-import sys, time
-from oaipmh_scythe import Scythe
-begun = time.perf_counter()
-with Scythe(sys.argv[1]) as scythe:
-    count = sum(1 for _ in scythe.list_records(metadata_prefix="oai_dc"))
-print(count, time.perf_counter() - begun)
+FORMS: Final = ("none", "tf_basic", "tf_compact")
+# The first request since it was last asked, by the clock that all processes of a machine share.
+SERVER: Final = """
+import sys, time, uvicorn
+from pathlib import Path
+from starlette.applications import Starlette
+from starlette.responses import JSONResponse
+from indlet.provider.serve import routes
+from indlet.settings import Node, Settings
+from indlet.store import Store
+
+port = int(sys.argv[2])
+provider = Starlette(
+    routes=routes(Store.open(sys.argv[1]), Settings(data=Path(sys.argv[1]), node=Node(port=port)))
+)
+first = None
+
+async def metered(scope, receive, send):
+    global first
+    if scope["type"] == "http" and scope["path"] == "/first-request":
+        answer, first = JSONResponse(first), None
+        await answer(scope, receive, send)
+        return
+    if scope["type"] == "http" and first is None:
+        first = time.clock_gettime(time.CLOCK_MONOTONIC)
+    await provider(scope, receive, send)
+
+uvicorn.run(metered, port=port, log_level="error", access_log=False)
 """
 
 
@@ -81,14 +101,8 @@ def fill(folder: Path, records: int, terms: int) -> None:
                 batch.clear()
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 class Serving:
-    """`indlet serve` over a folder, while it is open."""
+    """A provider over a folder, while it is open."""
 
     def __init__(self, folder: Path) -> None:
         self.port = free_port()
@@ -99,16 +113,18 @@ class Serving:
     def root(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
+    def cpu(self) -> float:
+        assert self._process is not None
+        return cpu_of(self._process.pid)
+
+    def first_request(self) -> float | None:
+        """When the first request since the last call came, on the machine's monotonic clock."""
+        with urllib.request.urlopen(f"{self.root}/first-request", timeout=20) as answer:
+            told = json.load(answer)
+        return None if told is None else float(told)
+
     def __enter__(self) -> Serving:
-        code = (
-            "import sys,uvicorn\nfrom pathlib import Path\nfrom starlette.applications import Starlette\n"
-            "from indlet.provider.serve import routes\nfrom indlet.settings import Node, Settings\n"
-            "from indlet.store import Store\nport=int(sys.argv[2])\n"
-            "settings=Settings(data=Path(sys.argv[1]), node=Node(port=port))\n"
-            "app=Starlette(routes=routes(Store.open(sys.argv[1]), settings))\n"
-            "uvicorn.run(app, port=port, log_level='error', access_log=False)\n"
-        )
-        self._process = subprocess.Popen([sys.executable, "-c", code, str(self._folder), str(self.port)])
+        self._process = subprocess.Popen([sys.executable, "-c", SERVER, str(self._folder), str(self.port)])
         for _ in range(200):
             try:
                 socket.create_connection(("127.0.0.1", self.port), 0.2).close()
@@ -123,61 +139,69 @@ class Serving:
         self._process.wait()
 
 
-def ours(root: str, form: str, data: Path) -> dict[str, Any]:
+def timed(serving: Serving, command: list[str]) -> tuple[Cost, dict[str, Any]]:
+    """A harvest by a program, and what it cost on both sides."""
+    serving.first_request()
+    before = serving.cpu()
+    cost = run(command, cwd=Path(__file__).parents[1])
+    ended = time.clock_gettime(time.CLOCK_MONOTONIC)
+    server = serving.cpu() - before
+    first = serving.first_request()
+    assert first is not None, f"{command}: no request came"
+    return cost, {
+        "seconds": ended - first, "with_start_seconds": cost.seconds, "cpu": cost.cpu, "server_cpu": server,
+        "peak_mb": cost.peak_mb, "private_mb": cost.private_mb,
+    }  # fmt: skip
+
+
+def ours(serving: Serving, form: str, data: Path) -> dict[str, Any]:
     """A harvest of everything in one form, stored and searchable."""
-    url = root + "/oai" if form == "none" else root
-    command = [
-        sys.executable, "-m", "indlet", "harvest", url, "--index", form, "--data", str(data), "--json",
-    ]  # fmt: skip
-    before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.PIPE)
-    assert process.stdout is not None
-    told = json.loads(process.stdout.read())[0]
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = status
-    seconds = time.perf_counter() - begun
-    cpu = usage.ru_utime + usage.ru_stime
-    del before
+    url = serving.root + "/oai" if form == "none" else serving.root
+    cost, row = timed(serving, indlet("harvest", url, "--index", form, "--data", data, "--json"))
+    (told,) = json.loads(cost.output)
     assert told["outcome"] == "complete", told
-    found = subprocess.run(
-        [sys.executable, "-m", "indlet", "stats", "--data", str(data), "--json"],
-        capture_output=True, check=True,
-    )  # fmt: skip
+    stats = json.loads(run(indlet("stats", "--data", data, "--json")).output)
     return {
         "harvester": "indlet", "form": "oai_dc" if form == "none" else form, "records": told["records"],
-        "seconds": seconds, "harvest_seconds": told["seconds"], "rate": told["records"] / seconds, "cpu": cpu,
-        "bytes": told["bytes"], "peak_mb": usage.ru_maxrss / 1024, "stats": json.loads(found.stdout),
+        "bytes": told["bytes"], "stats": stats, **row,
     }  # fmt: skip
 
 
-def other(name: str, script: str, root: str) -> dict[str, Any]:
-    begun = time.perf_counter()
-    told = subprocess.run(
-        [sys.executable, "-c", script, root + "/oai"], capture_output=True, check=True, text=True
-    ).stdout.split()
-    seconds = time.perf_counter() - begun
-    return {
-        "harvester": name, "form": "oai_dc", "records": int(told[0]), "seconds": seconds,
-        "harvest_seconds": float(told[1]), "rate": int(told[0]) / seconds,
-    }  # fmt: skip
+def other(serving: Serving, name: str, data: Path) -> dict[str, Any]:
+    url = serving.root + "/oai"
+    cost, row = timed(serving, harvest_others.command(name, url, data))
+    records = harvest_others.taken(name, cost.output, url, data)
+    return {"harvester": name, "form": "oai_dc", "records": records, **row}
 
 
 def compare(records: int, terms: int, repeat: int, only: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Everybody in turn, `repeat` times; the rows of one size."""
     rows = []
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "provider"
         fill(folder, records, terms)
         with Serving(folder) as serving:
             for turn in range(repeat):
-                if "sickle" in only:
-                    rows.append(other("sickle", SICKLE, serving.root))
-                if "scythe" in only:
-                    rows.append(other("scythe", SCYTHE, serving.root))
-                forms = [form for form in FORMS if form in only]
-                rows += [ours(serving.root, form, Path(scratch) / f"{form}-{turn}") for form in forms]
+                for name in only:
+                    data = Path(scratch) / f"{name}-{turn}"
+                    rows.append((ours if name in FORMS else other)(serving, name, data))
+                    shutil.rmtree(data, ignore_errors=True)
+                    assert rows[-1]["records"] == records, rows[-1]
+                    rows[-1]["turn"] = turn
     for row in rows:
         row["terms"] = terms
+        row["rate"] = row["records"] / row["seconds"]
+        row["with_start_rate"] = row["records"] / row["with_start_seconds"]
     return rows
+
+
+def prepare() -> None:
+    """A small harvest that nobody times: whatever is compiled once for all time is in place after it."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch) / "provider"
+        fill(folder, 1200, 60)
+        with Serving(folder) as serving:
+            ours(serving, "tf_compact", Path(scratch) / "service")
 
 
 def main() -> None:
@@ -186,25 +210,51 @@ def main() -> None:
     )
     parser.add_argument("--records", type=int, default=100_000)
     parser.add_argument("--terms", type=int, nargs="+", default=[60, 170])
-    parser.add_argument("--repeat", type=int, default=1)
-    parser.add_argument("--only", nargs="+", default=["sickle", "scythe", *FORMS])
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--only", nargs="+", default=[*harvest_others.NAMES, *FORMS])
+    parser.add_argument(
+        "--no-quarter", action="store_true", help="leave out the turn with a quarter of the records"
+    )
     parser.add_argument("--json", type=Path)
     chosen = parser.parse_args()
-    rows = [
-        row
-        for terms in chosen.terms
-        for row in compare(chosen.records, terms, chosen.repeat, tuple(chosen.only))
-    ]
-    print("harvester form         terms  records/s  x sickle  peak MB  MB wire")
-    for row in rows:
-        base = [r["rate"] for r in rows if r["harvester"] == "sickle" and r["terms"] == row["terms"]]
-        ratio = f"{row['rate'] / (sum(base) / len(base)):.2f}" if base else ""
-        print(
-            f"{row['harvester']:<10}{row['form']:<12}{row['terms']:>6}{row['rate']:>11,.0f}{ratio:>10}"
-            f"{row.get('peak_mb', 0):>9.0f}{row.get('bytes', 0) / 1e6:>9.1f}"
-        )
+    absent = {name: harvest_others.missing(name) for name in chosen.only if name not in FORMS}
+    for reason in filter(None, absent.values()):
+        print(f"left out: {reason}", file=sys.stderr)
+    only = tuple(name for name in chosen.only if not absent.get(name))
+    rows = []
+    prepare()
+    for terms in chosen.terms:
+        if not chosen.no_quarter:
+            rows += compare(chosen.records // 4, terms, 1, only)
+        quick = tuple(name for name in only if name not in harvest_others.SLOW)
+        rows += compare(chosen.records, terms, chosen.repeat, quick)
+    report(rows)
     if chosen.json:
         chosen.json.write_text(json.dumps(rows, indent=2))
+
+
+def report(rows: list[dict[str, Any]]) -> None:
+    """Medians over the turns; the ratio to sickle is made within a turn."""
+    print(
+        "harvester form         terms  records  records/s  x sickle  with start  x sickle"
+        "  CPU s  server  peak MB  private"
+    )
+    keys = dict.fromkeys((row["harvester"], row["form"], row["terms"], row["records"]) for row in rows)
+    for key in keys:
+        own = [r for r in rows if (r["harvester"], r["form"], r["terms"], r["records"]) == key]
+        base = [r for r in rows if (r["harvester"], *key[2:]) == ("sickle", r["terms"], r["records"])]
+
+        def middle(name: str, own: list[dict[str, Any]] = own) -> float:
+            return float(median(r[name] for r in own))
+
+        def ratio(name: str, own: list[dict[str, Any]] = own, base: list[dict[str, Any]] = base) -> str:
+            return f"{median(o[name] / b[name] for o, b in zip(own, base, strict=True)):.2f}" if base else ""
+
+        print(
+            f"{key[0]:<10}{key[1]:<12}{key[2]:>6}{key[3]:>9,}{middle('rate'):>11,.0f}{ratio('rate'):>10}"
+            f"{middle('with_start_rate'):>12,.0f}{ratio('with_start_rate'):>10}{middle('cpu'):>7.1f}"
+            f"{middle('server_cpu'):>8.1f}{middle('peak_mb'):>9.0f}{middle('private_mb'):>9.0f}"
+        )
 
 
 if __name__ == "__main__":

@@ -21,13 +21,14 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True)
 class Cost:
-    """A program that has ended. `peak_mb` is the most memory it held, files that it had mapped included."""
+    """A program that has ended. `peak_mb` is the most memory that it and its children held at a time, files
+    that they had mapped included."""
 
     status: int
     seconds: float
     cpu: float  # of the process and the children it waited for
-    peak_mb: float
-    private_mb: float  # the most without mapped files, as seen by looking twenty times a second
+    peak_mb: float  # as seen by looking twenty times a second, as are the
+    private_mb: float  # most without mapped files
     output: bytes
 
 
@@ -57,33 +58,50 @@ def run(command: Iterable[object], *, statuses: tuple[int, ...] = (0,), cwd: Pat
     process.returncode = os.waitstatus_to_exitcode(status)
     process.stdout.close()
     process.stderr.close()
-    private = watch.end()
+    peak, private = watch.end()
     if process.returncode not in statuses:
         raise Failed(
             f"{' '.join(words)}: exit status {process.returncode}\n{told[0].decode(errors='replace')}"
         )
     cpu = usage.ru_utime + usage.ru_stime
-    return Cost(process.returncode, seconds, cpu, usage.ru_maxrss / 1024, private, output)
+    return Cost(process.returncode, seconds, cpu, peak, private, output)
 
 
 class _Watch:
-    """Looks at a process's private memory while it runs."""
+    """Looks at the memory of a process and its children while it runs.
+
+    What the system tells of a process that has ended will not do: it counts what the parent held when it
+    started the process.
+    """
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
         self._most = 0.0
+        self._private = 0.0
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._look, daemon=True)
         self._thread.start()
 
     def _look(self) -> None:
         while not self._over.wait(0.05):
-            self._most = max(self._most, memory(self._pid, "RssAnon"))
+            family = [self._pid, *descendants(self._pid)]
+            self._private = max(self._private, sum(memory(pid, "RssAnon") for pid in family))
+            now = sum(memory(pid, "VmRSS") for pid in family)
+            self._most = max(self._most, now, memory(self._pid))
 
-    def end(self) -> float:
+    def end(self) -> tuple[float, float]:
         self._over.set()
         self._thread.join()
-        return self._most
+        return self._most, self._private
+
+
+def descendants(pid: int) -> list[int]:
+    """The children of a running process, and theirs."""
+    try:
+        own = [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+    return own + [further for child in own for further in descendants(child)]
 
 
 def cpu_of(pid: int) -> float:

@@ -19,9 +19,9 @@ from typing import Any
 
 from bench.evidence.figures import COLOURS, Figures, picture, table
 from bench.evidence.material import Story, reuters
-from bench.evidence.processes import Node, indlet
-from bench.evidence.processes import run as execute
 from bench.evidence.setting import Found, Setting
+from bench.processes import Node, indlet
+from bench.processes import run as execute
 from reportlab.lib.pagesizes import A4
 from reportlab.pdfgen.canvas import Canvas
 

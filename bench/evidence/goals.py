@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from bench.evidence.equality import total
 from bench.evidence.faults import totals
 from bench.evidence.figures import table
-from bench.evidence.peers import harvest_ratios, search_ratios, serve_ratios
+from bench.evidence.peers import harvest_memory, harvest_ratios, search_ratios, serve_ratios
 from bench.evidence.portal import rows_of
 from bench.evidence.setting import Found
 
@@ -83,6 +83,16 @@ def _ratio(form: str, least: float) -> Callable[[Found], Verdict]:
         return Verdict(told, all(ratio.median >= least for ratio in ratios.values()))
 
     return check
+
+
+def _harvest_memory(found: Found) -> Verdict:
+    rows = found["harvest"]
+    forms = dict.fromkeys((r["terms"], r["form"]) for r in rows if r["harvester"] == "indlet")
+    grown = {key: harvest_memory(rows, key[0], "indlet", key[1]) for key in forms}
+    worst = max(grown.values(), key=lambda sizes: max(sizes.values()) / min(sizes.values()))
+    (few, least), (many, most) = sorted(worst.items())
+    told = f"{least:,.0f} MB with {few:,} records, {most:,.0f} MB with {many:,}"
+    return Verdict(told, most <= 1.25 * least)
 
 
 def _search(key: str, most: float, ours: str = "indlet bm25") -> Callable[[Found], Verdict]:
@@ -179,6 +189,8 @@ GOALS: Final = (
          _ratio("tf_basic", 1)),
     Goal("Harvest oai_dc alone at least 1.5 times as fast as sickle iterates it", "peers",
          _ratio("oai_dc", 1.5)),
+    Goal("Harvester memory flat: private memory within a quarter for four times the records", "peers",
+         _harvest_memory),
     Goal("BM25 median query at most tantivy's", "peers", _search("p50_ms", 1)),
     Goal("Every other model at most 1.5 times our BM25", "peers", _models),
     Goal("Ingest at least tantivy's", "peers", _ingest),

@@ -22,10 +22,10 @@ from typing import Any, Final
 
 from bench.evidence.figures import COLOURS, MARKERS, Figures, bars, logarithmic, picture, table
 from bench.evidence.material import reuters
-from bench.evidence.processes import Cost, Node, Server, free_port, indlet, size_of
-from bench.evidence.processes import run as execute
 from bench.evidence.setting import Found, Setting
 from bench.evidence.statistics import spread
+from bench.processes import Cost, Node, Server, free_port, indlet, size_of
+from bench.processes import run as execute
 
 TITLE = "Bytes and load"
 CODINGS: Final = ("identity", "gzip", "br", "zstd")

@@ -15,11 +15,11 @@ from bench.effectiveness import MODELS as BRUTE
 from bench.effectiveness import BruteForce, through_the_path
 from bench.evidence.figures import Figures, bars, picture, table
 from bench.evidence.material import judged
-from bench.evidence.processes import indlet
-from bench.evidence.processes import run as execute
 from bench.evidence.setting import Found, Setting
 from bench.evidence.statistics import holm, paired_t, randomisation
 from bench.evidence.topics import MEASURES, RANKED, ByTopic, Ranking, by_topic, mean
+from bench.processes import indlet
+from bench.processes import run as execute
 
 from indlet.service.evaluate import DEPTH, Evaluation
 from indlet.service.rank import MODELS

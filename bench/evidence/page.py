@@ -62,7 +62,11 @@ def section(number: int, name: str, module: Any, kept: dict[str, Any] | None, fi
     )
     if "failed" in kept:
         return f"{title}{facts}**Failed:**\n\n```\n{kept['failed'].strip()}\n```"
-    return title + facts + str(module.show(kept["found"], figures))
+    try:
+        return title + facts + str(module.show(kept["found"], figures))
+    except (KeyError, TypeError, IndexError, ValueError) as e:
+        # What an earlier version kept: the rest of the page is still to be read.
+        return f"{title}{facts}**Cannot be shown** ({type(e).__name__}: {e}): run it again."
 
 
 def taken(kept: dict[str, dict[str, Any]]) -> str:

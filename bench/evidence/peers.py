@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -17,11 +16,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from bench.evidence.figures import COLOURS, Figures, picture, table
-from bench.evidence.processes import Failed
-from bench.evidence.processes import run as execute
 from bench.evidence.setting import Found, Setting
 from bench.evidence.statistics import Spread, spread
+from bench.processes import Failed
+from bench.processes import run as execute
 
+from bench import harvest_others
 from indlet.service.rank import MODELS
 
 TITLE = "Peers"
@@ -50,13 +50,14 @@ def run(setting: Setting) -> Found:
         "serve": lambda: [
             bench(setting, "serve", "--records", serve[0], "--others", serve[1]) for _ in range(runs)
         ],
-        "harvest": lambda: bench(setting, "harvest", "--records", harvest, "--repeat", setting.pick(1, 3, 2)),
+        "harvest": lambda: bench(setting, "harvest", "--records", harvest, "--repeat", setting.pick(1, 3, 3)),
         "search": lambda: [
             bench(setting, "search", "--records", search[0], "--queries", search[1], "--repeats", 5)
             for _ in range(setting.pick(1, 2, 2))
         ],
     }
-    found: Found = {"metha": metha(), "records": {"serve": serve[0], "harvest": harvest, "search": search[0]}}
+    absent = [reason for name in harvest_others.NAMES if (reason := harvest_others.missing(name))]
+    found: Found = {"absent": absent, "records": {"serve": serve[0], "harvest": harvest, "search": search[0]}}
     for name, part in plan.items():
         if setting.parts and name not in setting.parts:
             continue
@@ -72,23 +73,37 @@ def run(setting: Setting) -> Found:
     return found
 
 
-def metha() -> str:
-    if shutil.which("metha-sync"):
-        return "metha is installed, and not measured: this page has no bench for it yet"
-    return "metha, a harvester in Go, is not installed here: its module was not to be had from the Go proxy"
+def harvest_ratios(rows: list[Found], key: str = "rate") -> dict[tuple[int, str, str], tuple[Spread, Spread]]:
+    """(terms, harvester, form) -> records/s, and the ratio to sickle in the same turn.
 
-
-def harvest_ratios(rows: list[Found]) -> dict[tuple[int, str, str], tuple[Spread, Spread]]:
-    """(terms, harvester, form) -> records/s, and the ratio to sickle in the same turn."""
+    Of the runs over most records, which a harvester that is very slow has not got.
+    """
     found = {}
-    keys = dict.fromkeys((row["terms"], row["harvester"], row["form"]) for row in rows)
-    for terms, harvester, form in keys:
-        own = [r for r in rows if (r["terms"], r["harvester"], r["form"]) == (terms, harvester, form)]
-        base = [r for r in rows if (r["terms"], r["harvester"]) == (terms, "sickle")]
-        rates = [r["rate"] for r in own]
-        ratios = [r["rate"] / b["rate"] for r, b in zip(own, base, strict=True)]
-        found[terms, harvester, form] = spread(rates), spread(ratios)
+    for terms, harvester, form in dict.fromkeys((r["terms"], r["harvester"], r["form"]) for r in rows):
+        own = _largest(rows, terms, harvester, form)
+        base = {
+            r["turn"]: r[key]
+            for r in rows
+            if (r["terms"], r["harvester"], r["records"]) == (terms, "sickle", own[0]["records"])
+        }
+        found[terms, harvester, form] = (
+            spread([r[key] for r in own]),
+            spread([r[key] / base[r["turn"]] for r in own]),
+        )
     return found
+
+
+def _largest(rows: list[Found], terms: int, harvester: str, form: str) -> list[Found]:
+    own = [r for r in rows if (r["terms"], r["harvester"], r["form"]) == (terms, harvester, form)]
+    most = max(r["records"] for r in own)
+    return [r for r in own if r["records"] == most]
+
+
+def harvest_memory(rows: list[Found], terms: int, harvester: str, form: str) -> dict[int, float]:
+    """Records -> the most private memory that a harvest of so many took, in MB."""
+    own = [r for r in rows if (r["terms"], r["harvester"], r["form"]) == (terms, harvester, form)]
+    sizes = sorted({r["records"] for r in own})
+    return {size: max(r["private_mb"] for r in own if r["records"] == size) for size in sizes}
 
 
 def search_ratios(runs: list[Found], key: str) -> dict[str, tuple[Spread, Spread]]:
@@ -131,7 +146,7 @@ def _effort(one: Found) -> float:
 
 
 def show(found: Found, figures: Figures) -> str:
-    parts = [f"Note: {found['metha']}.\n"]
+    parts = [f"Left out: {'; '.join(found['absent'])}.\n"] if found["absent"] else []
     for name, words in (("serve", "Serving"), ("harvest", "Harvesting"), ("search", "Ingest and queries")):
         parts.append(f"### {words}\n\nTaken {found.get(f'{name}_taken', 'never')}.\n")
         if name not in found:
@@ -176,27 +191,38 @@ def _serve(runs: list[Found], records: int, figures: Figures) -> str:
 
 
 def _harvest(rows: list[Found], records: int, figures: Figures) -> str:
-    ratios = harvest_ratios(rows)
-    peak = {
-        key: max(r.get("peak_mb", 0) for r in rows if (r["terms"], r["harvester"], r["form"]) == key)
-        for key in ratios
-    }
+    ratios, started = harvest_ratios(rows), harvest_ratios(rows, "with_start_rate")
     terms = sorted({key[0] for key in ratios})
-    with figures.plot("peers-harvest", len(terms), (8.4, 2.8), squeeze=False, sharex=True) as grid:
+    with figures.plot("peers-harvest", len(terms), (8.4, 3.0), squeeze=False, sharex=True) as grid:
         for axis, count in zip(grid[0], terms, strict=True):
             own = {f"{who} {form}": of[0] for (n, who, form), of in ratios.items() if n == count}
             _across(axis, own)
             axis.set(title=f"Records/s, {count} terms a record")
+    lines = []
+    for key, (rate, ratio) in ratios.items():
+        count, who, form = key
+        taken = _largest(rows, *key)
+        memory = harvest_memory(rows, *key)
+        lines.append(
+            [who, form, count, f"{taken[0]['records']:,}", _whole(rate), str(ratio), _whole(started[key][0]),
+             str(started[key][1]), f"{spread([r['cpu'] for r in taken]).median:.1f}",
+             f"{spread([r['server_cpu'] for r in taken]).median:.1f}",
+             " → ".join(f"{mb:,.0f}" for mb in memory.values()),
+             f"{max(r['peak_mb'] for r in taken):,.0f}"]
+        )  # fmt: skip
     return (
-        f"`bench.harvest`, {records:,} records over loopback. sickle and scythe iterate the metadata alone; "
-        "ours stores metadata and index and makes them searchable, the start of its process included.\n\n"
+        f"`bench.harvest`, {records:,} records over loopback, all in turn, {rows[-1]['turn'] + 1} times. The "
+        "others take the metadata alone: sickle, oaipmh-scythe and HTTP::OAI iterate the records and let "
+        "them go, metha keeps the answers as files. Ours stores metadata and index and makes them "
+        "searchable. The time counts from the first request that the server sees to the end of the process; "
+        "*with start* counts from the start of the process. Private memory is that of a quarter of the "
+        "records → of all of them; the peak has mapped files too. HTTP::OAI, very slow, had a quarter "
+        "of the records, once.\n\n"
         f"{picture('peers-harvest', 'Records per second of each harvester')}\n\n"
         + table(
-            ["harvester", "form", "terms", "records/s", "times sickle", "peak MB"],
-            [
-                [who, form, count, _whole(rate), str(ratio), _whole_or_none(peak[count, who, form])]
-                for (count, who, form), (rate, ratio) in ratios.items()
-            ],
+            ["harvester", "form", "terms", "records", "records/s", "times sickle", "with start: records/s",
+             "times sickle", "CPU s", "server CPU s", "private MB", "peak MB"],
+            lines,
             2,
         )
     )  # fmt: skip
@@ -256,10 +282,6 @@ def _across(axes: Any, values: dict[str, Spread]) -> None:
     axes.invert_yaxis()
     axes.grid(axis="y", visible=False)
     axes.tick_params(axis="y", labelsize=8)
-
-
-def _whole_or_none(value: float) -> str:
-    return f"{value:,.0f}" if value else "–"
 
 
 def _whole(one: Spread) -> str:

@@ -19,10 +19,10 @@ import numpy as np
 from bench.crawl import crawl, tree
 from bench.evidence import corpus
 from bench.evidence.figures import COLOURS, MARKERS, Figures, logarithmic, picture, table
-from bench.evidence.processes import Failed, Node, indlet, memory, size_of
-from bench.evidence.processes import run as execute
 from bench.evidence.setting import Found, Setting
 from bench.evidence.statistics import exponent
+from bench.processes import Failed, Node, indlet, memory, size_of
+from bench.processes import run as execute
 
 from indlet.service.index.expression import Or, Term
 from indlet.service.rank import MODELS
