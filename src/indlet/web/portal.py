@@ -54,7 +54,6 @@ class Portal:
         self.pages = pages
         self.root = root
         self._terms: dict[str, dict[str, tuple[str, ...]]] = {}
-        self._sets: tuple[int, Mapping[str, str]] = (-1, {})
         self._start: tuple[tuple[int, str], dict[str, Any]] | None = None
 
     @property
