@@ -75,7 +75,7 @@ def test_a_flipped_bit_is_detected(tmp_path: Path, record: Make, where: float) -
     fill(tmp_path, record, 1, 50)
     with Engine.open(tmp_path, writable=True) as engine:
         engine.apply([record(3, 60, None)])
-        engine.commit(merge=False)
+        engine.commit()
     for file in [*tmp_path.glob("*.idx"), tmp_path / "manifest.json"]:
         whole = file.read_bytes()
         data = bytearray(whole)
@@ -128,9 +128,12 @@ def test_a_missing_or_torn_segment_is_detected_and_rebuilt(tmp_path: Path, recor
 def test_files_of_an_unfinished_commit_are_swept(tmp_path: Path, record: Make) -> None:
     fill(tmp_path, record, 1, 5)
     (tmp_path / "seg-99999999-0001.idx").write_bytes(b"half")
+    (tmp_path / "merge-99999999-0001.idx").write_bytes(b"half")
     (tmp_path / "manifest.json.new").write_bytes(b"half")
     with Engine.open(tmp_path, writable=True) as engine:
-        assert {file.name[:4] for file in tmp_path.iterdir()} == {"seg-", "lock", "mani"}
+        (segment,) = tmp_path.glob("*.idx")
+        names = {file.name for file in tmp_path.iterdir()}
+        assert names == {segment.name, "manifest.json", "lock", "turn", "merging"}
         engine.apply([record(9, 9, {"b": 1})])
         engine._flush()
         engine.rollback()
@@ -174,12 +177,11 @@ def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
     assert done.stdout.splitlines() == ["full 9 9"] * 3 + ["then 1999 1999"]
 
 
-# A writer that commits and merges for ever. What it does depends on nothing but the position it finds.
+# A writer that commits, and merges aside, for ever. What it does depends only on the position it finds.
 WRITER = """
     import json, sys
     from indlet.model import Stored, pack
-    from indlet.service.index import Engine
-    import indlet.service.index.engine as module
+    from indlet.service.index import Engine, merging
 
     def change(seq):
         id = seq * 7919 % 61 + 1
@@ -189,15 +191,18 @@ WRITER = """
                       b"", b"", None if deleted else pack(content), None, b"")
 
     if __name__ == "__main__":
-        module.TIER = 3  # merge often
+        merging.TIER = 3  # merge often
         engine = Engine.open(sys.argv[1], writable=True)
+        merger = merging.Merger(sys.argv[1])
         last = int(sys.argv[2])
         print("ready", flush=True)
         while engine.position < last:
             start = engine.position
             engine.apply(change(seq) for seq in range(start + 1, min(start + 1 + start % 23 + 5, last + 1)))
             engine.commit()
+            merger.wake()
             print(engine.position, flush=True)
+        merger.close()
 """
 
 

@@ -70,7 +70,7 @@ def test_any_history_equals_the_naive_index(
                 applied = engine.position
                 pending = naive(dict(committed.documents))
             else:
-                engine.commit(merge=False)
+                engine.commit()
                 committed = naive(dict(pending.documents))
                 assert engine.position == applied
                 if kind == "merge":
@@ -147,7 +147,7 @@ def test_long_lists_in_any_layout(
                 seq += 1
                 del expected.documents[id]
                 engine.apply([record(id, seq, None)])
-            engine.commit(merge=False)
+            engine.commit()
         asked = [{"all": 1.0, "w3": 1.0, "w7": 2.0}, {"w1": 1.0}]
         before = engine.searcher()
         check_top(before, expected, asked)
@@ -184,9 +184,9 @@ def test_skipping_changes_nothing(tmp_path: Path, record: Callable[..., Stored])
                 content = {word: drawn.count(word) * source.choice([1, 1, 1, 9]) for word in drawn}
                 marked = {f"title\x1f{word}": 1 for word in drawn[:2]}
                 engine.apply([record(id, id, content, fields=marked)])
-            engine.commit(merge=False)
+            engine.commit()
         engine.apply(record(id, 40_000 + id, None) for id in range(1, 28_000, 7))
-        engine.commit(merge=False)
+        engine.commit()
         searcher = engine.searcher()
         for asked in (
             ["w0", "w5", "w40"],

@@ -55,12 +55,12 @@ def test_phrases(
                 change = record(seq, seq, None, places=places, fields={"title\x1fa": 1})
                 engine.apply([change if placed else change._replace(positions=None)])
                 known[seq] = tokens, placed
-            engine.commit(merge=False)
+            engine.commit()
         for id in deleted & set(known):
             seq += 1
             engine.apply([record(id, seq, None)])
             del known[id]
-        engine.commit(merge=False)
+        engine.commit()
         expected = {
             id
             for id, (tokens, placed) in known.items()

@@ -46,7 +46,7 @@ def searcher(request: pytest.FixtureRequest, tmp_path: Path, record: Make) -> It
         for change in records:
             engine.apply([change])
             if request.param != "one segment":
-                engine.commit(merge=False)
+                engine.commit()
         engine.apply([record(5, 6, None)])
         engine.commit()
         if request.param == "merged":
@@ -199,8 +199,8 @@ def test_many_duplicates_are_grouped_and_counted_as_a_scan_would(tmp_path: Path,
                 engine.apply([record(id, seq, {"wing": 1}, sets=" ".join(sets), resource=resource)])
                 live[id] = resource, set(sets)
             if seq % 40 == 0:
-                engine.commit(merge=False)
-        engine.commit(merge=False)
+                engine.commit()
+        engine.commit()
         found = engine.searcher().search(Term("wing"), limit=1000, facets=["set"])
     groups: dict[object, set[int]] = {}
     for id, (resource, _) in live.items():

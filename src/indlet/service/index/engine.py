@@ -2,7 +2,8 @@
 
 One writer at a time, held by a lock on a file; any number of readers in any number of processes. A commit
 makes new files durable and then replaces the manifest: whatever is killed, what was committed is there and
-nothing else is.
+nothing else is. Merges go on aside (`merging`), and may put one segment in the place of several between two
+commits.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import fcntl
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Final, Self
 
@@ -21,23 +22,20 @@ from indlet.model import Stored
 from indlet.service.index import manifest as manifests
 from indlet.service.index.batch import Batch
 from indlet.service.index.manifest import Entry, Manifest
-from indlet.service.index.merge import merge
+from indlet.service.index.merging import tidy
 from indlet.service.index.searcher import Searcher, Statistics
-from indlet.service.index.segment import REMEDY, Segment, check, open_segment
+from indlet.service.index.segment import REMEDY, Array, Segment, check, open_segment
 
 FLUSH: Final = 128 << 20  # bytes of packed vectors that wait in memory before they become a segment
-TIER: Final = 8  # so many segments of like size become one
-FLOOR: Final = 1 << 20  # bytes below which segments count as of one size
-WASTE: Final = 0.3  # a segment with a larger part deleted is rewritten
-LARGEST: Final = 3 << 30  # bytes; places in a stream are 32-bit numbers
 
 
 class Engine:
     """Open with `Engine.open`. Methods that write belong to one thread at a time."""
 
-    def __init__(self, folder: Path, lock: IO[bytes] | None) -> None:
+    def __init__(self, folder: Path, lock: IO[bytes] | None, anew: bool = False) -> None:
         self._folder = folder
         self._lock = lock
+        self._anew = anew
         self._guard = threading.RLock()
         self._opened: dict[str, Segment] = {}
         self._manifest = Manifest()
@@ -48,49 +46,38 @@ class Engine:
         self._doomed: dict[str, set[int]] = {}
         self._position = 0
         self._stale: set[int] = set()
-        self._serial = 0
+        self._outdated: list[Array] = []
 
     @classmethod
-    def open(cls, path: Path | str, writable: bool = False) -> Self:
-        """The index in a folder. Raises IndexDamaged if it cannot be served, StoreError if another writes."""
+    def open(cls, path: Path | str, writable: bool = False, anew: bool = False) -> Self:
+        """The index in a folder. Raises IndexDamaged if it cannot be served, IndexBusy if another writes.
+
+        With `anew` the writer begins with an empty index, whatever is there: readers keep that until the
+        first commit puts the new one in its place.
+        """
         folder = Path(path)
-        lock = None
-        if writable:
-            folder.mkdir(parents=True, exist_ok=True)
-            lock = (folder / "lock").open("ab")
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                lock.close()
-                raise IndexBusy(
-                    f"{folder} is being written by another process: wait for it, or stop it"
-                ) from error
-        engine = cls(folder, lock)
+        engine = cls(folder, _locked(folder) if writable else None, anew)
         try:
-            engine._load()
+            if not writable:
+                engine._load()
+            else:
+                with manifests.turn(folder):
+                    engine._back()
+                    engine._sweep()
         except BaseException:
             engine.close()
             raise
-        if writable:
-            engine._sweep()
         return engine
 
     @classmethod
     def erase(cls, path: Path | str) -> None:
         """Empties an index, damaged or not: the change feed then rebuilds it from the beginning."""
         folder = Path(path)
-        folder.mkdir(parents=True, exist_ok=True)
-        with (folder / "lock").open("ab") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                raise IndexBusy(
-                    f"{folder} is being written by another process: wait for it, or stop it"
-                ) from error
+        with _locked(folder), manifests.turn(folder):
             (folder / manifests.NAME).unlink(missing_ok=True)
             manifests.sync(folder)
             for file in folder.iterdir():
-                if file.name != "lock":
+                if file.name not in manifests.LOCKS:
                     file.unlink()
 
     def close(self) -> None:
@@ -111,6 +98,16 @@ class Engine:
     def position(self) -> int:
         """The last change that is committed."""
         return self._manifest.position
+
+    @property
+    def applied(self) -> int:
+        """The last change that was applied, committed or not."""
+        return self._position
+
+    @property
+    def anew(self) -> bool:
+        """Whether the next commit puts a new index in the place of the one that is there."""
+        return self._anew
 
     @property
     def extra(self) -> dict[str, Any]:
@@ -164,10 +161,8 @@ class Engine:
                 batch = self._batch
         return count
 
-    def commit(
-        self, position: int | None = None, extra: dict[str, Any] | None = None, merge: bool = True
-    ) -> None:
-        """Makes everything applied so far durable and visible; then merges what has become due."""
+    def commit(self, position: int | None = None, extra: dict[str, Any] | None = None) -> None:
+        """Makes everything applied so far durable and visible."""
         self._writer()
         self._flush()
         if position is not None:
@@ -175,44 +170,36 @@ class Engine:
         kept = self._manifest.extra if extra is None else extra
         if not self._pending() and (self._position, kept) == (self._manifest.position, self._manifest.extra):
             return
-        with self._or_nothing():
+        with self._or_nothing(), manifests.turn(self._folder):
+            generation = self._rebase() + 1
             fresh = []
             for segment in self._working:
                 doomed = self._doomed.pop(segment.file.name, None)
                 if doomed:
                     docs = np.array(sorted(doomed), np.int64)
-                    segment = segment.without(docs, self._folder, self._name("gone"))
+                    segment = segment.without(docs, self._folder, manifests.name("gone", generation))
                 if segment.documents:
                     fresh.append(segment)
-            self._publish(fresh, self._position, kept)
-        # What was applied is safe by now: a merge that finds no room on the disk is left for another day.
-        with suppress(OSError):
-            while merge and self.merge():
-                pass
+            self._publish(fresh, generation, kept)
 
     def rollback(self) -> None:
         """Forgets what was applied since the last commit."""
         self._writer()
-        self._reset()
-        self._sweep()
+        with manifests.turn(self._folder):
+            self._back()
+            self._sweep()
 
     def merge(self, everything: bool = False) -> bool:
-        """Joins one set of segments that is due (or all); tells whether there was one. Nothing may be
+        """Joins one set of segments that is due (or all) at once; tells whether it did. Nothing may be
         pending.
         """
         self._writer()
         if self._pending():
             raise StoreError(f"{self._folder} has changes that are not committed: commit before merging")
-        due = self._everything() if everything else self._due()
-        if not due:
-            return False
-        with self._or_nothing():
-            written = merge(due, self._folder / self._name("seg"))
-            joined = open_segment(self._folder, written, None)
-            names = {segment.file.name for segment in due}
-            rest = [segment for segment in self._working if segment.file.name not in names]
-            self._publish([*rest, joined], self._manifest.position, self._manifest.extra)
-        return True
+        done = tidy(self._folder, everything)
+        if done:
+            self._load()
+        return done
 
     # ---- inside
 
@@ -222,47 +209,77 @@ class Engine:
         try:
             yield
         except BaseException:
-            self._load()
+            self._back()
             raise
+
+    def _back(self) -> None:
+        """To the last commit; or, before the first one of an index made anew, to its empty beginning."""
+        if self._anew:
+            self._reset()
+        else:
+            self._load()
 
     def _writer(self) -> None:
         if self._lock is None:
             raise StoreError(f"{self._folder} was opened for reading: open it with writable=True")
 
     def _pending(self) -> bool:
-        return bool(self._stale or self._doomed or len(self._working) != len(self._manifest.entries))
-
-    def _name(self, kind: str) -> str:
-        """A file name never used before: readers may still hold the files of the past."""
-        self._serial += 1
-        return f"{kind}-{self._manifest.generation + 1:08d}-{self._serial:04d}.idx"
+        changed = self._stale or self._doomed or len(self._working) != len(self._manifest.entries)
+        return bool(changed or self._anew)
 
     def _flush(self) -> None:
         """Turns the waiting batch into a segment, and notes which older documents it replaces."""
         batch, self._batch = self._batch, Batch()
         stale = np.array(sorted(self._stale), np.int64)
         if stale.size:
-            for segment in self._working:
-                ids, docs = segment.by_id()
-                at = np.searchsorted(ids, stale)
-                at[at == ids.size] = 0
-                found = docs[at[ids[at] == stale]]
-                if segment.gone is not None:
-                    found = found[~segment.gone[found]]
-                if found.size:
-                    self._doomed.setdefault(segment.file.name, set()).update(found.tolist())
+            self._doom(self._working, stale)
+            if not self._anew:
+                self._outdated.append(stale)
         self._stale = set()
         if batch.records:
             with self._or_nothing():
-                written = batch.write(self._folder / self._name("seg"))
-                self._working.append(open_segment(self._folder, written, None))
+                name = manifests.name("seg", self._manifest.generation + 1)
+                self._working.append(open_segment(self._folder, batch.write(self._folder / name), None))
 
-    def _publish(self, segments: list[Segment], position: int, extra: dict[str, Any]) -> None:
+    def _doom(self, segments: Iterable[Segment], stale: Array) -> None:
+        """Notes which documents of these segments are of records (ascending ids) that have changed."""
+        for segment in segments:
+            ids, docs = segment.by_id()
+            at = np.searchsorted(ids, stale)
+            at[at == ids.size] = 0
+            found = docs[at[ids[at] == stale]]
+            if segment.gone is not None:
+                found = found[~segment.gone[found]]
+            if found.size:
+                self._doomed.setdefault(segment.file.name, set()).update(found.tolist())
+
+    def _rebase(self) -> int:
+        """Goes on from the manifest as it is now, in one's turn; gives its generation.
+
+        If a merge has been faster, what has become stale since the last commit is looked up in its segment.
+        """
+        if self._anew:
+            try:
+                return manifests.read(self._folder).generation
+            except IndexDamaged:
+                return 0
+        manifest = manifests.read(self._folder)
+        if manifest.generation != self._manifest.generation:
+            opened = self._open(manifest)
+            before = {id(segment) for segment in self._opened.values()}
+            merged = [segment for segment in opened.values() if id(segment) not in before]
+            self._working = [*opened.values(), *self._working[len(self._manifest.entries) :]]
+            for stale in self._outdated:
+                self._doom(merged, stale)
+        return manifest.generation
+
+    def _publish(self, segments: list[Segment], generation: int, extra: dict[str, Any]) -> None:
         entries = tuple(Entry(segment.file, segment.deletions_file) for segment in segments)
-        fresh = Manifest(self._manifest.generation + 1, position, entries, dict(extra))
+        fresh = Manifest(generation, self._position, entries, dict(extra))
         manifests.sync(self._folder)
         fresh.write(self._folder)
         with self._guard:
+            self._anew = False
             self._manifest = fresh
             self._opened = {segment.file.name: segment for segment in segments}
             self._searcher = None
@@ -270,33 +287,25 @@ class Engine:
         self._sweep()
 
     def _reset(self) -> None:
-        self._batch, self._stale, self._doomed = Batch(), set(), {}
+        self._batch, self._stale, self._doomed, self._outdated = Batch(), set(), {}, []
         self._working = [self._opened[entry.segment.name] for entry in self._manifest.entries]
         self._position = self._manifest.position
 
     def _sweep(self) -> None:
-        """Removes files that no manifest names: mapped ones live on for their readers."""
-        wanted = self._manifest.files() | {"lock", manifests.NAME}
-        for file in self._folder.iterdir():
-            if file.name not in wanted:
-                file.unlink(missing_ok=True)
+        """Removes what a killed writer or merge has left. An index that cannot be read is of no use."""
+        try:
+            kept = manifests.read(self._folder).files()
+        except IndexDamaged:
+            kept = set()
+        manifests.sweep(self._folder, kept)
 
     def _load(self) -> None:
         """Opens what the manifest names; begins anew if a commit moved it meanwhile."""
         while True:
             stamp = _stamp(self._folder)
             manifest = manifests.read(self._folder)
-            opened: dict[str, Segment] = {}
             try:
-                for entry in manifest.entries:
-                    known = self._opened.get(entry.segment.name)
-                    if (
-                        known is None
-                        or known.file != entry.segment
-                        or known.deletions_file != entry.deletions
-                    ):
-                        known = open_segment(self._folder, entry.segment, entry.deletions)
-                    opened[entry.segment.name] = known
+                opened = self._open(manifest)
             except FileNotFoundError as error:
                 if _stamp(self._folder) != stamp:
                     continue
@@ -307,28 +316,33 @@ class Engine:
             self._reset()
             return
 
+    def _open(self, manifest: Manifest) -> dict[str, Segment]:
+        """The segments of a manifest, by name and in its order; those that are open already, as they are."""
+        opened: dict[str, Segment] = {}
+        for entry in manifest.entries:
+            known = self._opened.get(entry.segment.name)
+            if known is None or known.file != entry.segment or known.deletions_file != entry.deletions:
+                known = open_segment(self._folder, entry.segment, entry.deletions)
+            opened[entry.segment.name] = known
+        return opened
+
     def _refresh(self) -> None:
         if _stamp(self._folder) != self._stamp:
             with self._guard:
                 if _stamp(self._folder) != self._stamp:
                     self._load()
 
-    def _everything(self) -> list[Segment]:
-        whole = self._working
-        return list(whole) if len(whole) > 1 or any(segment.ended for segment in whole) else []
 
-    def _due(self) -> list[Segment]:
-        tiers: dict[int, list[Segment]] = {}
-        for segment in self._working:
-            if segment.ended > WASTE * segment.size:
-                return [segment]
-            live = segment.file.size * segment.documents // max(segment.size, 1)
-            tiers.setdefault((max(live, FLOOR) // FLOOR).bit_length() // 3, []).append(segment)
-        for tier in sorted(tiers):
-            due = tiers[tier]
-            if len(due) >= TIER and sum(segment.file.size for segment in due) < LARGEST:
-                return due
-        return []
+def _locked(folder: Path) -> IO[bytes]:
+    """The lock of the one writer, taken."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = (folder / manifests.WRITING).open("ab")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        lock.close()
+        raise IndexBusy(f"{folder} is being written by another process: wait for it, or stop it") from error
+    return lock
 
 
 def _stamp(folder: Path) -> tuple[int, ...]:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import secrets
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -14,6 +18,11 @@ from indlet.service.index.segment import REMEDY, File
 
 NAME: Final = "manifest.json"
 VERSION: Final = 1
+WRITING: Final = "lock"  # held by the one writer for as long as it is open
+TURN: Final = "turn"  # held by whoever replaces the manifest, the writer or a merge, for just that long
+MERGING: Final = "merging"  # held while a merge runs: its file belongs to no manifest yet
+LOCKS: Final = (WRITING, TURN, MERGING)
+MERGED: Final = "merge"  # how the names of files that merges write begin
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +64,40 @@ class Manifest:
             os.fsync(handle.fileno())
         fresh.replace(folder / NAME)
         sync(folder)
+
+
+def name(kind: str, generation: int) -> str:
+    """A file name never used before: readers may still hold the files of the past."""
+    return f"{kind}-{generation:08d}-{secrets.token_hex(4)}.idx"
+
+
+@contextmanager
+def turn(folder: Path) -> Iterator[None]:
+    """One's turn to read the manifest and to replace it, without another doing so in between."""
+    with (folder / TURN).open("ab") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
+def merging(folder: Path) -> Iterator[bool]:
+    """The permit to merge; False if another has it."""
+    with (folder / MERGING).open("ab") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            yield False
+        else:
+            yield True
+
+
+def sweep(folder: Path, wanted: set[str]) -> None:
+    """Removes all other files, in the writer's turn: mapped ones live on for their readers."""
+    with merging(folder) as idle:
+        for file in folder.iterdir():
+            running = file.name.startswith(f"{MERGED}-") and not idle
+            if file.name not in wanted and file.name not in (NAME, *LOCKS) and not running:
+                file.unlink(missing_ok=True)
 
 
 def sync(folder: Path) -> None:

@@ -6,6 +6,7 @@ Documents keep their order, so lists are joined, not sorted. Postings pass throu
 from __future__ import annotations
 
 import tempfile
+import threading
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -51,19 +52,30 @@ def _gather(source: Any, begins: Any, sizes: Any, targets: Any, out: Any) -> Non
             out[targets[t] + k] = source[begins[t] + k]
 
 
-def merge(segments: Sequence[Segment], path: Path) -> File:
-    """Writes one segment with the live documents of all."""
-    lives = [np.flatnonzero(~_gone(segment)) for segment in segments]
+class Halted(Exception):
+    """A merge was told to stop; it has left nothing behind."""
+
+
+def renumbered(segments: Sequence[Segment]) -> list[Array]:
+    """The number that each document of each segment gets in their merge; -1 for the deleted."""
     numbers, base = [], 0
-    for segment, live in zip(segments, lives, strict=True):
+    for segment in segments:
+        live = np.flatnonzero(~_gone(segment))
         number = np.full(segment.size, -1, np.int64)
         number[live] = np.arange(base, base + live.size)
         numbers.append(number)
         base += live.size
+    return numbers
+
+
+def merge(segments: Sequence[Segment], path: Path, halt: threading.Event | None = None) -> File:
+    """Writes one segment with the live documents of all; `halt` ends it early, with Halted."""
+    lives = [np.flatnonzero(~_gone(segment)) for segment in segments]
+    numbers = renumbered(segments)
     out = ArrayFile(path)
     try:
         lengths = _joined(segments, lives, "length")
-        postings = _merge_postings(segments, numbers, lengths, out, path.parent)
+        postings = _merge_postings(segments, numbers, lengths, out, path.parent, halt)
         write_documents(
             out,
             ids=_joined(segments, lives, "id"),
@@ -166,7 +178,12 @@ class _Places:
 
 
 def _merge_postings(
-    segments: Sequence[Segment], numbers: Sequence[Array], lengths: Array, out: ArrayFile, folder: Path
+    segments: Sequence[Segment],
+    numbers: Sequence[Array],
+    lengths: Array,
+    out: ArrayFile,
+    folder: Path,
+    halt: threading.Event | None,
 ) -> int:
     words = Vocabulary(segments)
     positional = any(segment.positional for segment in segments)
@@ -177,6 +194,8 @@ def _merge_postings(
         total = np.concatenate(([0], np.cumsum(counts)))
         at = low = 0
         while low < words.count:
+            if halt is not None and halt.is_set():
+                raise Halted
             high = max(int(np.searchsorted(total, total[low] + CHUNK, "right")) - 1, low + 1)
             entries = slice(*np.searchsorted(words.group, [low, high]))
             owner, term = words.owner[entries], words.term[entries]

@@ -27,9 +27,9 @@ def warm() -> float:
     with tempfile.TemporaryDirectory() as folder, Engine.open(folder, writable=True) as engine:
         for id in (1, 2, 3):
             engine.apply([_record(id, id, {"heated": [0], "wing": [1], f"w{id}": [2]})])
-            engine.commit(merge=False)
+            engine.commit()
         engine.apply([_record(2, 4, None)])
-        engine.commit(merge=False)
+        engine.commit()
         engine.merge(everything=True)
         searcher = engine.searcher()
         searcher.search(Or((Term("wing"), Term("heated"))))
