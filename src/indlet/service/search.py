@@ -14,12 +14,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
+from weakref import WeakKeyDictionary
 
 from indlet.errors import IndexDamaged, QueryError, RemoteError, SettingsError, StoreError, UnknownRecord
 from indlet.model import Stored
 from indlet.service import follow, present, query, statistics
 from indlet.service.evaluate import Named
-from indlet.service.index import Engine, Found, Searcher
+from indlet.service.follow import folder as folder_of
+from indlet.service.index import Found, Searcher
 from indlet.service.index import expression as e
 from indlet.service.index.batch import date_number
 from indlet.service.index.searcher import SORTS
@@ -29,6 +31,7 @@ from indlet.service.present import Shares
 from indlet.service.rank import MODELS, AnyModel
 from indlet.service.rank import model as chosen_model
 from indlet.service.results import Comparison, Explained, Hit, Result, Suggestion, compared
+from indlet.service.snapshots import Snapshots
 from indlet.service.suggest import Speller
 from indlet.settings import Settings, Source
 from indlet.store import Origin, Store
@@ -49,9 +52,19 @@ class Library:
     """Open it with `Library.open`. With `follow` each question first brings the index up to the store."""
 
     def __init__(
-        self, store: Store, settings: Settings, *, follow: bool = True, concealed: Collection[str] = ()
+        self,
+        store: Store,
+        settings: Settings,
+        *,
+        follow: bool = True,
+        concealed: Collection[str] = (),
+        patience: float | None = None,
     ) -> None:
-        """`concealed` names hierarchies whose records are not to be found: they are not for everybody."""
+        """`concealed` names hierarchies whose records are not to be found: they are not for everybody.
+
+        `patience`: seconds that a question waits for a new state of the index, which is made ready beside it;
+        None makes it wait and see the last commit.
+        """
         self.store = store
         self.concealed = frozenset(concealed)
         self.settings = settings
@@ -59,7 +72,7 @@ class Library:
         # Positions make no difference to what a word becomes.
         self._policies = {replace(self.analyzer.policy, positions=kept).digest for kept in (False, True)}
         self._follow = follow
-        self._snapshots = Snapshots(folder_of(store), self._make_ready, None if follow else _PATIENCE)
+        self._snapshots = Snapshots(folder_of(store), self._make_ready, patience)
         self._speller: Speller | None = None
         self._spoken: WeakKeyDictionary[Searcher, tuple[str, ...]] = WeakKeyDictionary()
         self._counted: tuple[Searcher, dict[str, Any]] | None = None
@@ -80,8 +93,7 @@ class Library:
         return cls(Store.open(folder or settings.data, create=create), settings, follow=follow)
 
     def close(self) -> None:
-        if self._engine is not None:
-            self._engine.close()
+        self._snapshots.close()
         self.store.close()
 
     def __enter__(self) -> Self:
@@ -127,11 +139,11 @@ class Library:
         if self._follow:
             said += self._caught_up()
         try:
-            return self._snapshot()
+            return self._snapshots.newest()
         except IndexDamaged as damage:
             said.append(f"the index was made anew: {str(damage).partition(';')[0]}")
             follow.rebuild(self.store, analyzer=self.analyzer)
-            return self._snapshot()
+            return self._snapshots.newest()
 
     def _caught_up(self) -> list[str]:
         """Brings the index up to the store; what is to be said about that."""
@@ -144,10 +156,10 @@ class Library:
             notes.append(f"the index is {behind} changes behind: another process is bringing it up to date")
         return notes
 
-    def _snapshot(self) -> Searcher:
-        if self._engine is None:
-            self._engine = Engine.open(follow.folder(self.store))
-        return self._engine.searcher()
+    def _make_ready(self, searcher: Searcher) -> None:
+        """Finds out what every question needs to know of a new snapshot."""
+        searcher.make_ready(self.model())
+        self.languages(searcher)
 
     # Questions
 
@@ -390,9 +402,10 @@ class Library:
                         f"there are no rules for the language {name!r}: give ISO 639-1 codes such as en,de"
                     )
             return tuple(dict.fromkeys(map(code, named)))
-        if self._spoken is None or self._spoken[0] is not searcher:
-            self._spoken = searcher, languages_in(searcher, self.analyzer.policy.default_language)
-        return self._spoken[1]
+        found = self._spoken.get(searcher)
+        if found is None:
+            found = self._spoken[searcher] = languages_in(searcher, self.analyzer.policy.default_language)
+        return found
 
     def _meaning(
         self,

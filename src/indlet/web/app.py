@@ -42,6 +42,7 @@ from indlet.web.portal import Portal
 from indlet.web.record import Records
 
 _log = logging.getLogger("indlet.web")
+_PATIENCE: Final = 0.02  # seconds that a request waits for a new snapshot, and is answered from the old then
 # What every response says, whoever made it.
 _HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
@@ -58,7 +59,9 @@ def application(
 ) -> Starlette:
     """Everything that a node shows. With `follow` it keeps the index in step with the store while it runs."""
     concealed = {h.name for h in named(settings.hierarchy) if h.access.networks or h.access.tokens}
-    library = library or Library(store, settings, follow=False, concealed=concealed)
+    library = library or Library(
+        store, settings, follow=False, concealed=concealed, patience=_PATIENCE if follow else None
+    )
     pages = Pages.of(settings)
     root = settings.base_url()
     portal = Portal(library, pages, root)

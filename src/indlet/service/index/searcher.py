@@ -25,6 +25,7 @@ from indlet.service.index.segment import Array, Segment
 from indlet.service.rank import AnyModel, Bm25, Collection, Document, QueryTerm, canonical
 
 SORTS: Final = ("score", "newest", "oldest")
+MOST_TABLES: Final = 256  # models whose tables are kept for a snapshot, 32 kB each
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +225,14 @@ class Searcher:
             len(self.segments), sum(segment.ended for segment in self.segments), self.position,
         )  # fmt: skip
 
+    def make_ready(self, model: AnyModel | None = None) -> None:
+        """Works out what every question needs to know, so that the first one need not."""
+        for segment in self.segments:
+            segment.frequencies()
+        self.groups()
+        if model is not None:
+            self._tables_of(model)
+
     def groups(self) -> ranking.Groups:
         """Which documents are records of one resource; found out once for a snapshot."""
         if self._groups is None:
@@ -266,10 +275,15 @@ class Searcher:
 
     def _prepare(self, expression: Expression, model: AnyModel) -> Prepared:
         terms, where = self._terms_of(expression)
+        return ranking.prepare(terms, where, model, self.collection, self._tables_of(model))
+
+    def _tables_of(self, model: AnyModel) -> ranking.Tables:
         tables = self._tables.get(model)
         if tables is None:
+            if len(self._tables) >= MOST_TABLES:  # a model of other parameters is another model
+                self._tables.clear()
             tables = self._tables[model] = ranking.tables(model, self.collection, self.segments)
-        return ranking.prepare(terms, where, model, self.collection, tables)
+        return tables
 
     def _locate(self, id: int) -> tuple[Segment, int] | None:
         for segment in self.segments:
