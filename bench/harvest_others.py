@@ -27,6 +27,19 @@ print $count;
 """
 
 
+NODE: Final = """
+const places = [process.cwd(), '/usr/lib/node_modules', '/usr/local/lib/node_modules'];
+const { OaiPmh } = require(require.resolve('oai-pmh', { paths: places }));
+async function main(url) {
+  const client = new OaiPmh(url, { retryMin: 0.1, retryMax: 600 });
+  let count = 0;
+  for await (const record of client.listRecords({ metadataPrefix: 'oai_dc' })) { count++; }
+  console.log(count);
+}
+main(process.argv[1]).catch(error => { console.error(error); process.exit(1); });
+"""
+
+
 def sickle(url: str) -> int:
     from sickle import Sickle
 
@@ -40,13 +53,23 @@ def scythe(url: str) -> int:
         return sum(1 for _ in cast(Any, client.list_records(metadata_prefix="oai_dc")))
 
 
+def pyoai(url: str) -> int:
+    from bench.pyoai import client, metadata
+
+    registry = metadata.MetadataRegistry()
+    registry.registerReader("oai_dc", metadata.oai_dc_reader)
+    listed = client.Client(url, registry, force_http_get=True).listRecords(metadataPrefix="oai_dc")
+    return sum(1 for _ in listed)
+
+
 PYTHON: Final[dict[str, tuple[str, Callable[[str], int]]]] = {
     "sickle": ("sickle", sickle),
     "scythe": ("oaipmh_scythe", scythe),
+    "pyoai": ("oaipmh", pyoai),
 }
-NAMES: Final = (*PYTHON, "HTTP::OAI", "metha")
-# So slow that a quarter of the records tells enough.
-SLOW: Final = ("HTTP::OAI",)
+NAMES: Final = (*PYTHON, "metha", "oai-pmh.js", "HTTP::OAI")
+# To keep it short, these have the turn with a quarter of the records alone.
+ASIDE: Final = ("pyoai", "oai-pmh.js", "HTTP::OAI")
 
 
 def metha(tool: str) -> str | None:
@@ -58,6 +81,8 @@ def command(name: str, url: str, scratch: Path) -> list[str]:
     """The program and its arguments; what it keeps, it keeps below `scratch`."""
     if name == "HTTP::OAI":
         return ["perl", "-e", PERL, url]
+    if name == "oai-pmh.js":
+        return ["node", "-e", NODE, url]
     if name == "metha":
         # All at once, as its documentation says for lists that shall not be cut by months: those would end
         # yesterday, and the records are of today.
@@ -75,17 +100,26 @@ def taken(name: str, output: bytes, url: str, scratch: Path) -> int:
 
 def missing(name: str) -> str:
     """Why a harvester cannot be run here, with the remedy; empty if it can."""
-    if name == "HTTP::OAI":
-        probe = ["perl", "-MHTTP::OAI", "-MJSON::PP", "-e", "1"]
-        there = (
-            shutil.which("perl") and not subprocess.run(probe, capture_output=True, check=False).returncode
-        )
-        return "" if there else "HTTP::OAI, a harvester in Perl, is not installed (Debian: libhttp-oai-perl)"
-    if name == "metha":
-        return (
-            "" if metha("metha-sync") else "metha, a harvester in Go, is not installed (see bench/README.md)"
-        )
-    return "" if find_spec(PYTHON[name][0]) else f"{name} is not installed (pip install {name})"
+    match name:
+        case "HTTP::OAI":
+            there = _runs("perl", "-MHTTP::OAI", "-MJSON::PP", "-e", "1")
+            remedy = "a harvester in Perl; Debian: libhttp-oai-perl"
+        case "metha":
+            there = bool(metha("metha-sync") and metha("metha-cat"))
+            remedy = "a harvester in Go; see bench/README.md"
+        case "oai-pmh.js":
+            there = _runs("node", "-e", NODE.partition("async")[0])
+            remedy = "a harvester for Node; npm install -g oai-pmh"
+        case _:
+            there, remedy = bool(find_spec(PYTHON[name][0])), f"pip install {name}"
+    return "" if there else f"{name} is not installed here ({remedy})"
+
+
+def _runs(*command: str) -> bool:
+    try:
+        return not subprocess.run(command, capture_output=True, check=False).returncode
+    except FileNotFoundError:
+        return False
 
 
 if __name__ == "__main__":

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import cgi
 import json
-import sys
-import types
-import urllib.parse
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
 import anyio.to_thread
 import oai_repo
+from bench.pyoai import common, metadata, server
 from lxml import etree
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -23,12 +20,6 @@ from indlet.model import Stored
 from indlet.store import Store
 
 PAGE = 500
-# pyoai 2.5 reads its tokens by a function that Python 3.8 removed, and finds its version by a module that
-# setuptools removed.
-sys.modules.setdefault("pkg_resources", types.ModuleType("pkg_resources"))
-cgi.parse_qs = urllib.parse.parse_qs  # type: ignore[attr-defined]
-
-from oaipmh import common, metadata, server  # noqa: E402
 
 
 def _application(answer: Callable[[dict[str, str]], bytes]) -> Starlette:

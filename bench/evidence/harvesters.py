@@ -10,10 +10,13 @@ their documentation offers; the pauses between retries are short for all.
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
 from typing import Any, Final, cast
+
+from bench import harvest_others as others
 
 TIMEOUT: Final = 2.0
 RETRIES: Final = 4
@@ -77,6 +80,56 @@ def scythe(url: str) -> Told:
     return listed(records)
 
 
+def pyoai(url: str) -> Told:
+    import socket
+
+    from bench.pyoai import client, metadata
+
+    def records() -> Any:
+        socket.setdefaulttimeout(TIMEOUT)
+        registry = metadata.MetadataRegistry()
+        registry.registerReader("oai_dc", metadata.oai_dc_reader)
+        source = client.Client(url, registry, force_http_get=True)
+        source.ignoreBadCharacters(True)
+        for header, described, _ in source.listRecords(metadataPrefix="oai_dc"):
+            title = "" if described is None else (described.getField("title") or [""])[0]
+            yield header.identifier(), title, header.isDeleted()
+
+    return listed(records)
+
+
+def metha(url: str) -> Told:
+    """metha-sync keeps the answers month by month; metha-cat tells what there is."""
+    from lxml import etree
+
+    with tempfile.TemporaryDirectory() as folder:
+        sync = [others.metha("metha-sync"), "-T", f"{TIMEOUT:.0f}s", "-r", RETRIES, "-base-dir", folder, url]
+        done = subprocess.run([str(part) for part in sync], capture_output=True, check=False)
+        show = [str(others.metha("metha-cat")), "-base-dir", folder, url]
+        shown = subprocess.run(show, capture_output=True, check=False)
+    live: dict[str, str] = {}
+    parser = etree.XMLParser(recover=True, huge_tree=True)
+    tree = etree.fromstring(shown.stdout, parser) if shown.stdout else None
+    for record in () if tree is None else tree.iterfind("{*}record"):
+        identifier = record.findtext("{*}header/{*}identifier") or ""
+        if record.find("{*}header[@status='deleted']") is not None:
+            live.pop(identifier, None)
+        else:
+            live[identifier] = record.findtext(".//{http://purl.org/dc/elements/1.1/}title") or ""
+    why = done.stderr.decode(errors="replace").strip().rpartition("\n")[2] if done.returncode else ""
+    broke = b"panic:" in done.stderr
+    return {
+        "ended": "broke" if broke else "said" if done.returncode else "well",
+        "live": live,
+        "why": why[-200:],
+    }
+
+
+def oai_pmh_js(url: str) -> Told:
+    """oai-pmh, for Node."""
+    return _spoken(["node", "-e", NODE, url])
+
+
 def listed(records: Callable[[], Any]) -> Told:
     """What came out of an iterator of records, up to the end or to the error that it raised."""
     live: dict[str, str] = {}
@@ -98,6 +151,27 @@ def listed(records: Callable[[], Any]) -> Told:
     return told
 
 
+NODE: Final = (
+    others.NODE.partition("async")[0]
+    + """
+const live = {}; let count = 0; let ended = 'well'; let why = '';
+async function main(url) {
+  const client = new OaiPmh(url, { retryMin: 0.1, retryMax: 5 });
+  for await (const record of client.listRecords({ metadataPrefix: 'oai_dc' })) {
+    const header = record.header;
+    if (header.$ && header.$.status === 'deleted') { delete live[header.identifier]; continue; }
+    const dc = record.metadata && record.metadata['oai_dc:dc'];
+    const title = dc && dc['dc:title'];
+    live[header.identifier] = String((Array.isArray(title) ? title[0] : title) || '');
+    if (++count > 20000) { ended = 'endless'; return; }
+  }
+}
+main(process.argv[1]).catch(error => {
+  const own = error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError;
+  ended = own ? 'broke' : 'said'; why = String(error).slice(0, 200);
+}).then(() => process.stdout.write(JSON.stringify({ ended, live, why }), () => process.exit(0)));
+"""
+)
 PERL: Final = r"""
 use strict; use warnings; use HTTP::OAI; use JSON::PP; binmode STDOUT, ':utf8';
 my $h = HTTP::OAI::Harvester->new(baseURL => $ARGV[0]);
@@ -123,10 +197,13 @@ print JSON::PP->new->encode({ended => $ended, live => \%live, why => $why});
 
 
 def http_oai(url: str) -> Told:
-    """HTTP::OAI, a harvester in Perl (Debian: libhttp-oai-perl)."""
-    import subprocess
+    """HTTP::OAI, in Perl."""
+    return _spoken(["perl", "-e", PERL, url])
 
-    done = subprocess.run(["perl", "-e", PERL, url], capture_output=True, check=False)
+
+def _spoken(command: list[str]) -> Told:
+    """What a program in another language tells."""
+    done = subprocess.run(command, capture_output=True, check=False)
     try:
         told = json.loads(done.stdout)
     except ValueError:
@@ -134,7 +211,15 @@ def http_oai(url: str) -> Told:
     return dict(told)
 
 
-HARVESTERS: Final = {"indlet": indlet, "sickle": sickle, "scythe": scythe, "HTTP::OAI": http_oai}
+HARVESTERS: Final = {
+    "indlet": indlet,
+    "sickle": sickle,
+    "scythe": scythe,
+    "pyoai": pyoai,
+    "metha": metha,
+    "oai-pmh.js": oai_pmh_js,
+    "HTTP::OAI": http_oai,
+}
 
 
 if __name__ == "__main__":

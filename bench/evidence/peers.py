@@ -76,7 +76,7 @@ def run(setting: Setting) -> Found:
 def harvest_ratios(rows: list[Found], key: str = "rate") -> dict[tuple[int, str, str], tuple[Spread, Spread]]:
     """(terms, harvester, form) -> records/s, and the ratio to sickle in the same turn.
 
-    Of the runs over most records, which a harvester that is very slow has not got.
+    Of its runs over most records.
     """
     found = {}
     for terms, harvester, form in dict.fromkeys((r["terms"], r["harvester"], r["form"]) for r in rows):
@@ -212,12 +212,12 @@ def _harvest(rows: list[Found], records: int, figures: Figures) -> str:
         )  # fmt: skip
     return (
         f"`bench.harvest`, {records:,} records over loopback, all in turn, {rows[-1]['turn'] + 1} times. The "
-        "others take the metadata alone: sickle, oaipmh-scythe and HTTP::OAI iterate the records and let "
-        "them go, metha keeps the answers as files. Ours stores metadata and index and makes them "
+        "others take the metadata alone: they iterate the records and let them go, but metha, which keeps "
+        "the answers as files. Ours stores metadata and index and makes them "
         "searchable. The time counts from the first request that the server sees to the end of the process; "
         "*with start* counts from the start of the process. Private memory is that of a quarter of the "
-        "records → of all of them; the peak has mapped files too. HTTP::OAI, very slow, had a quarter "
-        "of the records, once.\n\n"
+        "records → of all of them; the peak has mapped files too. The less used had a "
+        "quarter of the records, once.\n\n"
         f"{picture('peers-harvest', 'Records per second of each harvester')}\n\n"
         + table(
             ["harvester", "form", "terms", "records", "records/s", "times sickle", "with start: records/s",
