@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import resource
 import socket
 import subprocess
 import sys
@@ -102,6 +103,32 @@ def descendants(pid: int) -> list[int]:
     except OSError:
         return []
     return own + [further for child in own for further in descendants(child)]
+
+
+class Meter:
+    """What passes from its making on: time, processor time of this program, and that of all others."""
+
+    def __init__(self) -> None:
+        self._load = os.getloadavg()[0]
+        self._start = self._now()
+
+    @staticmethod
+    def _now() -> tuple[float, float, float]:
+        own = sum(
+            sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+        )
+        # user, nice, system, idle, iowait, irq, softirq, steal; idle and iowait are nobody's
+        ticks = [int(word) for word in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+        return time.perf_counter(), own, (sum(ticks) - ticks[3] - ticks[4]) / TICKS
+
+    def read(self) -> dict[str, float]:
+        seconds, own, busy = (now - then for now, then in zip(self._now(), self._start, strict=True))
+        return {
+            "seconds": round(seconds, 1),
+            "cpu_seconds": round(own, 1),
+            "others_cores": round(max(busy - own, 0) / seconds, 2),
+            "load_before": round(self._load, 2),
+        }
 
 
 def cpu_of(pid: int) -> float:

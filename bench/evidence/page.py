@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from bench.evidence import goals
 from bench.evidence.figures import Figures
+from bench.evidence.setting import circumstances
 
 EXPERIMENTS: Final = ("equality", "load", "loss", "models", "scale", "peers", "faults", "portal")
 HEAD: Final = """\
@@ -20,10 +21,9 @@ is kept as JSON in [results/](results/), and [bench/README.md](../../bench/READM
 is, where to get the collections, and how to run it alone. Seeds are fixed. Other programs run at the settings
 that their documentation recommends for the job. What failed or fell short is shown as such.
 
-Under each heading stand the command, the time at which it was run, and the machine's load just before (the
-number of processes that wanted to run, as a mean over a minute): above 1 the machine was busy with other work
-too, and times are longer than they need be. Ratios are made of figures taken in one run; in brackets
-stand the least and the greatest of repeated runs.
+Under each heading stand the command, when it was run, how long it took, how much processor time it used, and
+how many cores other work kept busy meanwhile: above a tenth or so, times are longer than they need be. Ratios
+are made of figures taken in one run; in brackets stand the least and the greatest of repeated runs.
 """
 
 
@@ -55,11 +55,7 @@ def section(number: int, name: str, module: Any, kept: dict[str, Any] | None, fi
     title = f"## {number}. {module.TITLE}\n\n"
     if kept is None:
         return f"{title}Not run yet: `python -m bench.evidence {name}`"
-    when = kept["taken"][:16].replace("T", " ")
-    facts = (
-        f"`python -m bench.evidence {name} --size {kept['size']}` · {when} UTC · "
-        f"took {kept['seconds']:,.0f} s · load before {kept['load_before']} · [raw](results/{name}.json)\n\n"
-    )
+    facts = f"{circumstances(kept, name)} · [raw](results/{name}.json)\n\n"
     if "failed" in kept:
         return f"{title}{facts}**Failed:**\n\n```\n{kept['failed'].strip()}\n```"
     try:

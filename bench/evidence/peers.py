@@ -8,7 +8,6 @@ ratios are made within a run, and told as their median, least and greatest over 
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -16,9 +15,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from bench.evidence.figures import COLOURS, Figures, picture, table
-from bench.evidence.setting import Found, Setting
+from bench.evidence.setting import Found, Setting, circumstances
 from bench.evidence.statistics import Spread, spread
-from bench.processes import Failed
+from bench.processes import Failed, Meter
 from bench.processes import run as execute
 
 from bench import harvest_others
@@ -61,12 +60,13 @@ def run(setting: Setting) -> Found:
     for name, part in plan.items():
         if setting.parts and name not in setting.parts:
             continue
-        found[f"{name}_taken"] = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, load {os.getloadavg()[0]:.1f}"
+        began, meter = datetime.now(UTC).isoformat(timespec="seconds"), Meter()
         try:
             found[name] = part()
         except Failed as e:
             setting.say(str(e))
             found[name] = {"failed": str(e)[-1500:]}
+        found[f"{name}_run"] = {"taken": began, "size": setting.size, **meter.read()}
     if isinstance(found.get("harvest"), list):
         for row in found["harvest"]:
             row.pop("stats", None)
@@ -148,9 +148,10 @@ def _effort(one: Found) -> float:
 def show(found: Found, figures: Figures) -> str:
     parts = [f"Left out: {'; '.join(found['absent'])}.\n"] if found["absent"] else []
     for name, words in (("serve", "Serving"), ("harvest", "Harvesting"), ("search", "Ingest and queries")):
-        parts.append(f"### {words}\n\nTaken {found.get(f'{name}_taken', 'never')}.\n")
         if name not in found:
+            parts.append(f"### {words}\n\nNot run yet: `python -m bench.evidence peers --parts {name}`\n")
             continue
+        parts.append(f"### {words}\n\n{circumstances(found[f'{name}_run'], f'peers --parts {name}')}\n")
         if "failed" in found[name]:
             parts.append(f"**Failed:**\n\n```\n{found[name]['failed'].strip()}\n```\n")
         else:

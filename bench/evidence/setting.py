@@ -59,6 +59,20 @@ def machine() -> dict[str, str]:
     }
 
 
+def circumstances(kept: dict[str, Any], command: str) -> str:
+    """The command of a measurement, when it was taken, and what the machine did besides."""
+    busy = (
+        f"{kept['cpu_seconds']:,.0f} s of processor time · others kept {kept['others_cores']:.2f} cores busy"
+        if "others_cores" in kept
+        else f"load before {kept['load_before']}"
+    )
+    when = kept["taken"][:16].replace("T", " ")
+    return (
+        f"`python -m bench.evidence {command} --size {kept['size']}` · {when} UTC · "
+        f"took {kept['seconds']:,.0f} s · {busy}"
+    )
+
+
 def versions() -> Mapping[str, str]:
     found = {}
     for name in PACKAGES:
