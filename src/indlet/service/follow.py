@@ -1,13 +1,16 @@
 """The index follows the store: it catches up with the change feed, and is made anew where it cannot.
 
 The store is the system of record, the index is derived. An index that is damaged, that belongs to another
-store, or that is ahead of its store (which was restored from a backup) is thrown away and rebuilt by the same
-code.
+store, or that is ahead of its store (which was restored from a backup) is rebuilt by the same code. A new
+index is made beside the old one and takes its place when it is complete: who searches meanwhile has the old
+one, exact as of its last commit, or is told that it is damaged. Only an index that would mislead, for it
+speaks of other records, goes at once.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -24,6 +27,7 @@ from indlet.model import Stored
 from indlet.service.analysis import Analyses
 from indlet.service.index import Engine
 from indlet.service.index import manifest as manifests
+from indlet.service.index.merging import Merger, settle, tidy
 from indlet.store import Store
 from indlet.text import Analyzer, Policy
 
@@ -53,13 +57,12 @@ def folder(store: Store) -> Path:
 
 def lag(store: Store) -> tuple[int, int]:
     """The newest change of the store, and the one up to which the index stands (-1: it cannot be read)."""
-    with store.read() as view:
-        newest = view.last_seq()
     try:
         manifest = manifests.read(folder(store))
     except IndexDamaged:
-        return newest, -1
-    if manifest.extra.get("store", _identity(store)) != _identity(store):
+        manifest = None
+    newest = _newest(store)  # after the manifest: the index may go on, but not past what is read now
+    if manifest is None or manifest.extra.get("store", _identity(store)) != _identity(store):
         return newest, -1
     return newest, manifest.position
 
@@ -69,41 +72,53 @@ def catch_up(
     report: Callable[[int], None] | None = None,
     chunk: int = CHUNK,
     analyzer: Analyzer | None = None,
+    merger: Merger | None = None,
 ) -> Progress:
     """Bring the index up to the store. `report` hears how many changes were applied so far.
 
-    `analyzer` makes the field terms.
+    `analyzer` makes the field terms. `merger` does the merges that have become due, in its own time; without
+    one they are done before this returns, but others may commit meanwhile.
     StoreError if another process is bringing the index up to date.
     """
     newest, position = lag(store)
     if position == newest:
         return Progress(0, position)
     with _explained(store):
-        reason = _unusable(store, newest)
+        reason = _misleading(store)
         if reason:
             Engine.erase(folder(store))
         try:
             engine = Engine.open(folder(store), writable=True)
         except IndexDamaged as e:
             reason = str(e).partition(";")[0]
-            Engine.erase(folder(store))
-            engine = Engine.open(folder(store), writable=True)
+            engine = Engine.open(folder(store), writable=True, anew=True)
         with engine:
             applied = _follow(store, engine, report, chunk, analyzer)
-            return Progress(applied, engine.position, reason)
+            progress = Progress(applied, engine.position, reason)
+        if merger is not None:
+            merger.wake()
+        else:
+            settle(folder(store))
+        return progress
 
 
 def rebuild(
-    store: Store, report: Callable[[int], None] | None = None, analyzer: Analyzer | None = None
+    store: Store,
+    report: Callable[[int], None] | None = None,
+    analyzer: Analyzer | None = None,
+    chunk: int = CHUNK,
 ) -> Progress:
-    """Throw the index away and make it anew from the store, as one segment if it fits."""
+    """Make the index anew from the store, as one segment if it fits."""
     with _explained(store):
-        Engine.erase(folder(store))
-        engine = Engine.open(folder(store), writable=True)
-    with _explained(store), engine:
-        applied = _follow(store, engine, report, CHUNK, analyzer)
-        engine.merge(everything=True)
-        return Progress(applied, engine.position, "asked for")
+        misleading = _misleading(store)
+        if misleading:
+            Engine.erase(folder(store))
+        with Engine.open(folder(store), writable=True, anew=not misleading) as engine:
+            applied = _follow(store, engine, report, chunk, analyzer)
+            progress = Progress(applied, engine.position, "asked for")
+        with contextlib.suppress(OSError):  # it is complete, if not yet in one piece
+            tidy(folder(store), everything=True)
+        return progress
 
 
 def catch_up_or_wait(
@@ -127,9 +142,11 @@ def _explained(store: Store) -> Iterator[None]:
     try:
         yield
     except OSError as e:
-        raise StoreError(
-            f"{folder(store)}: cannot be written: {e.strerror}; the store has everything, make room and go on"
-        ) from e
+        if e.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            remedy = "let somebody search, or run  indlet reindex,  who may write there"
+        else:
+            remedy = "the store has everything, make room and go on"
+        raise StoreError(f"{folder(store)}: cannot be written: {e.strerror}; {remedy}") from e
 
 
 def _follow(
@@ -144,10 +161,13 @@ def _follow(
     extra: dict[str, Any] = {"store": _identity(store)}
     while True:
         with store.read() as view:
-            count = engine.apply(_described(view.changes(engine.position, chunk, parts=_PARTS), analyzer))
+            count = engine.apply(_described(view.changes(engine.applied, chunk, parts=_PARTS), analyzer))
             newest = view.last_seq()
         # A store whose newest changes were overtaken within the snapshot has nothing between here and there.
-        engine.commit(newest if count < chunk else None, extra)
+        if count < chunk:
+            engine.commit(newest, extra)
+        elif not engine.anew:  # half of a new index takes nobody's place
+            engine.commit(extra=extra)
         applied += count
         if report is not None:
             report(applied)
@@ -166,17 +186,22 @@ def _described(changes: Iterator[Stored], analyzer: Analyzer) -> Iterator[Stored
             yield stored._replace(fields=fields) if fields else stored
 
 
-def _unusable(store: Store, newest: int) -> str:
-    """Why the index has to be made anew; empty if it need not."""
+def _misleading(store: Store) -> str:
+    """Why the index speaks of other records than the store holds; empty if it does not, or is damaged."""
     try:
         manifest = manifests.read(folder(store))
-    except IndexDamaged as e:
-        return str(e).partition(";")[0]
+    except IndexDamaged:
+        return ""
     if manifest.extra.get("store", _identity(store)) != _identity(store):
         return "it was made from another store"
-    if manifest.position > newest:
+    if manifest.position > _newest(store):
         return "it is ahead of its store, which was put back to an earlier state"
     return ""
+
+
+def _newest(store: Store) -> int:
+    with store.read() as view:
+        return view.last_seq()
 
 
 def _identity(store: Store) -> str:
@@ -201,6 +226,7 @@ class Follower:
         self._analyzer = analyzer
         self._every = every
         self._failed = failed
+        self._merger = Merger(folder(store))
         self._wake = threading.Event()
         self._stop = False
         self._thread = threading.Thread(target=self._run, name="index-follower", daemon=True)
@@ -212,11 +238,12 @@ class Follower:
         self._wake.set()
 
     def stop(self) -> None:
-        """Ends the thread after the commit that it is at."""
+        """Ends the thread after the commit that it is at, and a merge where it is."""
         self._stop = True
         self._wake.set()
         if self._thread.is_alive():
             self._thread.join()
+        self._merger.close()
 
     def _between(self, applied: int) -> None:
         """Called after each commit of a long way: what is done is done, the rest can wait."""
@@ -226,7 +253,7 @@ class Follower:
     def _run(self) -> None:
         while not self._stop:
             try:
-                catch_up(self._store, self._between, analyzer=self._analyzer)
+                catch_up(self._store, self._between, analyzer=self._analyzer, merger=self._merger)
             except _Stopped:
                 return
             except IndexBusy:

@@ -10,6 +10,7 @@ import tempfile
 import textwrap
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -110,7 +111,7 @@ def test_what_changes_while_a_merge_runs_is_in_the_merged_index(
             old = both.reader.searcher()
             counted = old.fingerprint()
             # At the swap changes may be committed, flushed, or merely applied.
-            happened = Meanwhile(lambda during=during: both.take(during))
+            happened = Meanwhile(partial(both.take, during))
             tidy(both.folder, everything=True, halt=happened)
             happened.is_set()  # no merge was worth while, or it had no terms
             both.check(both.reader.searcher())

@@ -11,7 +11,7 @@ from __future__ import annotations
 import fcntl
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, Final, Self
 
@@ -83,6 +83,9 @@ class Engine:
     def close(self) -> None:
         """Lets another write. What was applied and not committed is forgotten; searchers go on working."""
         if self._lock is not None:
+            if len(self._working) > len(self._manifest.entries):
+                with suppress(OSError), manifests.turn(self._folder):
+                    self._sweep()
             self._lock.close()
             self._lock = None
 
