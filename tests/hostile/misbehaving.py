@@ -664,6 +664,19 @@ def cut_list(after: int = 2, verb: str = "ListRecords") -> Fault:
     return _on_lists(change, verb=verb)
 
 
+def capped(most: int) -> Fault:
+    """No list is longer than so many records: it ends in due form there, and states its true size."""
+
+    def change(request: Request, reply: Reply) -> Reply:
+        token = request.arguments.get("resumptionToken", "")
+        offset = int(re.split(r"[+|]", token)[-1]) if token else 0
+        if reply.token and offset + request.provider.page >= most:
+            return replace(reply, body=_retokened(reply.body, ""))
+        return reply
+
+    return _on_lists(change)
+
+
 def sizes(factor: float) -> Fault:
     """completeListSize lies."""
 

@@ -25,9 +25,12 @@ from indlet.service.harvest.decide import (
     Stop,
     Window,
     arguments,
+    resume,
     step,
     window_done,
 )
+from indlet.service.harvest.listing import Listing
+from indlet.service.harvest.progress import Progress
 
 RULES = Rules(retries=2, backoff_seconds=1, backoff_limit_seconds=8, retry_after_limit_seconds=60)
 SOURCE = Source("2024-01-01T00:00:00Z", True)
@@ -159,14 +162,19 @@ def test_a_gap_ends_the_run_incomplete_but_not_early() -> None:
 class World:
     """A pure provider: pages of a list, and the faults that a script deals out."""
 
-    def __init__(self, stamps: list[int], page: int, script: list[str], poison: int | None) -> None:
+    def __init__(
+        self, stamps: list[int], page: int, script: list[str], poison: int | None,
+        cap: int = 10**9, lie: int = 0,
+    ) -> None:  # fmt: skip
         self.stamps, self.page, self.script, self.poison = stamps, page, iter(script), poison
+        self.cap, self.lie = cap, lie  # the length at which lists end; what their size is wrong by
+        self.named: set[int] = set()  # by the last list of identifiers
         self.got: set[int] = set()
         self.checked: set[int] = set()
         self.seen: set[tuple[int, ...]] = set()
 
     def _matching(self, course: Course) -> list[int]:
-        window = course.windows[0]
+        window = course.probes[course.probing] if course.phase == "probe" else course.windows[0]
         low = _seconds(window.since) if window.since else 0
         high = _seconds(window.until) if window.until else 10**9
         return [i for i, s in enumerate(self.stamps) if low <= s <= high]
@@ -181,6 +189,8 @@ class World:
             return Failed("token", "expired")
         if not course.token:
             self.seen.clear()
+            if course.phase == "check":
+                self.named.clear()
         offset = int(course.token or 0)
         matching = self._matching(course)
         chosen = matching[offset : offset + self.page]
@@ -190,20 +200,27 @@ class World:
             return Failed("broken", "poison")
         if course.phase == "list":
             self.got.update(chosen)
-        else:
+        elif course.phase == "check":
             self.checked.update(chosen)
+            self.named.update(chosen)
         end = offset + len(chosen)
-        more = end < len(matching)
-        token = (str(end) if more else "") if more or offset else None
+        more = end < min(len(matching), self.cap)
+        token = (str(end) if more else "") if more or offset or end < len(matching) else None
         if fault == "cut" and more:
             token = None
         stamps = [_stamp(self.stamps[i]) for i in chosen]
         seen = tuple(chosen) in self.seen
         self.seen.add(tuple(chosen))
-        size = len(matching) if token is not None else None
+        size = max(len(matching) + self.lie, 0) if token is not None else None
         ordered = stamps == sorted(stamps)
         newest = stamps.count(max(stamps))
-        return Listed(len(chosen), token, size, seen, NOW, min(stamps), max(stamps), ordered, newest)
+        new = len(set(chosen) - self.named)
+        return Listed(len(chosen), token, size, seen, NOW, min(stamps), max(stamps), ordered, newest, new)
+
+    def compared(self) -> Checked:
+        listing = Listing(True, Progress("world"))
+        listing.identifiers = [(str(i), _stamp(self.stamps[i]), False) for i in self.named]
+        return Checked(len(self.checked - self.got), *listing.middle(False))
 
 
 def _stamp(second: int) -> str:
@@ -228,8 +245,7 @@ def drive(world: World, limit: int = 3000) -> tuple[Course, Stop, Iterator[float
                 course = Course.from_json(json.loads(json.dumps(course.to_json())))  # as if killed here
                 course, current = step(course, world.answer(course), SOURCE, RULES)
             case Compare():
-                missing = world.checked - world.got
-                course, current = step(course, Checked(len(missing)), SOURCE, RULES)
+                course, current = step(course, world.compared(), SOURCE, RULES)
             case Fetch():
                 world.got |= world.checked
                 course, current = window_done(course)
@@ -255,6 +271,54 @@ def test_whatever_happens_it_ends_and_complete_means_complete(
     else:
         assert stop.reason
     assert all(0 <= wait <= RULES.backoff_limit_seconds for wait in waits)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.integers(0, 40) | st.integers(0, 2_000_000), min_size=1, max_size=60),
+    st.booleans(),
+    st.integers(1, 8),
+    st.integers(1, 30),
+)
+def test_lists_that_end_at_some_length_are_had_in_parts_or_the_doubt_is_told(
+    stamps: list[int], ordered: bool, page: int, cap: int
+) -> None:
+    world = World(sorted(stamps) if ordered else stamps, page, [], None, cap=cap)
+    course, stop, _ = drive(world, 20_000)
+    if stop.complete and not course.unconfirmed:
+        assert world.got == set(range(len(stamps)))
+        assert not course.size_lies
+    elif not stop.complete:
+        assert "before their size" in stop.reason
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(st.integers(0, 40) | st.integers(0, 2_000_000), min_size=1, max_size=60),
+    st.booleans(),
+    st.integers(1, 8),
+    st.integers(-30, 3000),
+)
+def test_a_size_that_is_wrong_costs_two_more_lists_at_most(
+    stamps: list[int], ordered: bool, page: int, lie: int
+) -> None:
+    world = World(sorted(stamps) if ordered else stamps, page, [], None, lie=lie)
+    _, stop, waits = drive(world)
+    assert stop == Stop(True)
+    assert world.got == set(range(len(stamps)))
+    # List, check, and the identifiers in three parts at most, each of which may end in a page of its own.
+    assert len(list(waits)) <= 3 * -(-len(stamps) // page) + 3
+
+
+def test_a_probe_that_was_interrupted_begins_with_its_check() -> None:
+    course = Course(phase="check", listed=5, size=9, pages=1, first_response=NOW)
+    course, _ = after(course, Checked(0, "2024-01-05T00:00:00Z"))
+    course, action = window_done(course)
+    assert (action, course.phase) == (Ask(), "probe")
+    assert arguments(course, {})["until"] == "2024-01-04T23:59:59Z"
+    again, action = resume(course)
+    assert (action, again.phase, again.windows) == (Ask(), "check", (Window("", ""),))
+    assert resume(Course(()))[1] == Stop(True), "killed after the last page, before the end was written"
 
 
 @settings(max_examples=60, deadline=None)

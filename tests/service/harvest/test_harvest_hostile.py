@@ -109,6 +109,8 @@ COMPLETE: dict[str, tuple[Fault, str]] = {
     "list cut between pages": (m.cut_list(), "lists that ended early or in circles"),
     "size too large": (m.sizes(3), "lists that ended early or in circles"),
     "size too small": (m.sizes(0.2), ""),
+    "size in doubt": (m.sizes(1.1), "sizes that were wrong"),
+    "no list longer than 20": (m.capped(20), "lists that ended early or in circles"),
     "datestamps of days": (m.granularity_days(), "datestamps of another granularity"),
     "until ignored": (m.ignores("until"), ""),
     "from ignored": (m.ignores("from"), ""),
@@ -307,6 +309,38 @@ def test_many_records_of_one_second_behind_a_poisoned_one(store: Store) -> None:
         progress = harvest(store, provider.url)
     assert set(held(store)) == provider.live() - {"oai:x.org:0017"}
     assert (progress.outcome, progress.failed) == ("complete", 1)
+
+
+def test_a_list_cut_at_a_length_that_no_date_divides_is_a_gap(store: Store) -> None:
+    stamps = ["2024-05-01T00:00:00Z"] * 30 + ["2024-05-02T00:00:00Z"] * 30
+    records = [Rec(f"oai:x.org:{i:04d}", stamp, f"wing word{i}") for i, stamp in enumerate(stamps)]
+    with Provider(records, m.capped(20)) as provider:
+        progress = harvest(store, provider.url)
+        assert progress.outcome == "incomplete"
+        assert "end before their size" in progress.reason
+        assert len(held(store)) == 40, "what came is kept"
+        assert state(store).get("marks", {}) == {}
+        provider.faults = ()
+        assert harvest(store, provider.url).outcome == "complete"
+        assert set(held(store)) == provider.live()
+
+
+def test_a_size_that_nothing_can_confirm_is_told(store: Store) -> None:
+    records = [Rec(f"oai:x.org:{i:04d}", "2024-05-01T00:00:00Z", f"wing word{i}") for i in range(30)]
+    with Provider(records, m.sizes(2)) as provider:
+        progress = harvest(store, provider.url)
+    assert progress.outcome == "complete"
+    assert progress.repairs["sizes that could not be confirmed"] == 1
+    assert set(held(store)) == provider.live()
+
+
+def test_a_source_whose_sizes_are_wrong_is_reconciled_all_the_same(store: Store) -> None:
+    with Provider(None, m.sizes(2), deleted="no") as provider:
+        assert harvest(store, provider.url).outcome == "complete"
+        gone = sorted(provider.live())[3]
+        provider.records = [r for r in provider.records if r.identifier != gone]
+        assert harvest(store, provider.url, Wish(reconcile=True)).outcome == "complete"
+        assert set(held(store)) == provider.live()
 
 
 def test_a_repository_that_moved(store: Store) -> None:

@@ -66,6 +66,18 @@ def next_day(value: str) -> str:
         return value
 
 
+def beside(value: str) -> tuple[str, str]:
+    """The datestamps before and after one, in the same granularity; empty where there are none."""
+    found, seconds = parse(value), len(value) > 10
+    granule = timedelta(seconds=1) if seconds else timedelta(days=1)
+    try:
+        return (
+            ("", "") if found is None else (write(found - granule, seconds), write(found + granule, seconds))
+        )
+    except OverflowError:
+        return "", ""
+
+
 def middle(since: str, until: str) -> tuple[str, str] | None:
     """The last granule of the earlier half and the first of the later one; None if there are not two."""
     first, last = parse(since), parse(until)

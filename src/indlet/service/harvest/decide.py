@@ -4,32 +4,37 @@ A harvest is a row of date windows, nearly always one. Each window is listed by 
 for good, the window is *checked*: ListIdentifiers says what should have come, and the few that did not are
 fetched one by one. Where that fails too, or too many are missing, the window is split. A window that can be
 neither listed, checked nor split is a gap: the run goes on, ends incomplete, and its high-water mark stays.
+
+Where both lists end in due form, but short of the size that they state, one of the two is wrong. So the
+window is *probed*: its identifiers are listed in two parts. A list that was cut at some length names more in
+parts, and is split; one whose size merely lies does not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Final, Literal
+from dataclasses import replace
+from typing import Final
 
 from indlet.service.harvest import dates
+from indlet.service.harvest.course import (
+    PASSING,
+    Action,
+    Ask,
+    Checked,
+    Compare,
+    Course,
+    Event,
+    Failed,
+    Fetch,
+    Listed,
+    Rules,
+    Source,
+    Stop,
+    Trouble,
+    Window,
+)
 
-Trouble = Literal[
-    "unreachable",  # no connection
-    "silent",  # no connection, no byte, or next to none for too long
-    "interrupted",  # reset or cut off
-    "later",  # 429 or 503: the remote asks for time
-    "broken",  # another 5xx, or a body that cannot be used
-    "unsuitable",  # 400, 413, 414, 422: not like this
-    "refused",  # 401, 403, 404 …
-    "token",  # badResumptionToken
-    "argument",  # badArgument
-    "nothing",  # noRecordsMatch
-    "fatal",  # another OAI-PMH error
-]
-
-# Troubles that may be over when the same is asked again.
-PASSING: Final = ("unreachable", "silent", "interrupted", "later", "broken")
 # Fewer missing records than this are fetched one by one; more, and the window is listed again in two halves.
 ONE_BY_ONE: Final = 300
 SPLITS: Final = 64
@@ -41,166 +46,42 @@ STALE_PAGES: Final = 3
 EMPTY_PAGES: Final = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """The part of the settings that decisions depend on."""
-
-    retries: int = 6
-    backoff_seconds: float = 0.5
-    backoff_limit_seconds: float = 300.0
-    retry_after_limit_seconds: float = 600.0
-    pages: int = 1_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """Datestamps from `since` to `until`, both inclusive and in the source's granularity; empty: open."""
-
-    since: str = ""
-    until: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.since or 'the beginning'} to {self.until or 'now'}"
-
-
-@dataclass(frozen=True, slots=True)
-class Course:
-    """How far a run has come. JSON-ready, kept with the records that brought it here."""
-
-    windows: tuple[Window, ...] = (Window(),)
-    phase: Literal["list", "check"] = "list"
-    token: str = ""
-    spelling: int = 0  # which way of writing the token into a URL is tried
-    attempt: int = 0  # failures of the next request so far
-    restarts: int = 0  # of this window, because its token was not accepted
-    pages: int = 0  # of this window's list
-    listed: int = 0  # records on distinct pages of this window
-    size: int | None = None  # what the source says this list holds
-    stale: int = 0  # pages in a row that had been seen before
-    empty: int = 0  # pages in a row without a record
-    ordered: bool = True  # datestamps have never fallen so far
-    newest: str = ""
-    at_newest: int = 0  # records with that datestamp so far
-    owed: int = 0  # records that must still come in a window begun again at its newest datestamp …
-    whole: str = ""  # … and where it began at first
-    full_page: int = 0  # the most records on one page
-    first_response: str = ""
-    splits: int = 0  # windows split, less windows done since
-    fruitless: int = 0  # lists and checks in a row that brought not one page
-    unbounded: bool = False  # the source ignores `until`: splitting is useless
-    gaps: tuple[str, ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Course:
-        known = {k: v for k, v in data.items() if k in cls.__slots__}
-        known["windows"] = tuple(Window(**w) for w in known.get("windows", ()))
-        known["gaps"] = tuple(known.get("gaps", ()))
-        return cls(**known)
-
-
-# Events
-
-
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """A page has come."""
-
-    records: int
-    token: str | None = None
-    size: int | None = None
-    seen: bool = False  # the same page came before in this list
-    response_date: str = ""
-    lowest: str = ""
-    highest: str = ""
-    ordered: bool = True
-    at_highest: int = 1  # how many have the highest datestamp
-
-
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """A request brought no page."""
-
-    trouble: Trouble
-    reason: str = ""
-    retry_after: float | None = None
-    spellings: int = 1  # in how many ways the token that was sent can be written
-    response_date: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """The window's identifiers were compared with what is held: so many are missing."""
-
-    missing: int
-
-
-# Actions
-
-
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """Request the next page, after a pause."""
-
-    wait: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Compare:
-    """The check's list has ended: say how many of its identifiers are missing."""
-
-
-@dataclass(frozen=True, slots=True)
-class Fetch:
-    """Get the missing records one by one; then the window is done."""
-
-
-@dataclass(frozen=True, slots=True)
-class Stop:
-    """The run ends here. An incomplete one keeps what it got, and resumes where `course` stands."""
-
-    complete: bool
-    reason: str = ""
-    resumable: bool = False
-
-
-Event = Listed | Failed | Checked
-Action = Ask | Compare | Fetch | Stop
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """What is known of the source that bears on decisions."""
-
-    earliest: str = ""
-    seconds: bool = True  # granularity
-
-
 def step(course: Course, event: Event, source: Source, rules: Rules) -> tuple[Course, Action]:
     """Where the run stands after an event, and what to do next."""
     if not course.windows:
         return _end(course)
     match event:
         case Listed():
+            if course.phase == "probe":
+                return _probed(course, event, rules)
             return _listed(course, event, source, rules)
-        case Checked(missing):
+        case Checked(missing, middle, alike):
+            course = replace(course, middle=middle, alike=alike)
             if missing > ONE_BY_ONE and (halves := _halves(course, source)):
                 return _split(course, halves)
             return course, Fetch()
         case Failed():
+            if course.phase == "probe":
+                return _probe_failed(course, event, rules)
             return _failed(course, event, source, rules)
 
 
 def resume(course: Course) -> tuple[Course, Action]:
     """What to do first, wherever the last run was interrupted."""
-    return (course, Ask()) if course.windows else _end(course)
+    if not course.windows:
+        return _end(course)
+    # What a probe compares with is not kept.
+    return _check(course) if course.phase == "probe" else (course, Ask())
 
 
 def window_done(course: Course) -> tuple[Course, Action]:
-    """The first window is had in full: on to the next."""
-    return _advance(replace(course, splits=max(course.splits - 1, 0)))
+    """All that the first window's lists name is had: on to the next, unless they are in doubt."""
+    if course.phase == "check" and _short(course) and not course.size_lies:
+        if parts := _parts(course.windows[0], course.middle, course.alike):
+            probe = replace(_fresh(course, course.windows), phase="probe", probes=parts, alike=course.alike)
+            return probe, Ask()
+        return _doubted(course)
+    return _advance(_done(course))
 
 
 def arguments(course: Course, selection: Mapping[str, str]) -> dict[str, str]:
@@ -208,7 +89,7 @@ def arguments(course: Course, selection: Mapping[str, str]) -> dict[str, str]:
     verb = "ListRecords" if course.phase == "list" else "ListIdentifiers"
     if course.token:
         return {"verb": verb, "resumptionToken": course.token}
-    window = course.windows[0]
+    window = course.probes[course.probing] if course.phase == "probe" else course.windows[0]
     found = {"verb": verb, **selection}
     if window.since:
         found["from"] = window.since
@@ -256,14 +137,21 @@ def _listed(course: Course, page: Listed, source: Source, rules: Rules) -> tuple
         if course.size is not None and course.listed >= course.size:
             return _list_ended(course)  # it goes in circles, but all of it has come
         return _give_up_listing(course, source, "its tokens go in circles")
-    short = course.size is not None and course.listed < course.size
+    short = _short(course)
     # The last page of a list in pages must carry an empty token (OAI-PMH 2.0, section 3.5). One without, and
     # as full as those before it, looks like a list that was cut between two pages.
     cut = bool(sent) and page.token is None and (short or 0 < page.records == course.full_page)
     if course.phase == "check":
-        # Two lists that both end in due form, and short of what they say, have a size that is wrong.
         return _give_up_listing(course, source, "its lists end early") if cut else (course, Compare())
     return _check(course) if short or (cut and course.size is None) else _list_ended(course)
+
+
+def _done(course: Course) -> Course:
+    return replace(course, splits=max(course.splits - 1, 0))
+
+
+def _short(course: Course) -> bool:
+    return course.size is not None and course.listed < course.size
 
 
 def _list_ended(course: Course) -> tuple[Course, Action]:
@@ -361,15 +249,82 @@ def _give_up_listing(course: Course, source: Source, reason: str) -> tuple[Cours
         return _check(course)
     if halves := _halves(course, source):
         return _split(course, halves)
-    gaps = (*course.gaps, f"{course.windows[0]}: {reason}")
-    return _advance(replace(course, gaps=gaps))
+    return _gap(course, reason)
+
+
+def _gap(course: Course, reason: str) -> tuple[Course, Action]:
+    return _advance(replace(course, gaps=(*course.gaps, f"{course.windows[0]}: {reason}")))
+
+
+# Probing a list whose size is in doubt
+
+
+def _parts(window: Window, middle: str, alike: bool) -> tuple[Window, ...]:
+    """The window before a datestamp and from it on; where all have that one, also what is after it."""
+    bound = window.since or window.until
+    if bound and middle:
+        middle = dates.like(middle, len(bound) > 10)
+    before, after = dates.beside(middle)
+    if not before:
+        return ()
+    parts = [Window(window.since, before), Window(middle, window.until)]
+    if alike:
+        parts[1:] = [Window(middle, middle), Window(after, window.until)]
+    return tuple(w for w in parts if not (w.since and w.until) or w.since <= w.until)
+
+
+def _probed(course: Course, page: Listed, rules: Rules) -> tuple[Course, Action]:
+    course = replace(
+        course,
+        token=page.token or "",
+        spelling=0,
+        attempt=0,
+        pages=course.pages + 1,
+        stale=course.stale + 1 if page.seen or not page.records else 0,
+        revealed=course.revealed + page.new,
+    )
+    if page.token and course.stale <= STALE_PAGES and course.pages <= rules.pages:
+        return course, Ask()
+    return _part_ended(course)
+
+
+def _part_ended(course: Course) -> tuple[Course, Action]:
+    if course.revealed:
+        course = replace(course, capped=True)
+        if course.splits >= SPLITS:
+            return _doubted(course)
+        return _split(course, course.probes)
+    if course.probing + 1 < len(course.probes):
+        onward = replace(_fresh(course, course.windows), phase="probe", probes=course.probes)
+        return replace(onward, alike=course.alike, probing=course.probing + 1), Ask()
+    return _doubted(course) if course.alike else _advance(replace(_done(course), size_lies=True))
+
+
+def _doubted(course: Course, reason: str = "") -> tuple[Course, Action]:
+    """The size could not be put to the test: a gap if others were right, else a doubt that is told."""
+    if course.capped:
+        return _gap(course, f"its lists end before their size{reason and ': '}{reason}")
+    return _advance(replace(_done(course), unconfirmed=course.unconfirmed + 1))
+
+
+def _probe_failed(course: Course, event: Failed, rules: Rules) -> tuple[Course, Action]:
+    """A probe that cannot be carried out leaves the size in doubt, and costs nothing else."""
+    if event.trouble == "nothing":
+        return _part_ended(course)
+    attempt = course.attempt + 1
+    bearable = (event.retry_after or 0.0) <= rules.retry_after_limit_seconds
+    if event.trouble in PASSING and bearable and attempt <= min(rules.retries, 2):
+        return replace(course, attempt=attempt), Ask(_pause(attempt, event.retry_after, rules))
+    if event.trouble == "token" and course.spelling + 1 < event.spellings:
+        return replace(course, spelling=course.spelling + 1), Ask()
+    return _doubted(course, event.reason)
 
 
 def _check(course: Course) -> tuple[Course, Action]:
     return replace(_fresh(course, course.windows), phase="check"), Ask()
 
 
-def _split(course: Course, halves: tuple[Window, Window]) -> tuple[Course, Action]:
+def _split(course: Course, halves: tuple[Window, ...]) -> tuple[Course, Action]:
     return replace(_fresh(course, (*halves, *course.windows[1:])), splits=course.splits + 1), Ask()
 
 
@@ -398,6 +353,9 @@ def _fresh(course: Course, windows: tuple[Window, ...], restarts: int = 0) -> Co
         windows,
         first_response=course.first_response,
         splits=course.splits,
+        capped=course.capped,
+        size_lies=course.size_lies,
+        unconfirmed=course.unconfirmed,
         unbounded=course.unbounded,
         gaps=course.gaps,
         restarts=restarts,
@@ -414,3 +372,26 @@ def _end(course: Course) -> tuple[Course, Action]:
     if course.gaps:
         return course, Stop(False, "not to be had: " + "; ".join(course.gaps))
     return course, Stop(True)
+
+
+__all__ = [
+    "PASSING",
+    "Action",
+    "Ask",
+    "Checked",
+    "Compare",
+    "Course",
+    "Event",
+    "Failed",
+    "Fetch",
+    "Listed",
+    "Rules",
+    "Source",
+    "Stop",
+    "Trouble",
+    "Window",
+    "arguments",
+    "resume",
+    "step",
+    "window_done",
+]

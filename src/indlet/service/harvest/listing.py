@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from hashlib import blake2b
 
@@ -80,10 +81,20 @@ class Listing:
             repairs["malformed datestamps"] += malformed
         return not bad and not future
 
+    def middle(self, days: bool) -> tuple[str, bool]:
+        """A datestamp in the midst of a check's list, in days if those are what can be asked for, and whether
+        all have that one; empty if any is not to be relied on."""
+        stamps = sorted(dates.day(stamp) if days else stamp for _, stamp, _ in self.identifiers)
+        if not stamps or len({len(s) for s in stamps}) > 1 or not all(map(dates.well_formed, stamps)):
+            return "", False
+        found = stamps[len(stamps) // 2]
+        if found == stamps[0] and found != stamps[-1]:
+            found = stamps[bisect_right(stamps, found)]
+        return found, stamps[0] == stamps[-1]
+
     def missing(self, store: Store, origin: int) -> list[str]:
         """The identifiers of a check's list that are neither held as listed nor known to fail."""
         listed = {identifier: (stamp, deleted) for identifier, stamp, deleted in self.identifiers}
-        self.identifiers.clear()
         found = list[str]()
         with store.read() as view:
             failed = {f.where for f in view.failures(origin)}

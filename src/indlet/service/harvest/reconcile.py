@@ -31,6 +31,8 @@ def whole_list(
     remote: d.Source,
     rules: d.Rules,
     sleep: Callable[[float], None],
+    *,
+    size_counts: bool = True,
 ) -> set[str] | None:
     """Every live identifier of a set (empty: of all); None unless the whole list could be read in one go.
 
@@ -59,7 +61,7 @@ def whole_list(
         pages.add(key)
         course, action = d.step(course, event, remote, rules)
     whole = isinstance(action, d.Compare) and not (course.gaps or course.splits)
-    short = course.size is not None and course.listed < course.size
+    short = size_counts and course.size is not None and course.listed < course.size
     return listed if listed and whole and not short else None
 
 

@@ -81,6 +81,7 @@ class Run:
         with store.write() as tx:
             self.origin = tx.origin("source", name, {k: v for k, v in asdict(source).items() if k != "token"})
         self.said = ""  # by the last request that brought nothing
+        self.named: set[str] = set()  # by the last list of identifiers that was compared
 
     # The run
 
@@ -215,7 +216,12 @@ class Run:
                 case d.Compare():
                     self.writer.commit(course)
                     missing = self.listing.missing(self.store, self.origin)
-                    course, action = d.step(course, d.Checked(len(missing)), self.remote, self.rules)
+                    bound = course.windows[0].since or course.windows[0].until
+                    middle, alike = self.listing.middle(not self.remote.seconds or len(bound) == 10)
+                    self.named = {identifier for identifier, _, _ in self.listing.identifiers}
+                    self.listing.identifiers.clear()
+                    checked = d.Checked(len(missing), middle, alike)
+                    course, action = d.step(course, checked, self.remote, self.rules)
                 case d.Fetch():
                     said = self.intake.missing(missing, partial(self.writer.commit_if_due, course))
                     course, action = (
@@ -242,6 +248,8 @@ class Run:
         listed, again = self.listing.took(page, course)
         if course.phase == "list" and not again:
             self.intake.page(page)
+        if course.phase == "probe":
+            listed = replace(listed, new=sum(i.identifier not in self.named for i in page.items))
         before = course
         course, action = d.step(course, listed, self.remote, self.rules)
         if before.spelling:
@@ -253,6 +261,11 @@ class Run:
     def _finish(self, course: d.Course, stop: d.Stop) -> None:
         run = self.state.get("run") or {}
         selective = bool(self.wish.since or self.wish.until or self.source.until)
+        if course.size_lies:
+            self.progress.repairs["sizes that were wrong"] += 1
+            self.state["size_lies"] = True
+        if course.unconfirmed:
+            self.progress.repairs["sizes that could not be confirmed"] += course.unconfirmed
         if stop.complete:
             if not selective:
                 self._advance_mark(course.first_response, run.get("asked", ""))
@@ -299,7 +312,10 @@ class Run:
         self.writer.settle()
         listed: set[str] = set()
         for set_spec in self.state.get("marks") or [self.source.set]:
-            found = whole_list(self.asker, self.terms, set_spec, self.remote, self.rules, self._sleep)
+            found = whole_list(
+                self.asker, self.terms, set_spec, self.remote, self.rules, self._sleep,
+                size_counts=not self.state.get("size_lies"),
+            )  # fmt: skip
             if found is None:
                 self._end("incomplete", "reconciliation could not read the whole list; nothing was deleted")
                 return
