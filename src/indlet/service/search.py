@@ -27,6 +27,7 @@ from indlet.service.index.batch import date_number
 from indlet.service.index.searcher import SORTS
 from indlet.service.interpret import Interpreter, Meaning, languages_in
 from indlet.service.lexer import clean
+from indlet.service.policies import policy_for
 from indlet.service.present import Shares
 from indlet.service.rank import MODELS, AnyModel
 from indlet.service.rank import model as chosen_model
@@ -35,7 +36,7 @@ from indlet.service.snapshots import Snapshots
 from indlet.service.suggest import Speller
 from indlet.settings import Settings, Source
 from indlet.store import Origin, Store
-from indlet.text import LANGUAGES, Analyzer, code, policy_of
+from indlet.text import LANGUAGES, Analyzer, code
 
 if TYPE_CHECKING:
     from indlet.service.harvest.progress import Progress
@@ -68,7 +69,7 @@ class Library:
         self.store = store
         self.concealed = frozenset(concealed)
         self.settings = settings
-        self.analyzer = Analyzer(policy_of(settings.analysis))
+        self.analyzer = Analyzer(policy_for(store, settings.analysis))
         # Positions make no difference to what a word becomes.
         self._policies = {replace(self.analyzer.policy, positions=kept).digest for kept in (False, True)}
         self._follow = follow

@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 from tests.hostile import misbehaving as m
 
 from indlet.cli.harvest import harvest, sources
+from indlet.cli.service import search
 from indlet.service.harvest.client import Client, NoAnswer, oai_url, spellings
 from indlet.settings import Harvest
 from indlet.store import Store
@@ -52,6 +53,29 @@ def test_the_status_tells_what_was_not_had(tmp_path: Path) -> None:
         result = run(provider.url, "--data", str(tmp_path / "c"))
         assert result.exit_code == 0
         assert "bare ampersands 43" in result.output
+
+
+def test_a_search_of_the_data_alone_follows_the_policy_that_it_was_harvested_under(tmp_path: Path) -> None:
+    data, config, other = tmp_path / "data", tmp_path / "a.toml", tmp_path / "b.toml"
+    config.write_text("[analysis]\nstem = false\nstop = false\n")
+    other.write_text("[analysis]\nstop = false\n")
+    records = [m.Rec("oai:x.org:1", "2024-05-01T00:00:00Z", "fluttering of the wings")]
+    with m.Provider(records) as provider:
+        assert run(provider.url, "--data", str(data), "--config", str(config)).exit_code == 0
+
+    def found(query: str, *options: str) -> tuple[int, list[str]]:
+        shown = CliRunner().invoke(search, ["--data", str(data), "--json", *options, query])
+        assert shown.exit_code == 0, shown.output
+        told = json.loads(shown.output)
+        return told["total"], told["notes"]
+
+    assert found("fluttering") == (1, [])
+    assert found("the") == (1, []), "no stop words there"
+    assert found("title:wings") == (1, [])
+    assert found("flutter") == (0, [])
+    total, notes = found("fluttering", "--config", str(other))
+    assert total == 0
+    assert "another analysis policy" in notes[0]
 
 
 def test_sources_from_a_settings_file(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from indlet.service.harvest.progress import Progress
 from indlet.service.harvest.reconcile import due, whole_list
 from indlet.service.harvest.writing import Writer
 from indlet.service.normalise import Normaliser
+from indlet.service.policies import remember
 from indlet.settings import Harvest, Source
 from indlet.store import Store
 from indlet.text import Analyzer
@@ -166,6 +167,7 @@ class Run:
             loss=list(normaliser.reconciliation.losses) if normaliser.has_index else [],
             reconciliation=normaliser.reconciliation.kind if normaliser.has_index else "own analysis",
         )
+        remember(self.store, self.analyzer.policy)
         since, until = self._bounds(terms)
         key = [self.source.set, self.wish.since or self.source.from_, self.wish.until or self.source.until]
         kept = self.state.get("run")
