@@ -83,7 +83,7 @@ class Experiment:
     def __init__(self, folder: Path, providers: int, files: int, seed: int) -> None:
         self.folder = folder
         self.random = random.Random(seed)
-        vocabulary = words(4000, seed)
+        vocabulary = words(4000)
         self.words = [*vocabulary[:400] * 5, *vocabulary, "the", "of", "and", "flows", "flowing", "heated"]
         self.providers = [Provider(folder, number) for number in range(providers)]
         self.kills = 0

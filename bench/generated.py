@@ -1,8 +1,10 @@
 """Collections made by a seeded generator: as large as wanted, the same on every machine.
 
-Terms follow a Zipf-Mandelbrot law, p(r) ∝ (r + 25)^-1.05 over 400,000 made-up words: the shift stands for the
-stop words, which an index does not see. Lengths are log-normal. Queries are two to four terms of one
-document, each found in at least 20 documents and at most a tenth of them.
+Words follow a Zipf-Mandelbrot law (Mandelbrot 1953), p(r) ∝ (r + 25)^-1.05 over a million made-up ones: the
+shift stands for the stop words, which an index does not see. Lengths are log-normal. A document depends on
+the seed and on its number alone, so a collection can be cut anywhere and shared out among providers and
+processes. Queries are two to four terms of one document, each found in at least 20 documents and at most a
+tenth of them.
 """
 
 from __future__ import annotations
@@ -10,25 +12,78 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
+from itertools import product
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-VOCABULARY = 400_000
-SHIFT, SLOPE = 25.0, 1.05
+VOCABULARY: Final = 1_000_000
+SHIFT, SLOPE, SPREAD = 25.0, 1.05, 0.6
+CHUNK: Final = 2000  # documents that are drawn together
 _ONSETS = "b c d f g h k l m n p r s t v w z br ch cl dr gr pl sh st tr".split()  # noqa: SIM905
-_VOWELS = ["a", "e", "i", "o", "u", "ai", "ea", "io", "ou"]
+_VOWELS = ("a", "e", "i", "o", "u", "ai", "ea", "io", "ou")
+# A text is told to be English by its small words, as everywhere.
+FREQUENT: Final = """
+    the of and to in a is that for it as was with be by on not he his but at are this have from or had an
+    they which one you were her all she there would their we him been has when who will more no if out so
+""".split()  # noqa: SIM905
 
 
-def words(count: int, seed: int = 1) -> list[str]:
-    """Distinct pronounceable words of two to four syllables."""
-    source = random.Random(seed)
-    found: dict[str, None] = {}
-    while len(found) < count:
-        syllables = source.choices((2, 3, 4), (3, 5, 2))[0]
-        word = "".join(source.choice(_ONSETS) + source.choice(_VOWELS) for _ in range(syllables))
-        found[word + source.choice(("", "", "n", "r", "s", "t"))] = None
-    return list(found)
+def words(count: int) -> list[str]:
+    """Distinct pronounceable words, the short ones first: pairs of syllables, in no order, then triples."""
+    syllables = ["".join(pair) for pair in product(_ONSETS, _VOWELS)]
+    base = len(syllables)
+    pairs = [first + second for first in syllables for second in syllables]
+    random.Random(1).shuffle(pairs)
+    rest = max(count - len(pairs), 0)
+    triples = [syllables[n // base // base % base] + pairs[n % base**2] for n in range(0, rest * 11, 11)]
+    return (pairs + triples)[:count]
+
+
+class Vocabulary(NamedTuple):
+    """`names` in the order of their bytes; `place` is where the word of each rank stands among them."""
+
+    names: list[str]
+    place: NDArray[np.int32]
+    cumulative: NDArray[np.float64]
+
+
+@cache
+def vocabulary() -> Vocabulary:
+    ranked = np.array(words(VOCABULARY))
+    order = np.argsort(ranked, kind="stable")
+    place = np.empty(VOCABULARY, np.int32)
+    place[order] = np.arange(VOCABULARY, dtype=np.int32)
+    weights = (np.arange(1, VOCABULARY + 1) + SHIFT) ** -SLOPE
+    return Vocabulary(ranked[order].tolist(), place, np.cumsum(weights / weights.sum()))
+
+
+class Drawn(NamedTuple):
+    """Pairs of document and term with their frequency, in the order of document and term."""
+
+    owners: NDArray[np.int64]
+    terms: NDArray[np.int64]
+    frequencies: NDArray[np.int64]
+    lengths: NDArray[np.int64]  # of the documents, in words
+
+
+def draw(chunk: int, mean_terms: int, seed: int) -> Drawn:
+    """The documents from `chunk * CHUNK` on, of about `mean_terms` distinct terms each."""
+    known = vocabulary()
+    source = np.random.default_rng([seed, chunk])
+    tokens = mean_terms * 1.25  # some terms come more than once
+    drawn = source.lognormal(np.log(tokens) - SPREAD**2 / 2, SPREAD, CHUNK)
+    lengths = drawn.astype(np.int64).clip(3, 20_000)
+    ranks = np.searchsorted(known.cumulative, source.random(int(lengths.sum())), "right")
+    ranks = ranks.clip(max=VOCABULARY - 1)
+    # A word that has occurred is likely to occur again: a tenth of the tokens repeat the one before.
+    again = np.flatnonzero(source.random(ranks.size) < 0.1)
+    ranks[again] = ranks[again - 1]
+    owner = np.repeat(np.arange(CHUNK), lengths)
+    pairs, counts = np.unique(owner * VOCABULARY + known.place[ranks], return_counts=True)
+    return Drawn(pairs // VOCABULARY, pairs % VOCABULARY, counts, lengths)
 
 
 @dataclass(frozen=True)
@@ -52,30 +107,14 @@ class Collection:
 
 
 def collection(records: int, mean_terms: int = 60, seed: int = 1) -> Collection:
-    """`records` documents of about `mean_terms` distinct terms."""
-    source = np.random.default_rng(seed)
-    weights = (np.arange(1, VOCABULARY + 1) + SHIFT) ** -SLOPE
-    cumulative = np.cumsum(weights / weights.sum())
-    spread = 0.6
-    tokens = mean_terms * 1.12  # some terms come more than once
-    lengths = source.lognormal(np.log(tokens) - spread**2 / 2, spread, records).astype(np.int64).clip(3)
-    terms, frequencies, ends = [], [], np.empty(records, np.int64)
-    at = 0
-    for begin in range(0, records, 10_000):
-        some = lengths[begin : begin + 10_000]
-        drawn = np.searchsorted(cumulative, source.random(int(some.sum())), "right").clip(max=VOCABULARY - 1)
-        # A word that has occurred is likely to occur again: a fifth of the tokens repeat one before them.
-        again = source.random(drawn.size) < 0.2
-        drawn[1:][again[1:]] = drawn[:-1][again[1:]]
-        owner = np.repeat(np.arange(some.size), some)
-        pairs, counts = np.unique(owner * VOCABULARY + drawn, return_counts=True)
-        terms.append((pairs % VOCABULARY).astype(np.int32))
-        frequencies.append(counts.astype(np.int32))
-        ends[begin : begin + some.size] = at + np.cumsum(
-            np.bincount(pairs // VOCABULARY, minlength=some.size)
-        )
-        at = int(ends[begin + some.size - 1])
-    return Collection(words(VOCABULARY, seed), np.concatenate(terms), np.concatenate(frequencies), ends)
+    """`records` documents of about `mean_terms` distinct terms, held as arrays."""
+    parts = [draw(chunk, mean_terms, seed) for chunk in range(-(-records // CHUNK))]
+    counts = np.concatenate([np.bincount(part.owners, minlength=CHUNK) for part in parts])
+    ends = np.cumsum(counts)[:records]
+    size = int(ends[-1])
+    terms = np.concatenate([part.terms.astype(np.int32) for part in parts])[:size]
+    frequencies = np.concatenate([part.frequencies.astype(np.int32) for part in parts])[:size]
+    return Collection(vocabulary().names, terms, frequencies, ends)
 
 
 def queries(documents: Collection, count: int, seed: int = 2) -> list[list[str]]:

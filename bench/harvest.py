@@ -2,7 +2,7 @@
 
     python -m bench.harvest [--records 100000] [--terms 60 170] [--repeat 3] [--only …] [--json FILE]
 
-A provider serves generated records (bench/generated.py) in a process of its own. `indlet harvest`,
+A provider serves generated records (bench/corpus.py) in a process of its own. `indlet harvest`,
 in another, takes them over loopback, stores them and commits the index. Others (bench/harvest_others.py)
 merely iterate the oai_dc records of the same server, each in a process too. All take turns.
 
@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import random
 import shutil
 import socket
 import subprocess
@@ -28,14 +27,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
-from bench.crawl import FREQUENT
-from bench.generated import collection
+from bench.corpus import fill
 from bench.processes import Cost, cpu_of, free_port, indlet, run
 
 from bench import harvest_others
-from indlet.formats import oai_dc
-from indlet.model import Record, TermVector
-from indlet.store import Store
 
 FORMS: Final = ("none", "tf_basic", "tf_compact")
 # The first request since it was last asked, by the clock that all processes of a machine share.
@@ -66,39 +61,6 @@ async def metered(scope, receive, send):
 
 uvicorn.run(metered, port=port, log_level="error", access_log=False)
 """
-
-
-def fill(folder: Path, records: int, terms: int) -> None:
-    """A store of generated records: Dublin Core with an abstract of 80 words, and about `terms` terms."""
-    batch: list[Record] = []
-    rng = random.Random(1)
-    with Store.open(folder) as store:
-        for number, (names, frequencies) in enumerate(collection(records, terms).documents()):
-            # An abstract is told to be English by its small words, as everywhere.
-            words = [
-                w
-                for name in names[:40]
-                for w in ((name, rng.choice(FREQUENT)) if rng.random() < 0.8 else (name,))
-            ]
-            metadata = {
-                "title": [f"Report {number}: the {' '.join(names[:4])} and the {' '.join(names[4:7])}"],
-                "creator": [f"{names[0].title()}, {names[-1].title()}", "Ada Lovelace"],
-                "subject": names[:4],
-                "description": [" ".join(words)],
-                "date": [str(1950 + number % 70)],
-                "format": ["application/pdf"],
-                "identifier": [f"http://example.org/content/papers/{number:06d}.pdf"],
-                "language": ["en"],
-            }
-            vector = TermVector.of(dict(zip(names, frequencies, strict=True)), language="en")
-            identifier = f"oai:example.org:papers/{number:06d}.pdf"
-            batch.append(
-                Record(identifier, metadata, vector, (f"papers:{number % 50}",), raw=oai_dc.write(metadata))
-            )
-            if len(batch) == 5000 or number == records - 1:
-                with store.write() as tx:
-                    tx.put(tx.origin("hierarchy", "papers"), batch)
-                batch.clear()
 
 
 class Serving:

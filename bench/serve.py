@@ -1,8 +1,8 @@
 """Serving, beside pyoai and oai_repo: records a second, first and last page, memory.
 
-    python -m bench.serve [--records 100000] [--terms 120] [--others 10000] [--json FILE]
+    python -m bench.serve [--records 100000] [--terms 120] [--others 10000] [--repeat 1] [--json FILE]
 
-Every server runs in a uvicorn process of its own over a store of generated records (bench/generated.py), and
+Every server runs in a uvicorn process of its own over a store of generated records (bench/corpus.py), and
 is harvested over loopback by a client that follows tokens and parses nothing. The others get the same records
 from the same store, by their bulk interfaces; they are asked for `--others` records, as their speed does
 not depend on how many there are. Client and server share the machine's cores.
@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import http.client
 import json
-import os
 import re
 import socket
 import statistics
@@ -26,57 +25,15 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
+from bench.corpus import fill
+from bench.processes import cpu_of, memory
 from rich.console import Console
 from rich.table import Table
 
-from indlet.formats import oai_dc
-from indlet.model import Record, TermVector
 from indlet.settings import Node, Settings
 from indlet.store import Store
 
 TOKEN = re.compile(rb"<(?:\w+:)?resumptionToken[^>]*>([^<]+)<")
-WORDS = "boundary layer separation lift drag wing flow pressure heat transfer jet supersonic plate cone body"
-
-
-def fill(folder: Path, records: int, terms: int) -> None:
-    """A store of generated records: a kilobyte of Dublin Core and about `terms` terms each."""
-    from bench.generated import collection
-
-    documents = collection(records, terms)
-    batch: list[Record] = []
-    with Store.open(folder) as store:
-        for number, (names, frequencies) in enumerate(documents.documents()):
-            text = " ".join(names[:70])
-            metadata = {
-                "title": [f"Report {number}: {' '.join(names[:7])} & {WORDS}"],
-                "creator": [f"{names[0].title()}, {names[-1].title()}", "Ada Lovelace"],
-                "subject": names[:4],
-                "description": [text],
-                "date": [str(1950 + number % 70)],
-                "format": ["application/pdf"],
-                "identifier": [f"http://example.org/content/papers/{number:06d}.pdf"],
-                "language": ["en"],
-            }
-            vector = TermVector.of(dict(zip(names, frequencies, strict=True)), language="en")
-            raw = oai_dc.write(metadata)
-            batch.append(
-                Record(
-                    f"oai:example.org:papers/{number:06d}.pdf",
-                    metadata,
-                    vector,
-                    (f"papers:{number % 50}",),
-                    raw=raw,
-                )
-            )
-            if len(batch) == 5000:
-                _put(store, batch)
-        _put(store, batch)
-
-
-def _put(store: Store, batch: list[Record]) -> None:
-    with store.write() as tx:
-        tx.put(tx.origin("hierarchy", "papers"), batch)
-    batch.clear()
 
 
 def serve(kind: str, folder: Path, descriptor: int) -> None:
@@ -131,7 +88,7 @@ def harvest(kind: str, folder: Path, request: str, coding: str, most: int) -> Ru
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
         _page(connection, f"{path}?verb=Identify", "identity")
         count, size, times = 0, 0, []
-        used = _processor_time(process.pid)
+        used = cpu_of(process.pid)
         started = time.perf_counter()
         following = f"{path}?{query}"
         while following and count < most:
@@ -140,23 +97,17 @@ def harvest(kind: str, folder: Path, request: str, coding: str, most: int) -> Ru
             times.append(time.perf_counter() - begun)
             count += plain.count(b"<datestamp>")
             size += len(raw)
-            found = TOKEN.search(plain, max(0, plain.rfind(b"resumptionToken") - 2000))
+            token = next_token(plain)
             verb = query.partition("&")[0]
-            following = f"{path}?{verb}&resumptionToken={found[1].decode()}" if found else ""
+            following = f"{path}?{verb}&resumptionToken={token}" if token else ""
         seconds = time.perf_counter() - started
-        used = _processor_time(process.pid) - used
-        status = Path(f"/proc/{process.pid}/status").read_text()
-        memory = int(re.search(r"RssAnon:\s+(\d+)", status)[1]) / 1024  # type: ignore[index]
+        used = cpu_of(process.pid) - used
+        private = memory(process.pid, "RssAnon")
     finally:
         process.terminate()
         process.wait(20)
     first, last = (1000 * statistics.median(part) for part in (times[:10], times[:-1][-10:] or times))
-    return Run(kind, request, coding, count, seconds, size, first, last, used, memory)
-
-
-def _processor_time(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return Run(kind, request, coding, count, seconds, size, first, last, used, private)
 
 
 def _page(connection: http.client.HTTPConnection, url: str, coding: str) -> tuple[bytes, bytes]:
@@ -165,23 +116,31 @@ def _page(connection: http.client.HTTPConnection, url: str, coding: str) -> tupl
     raw = response.read()
     if response.status != 200:
         raise SystemExit(f"{url}: {response.status} {raw[:300]!r}")
-    return raw, _decoded(raw, response.headers.get("Content-Encoding", "identity"))
+    return raw, decoded(raw, response.headers.get("Content-Encoding", "identity"))
 
 
-def _decoded(raw: bytes, coding: str) -> bytes:
-    if coding == "zstd":
-        import zstandard
+def decoded(raw: bytes, coding: str) -> bytes:
+    """A body without its coding."""
+    match coding:
+        case "gzip":
+            import gzip
 
-        return zstandard.ZstdDecompressor().decompress(raw)
-    if coding == "gzip":
-        import gzip
+            return gzip.decompress(raw)
+        case "br":
+            import brotli  # type: ignore[import-untyped]
 
-        return gzip.decompress(raw)
-    if coding == "br":
-        import brotli  # type: ignore[import-untyped]
+            return bytes(brotli.decompress(raw))
+        case "zstd":
+            import zstandard
 
-        return bytes(brotli.decompress(raw))
+            return zstandard.ZstdDecompressor().decompressobj().decompress(raw)
     return raw
+
+
+def next_token(page: bytes) -> str:
+    """The token that a page of a list ends with; empty if the list has ended."""
+    found = TOKEN.search(page, max(0, page.rfind(b"resumptionToken") - 2000))
+    return found[1].decode() if found else ""
 
 
 DC = "/oai?verb=ListRecords&metadataPrefix=oai_dc"
@@ -201,9 +160,10 @@ def main() -> None:
     parser.add_argument(
         "--others", type=int, default=10_000, help="how many records the others are asked for"
     )
+    parser.add_argument("--repeat", type=int, default=1, help="turns; every server has its own in each")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    runs: list[Run] = []
+    turns: list[list[Run]] = []
     with tempfile.TemporaryDirectory() as scratch:
         large, small = Path(scratch) / "large", Path(scratch) / "small"
         fill(large, options.records, options.terms)
@@ -222,14 +182,19 @@ def main() -> None:
             ("pyoai", large, DC, "identity"),
             ("oairepo", large, DC, "identity"),
         ]
-        for kind, folder, request, coding in plan:
-            most = options.records if kind == "indlet" else options.others
-            runs.append(harvest(kind, folder, request, coding, most))
-            print(f"{kind} {request} {coding}: {runs[-1].rate:,.0f} records/s", file=sys.stderr)
-    report(runs)
+        for _ in range(options.repeat):
+            runs: list[Run] = []
+            for kind, folder, request, coding in plan:
+                most = options.records if kind == "indlet" else options.others
+                runs.append(harvest(kind, folder, request, coding, most))
+                print(f"{kind} {request} {coding}: {runs[-1].rate:,.0f} records/s", file=sys.stderr)
+            report(runs)
+            turns.append(runs)
     if options.json:
-        told: dict[str, Any] = {"settings": vars(options) | {"json": str(options.json)}}
-        told["runs"] = [asdict(run) | {"records_per_second": round(run.rate)} for run in runs]
+        told: list[dict[str, Any]] = [
+            {"runs": [asdict(run) | {"records_per_second": round(run.rate)} for run in runs]}
+            for runs in turns
+        ]
         options.json.write_text(json.dumps(told, indent=1) + "\n")
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import http.client
 import os
 import random
-import re
 import shutil
 import statistics
 import time
@@ -26,6 +25,7 @@ from bench.evidence.setting import Found, Setting
 from bench.evidence.statistics import spread
 from bench.processes import Cost, Node, Server, free_port, indlet, size_of
 from bench.processes import run as execute
+from bench.serve import decoded, next_token
 
 TITLE = "Bytes and load"
 CODINGS: Final = ("identity", "gzip", "br", "zstd")
@@ -36,7 +36,6 @@ LISTS: Final = {
         for form in ("tf_basic", "tf_boolean", "tf_positions", "tf_compact")
     },
 }
-_TOKEN = re.compile(rb"<(?:\w+:)?resumptionToken[^>]*>([^<]+)<")
 NGINX = """\
 daemon off; master_process off; error_log {work}/nginx.error; pid {work}/nginx.pid;
 events {{}}
@@ -102,9 +101,9 @@ def fetch(node: Node, path: str, coding: str, since: str = "") -> Found:
         size += len(raw) + sum(len(k) + len(v) + 4 for k, v in response.getheaders()) + 19
         plain = decoded(raw, response.headers.get("Content-Encoding", "identity"))
         records += plain.count(b"<datestamp>")
-        token = _TOKEN.search(plain, max(0, plain.rfind(b"resumptionToken") - 2000))
+        token = next_token(plain)
         verb = query.partition("&")[0]
-        following = f"{verb}&resumptionToken={urllib.parse.quote(token[1].decode())}" if token else ""
+        following = f"{verb}&resumptionToken={urllib.parse.quote(token)}" if token else ""
     seconds = time.perf_counter() - began
     connection.close()
     return {
@@ -114,22 +113,6 @@ def fetch(node: Node, path: str, coding: str, since: str = "") -> Found:
         "server_cpu": node.cpu() - before,
         "seconds": seconds,
     }
-
-
-def decoded(raw: bytes, coding: str) -> bytes:
-    import gzip
-
-    import brotli  # type: ignore[import-untyped]
-    import zstandard
-
-    match coding:
-        case "gzip":
-            return gzip.decompress(raw)
-        case "br":
-            return bytes(brotli.decompress(raw))
-        case "zstd":
-            return zstandard.ZstdDecompressor().decompressobj().decompress(raw)
-    return raw
 
 
 def run(setting: Setting) -> Found:

@@ -8,7 +8,6 @@ included, and what of that the index part makes up).
 from __future__ import annotations
 
 import asyncio
-import re
 import shutil
 from dataclasses import replace
 from typing import Any, Final
@@ -19,6 +18,7 @@ from bench.evidence.material import Judged, judged
 from bench.evidence.setting import Found, Setting
 from bench.evidence.statistics import holm, randomisation
 from bench.evidence.topics import MEASURES, RANKED, Ranking, by_topic, mean
+from bench.serve import decoded, next_token
 
 from indlet.formats import oai_dc
 from indlet.model import Record
@@ -38,7 +38,6 @@ POLICIES: Final = {
     **{f"pruned to {share:.0%}": Analysis(prune=share) for share in SHARES},
 }
 WHOLE: Final = "stopped and stemmed"
-_TOKEN = re.compile(rb"<(?:\w+:)?resumptionToken[^>]*>([^<]+)<")
 
 
 def run(setting: Setting) -> Found:
@@ -113,16 +112,9 @@ async def fetched(store: Store, settings: Settings, more: str) -> int:
                 raw = b"".join([chunk async for chunk in response.aiter_raw()])
                 assert response.headers.get("content-encoding") == "zstd", response.headers
             size += len(raw)
-            plain = zstd(raw)
-            token = _TOKEN.search(plain, max(0, plain.rfind(b"resumptionToken") - 2000))
-            following = f"/ft-oai?verb=ListRecords&resumptionToken={token[1].decode()}" if token else ""
+            token = next_token(decoded(raw, "zstd"))
+            following = f"/ft-oai?verb=ListRecords&resumptionToken={token}" if token else ""
     return size
-
-
-def zstd(raw: bytes) -> bytes:
-    import zstandard
-
-    return zstandard.ZstdDecompressor().decompressobj().decompress(raw)
 
 
 def recommendation(collections: dict[str, Any]) -> tuple[float, str]:

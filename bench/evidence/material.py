@@ -66,7 +66,7 @@ def reuters(folder: Path | None, count: int, seed: int) -> Stories:
 
 def generated_stories(count: int, seed: int) -> list[Story]:
     source = random.Random(seed)
-    vocabulary = words(20_000, seed)
+    vocabulary = words(20_000)
     weights = [1 / (rank + 10) for rank in range(len(vocabulary))]
     drawn = source.choices(vocabulary, weights, k=400_000)
     stories = []
@@ -100,7 +100,7 @@ def judged(name: str, folder: Path | None, seed: int) -> Judged:
 def generated_judged(name: str, seed: int, texts: int = 1200, themes: int = 40) -> Judged:
     """Texts on themes: each mixes the words of its theme with common ones; a topic asks for a theme."""
     source = np.random.default_rng(seed)
-    vocabulary = np.array(words(6000, seed))
+    vocabulary = np.array(words(6000))
     common = 1 / (np.arange(vocabulary.size) + 10)
     common /= common.sum()
     own = source.permutation(vocabulary.size)[: themes * 30].reshape(themes, 30)

@@ -41,14 +41,13 @@ def bench(setting: Setting, name: str, *arguments: object) -> Any:
 
 
 def run(setting: Setting) -> Found:
-    runs = setting.pick(1, 3, 3)
     serve = setting.pick((10_000, 5_000), (20_000, 5_000), (100_000, 10_000))
     harvest = setting.pick(2_000, 20_000, 100_000)
     search = setting.pick((5_000, 50), (50_000, 200), (150_000, 400))
     plan: dict[str, Callable[[], Any]] = {
-        "serve": lambda: [
-            bench(setting, "serve", "--records", serve[0], "--others", serve[1]) for _ in range(runs)
-        ],
+        "serve": lambda: bench(
+            setting, "serve", "--records", serve[0], "--others", serve[1], "--repeat", setting.pick(1, 3, 3)
+        ),
         "harvest": lambda: bench(setting, "harvest", "--records", harvest, "--repeat", setting.pick(1, 3, 3)),
         "search": lambda: [
             bench(setting, "search", "--records", search[0], "--queries", search[1], "--repeats", 5)

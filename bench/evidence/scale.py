@@ -1,6 +1,6 @@
 """Scale: what crawling, serving, harvesting, indexing and asking cost as the collection grows.
 
-Two providers hold half of a generated corpus each (bench/evidence/corpus.py, written straight into their
+Two providers hold half of a generated corpus each (bench/corpus.py, written straight into their
 stores); one service harvests both over loopback until all is searchable, and is then asked queries under each
 model. Crawls, which need real files, are measured on folders of generated files (bench/crawl.py).
 """
@@ -17,10 +17,11 @@ from typing import Any, Final
 
 import numpy as np
 from bench.crawl import crawl, tree
-from bench.evidence import corpus
 from bench.evidence.figures import COLOURS, MARKERS, Figures, logarithmic, picture, table
 from bench.evidence.setting import Found, Setting
 from bench.evidence.statistics import exponent
+from bench.generated import collection
+from bench.generated import queries as queries_of
 from bench.processes import Failed, Node, indlet, memory, size_of
 from bench.processes import run as execute
 
@@ -132,7 +133,7 @@ def filled(setting: Setting, count: int) -> list[Path]:
     parts = (0, half), (half, count - half)
     fillers = [
         subprocess.Popen(
-            [sys.executable, "-m", "bench.evidence.corpus", str(store), str(first), str(own), str(TERMS),
+            [sys.executable, "-m", "bench.corpus", str(store), str(first), str(own), str(TERMS),
              str(setting.seed)],
             cwd=ROOT,
         )
@@ -146,7 +147,7 @@ def filled(setting: Setting, count: int) -> list[Path]:
 
 def asked(service: Path, seed: int, count: int) -> Found:
     """Times of queries under each model, each asked three times; the statistics that they are asked of."""
-    queries = corpus.queries(200, TERMS, seed)
+    queries = queries_of(collection(20_000, TERMS, seed), 200)
     with Library.open(service) as library:
         searcher = library.searcher()
         statistics = searcher.stats()
@@ -237,7 +238,7 @@ def show(found: Found, figures: Figures) -> str:
     last = rows[-1]
     rate = last["records"] / last["seconds"]
     parts = [
-        f"Generated records of about {found['terms']} distinct terms and a kilobyte of Dublin Core, half at "
+        f"Generated records of about {found['terms']} distinct terms and 1.5 kB of Dublin Core, half at "
         f"each of two providers, one service, all on this machine. The largest: **{last['records']:,} "
         f"records in {last['seconds'] / 60:.1f} minutes** from the first request to searchable, {rate:,.0f} "
         f"records/s, peak memory of the service **{last['peak_mb'] / 1024:.2f} GiB** "

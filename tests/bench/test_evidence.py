@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import random
+import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
-from bench.evidence import corpus, equality, faults, goals, material, page
+from bench.evidence import equality, faults, goals, material, page, readme, runs
 from bench.evidence.figures import table
+from bench.evidence.setting import Setting
 from bench.evidence.statistics import exponent, holm, paired_t, randomisation, spread
 
+from bench import corpus, generated
 from indlet.model import pack
 from indlet.store import Store
 
@@ -34,8 +38,8 @@ def test_generated_words_follow_the_law() -> None:
     for text in corpus.texts(0, 2000, 60, seed=1):
         for term, frequency in text.vector.frequencies().items():
             counts[term] = counts.get(term, 0) + frequency
-    known = corpus.words()
-    assert len(set(known.names)) == corpus.VOCABULARY
+    known = generated.vocabulary()
+    assert len(set(known.names)) == generated.VOCABULARY
     assert known.names == sorted(known.names)
     total = sum(counts.values())
     first = known.names[int(known.place[0])]
@@ -44,11 +48,18 @@ def test_generated_words_follow_the_law() -> None:
 
 
 def test_a_store_is_filled(tmp_path: Path) -> None:
-    corpus.fill(tmp_path, 10, 30, 20, 1)
+    corpus.fill(tmp_path, 30, 20, first=10)
     with Store.open(tmp_path) as store, store.read() as view:
         stored = list(view.changes())
     assert [s.identifier for s in stored] == [f"oai:example.org:reports/{n:07d}.pdf" for n in range(10, 40)]
     assert stored[0].vector == next(corpus.texts(10, 1, 20, 1)).vector.packed
+
+
+def test_a_collection_has_the_documents_of_the_corpus() -> None:
+    held = list(generated.collection(2100, 20, seed=3).documents())
+    assert len(held) == 2100
+    for text in corpus.texts(0, 2100, 20, seed=3):
+        assert text.vector.frequencies() == dict(zip(*held[text.number], strict=True))
 
 
 # The material
@@ -147,12 +158,66 @@ def test_the_page_says_what_was_not_run_and_what_failed(tmp_path: Path) -> None:
 
 
 def test_goals_are_met_missed_or_not_measured() -> None:
-    step: dict[str, Any] = {"differing": {"documents": 0, "scores": {"bm25": 0}}}
-    wrong: dict[str, Any] = {"differing": {"documents": 0, "scores": {"bm25": 2}}}
+    step: dict[str, Any] = {"differing": {"documents": 0, "scores": {"bm25": 0}}, "scores_compared": 9}
+    wrong: dict[str, Any] = step | {"differing": {"documents": 0, "scores": {"bm25": 2}}}
     for steps, word in (([step], "met"), ([step, wrong], "**missed**")):
         rows = goals.judged({"equality": kept("equality", found={"steps": steps})})
-        assert rows[0][2] == word
+        assert rows[0][3] == word
     assert {word for *_, word in goals.judged({})} == {"not measured"}
+
+
+def test_what_cannot_be_shown_does_not_take_the_page_with_it(tmp_path: Path) -> None:
+    results = tmp_path / "results"
+    results.mkdir()
+    (results / "faults.json").write_text(json.dumps(kept("faults", found={"of": "another version"})))
+    page.write(tmp_path)
+    assert "**Cannot be shown**" in (tmp_path / "index.md").read_text()
+
+
+def test_a_run_goes_on_where_it_broke_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    plan = runs.Plan("small", 1, None, tmp_path / "results")
+    for name, failing in (("first", False), ("second", True)):
+        experiment = ModuleType(f"bench.evidence.{name}")
+        experiment.run = _failing if failing else _finding  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, experiment.__name__, experiment)
+    assert not runs.carry_out(plan, ["first", "second"], again=False)
+    assert json.loads((plan.results / "first.json").read_text())["found"] == {"seed": 1}
+    assert "no such thing" in json.loads((plan.results / "second.json").read_text())["failed"]
+    # Only what failed is repeated; when all is well, the next run begins anew.
+    (plan.results / "first.json").unlink()
+    sys.modules["bench.evidence.second"].run = _finding  # type: ignore[attr-defined]
+    assert runs.carry_out(plan, ["first", "second"], again=False)
+    assert not (plan.results / "first.json").exists()
+    assert "first: finished at" in capsys.readouterr().err
+    assert runs.carry_out(plan, ["first", "second"], again=False)
+    assert (plan.results / "first.json").exists()
+
+
+def _finding(setting: Setting) -> dict[str, Any]:
+    return {"seed": setting.seed}
+
+
+def _failing(setting: Setting) -> dict[str, Any]:
+    raise RuntimeError("no such thing")
+
+
+def test_the_figures_of_the_readme_are_those_of_the_evidence(tmp_path: Path) -> None:
+    root = Path(__file__).parents[2]
+    copy = tmp_path / "README.md"
+    copy.write_text((root / "README.md").read_text())
+    readme.rewrite(copy, root / "docs" / "evidence" / "results")
+    told = "run `python -m bench.evidence readme`"
+    assert copy.read_text() == (root / "README.md").read_text(), told
+
+
+def test_the_page_is_that_of_the_results() -> None:
+    published = Path(__file__).parents[2] / "docs" / "evidence"
+    goals_of = goals.show(page.read(published / "results"))
+    assert goals_of.strip() in (published / "index.md").read_text(), "run `python -m bench.evidence page`"
 
 
 def test_tables_are_markdown() -> None:
