@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from indlet.model import Stored
 from indlet.service.index import Engine, Searcher
 from indlet.service.index.expression import Everything, Or, Term
+from indlet.service.index.vocabulary import union
 from indlet.service.rank import MODELS, Bm25, Dirichlet, JelinekMercer
 
 TERMS = [
@@ -169,6 +171,33 @@ def check_top(searcher: Searcher, expected: Any, asked: list[dict[str, float]]) 
             assert top.hits == everything.hits[:10]
             assert top.total == everything.total == len(scores)
             assert searcher.search(expression, model, limit=7, offset=9).hits == everything.hits[9:16]
+
+
+@given(
+    contents=st.lists(st.sets(st.integers(0, 300), min_size=1), min_size=1, max_size=5),
+    gone=st.sets(st.integers(1, 5)),
+    most=st.integers(1, 40),
+)
+@settings(max_examples=40, deadline=None)
+def test_a_vocabulary_in_pieces_is_the_vocabulary(
+    contents: list[set[int]], gone: set[int], most: int, record: Callable[..., Stored]
+) -> None:
+    with tempfile.TemporaryDirectory() as folder, Engine.open(folder, writable=True) as engine:
+        for id, words in enumerate(contents, 1):
+            # Two records a segment, for a segment without documents is none.
+            engine.apply([record(id, id, {f"{w:b}": 1 for w in words}), record(-id, id, {f"{id:b}": 2})])
+            engine.commit()
+        engine.apply(record(id, 10 + id, None) for id in gone)
+        engine.commit()
+        segments = engine.searcher().segments
+        found: dict[bytes, int] = {}
+        for piece in union(segments, most):
+            assert piece.owner.size <= max(most, len(segments))
+            names = piece.blob.tobytes()
+            for number, (low, high) in enumerate(pairwise([0, *piece.ends.tolist()])):
+                assert names[low:high] not in found
+                found[names[low:high]] = int(piece.df[piece.group == number].sum())
+        assert list(found.items()) == [(name, df) for name, df, _ in engine.searcher().vocabulary()]
 
 
 def test_skipping_changes_nothing(tmp_path: Path, record: Callable[..., Stored]) -> None:

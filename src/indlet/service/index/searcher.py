@@ -19,9 +19,9 @@ import numpy as np
 from indlet.service.index import ranking
 from indlet.service.index.expression import Everything, Expression, Or, Phrase, Prefix, Term, positive
 from indlet.service.index.matching import Matcher, look_up, postings, prefixed
-from indlet.service.index.merge import Vocabulary
 from indlet.service.index.ranking import Found, Prepared
 from indlet.service.index.segment import Array, Segment
+from indlet.service.index.vocabulary import union
 from indlet.service.rank import AnyModel, Bm25, Collection, Document, QueryTerm, canonical
 
 SORTS: Final = ("score", "newest", "oldest")
@@ -219,7 +219,7 @@ class Searcher:
             for segment in self.segments
         ]
         postings = sum(int(segment.frequencies()[0].sum()) for segment in self.segments)
-        terms = Vocabulary(self.segments).count if self.segments else 0
+        terms = sum(piece.count for piece in union(self.segments))
         return Statistics(
             self.collection.documents, terms, postings, self.collection.length, sum(sizes),
             len(self.segments), sum(segment.ended for segment in self.segments), self.position,
