@@ -26,7 +26,6 @@ from indlet.provider import serve
 from indlet.provider.hierarchy import named
 from indlet.provider.serve.usage import Usage
 from indlet.service import api
-from indlet.service.follow import Follower
 from indlet.service.index import warm
 from indlet.service.search import Library
 from indlet.settings import Settings
@@ -35,6 +34,7 @@ from indlet.web.admin import Desk
 from indlet.web.auth import Gate
 from indlet.web.compare import Comparing
 from indlet.web.current import Current
+from indlet.web.keeping import Keeper
 from indlet.web.language import strings
 from indlet.web.metrics import Meter, Metrics
 from indlet.web.page import Pages, packed, static_version
@@ -67,11 +67,8 @@ def application(
     portal = Portal(library, pages, root)
     usage, meter = Usage(), Meter()
     gate = Gate(store.secret("sessions"), settings)
-    follower = None
-    if follow:
-        # Harvests index for themselves (web/apart.py) and hold the index meanwhile; crawls are what is left.
-        follower = Follower(store, 3.0, lambda e: _log.info("index: %s", e), library.analyzer)
-    desk = Desk(portal, gate, usage, follower)
+    keeper = Keeper(store, settings, library.analyzer) if follow else None
+    desk = Desk(portal, gate, usage, keeper)
     records, current, comparing = Records(portal), Current(portal), Comparing(portal)
     metrics = Metrics(library, meter, portal.visible, desk.totals.get)
 
@@ -100,10 +97,10 @@ def application(
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        # A page must not wait 5 ms, the usual interval, each time the index follower has the interpreter.
+        # A page must not wait 5 ms, the usual interval, each time another thread has the interpreter.
         sys.setswitchinterval(0.0005)
-        if follower is not None:
-            follower.start()
+        if keeper is not None:
+            keeper.start()
             # What a kernel's first call compiles, no reader should have to wait for.
             threading.Thread(target=warm, name="warming", daemon=True).start()
         desk.begin()
@@ -111,8 +108,8 @@ def application(
             yield
         finally:
             desk.close()
-            if follower is not None:
-                follower.stop()
+            if keeper is not None:
+                keeper.stop()
 
     def not_found(request: Request, error: Exception) -> Response:
         t = strings(pages.language(request))

@@ -6,6 +6,7 @@ import logging
 import sqlite3
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlencode
 
@@ -17,13 +18,13 @@ from starlette.routing import BaseRoute, Route
 from indlet.errors import IndletError, SettingsError
 from indlet.provider.serve.usage import Usage
 from indlet.service import follow
-from indlet.service.follow import Follower
 from indlet.service.harvest.negotiate import source_name
 from indlet.settings import Source
 from indlet.web.admin import show
 from indlet.web.admin.harvests import Harvests
 from indlet.web.admin.probe import Probe, probe
 from indlet.web.auth import COOKIE, Gate, Session, client_address
+from indlet.web.keeping import Keeper, index_apart
 from indlet.web.language import Strings, strings
 from indlet.web.portal import Portal
 
@@ -35,13 +36,13 @@ Page = Callable[[Request, Strings, Session], Response]
 
 
 class Desk:
-    def __init__(self, portal: Portal, gate: Gate, usage: Usage, follower: Follower | None) -> None:
+    def __init__(self, portal: Portal, gate: Gate, usage: Usage, keeper: Keeper | None) -> None:
         self.portal = portal
         self.settings = portal.library.settings
         self.gate = gate
         self.usage = usage
         self.totals = show.Totals(portal.store)
-        self.harvests = Harvests(portal.store, self.settings, follower.wake if follower else self._catch_up)
+        self.harvests = Harvests(portal.store, self.settings, keeper.wake if keeper else self._catch_up)
         self._upkeep: dict[str, str] = {}  # what was done to store and index last, and what came of it
         self._busy = threading.Lock()
 
@@ -325,7 +326,8 @@ class Desk:
         return f"store: ok; index: ok, {live} records in both"
 
     def _rebuild(self) -> str:
-        progress = follow.rebuild(self.portal.store, analyzer=self.portal.library.analyzer)
+        progress = index_apart(replace(self.settings, data=self.portal.store.folder), anew=True)
+        assert progress is not None, "nothing cuts it short"
         return f"{progress.applied} changes applied; the index stands at {progress.position}"
 
     def _catch_up(self) -> None:
