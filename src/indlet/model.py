@@ -178,6 +178,26 @@ class Record:
     properties: Mapping[str, Any] = field(default_factory=dict)
 
 
+class Packed(NamedTuple):
+    """A record on its way into the store: flat, and in the bytes that will stand there.
+
+    Where a record is read by a kernel, no tree is made of it first; `store.packed` makes this of a `Record`.
+    """
+
+    identifier: str
+    deleted: int
+    sets: str  # setSpecs, separated by spaces
+    language: str
+    length: int
+    resource: int  # 64-bit hash of Record.resource; 0 if that is empty
+    digest: bytes  # of all the rest
+    metadata: bytes  # JSON
+    properties: bytes  # JSON
+    raw: bytes
+    vector: bytes | None
+    positions: bytes | None
+
+
 class Stored(NamedTuple):
     """A record as the store holds it, flat: with its number, its place in the change feed, its datestamp.
 

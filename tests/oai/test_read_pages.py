@@ -1,4 +1,4 @@
-"""Reading answers: repaired where nothing is lost, refused where something is missing, fast where ours."""
+"""Reading answers: repaired where nothing is lost, refused where something is missing."""
 
 from __future__ import annotations
 
@@ -6,28 +6,18 @@ import re
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from lxml import etree
 
 from indlet.errors import BadResponse
-from indlet.formats import INDEX, oai_dc
-from indlet.model import DUBLIN_CORE, TermVector
-from indlet.oai import frames
+from indlet.formats import oai_dc
 from indlet.oai.read import (
-    Item,
     Page,
     Truncated,
-    canonical,
     identity,
     index_formats,
     metadata_formats,
     read,
     set_names,
 )
-from indlet.oai.read_fast import canonical as reference
-from indlet.oai.read_fast import fast
-from indlet.service.harvest.canonical import canonical as compiled
 
 OAI = 'xmlns="http://www.openarchives.org/OAI/2.0/"'
 
@@ -190,133 +180,3 @@ def test_the_verbs_that_are_asked_once() -> None:
     sets = "<set><setSpec>a:b</setSpec><setName>The B</setName></set>"
     assert set_names(read((frame % f"<ListSets>{sets}</ListSets>").encode())) == [("a:b", "The B")]
     assert read((frame % '<error code="badVerb">no</error>').encode()).errors == [("badVerb", "no")]
-
-
-# The fast reader gives what the tolerant one gives, or nothing
-
-words = st.text(st.characters(codec="utf-8", categories=("L", "N")), min_size=1, max_size=6)
-texts = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")), min_size=1, max_size=20)
-vectors = st.none() | st.builds(
-    lambda frequencies, more: TermVector.of(frequencies, sum(frequencies.values()) + more, "en"),
-    st.dictionaries(words | st.sampled_from(["a&b", "x<y", "c>d", 'e"f']), st.integers(1, 300), max_size=12),
-    st.integers(0, 3),
-)
-records = st.tuples(
-    st.sampled_from(["oai:x.org:1", "oai:x.org:a&b", "oai:x.org:ü"]),
-    st.booleans(),
-    st.sampled_from(["", "a", "a a:b"]),
-    st.dictionaries(st.sampled_from(DUBLIN_CORE), st.lists(texts, min_size=1, max_size=2), max_size=4),
-    vectors,
-)
-
-
-def written(
-    entries: list[tuple[str, bool, str, dict[str, list[str]], TermVector | None]], prefix: str
-) -> bytes:
-    """A page as our own node writes it."""
-    body = []
-    for identifier, deleted, sets, metadata, vector in entries:
-        body.append(b"<record>" + frames.header(identifier, 1_700_000_000, deleted, sets))
-        if not deleted:
-            body.append(b"<metadata>" + oai_dc.write(metadata) + b"</metadata>")
-            if vector is not None:
-                body.append(b"<index>" + INDEX[prefix].write(vector) + b"</index>")
-        body.append(b"</record>\n")
-    body.append(frames.resumption("tok&amp;en", size=10, cursor=0))
-    endpoint = frames.Endpoint.at("http://x.org", True)
-    return endpoint.answer(1_700_000_000, {"verb": "ListRecords"}, "ListRecords", body)
-
-
-def seen(item: Item, prefix: str) -> tuple[object, ...]:
-    """What an item says, whichever reader made it."""
-    metadata: object
-    if isinstance(item.metadata, bytes):
-        pairs = [(name, value.strip()) for name, value in item.pairs if value.strip()]
-        metadata = canonical(etree.fromstring(item.metadata))
-    elif item.metadata is not None:
-        pairs = [
-            (etree.QName(c).localname, "".join(map(str, c.itertext())).strip())
-            for c in item.metadata
-            if "".join(map(str, c.itertext())).strip()
-        ]
-        metadata = canonical(item.metadata)
-    else:
-        pairs, metadata = [], None
-    vector = item.vector
-    if vector is None and item.index is not None:
-        vector = INDEX[prefix].read(item.index)
-    return item.identifier, item.datestamp, item.sets, item.deleted, pairs, metadata, vector
-
-
-def alike(body: bytes, prefix: str) -> bool:
-    """Whether the fast reader agrees with the tolerant one; False if it leaves the page to that one."""
-    quick = fast(body)
-    assert fast(body, compiled) == quick
-    if quick is None:
-        return False
-    slow = read(body)
-    assert [seen(i, prefix) for i in quick.items] == [seen(i, prefix) for i in slow.items]
-    assert not slow.problems
-    assert not slow.errors
-    for name in ("response_date", "verb", "token", "size", "cursor", "extended"):
-        assert getattr(quick, name) == getattr(slow, name), name
-    return True
-
-
-@settings(max_examples=150, deadline=None)
-@given(st.lists(records, max_size=4), st.sampled_from(["tf_compact", "tf_basic"]))
-def test_both_readers_agree_on_what_we_write(
-    entries: list[tuple[str, bool, str, dict[str, list[str]], TermVector | None]], prefix: str
-) -> None:
-    alike(written(entries, prefix), prefix)
-
-
-def test_what_we_write_is_read_fast() -> None:
-    vector = TermVector.of({"acid": 1, "air": 1, "wing": 3}, language="en")
-    entries = [
-        ("oai:x.org:1", False, "a a:b", {"title": ["Über R&D"], "creator": ["A", "B"]}, vector),
-        ("oai:x.org:2", True, "", {}, None),
-        ("oai:x.org:3", False, "", {"title": ["x"]}, None),
-    ]
-    for prefix in ("tf_compact", "tf_basic"):
-        assert alike(written(entries, prefix), prefix)
-        quick = fast(written(entries, prefix))
-        assert quick is not None
-        assert quick.items[0].vector == vector
-
-
-@settings(max_examples=300, deadline=None)
-@given(st.data())
-def test_both_readers_agree_on_what_was_damaged(data: st.DataObject) -> None:
-    entries = data.draw(st.lists(records, min_size=1, max_size=3))
-    prefix = data.draw(st.sampled_from(["tf_compact", "tf_basic"]))
-    body = bytearray(written(entries, prefix))
-    for _ in range(data.draw(st.integers(1, 3))):
-        at = data.draw(st.integers(0, len(body) - 1))
-        piece = data.draw(
-            st.sampled_from([b"", b"<", b">", b"&", b'"', b" ", b"\n", b"\x01", b"\xff", b"<!-- -->", b"0"])
-        )
-        body[at : at + data.draw(st.integers(0, 2))] = piece
-    try:
-        sound = read(bytes(body))
-    except BadResponse:
-        assert fast(bytes(body)) is None
-        return
-    if sound.repairs or sound.problems:
-        assert fast(bytes(body)) is None
-    else:
-        alike(bytes(body), prefix)
-
-
-@settings(max_examples=300, deadline=None)
-@given(st.lists(st.text("1 2\n09ab", max_size=14).map(str.encode), max_size=5))
-def test_the_compiled_check_of_vectors_is_the_reference(packed: list[bytes]) -> None:
-    more = [
-        TermVector.of({"b": 1, "a": 2, "ab": 2, "abc": 1}).packed,
-        b"1 a\n2 a",
-        b"1 b a",
-        b"2 a\n1 b",
-        b"1 a a",
-    ]
-    assert compiled(packed + more) == reference(packed + more)
-    assert reference(more) == [6, -1, -1, -1, -1]

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from lxml import etree
 
@@ -22,23 +21,35 @@ from indlet.oai.names import FT_NAMESPACE, OAI_NAMESPACE
 from indlet.oai.read_repair import decoded, repaired, without_doctype
 
 
+class Sheet(Protocol):
+    """The records of a page, by their places in it."""
+
+    def raw(self, place: int) -> bytes:
+        """A record's metadata as they stand in the page."""
+
+    def pairs(self, place: int) -> list[tuple[str, str]]:
+        """The Dublin Core elements in them, with their values."""
+
+    def vector(self, place: int) -> TermVector | None:
+        """The index part."""
+
+
 @dataclass(slots=True)
 class Item:
     """A record of a list, or a header alone.
 
-    The tolerant reader gives elements. The fast one gives the metadata as bytes, with what they say in
-    `pairs`, and the index part as `vector`.
+    The tolerant reader gives elements. A faster one may leave them in the page, and give its place in that.
     """
 
     identifier: str
     datestamp: str
     sets: tuple[str, ...] = ()
     deleted: bool = False
-    metadata: bytes | etree._Element | None = None
+    metadata: etree._Element | None = None
     index: etree._Element | None = None
     about: tuple[bytes, ...] = ()
-    pairs: Sequence[tuple[str, str]] = ()
-    vector: TermVector | None = None
+    sheet: Sheet | None = None
+    place: int = 0
 
 
 class Problem(NamedTuple):

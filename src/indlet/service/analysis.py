@@ -8,7 +8,8 @@ a doubt about the language) the analyser does as ever.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, Final
 
@@ -26,6 +27,8 @@ SEARCHED: Final = ("title", "description", "subject", "creator")
 
 # Fields in the order of their names, which is the order of their marked terms.
 _NAMES: Final = tuple(sorted(FIELDS))
+# A field's number, for those that are searched.
+COLUMNS: Final = {name: place for place, name in enumerate(_NAMES) if name in SEARCHED}
 _MASK: Final = sum(1 << place for place, name in enumerate(_NAMES) if name in SEARCHED)
 _ALL: Final = (1 << len(_NAMES)) - 1
 _MARKS: Final = [(name + FIELD_MARK).encode() for name in _NAMES]
@@ -53,6 +56,22 @@ Made = tuple[bytes, int, str]
 
 _LANGUAGES: Final = tuple(LANGUAGES)
 _code = lru_cache(maxsize=512)(code)
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """Parts of records, one after another with a byte between them, each of one field.
+
+    `ends` says where each part ends; `codes` its record and, in the lowest three bits, its field (COLUMNS);
+    `firsts` the first part of each record, and after the last how many there are. `odd` marks records that
+    the analyser has to do.
+    """
+
+    data: bytes
+    ends: Numbers
+    codes: Numbers
+    firsts: Numbers
+    odd: NDArray[np.uint8]
 
 
 class Analyses:
@@ -83,6 +102,18 @@ class Analyses:
         return [
             self._vector(metadata) if made is None else TermVector(made[0], made[1], None, made[2])
             for metadata, made in zip(wanted, found, strict=True)
+        ]
+
+    def vectors_of(
+        self, texts: Texts, stated: Sequence[str], metadata: Callable[[int], Metadata]
+    ) -> list[TermVector]:
+        """The same for texts that were put together already; `stated` are their first languages."""
+        policy, count = self.analyzer.policy, len(stated)
+        if policy.positions or policy.prune is not None:
+            return [self._vector(metadata(number)) for number in range(count)]
+        return [
+            self._vector(metadata(number)) if made is None else TermVector(made[0], made[1], None, made[2])
+            for number, made in enumerate(self._made(texts, [None] * count, stated, metadata, _MASK))
         ]
 
     def _vector(self, metadata: Metadata) -> TermVector:
@@ -133,8 +164,6 @@ class Analyses:
         firsts: list[int],
         left_out: set[int],
     ) -> list[Made | None]:
-        table = self._table
-        places, bounds = np.array(codes, np.int64), np.array(firsts, np.int64)
         odd = np.zeros(len(wanted), np.uint8)
         odd[list(left_out)] = 1
         whole = "\n".join(parts)
@@ -148,42 +177,66 @@ class Analyses:
             data, sizes = b"\n".join(encoded), list(map(len, encoded))
             if _SOFT_HYPHEN in whole:
                 odd[[place >> 3 for place, p in zip(codes, parts, strict=True) if _SOFT_HYPHEN in p]] = 1
-        ids, until = table.cut(data, sizes, places, odd)
+        ends = np.cumsum(np.array(sizes, np.int64)) + np.arange(len(sizes))
+        texts = Texts(data, ends, np.array(codes, np.int64), np.array(firsts, np.int64), odd)
+        return self._made(texts, languages, None, wanted.__getitem__, mask)
+
+    def _made(
+        self,
+        texts: Texts,
+        languages: Sequence[str | None],
+        stated: Sequence[str] | None,
+        metadata: Callable[[int], Metadata],
+        mask: int,
+    ) -> list[Made | None]:
+        """The analysis of texts, those without a language by their own or by the one that is stated."""
+        table = self._table
+        ids, until = table.cut(texts)
         judged: list[int] = []
         if self.analyzer.policy.language == "auto" and None in languages:
-            judged = table.judged(ids, until, places, mask or _ALL, parts, len(wanted))
+            judged = table.judged(ids, until, texts, mask or _ALL)
         by_language: dict[str, list[int]] = {}
         used: list[str] = []
-        ours = odd.tolist()
+        ours = texts.odd.tolist()
         for number, language in enumerate(languages):
             if language is None:
-                language = self._language(wanted[number], judged[number] if judged else -1, mask)
+                told = None if stated is None else stated[number]
+                language = self._language(number, metadata, told, judged[number] if judged else -1, mask)
             used.append(language)
             if not ours[number]:
                 by_language.setdefault(language if language in LANGUAGES else "", []).append(number)
-        out: list[Made | None] = [None] * len(wanted)
+        out: list[Made | None] = [None] * len(languages)
         for language, numbers in by_language.items():
             which = np.array(numbers, np.int64)
-            packed, cuts, lengths = table.packed(language, ids, until, places, bounds, which, mask)
+            packed, cuts, lengths = table.packed(language, ids, until, texts, which, mask)
             at = 0
             for number, end, length in zip(numbers, cuts, lengths, strict=True):
                 out[number] = packed[at:end], length, used[number]
                 at = end
         return out
 
-    def _language(self, metadata: Metadata, judged: int, mask: int) -> str:
-        """The language by `Analyzer`'s rules, of the searched text (mask) or of all fields (no mask)."""
+    def _language(
+        self, number: int, metadata: Callable[[int], Metadata], told: str | None, judged: int, mask: int
+    ) -> str:
+        """The language by `Analyzer`'s rules, of the searched text (mask) or of all fields (no mask).
+
+        `told` is the first that is stated; None if that is yet to be looked up.
+        """
         policy = self.analyzer.policy
         if policy.language != "auto":
             return policy.language
-        values = metadata.get("language", ())
-        stated = (_code(values[0]) if mask else next(filter(None, map(_code, values)), "")) if values else ""
+        if told is not None:
+            stated = _code(told) if told else ""
+        else:
+            values = metadata(number).get("language", ())
+            known = map(_code, values[:1] if mask else values)
+            stated = next(filter(None, known), "")
         if stated and not stop_words(stated):
             return stated
         if judged >= 0:
             return _LANGUAGES[judged]
         names = SEARCHED if mask else FIELDS
-        text = "\n".join(value for name in names for value in metadata.get(name, ()))
+        text = "\n".join(value for name in names for value in metadata(number).get(name, ()))
         return detect(text) or stated or policy.default_language
 
 
@@ -222,7 +275,8 @@ class _Table:
         self._out = np.empty(1 << 18, np.uint8)
         self._grow()
         # The first tokens are the function words, by whose numbers the kernel knows them.
-        self._cut(words, [len(words)], np.zeros(1, np.int64), np.zeros(1, np.uint8))
+        none, one = np.zeros(1, np.int64), np.array([len(words)])
+        self._cut(Texts(words, one, none, np.array([0, 1]), np.zeros(1, np.uint8)))
         assert self._used[0] == len(units)
 
     def _grow(self) -> None:
@@ -234,43 +288,43 @@ class _Table:
         self._slots = np.zeros(4 * size, np.uint64)
         k.rehash(self._hashes, self._used[0], self._slots)
 
-    def cut(self, data: bytes, sizes: list[int], codes: Numbers, odd: NDArray[np.uint8]) -> Any:
+    def cut(self, texts: Texts) -> Any:
         """The tokens of all parts by their numbers, and where those of each part end."""
         if self._used[0] > _TOKENS or len(self._terms) > _TOKENS:
             self._begin()
-        return self._cut(data, sizes, codes, odd)
+        return self._cut(texts)
 
-    def _cut(self, data: bytes, sizes: list[int], codes: Numbers, odd: NDArray[np.uint8]) -> Any:
-        text = np.frombuffer(data.translate(_SEPARATED) + bytes(16), np.uint8)
-        ends = np.cumsum(np.array(sizes, np.int64)) + np.arange(len(sizes))
-        ids = np.empty(len(data) // 2 + len(sizes) + 1, np.int32)
-        until = np.zeros(len(sizes), np.int64)
+    def _cut(self, texts: Texts) -> Any:
+        text = np.frombuffer(texts.data.translate(_SEPARATED) + bytes(16), np.uint8)
+        count = texts.ends.size
+        ids = np.empty(len(texts.data) // 2 + count + 1, np.int32)
+        until = np.zeros(count, np.int64)
         part = 0
         while True:
             part = k.cut(
-                text, ends, codes, part, self._slots, self._rows, self._hashes, self._names, self._kinds,
-                self._used, ids, until, odd,
+                text, texts.ends, texts.codes, part, self._slots, self._rows, self._hashes, self._names,
+                self._kinds, self._used, ids, until, texts.odd,
             )  # fmt: skip
-            if part == len(sizes):
+            if part == count:
                 return ids, until
             self._grow()
 
-    def judged(
-        self, ids: Any, until: Any, codes: Numbers, mask: int, parts: list[str], records: int
-    ) -> list[int]:
+    def judged(self, ids: Any, until: Any, texts: Texts, mask: int) -> list[int]:
         """The number of the language that each record's words make sure, -1 for none."""
+        codes, records = texts.codes, texts.odd.size
         out = np.full(records, -1, np.int64)
         seen, known = np.full(len(self._units), -1, np.int64), np.empty(len(self._units), np.int64)
         hits = np.empty(len(_LANGUAGES), np.int64)
         k.languages(ids, until, codes, mask, self._units, self._kinds, _RULES, seen, hits, known, out)
-        sizes = (np.fromiter(map(len, parts), np.int64, len(parts)) + 1) * ((mask >> (codes & 7)) & 1)
+        sizes = np.diff(texts.ends, prepend=-1) * ((mask >> (codes & 7)) & 1)  # in bytes: never too small
         out[np.bincount(codes >> 3, sizes, records) > _JUDGED + 1] = -1
         return out.tolist()
 
     def packed(
-        self, language: str, ids: Any, until: Any, codes: Numbers, firsts: Numbers, which: Numbers, mask: int
+        self, language: str, ids: Any, until: Any, texts: Texts, which: Numbers, mask: int
     ) -> tuple[bytes, list[int], list[int]]:
         """The packed vectors of records in one language, as `emit` gives them."""
+        codes, firsts = texts.codes, texts.firsts
         terms = self._map(language)
         new = np.empty(ids.size, np.int32)
         count = k.unknown(ids, until, firsts, which, terms, new)

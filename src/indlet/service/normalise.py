@@ -12,14 +12,17 @@ from functools import lru_cache
 from typing import Any, Final, cast
 from urllib.parse import urlsplit, urlunsplit
 
+import orjson
 from lxml import etree
 
 from indlet.errors import BadResponse
 from indlet.formats import INDEX, bundle
 from indlet.formats.dublin import folded, iso_date, language_code
-from indlet.model import DUBLIN_CORE, Metadata, Record, TermVector
+from indlet.model import DUBLIN_CORE, Metadata, Packed, Record, TermVector
 from indlet.oai.read import Item, canonical
 from indlet.service.analysis import Analyses, searched
+from indlet.service.describe import packed_records
+from indlet.service.harvest.scan import Scanned
 from indlet.text import Analyzer, Policy, Reconciliation, loss, renormalise
 
 # The text of the document that a record (first argument) links to (second); empty where it is not to be had.
@@ -78,13 +81,38 @@ class Normaliser:
 
     def record(self, item: Item) -> Record:
         """The record that an item of a list is to us."""
-        (made,) = self.records((item,))
+        (made,) = self._one_by_one((item,))
         if isinstance(made, BadResponse):
             raise made
         return made
 
-    def records(self, items: Sequence[Item]) -> list[Record | BadResponse]:
+    def records(self, items: Sequence[Item]) -> list[Record | Packed | BadResponse]:
         """What each item of a list is to us: a record, or what is wrong with it. Many together cost less."""
+        sheet = items[0].sheet if items else None
+        if not isinstance(sheet, Scanned) or len(items) != len(sheet.heads) or not self._as_it_comes():
+            return [*self._one_by_one(items)]
+        analyses = None if self.has_index else self._analyses
+        made: list[Record | Packed | BadResponse | None] = [
+            *packed_records(sheet, items, analyses, self._suffix(), _form, resource_key)
+        ]
+        left = [place for place, each in enumerate(made) if each is None]
+        for place, each in zip(left, self._one_by_one([items[place] for place in left]), strict=True):
+            made[place] = each
+        return cast("list[Record | Packed | BadResponse]", made)
+
+    def _as_it_comes(self) -> bool:
+        """Whether vectors are kept as they come, or made of the metadata alone."""
+        if self.has_index:
+            return bool(self.index_prefix) and self.reconciliation.kind == "identical"
+        return self.full_text is None
+
+    def _suffix(self) -> bytes:
+        """How the properties of every record end."""
+        if self.has_index and not self.reconciliation.exact:
+            return b',"policy":' + orjson.dumps(self.policy.digest if self.policy else "unknown") + b"}"
+        return b"}"
+
+    def _one_by_one(self, items: Sequence[Item]) -> list[Record | BadResponse]:
         out: list[Record | BadResponse | None] = []
         drafts: list[tuple[int, Item, bytes, Metadata, TermVector | None]] = []
         for item in items:
@@ -108,8 +136,8 @@ class Normaliser:
 
     def _read(self, item: Item) -> tuple[bytes, Metadata, etree._Element | None]:
         part, index = item.metadata, item.index
-        if isinstance(part, bytes):
-            return part, cleaned(item.pairs), index
+        if item.sheet is not None:
+            return item.sheet.raw(item.place), cleaned(item.sheet.pairs(item.place)), None
         if self.bundle_prefix and part is not None and part.tag == bundle.ROOT:
             part, index = _unbound(part)
         if part is None:
@@ -141,7 +169,7 @@ class Normaliser:
             if url := _first_url(metadata):
                 text = f"{text}\n{self.full_text(item.identifier, url)}"
             return self.analyzer.vector(text, next(iter(metadata.get("language", ())), ""))
-        vector = item.vector
+        vector = None if item.sheet is None else item.sheet.vector(item.place)
         if vector is None:
             if index is None:
                 return None
@@ -221,6 +249,12 @@ def _media(value: str) -> str:
 @lru_cache(maxsize=2048)
 def _is_media_type(value: str) -> bool:
     return _MEDIA_TYPE.fullmatch(value) is not None
+
+
+def _form(element: str, value: str) -> tuple[str, bool]:
+    """A value of an element as it should be, and whether it is a media type."""
+    value = _FORMS[element](value)
+    return value, element == "format" and _is_media_type(value)
 
 
 _FORMS: Final[dict[str, Callable[[str], str]]] = {

@@ -10,6 +10,9 @@ with store.read() as view:         # a consistent snapshot
 
 from indlet.store.read import FileState, Origin, RunEntry, StoredFailure, View
 from indlet.store.store import Store
-from indlet.store.write import Transaction
+from indlet.store.write import Transaction, fingerprint, packed, resource_hash
 
-__all__ = ["FileState", "Origin", "RunEntry", "Store", "StoredFailure", "Transaction", "View"]
+__all__ = [
+    "FileState", "Origin", "RunEntry", "Store", "StoredFailure", "Transaction", "View",
+    "fingerprint", "packed", "resource_hash",
+]  # fmt: skip

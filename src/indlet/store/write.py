@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from hashlib import blake2b
+from hashlib import blake2b, sha256
 from itertools import chain
 from typing import Any
 
 import orjson
 
-from indlet.model import Failure, Record
+from indlet.model import Failure, Packed, Record
 from indlet.store.read import FileState
 
 _COLUMNS = (
@@ -60,18 +60,19 @@ class Transaction:
         self._first = self._seq = self.meta_value("seq", 0)
         self._given = 0
         self._sets: dict[tuple[int, str], int] = {}
+        self._joined: dict[tuple[int, str], list[int]] = {}
 
     # Records
 
-    def put(self, origin: int, records: Iterable[Record]) -> int:
+    def put(self, origin: int, records: Iterable[Record | Packed]) -> int:
         """How many of the records were new or different; the others were left as they are."""
         now = self._now()
         rows, members = [], []
         for record in records:
             self._seq += 1
-            rows.append(_row(record, origin, self._seq, now))
-            for spec in record.sets:
-                members += [(set_id, self._seq) for set_id in self._lineage(origin, spec)]
+            flat = record if isinstance(record, Packed) else packed(record)
+            rows.append((self._seq, origin, flat[0], now, *flat[1:]))
+            members += [(set_id, self._seq) for set_id in self._memberships(origin, flat.sets)]
         before = self._connection.total_changes
         self._many(_UPSERT, rows)
         changed = self._connection.total_changes - before
@@ -219,6 +220,14 @@ class Transaction:
         self._connection.execute("DELETE FROM failures WHERE origin = ?", (origin,))
         return count
 
+    def _memberships(self, origin: int, sets: str) -> list[int]:
+        """The numbers of the sets and of all above them."""
+        known = self._joined.get((origin, sets))
+        if known is None:
+            lineages = [self._lineage(origin, spec) for spec in sets.split()]
+            known = self._joined[origin, sets] = list(chain.from_iterable(lineages))
+        return known
+
     def _lineage(self, origin: int, spec: str) -> list[int]:
         """The numbers of a set and of all sets above it, entered if new; the set itself comes last."""
         parts = spec.split(":")
@@ -237,24 +246,32 @@ class Transaction:
         return known
 
 
-def _row(record: Record, origin: int, seq: int, now: int) -> tuple[Any, ...]:
+def packed(record: Record) -> Packed:
+    """The record as it will stand in the store."""
     sets = " ".join(record.sets)
     if record.deleted:
-        return (
-            seq, origin, record.identifier, now, 1, sets, "", 0, 0, b"",
-            b"{}", b"{}", b"", None, None,
-        )  # fmt: skip
+        return Packed(record.identifier, 1, sets, "", 0, 0, b"", b"{}", b"{}", b"", None, None)
     vector = record.vector
     metadata, properties = orjson.dumps(record.metadata), orjson.dumps(record.properties)
-    packed, positions, length, language = (
+    terms, positions, length, language = (
         (vector.packed, vector.positions, vector.length, vector.language) if vector else (None, None, 0, "")
     )
-    digest = blake2b(metadata, digest_size=12)
-    for part in (properties, record.raw, packed or b"-", positions or b"-"):
-        digest.update(b"%d:" % len(part))
-        digest.update(part)
-    digest.update(f"{length} {language} {sets} {record.resource}".encode())
-    return (
-        seq, origin, record.identifier, now, 0, sets, language, length, resource_hash(record.resource),
-        digest.digest(), metadata, properties, record.raw, packed, positions,
+    resource = resource_hash(record.resource)
+    digest = fingerprint(sets, language, length, resource, metadata, properties, record.raw, terms, positions)
+    return Packed(
+        record.identifier, 0, sets, language, length, resource, digest,
+        metadata, properties, record.raw, terms, positions,
     )  # fmt: skip
+
+
+def fingerprint(
+    sets: str, language: str, length: int, resource: int,
+    metadata: bytes, properties: bytes, raw: bytes, terms: bytes | None, positions: bytes | None,
+) -> bytes:  # fmt: skip
+    """What tells whether a record is the one that is there already."""
+    vector, places = b"-" if terms is None else terms, b"-" if positions is None else positions
+    head = (
+        f"{sets}|{language}|{length} {resource} {len(metadata)} {len(properties)} {len(raw)} {len(vector)}|"
+    )
+    # SHA-256, because processors have it built in.
+    return sha256(b"".join((head.encode(), metadata, properties, raw, vector, places))).digest()[:12]

@@ -11,10 +11,9 @@ from typing import Final
 
 from indlet.errors import BadResponse
 from indlet.oai.read import Page, Truncated, read
-from indlet.oai.read_fast import fast
-from indlet.service.harvest.canonical import canonical
 from indlet.service.harvest.client import Answer, Client, NoAnswer, spellings
 from indlet.service.harvest.decide import PASSING, Rules, Trouble
+from indlet.service.harvest.scan import scan
 
 _TROUBLES: Final[dict[str, Trouble]] = {
     "badresumptiontoken": "token",
@@ -138,9 +137,8 @@ class Asker:
 
 def _page(answer: Answer, verb: str) -> Page:
     try:
-        page = (fast(answer.body, canonical) if verb == "ListRecords" else None) or read(
-            answer.body, answer.charset
-        )
+        usual = verb == "ListRecords" and answer.charset.lower() in ("", "utf-8")
+        page = (scan(answer.body) if usual else None) or read(answer.body, answer.charset)
     except BadResponse as e:
         if answer.trouble is not None:
             raise answer.trouble from e

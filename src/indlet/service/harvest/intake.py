@@ -134,7 +134,6 @@ class Intake:
 
 
 def _raw(item: Item) -> bytes:
-    part = item.metadata
-    if part is None or isinstance(part, bytes):
-        return part or b""
-    return etree.tostring(part, with_tail=False)
+    if item.sheet is not None:
+        return item.sheet.raw(item.place)
+    return b"" if item.metadata is None else etree.tostring(item.metadata, with_tail=False)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
-from indlet.model import Failure, Record
+from indlet.model import Failure, Packed, Record
 from indlet.service.harvest import dates
 from indlet.service.harvest import decide as d
 from indlet.service.harvest.progress import Progress
@@ -26,7 +26,7 @@ BATCH_SECONDS: Final = 1.0
 class Pending:
     """What has come and is not committed."""
 
-    records: list[Record] = field(default_factory=list)
+    records: list[Record | Packed] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     since: float = field(default_factory=time.monotonic)
 
@@ -67,7 +67,7 @@ class Writer:
         self._told: Counter[str] = Counter()  # repairs that the source's state has counted
         self._writing: Aside | None = None
 
-    def keep(self, record: Record) -> None:
+    def keep(self, record: Record | Packed) -> None:
         """Take a record, to be committed with those around it."""
         self.pending.records.append(record)
         self.progress.deleted += record.deleted
