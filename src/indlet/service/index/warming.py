@@ -12,11 +12,17 @@ from indlet.text import Analyzer, Policy
 
 # So plainly English that no model of languages has to be loaded to tell.
 _LINE = "what they have done with the wings, and why that would not be for us to know"
-_PAGE = b"""<OAI-PMH xmlns="http://www.openarchives.org/OAI/2.0/">
-<responseDate>2026-01-01T00:00:00Z</responseDate><request>http://x</request><ListRecords><record><header><identifier>oai:x:1</identifier>
-<datestamp>2026-01-01</datestamp><setSpec>a</setSpec></header><metadata><oai_dc:dc xmlns:oai_dc="http://www.openarchives.org/OAI/2.0/oai_dc/"
+_PAGE = (
+    b"""
+<OAI-PMH xmlns="http://www.openarchives.org/OAI/2.0/"><responseDate>2026-01-01T00:00:00Z</responseDate>
+<request>http://x</request><ListRecords><record><header><identifier>oai:x:1</identifier>
+<datestamp>2026-01-01</datestamp><setSpec>a</setSpec></header><metadata>
+<oai_dc:dc xmlns:oai_dc="http://www.openarchives.org/OAI/2.0/oai_dc/"
 xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>%b</dc:title><dc:date>2026</dc:date>
-<dc:identifier>http://x/1</dc:identifier></oai_dc:dc></metadata></record></ListRecords></OAI-PMH>""" % _LINE.encode()
+<dc:identifier>http://x/1</dc:identifier></oai_dc:dc></metadata></record></ListRecords></OAI-PMH>
+""".strip()
+    % _LINE.encode()
+)
 
 
 def warm() -> float:
