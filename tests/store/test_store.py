@@ -235,5 +235,5 @@ def test_a_follower_of_the_feed_converges(
 
 def test_a_folder_that_cannot_be_written_is_told_with_its_remedy(tmp_path: Path) -> None:
     (tmp_path / "store.sqlite").mkdir()  # even root cannot open this as a file
-    with pytest.raises(StoreError, match="must be writable"):
+    with pytest.raises(StoreError, match="give the right to read and write it"):
         Store.open(tmp_path)

@@ -143,7 +143,7 @@ def _explained(store: Store) -> Iterator[None]:
         yield
     except OSError as e:
         if e.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-            remedy = "let somebody search, or run  indlet reindex,  who may write there"
+            remedy = "who may write there can bring it up to date, with  indlet stats  for one"
         else:
             remedy = "the store has everything, make room and go on"
         raise StoreError(f"{folder(store)}: cannot be written: {e.strerror}; {remedy}") from e

@@ -19,9 +19,14 @@ def first_schema(connection: sqlite3.Connection) -> None:
 STEPS: tuple[Callable[[sqlite3.Connection], None], ...] = (first_schema,)
 
 
-def migrate(connection: sqlite3.Connection, place: str) -> None:
+def migrate(connection: sqlite3.Connection, place: str, writable: bool = True) -> None:
     """Bring a store to the newest version, each step in its own transaction."""
     while (version := _version(connection)) < len(STEPS):
+        if not writable:
+            raise StoreError(
+                f"{place}: made by an older indlet, and may not be written; run  indlet stats  once with the "
+                "right to write there, or work on a copy"
+            )
         connection.execute("BEGIN IMMEDIATE")
         try:
             if _version(connection) == version:  # another process may have been first

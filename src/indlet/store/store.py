@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import os
 import secrets
 import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 from indlet.errors import StoreError
 from indlet.store.migrations import migrate
@@ -22,13 +24,23 @@ PAGE_SIZE = 16384
 BUSY_SECONDS = 60.0
 
 
+class Frozen(sqlite3.Connection):
+    """Reads a file that nobody is writing, without SQLite's files beside it; `seen` tells if that held."""
+
+    seen: tuple[int, ...]
+
+
 class Store:
-    """One SQLite file: one writer at a time, any number of readers, each with a snapshot."""
+    """One SQLite file: one writer at a time, any number of readers, each with a snapshot.
+
+    Where the folder or the file may not be written, it can be read all the same.
+    """
 
     def __init__(self, folder: Path, clock: Callable[[], float]) -> None:
         self.folder = folder
         self.path = folder / FILE_NAME
         self._clock = clock
+        self.writable = not self.path.exists() or (_may_write(folder) and _may_write(self.path))
         self._writing = threading.RLock()
         self._writer: sqlite3.Connection | None = None
         self._idle: list[sqlite3.Connection] = []
@@ -51,7 +63,7 @@ class Store:
         store = cls(folder, clock)
         connection = store._connect()
         try:
-            migrate(connection, str(store.path))
+            migrate(connection, str(store.path), store.writable)
         except sqlite3.DatabaseError as e:
             connection.close()
             raise StoreError(f"{store.path}: not a usable store: {e}; restore it from a backup") from e
@@ -66,6 +78,8 @@ class Store:
         the batch must not be stamped earlier than that second: it is stamped last thing before the commit,
         and once more in the rare case that the commit itself ran into the next second.
         """
+        if not self.writable:
+            raise StoreError(f"{self.path}: may not be written; get the right to, or work on a copy")
         with self._writing, _explained(self.path):
             if self._writer is None:
                 self._writer = self._connect()
@@ -90,6 +104,9 @@ class Store:
         """A snapshot: what was committed when the block was entered, and nothing later."""
         with self._guard:
             connection = self._idle.pop() if self._idle else None
+        if isinstance(connection, Frozen) and connection.seen != _state(self.path):
+            connection.close()
+            connection = None
         if connection is None:
             connection = self._connect()
         try:
@@ -101,6 +118,8 @@ class Store:
                     yield View(connection)
                 finally:
                     connection.execute("ROLLBACK")
+                    if isinstance(connection, Frozen) and connection.seen != _state(self.path):
+                        raise StoreError(f"{self.path}: was written while it was being read; try again")
         except BaseException:
             connection.close()
             raise
@@ -119,7 +138,11 @@ class Store:
     @contextlib.contextmanager
     def job(self, name: str) -> Iterator[None]:
         """Holds the store's only permit for a kind of job; a second process is told so at once."""
-        with (self.folder / f"{name}.lock").open("w") as lock:
+        try:
+            lock = (self.folder / f"{name}.lock").open("w")
+        except OSError as e:
+            raise StoreError(f"{self.folder}: cannot be written: {e.strerror}; get the right to") from e
+        with lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as e:
@@ -145,6 +168,9 @@ class Store:
         self.close()
 
     def _connect(self) -> sqlite3.Connection:
+        if not self.writable:
+            with _explained(self.path):
+                return self._connect_reading()
         with _explained(self.path):
             connection = sqlite3.connect(
                 self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
@@ -161,6 +187,45 @@ class Store:
             connection.execute("PRAGMA wal_autocheckpoint = 2000")
             return connection
 
+    def _connect_reading(self) -> sqlite3.Connection:
+        """A connection that writes nothing at all.
+
+        SQLite reads a store in WAL mode by way of two files beside it. Where a writer has left them there,
+        it can; where they are missing and cannot be made, everything is in the store's own file, which may be
+        read as it stands for as long as it does not change.
+        """
+        place = f"{self.path.absolute().as_uri()}?mode=ro"
+        options: dict[str, Any] = {"uri": True, "isolation_level": None, "check_same_thread": False}
+        seen = _state(self.path)
+        connection: sqlite3.Connection = sqlite3.connect(place, timeout=BUSY_SECONDS, **options)
+        try:
+            connection.execute("SELECT 1 FROM sqlite_schema").fetchone()
+        except sqlite3.OperationalError:
+            connection.close()
+            if seen[-1]:
+                raise StoreError(
+                    f"{self.path}: its newest changes are still in {self.path.name}-wal, and only who may "
+                    "write there can bring them in: run  indlet stats  with that right, or work on a copy"
+                ) from None
+            frozen = sqlite3.connect(f"{place}&immutable=1", factory=Frozen, **options)
+            frozen.seen = seen
+            connection = frozen
+        connection.execute("PRAGMA mmap_size = 1073741824")
+        connection.execute("PRAGMA temp_store = MEMORY")
+        return connection
+
+
+def _may_write(path: Path) -> bool:
+    return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
+
+
+def _state(path: Path) -> tuple[int, ...]:
+    """What changes when a store is written; last, how much waits in its journal."""
+    about, waiting = path.stat(), 0
+    with contextlib.suppress(FileNotFoundError):
+        waiting = path.with_name(f"{path.name}-wal").stat().st_size
+    return about.st_ino, about.st_size, about.st_mtime_ns, waiting
+
 
 @contextlib.contextmanager
 def _explained(path: Path) -> Iterator[None]:
@@ -176,10 +241,7 @@ def _explained(path: Path) -> Iterator[None]:
                 f"{path}: the disk is full; nothing was lost, free some room and run again"
             ) from e
         if "unable to open" in str(e) or "readonly" in str(e):
-            raise StoreError(
-                f"{path}: {e}; the data folder must be writable, for readers too: give the right to write "
-                "there, or work on a copy"
-            ) from e
+            raise StoreError(f"{path}: {e}; give the right to read and write it, or work on a copy") from e
         raise StoreError(f"{path}: {e}") from e
     except sqlite3.DatabaseError as e:
         if isinstance(e, sqlite3.IntegrityError | sqlite3.ProgrammingError):
