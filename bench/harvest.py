@@ -185,11 +185,12 @@ def main() -> None:
     only = tuple(name for name in chosen.only if not absent.get(name))
     rows = []
     prepare()
+    principal = tuple(name for name in only if name not in harvest_others.ASIDE)
     for terms in chosen.terms:
         if not chosen.no_quarter:
-            rows += compare(chosen.records // 4, terms, 1, only)
-        main = tuple(name for name in only if name not in harvest_others.ASIDE)
-        rows += compare(chosen.records, terms, chosen.repeat, main)
+            # The metadata that they take does not depend on the number of terms.
+            rows += compare(chosen.records // 4, terms, 1, only if terms == chosen.terms[0] else principal)
+        rows += compare(chosen.records, terms, chosen.repeat, principal)
     report(rows)
     if chosen.json:
         chosen.json.write_text(json.dumps(rows, indent=2))

@@ -6,6 +6,9 @@ One process serves the portal over generated records (bench/generated.py). In th
 provider is harvested into the same store and index over and over, as `indlet serve` does it. Requests go out
 at a fixed rate, whether or not earlier ones have been answered, and their time counts from the moment they
 were due: a server that stalls cannot hide it. Every query is asked once for a page and once for the API.
+
+Then wrk, where it is installed, asks as fast as it is answered over a few connections: how many requests a
+second the portal bears. wrk keeps no rate, and does not ask while it waits: the goal is for the fixed rate.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ import argparse
 import asyncio
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -21,9 +25,9 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote_plus
 
 from bench.generated import Collection, collection, queries
@@ -36,6 +40,7 @@ from indlet.model import Record, TermVector
 from indlet.store import Store
 
 TERMS = 60
+CONNECTIONS = 4  # of wrk
 TYPES = ("Text", "Technical report", "Article", "Thesis", "Dataset")
 
 
@@ -45,6 +50,22 @@ class Measured:
     phase: str
     requests: int
     errors: int
+    p50_ms: float
+    p95_ms: float
+    p99_ms: float
+    worst_ms: float
+
+
+@dataclass(frozen=True)
+class Driven:
+    """What wrk tells of a closed loop: each connection asks again when it has its answer."""
+
+    what: str
+    phase: str
+    connections: int
+    requests: int
+    errors: int
+    per_second: float
     p50_ms: float
     p95_ms: float
     p99_ms: float
@@ -148,8 +169,27 @@ def measured(what: str, phase: str, port: int, paths: list[str], rate: float) ->
     return Measured(what, phase, len(times), errors, at(0.5), at(0.95), at(0.99), round(times[-1], 2))
 
 
-def run(records: int, rate: float, seconds: float, at_source: int) -> list[Measured]:
-    found = []
+def driven(what: str, phase: str, port: int, paths: list[str], seconds: float) -> Driven:
+    """wrk over the addresses, round and round."""
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as listed:
+        listed.write("\n".join(paths) + "\n")
+        listed.flush()
+        command = [
+            "wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds:g}s", "--timeout", "30s", "--latency",
+            "-s", str(Path(__file__).with_suffix(".lua")), f"http://127.0.0.1:{port}",
+        ]  # fmt: skip
+        done = subprocess.run(
+            command, env=os.environ | {"PATHS": listed.name}, check=True, capture_output=True, text=True
+        )
+    told = json.loads(next(line for line in done.stdout.splitlines() if line.startswith("TOLD "))[5:])
+    per_second = round(told["requests"] / told["seconds"], 1)
+    times = [round(told[key], 2) for key in ("p50_ms", "p95_ms", "p99_ms", "worst_ms")]
+    return Driven(what, phase, CONNECTIONS, told["requests"], told["errors"], per_second, *times)
+
+
+def run(records: int, rate: float, seconds: float, at_source: int) -> tuple[list[Measured], list[Driven]]:
+    found: list[Measured] = []
+    loops: list[Driven] = []
     with tempfile.TemporaryDirectory() as place:
         folder, remote = Path(place, "portal"), Path(place, "remote")
         documents = collection(records, TERMS)
@@ -189,8 +229,12 @@ def run(records: int, rate: float, seconds: float, at_source: int) -> list[Measu
                     texts = [quote_plus(" ".join(words)) for words in some]
                     pages = [f"/?q={text}" for text in texts]
                     answers = [f"/api/search?q={text}&facets=all" for text in texts]
-                    found.append(measured("search page", phase, port, pages, rate))
-                    found.append(measured("/api/search", phase, port, answers, rate))
+                    for what, paths in (("search page", pages), ("/api/search", answers)):
+                        found.append(measured(what, phase, port, paths, rate))
+                        if shutil.which("wrk"):
+                            loops.append(driven(what, phase, port, paths, seconds / 2))
+                        if process.poll() is not None:
+                            raise SystemExit(f"the portal ended with status {process.returncode}")
             finally:
                 process.terminate()
                 process.wait(30)
@@ -198,16 +242,16 @@ def run(records: int, rate: float, seconds: float, at_source: int) -> list[Measu
             print(
                 f"{harvested} harvests of {at_source:,} records came to their end meanwhile", file=sys.stderr
             )
-    return found
+    return found, loops
 
 
-def report(found: list[Measured], records: int, rate: float) -> None:
-    table = Table(title=f"{records:,} records, {rate:g} requests/s, {os.cpu_count()} cores")
-    for column in ("what", "phase", "requests", "errors", "p50 ms", "p95 ms", "p99 ms", "worst ms"):
-        table.add_column(column, justify="left" if column in ("what", "phase") else "right")
+def report(found: Sequence[Measured | Driven], title: str) -> None:
+    table = Table(title=title)
+    for column in found[0].__dataclass_fields__:
+        shown = column.replace("_ms", " ms").replace("_", " ")
+        table.add_column(shown, justify="left" if column in ("what", "phase") else "right")
     for one in found:
-        numbers: list[Any] = [one.requests, one.errors, one.p50_ms, one.p95_ms, one.p99_ms, one.worst_ms]
-        table.add_row(one.what, one.phase, *map(str, numbers))
+        table.add_row(*map(str, asdict(one).values()))
     Console().print(table)
 
 
@@ -225,10 +269,17 @@ def main() -> None:
     if given.serve:
         serve(Path(given.serve[0]), int(given.serve[1]), given.serve[2])
         return
-    found = run(given.records, given.rate, given.seconds, given.source_records)
-    report(found, given.records, given.rate)
+    found, loops = run(given.records, given.rate, given.seconds, given.source_records)
+    report(found, f"{given.records:,} records, {given.rate:g} requests/s, {os.cpu_count()} cores")
+    if loops:
+        report(loops, f"wrk, {CONNECTIONS} connections, as fast as they are answered")
     if given.json:
-        value = {"records": given.records, "rate": given.rate, "measured": [asdict(one) for one in found]}
+        value = {
+            "records": given.records,
+            "rate": given.rate,
+            "measured": [asdict(one) for one in found],
+            "wrk": [asdict(one) for one in loops],
+        }
         given.json.write_text(json.dumps(value, indent=2) + "\n")
 
 
