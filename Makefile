@@ -2,6 +2,7 @@
 #   make demo    the main job on embedded defaults: two providers, one service, one portal
 #   make test    the whole fast suite (installs Debian's chromium for the browser tests where it may)
 #   make check   lint, types and tests: what CI runs
+#   make evidence   every experiment anew, some 40 minutes on two idle cores; INDLET_DATA names the collections
 
 PYTHON ?= python3
 VENV := .venv
@@ -41,7 +42,7 @@ browser:
 
 evidence: $(STAMP)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group bench
-	$(BIN)/python -m bench.evidence
+	$(BIN)/python -m bench.evidence $(EVIDENCE)
 
 # Pin again, after a change of dependencies.
 lock: $(STAMP)

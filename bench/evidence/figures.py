@@ -21,6 +21,23 @@ STYLE: Final[dict[Any, Any]] = {
 }  # fmt: skip
 
 
+# For readers whose screen is dark: ground, grid, axes and words change their shade, and so do the two darkest
+# colours.
+DARK: Final = (
+    "<style>@media (prefers-color-scheme: dark) {"
+    'text { fill: #dddddd !important } [style*="fill: #ffffff"] { fill: #15181c !important }'
+    + "".join(
+        f'[style*="fill: {light}"] {{ fill: {dark} !important }} '
+        f'[style*="stroke: {light}"] {{ stroke: {dark} !important }}'
+        for light, dark in {
+            "#e4e4e4": "#33383f", "#777777": "#8a929c", "#444444": "#b9c0c8", "#333333": "#d0d5da",
+            "#0072b2": "#4ba3dd", "#555555": "#9aa1a9", "#000000": "#eeeeee",
+        }.items()
+    )
+    + "}</style>"
+)  # fmt: skip
+
+
 class Figures:
     """Where an experiment puts its plots. Each becomes `<name>.svg` beside the page."""
 
@@ -42,7 +59,10 @@ class Figures:
             try:
                 yield axes
                 self._folder.mkdir(parents=True, exist_ok=True)
-                figure.savefig(self._folder / f"{name}.svg", metadata={"Date": None})
+                place = self._folder / f"{name}.svg"
+                figure.savefig(place, metadata={"Date": None})
+                drawn = place.read_text()
+                place.write_text(drawn.replace("</metadata>", f"</metadata>\n {DARK}", 1))
             finally:
                 pyplot.close(figure)
 

@@ -240,9 +240,9 @@ def show(found: Found, figures: Figures) -> str:
     parts = [
         f"Generated records of about {found['terms']} distinct terms and 1.5 kB of Dublin Core, half at "
         f"each of two providers, one service, all on this machine. The largest: **{last['records']:,} "
-        f"records in {last['seconds'] / 60:.1f} minutes** from the first request to searchable, {rate:,.0f} "
-        f"records/s, peak memory of the service **{last['peak_mb'] / 1024:.2f} GiB** "
-        f"({last['private_mb']:,.0f} MB "
+        f"records in {last['seconds'] / 60:.1f} minutes** from the first request to searchable (the start "
+        f"of the process included), {rate:,.0f} records/s, peak memory of the service "
+        f"**{last['peak_mb'] / 1024:.2f} GiB** ({last['private_mb']:,.0f} MB "
         f"without mapped files).\n",
         picture("scale", "Cost of each stage and of queries over the number of records, logarithmic") + "\n",
         picture("scale-room", "Memory and bytes per record over the number of records") + "\n",
