@@ -18,6 +18,7 @@ from indlet.service import query as q
 from indlet.service.index import Searcher
 from indlet.service.index import expression as e
 from indlet.service.lexer import clean, date_range
+from indlet.service.notes import Note
 from indlet.text import LANGUAGES, Analyzer, code
 from indlet.text.analyse import LOST
 from indlet.text.tokens import split, words
@@ -68,7 +69,7 @@ class Interpreter:
         if found is None:
             raise self._all_stopped(query)
         if all(isinstance(part, e.Not) for part in (found.parts if isinstance(found, e.And) else (found,))):
-            self._notes.append("the query only says what to leave out: it finds every other record")
+            self._notes.append(Note("only_excludes"))
         chosen = tuple(self.chosen(name, values) for name, values in (filters or {}).items() if values)
         return Meaning(found, chosen, tuple(self._asked), tuple(dict.fromkeys(self._notes)))
 
@@ -175,10 +176,7 @@ class Interpreter:
                 first = placed[0][0]
                 variants[terms] = e.Phrase(terms, tuple(place - first for place, _ in placed))
         if phrase.field and any(len(terms) > 1 for terms in variants):
-            self._notes.append(
-                f"no positions are kept for {phrase.field}: "
-                f"the phrase “{phrase.text}” there means all of its words"
-            )
+            self._notes.append(Note("no_positions", field=phrase.field, phrase=phrase.text))
         if not excluded:
             every = tuple(dict.fromkeys(term for terms in variants for term in terms))
             self._asked.append(Asked(phrase.text, phrase.field, every, at=phrase.at))
@@ -188,7 +186,7 @@ class Interpreter:
         if node.field == "source":
             numbers = self.origins.get(node.value.casefold(), ())
             if not numbers:
-                self._notes.append(f"no source is called “{node.value}”")
+                self._notes.append(Note("no_source", name=node.value))
             return _any([e.Filter("origin", str(number)) for number in numbers])
         if node.field == "language":
             return _any([e.Filter("language", v) for v in dict.fromkeys((node.value, code(node.value))) if v])
@@ -206,11 +204,7 @@ class Interpreter:
         asked = list(dict.fromkeys(word.text for word in q.words_of(query.tree)))
         shown = ", ".join(f"“{word}”" for word in asked[:5]) + (" …" if len(asked) > 5 else "")
         at = next((word.at for word in q.words_of(query.tree)), 0)
-        return QueryError(
-            f"{shown}: nothing but words that are too common to be indexed; add a more telling one",
-            clean(query.text),
-            at,
-        )
+        return QueryError(Note("all_stopped", words=shown), clean(query.text), at)
 
 
 def languages_in(searcher: Searcher, default: str) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from indlet.errors import QueryError
+from indlet.service.notes import Note
 
 # Fields whose words are indexed apart, then those that only filter; each with its other names.
 WORD_FIELDS: Final = {
@@ -80,7 +81,7 @@ def tokenise(text: str, notes: list[str]) -> Iterator[Token]:
         if kind == "quote":
             close = next((i for i in range(end, len(text)) if text[i] in _QUOTES), -1)
             if close < 0:
-                raise QueryError("this quotation mark is never closed", text, at)
+                raise QueryError(Note("unclosed_quote"), text, at)
             yield Token("phrase", text[end:close], at)
             end = close + 1
         elif kind == "field":
@@ -92,12 +93,10 @@ def tokenise(text: str, notes: list[str]) -> Iterator[Token]:
                 yield Token(word, word, at)
             elif word == "*" or SPOKEN.search(word):
                 if word.endswith(":") and word[:-1].casefold() in FIELDS:
-                    notes.append(
-                        f"“{word}” was read as a word: to search a field, leave no space after the colon"
-                    )
+                    notes.append(Note("read_as_word", word=word))
                 yield Token("word", word, at)
             elif at and text[at - 1] == ":":
-                raise QueryError("a field needs a word, a phrase or a parenthesis after its colon", text, at)
+                raise QueryError(Note("colon_alone"), text, at)
         elif kind != "space":
             yield Token({"open": "(", "close": ")"}.get(kind, kind), word, at)
         at = end
@@ -120,7 +119,7 @@ def date_range(text: str, query: str = "", at: int = 0) -> tuple[int, int]:
     first = _date(low, at, query)[0] if low else 0
     last = _date(high, at + len(low) + 2, query)[1] if high else OPEN
     if first > last:
-        raise QueryError("this range of dates ends before it begins", query, at)
+        raise QueryError(Note("backwards"), query, at)
     return first, last
 
 
@@ -128,15 +127,13 @@ def _date(text: str, at: int, query: str) -> tuple[int, int]:
     """The first and the last day of a year, month or day, as yyyymmdd; a year begins with its day 0."""
     found = _DATE.match(text)
     if found is None:
-        raise QueryError(
-            "a date is written 2001, 2001-05 or 2001-05-31, and a range of them 2001..2005", query, at
-        )
+        raise QueryError(Note("date"), query, at)
     year, month, day = (int(part) if part else 0 for part in found.groups())
     given = found.lastindex or 1
     if given >= 2 and not 1 <= month <= 12:
-        raise QueryError(f"there is no month {month}", query, at)
+        raise QueryError(Note("no_month", month=str(month)), query, at)
     if given == 3 and not 1 <= day <= monthrange(year or 4, month)[1]:
-        raise QueryError(f"{year:04}-{month:02} has no day {day}", query, at)
+        raise QueryError(Note("no_day", month=f"{year:04}-{month:02}", day=str(day)), query, at)
     low = year * 10000 + month * 100 + day
     if given == 3:
         return low, low

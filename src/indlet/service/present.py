@@ -32,6 +32,7 @@ class Shares:
     model: AnyModel
     analyzer: Analyzer
     _terms: dict[str, tuple[QueryTerm, tuple[float, float]]] = field(init=False)
+    _names: frozenset[str] = field(init=False)
     _marked: bool = field(init=False)
 
     def __post_init__(self) -> None:
@@ -40,6 +41,7 @@ class Shares:
             term.term.decode(): (term, self.model.constants(term, collection))
             for term in self.searcher.query_terms(self.meaning.expression)
         }
+        self._names = frozenset(self._terms)
         self._marked = any(FIELD_MARK in name for name in self._terms)
 
     def of(self, stored: Stored) -> tuple[Matched, ...]:
@@ -51,6 +53,9 @@ class Shares:
             fields = self.analyzer.fields(orjson.loads(stored.metadata), stored.language)
         for packed in (stored.vector or b"", fields):
             for frequency, terms in groups(packed):
+                # A line holds hundreds of terms, hardly ever one of the query's.
+                if self._names.isdisjoint(terms):
+                    continue
                 for name in terms:
                     if (known := self._terms.get(name)) is not None:
                         term, constants = known

@@ -28,6 +28,7 @@ from indlet.service.lexer import (
     date_range,
     tokenise,
 )
+from indlet.service.notes import Note
 
 MAX_LENGTH: Final = 20_000  # characters: a pasted abstract fits, a pasted book does not
 MAX_DEPTH: Final = 40  # nested parentheses
@@ -118,7 +119,7 @@ class Query:
 def parse(text: str, max_clauses: int = MAX_CLAUSES) -> Query:
     """The query that a text states; QueryError points at the place of a fault."""
     if len(text) > MAX_LENGTH:
-        raise QueryError(f"the query has {len(text):,} characters; {MAX_LENGTH:,} are allowed", text[:60], 0)
+        raise QueryError(Note("too_long", characters=len(text), most=MAX_LENGTH), text[:60], 0)
     parser = _Parser(clean(text), max_clauses)
     tree = parser.query()
     return Query(text, tree, tuple(parser.notes))
@@ -132,7 +133,7 @@ def plain(text: str, max_clauses: int = MAX_CLAUSES) -> Query:
         if SPOKEN.search(found.group())
     )
     if not words:
-        raise QueryError("the query holds no word", clean(text[:60]), 0)
+        raise QueryError(Note("no_word"), clean(text[:60]), 0)
     return Query(text, Run(words[:max_clauses]))
 
 
@@ -163,14 +164,11 @@ class _Parser:
 
     def query(self) -> Node:
         if self._peek().kind == "end":
-            raise QueryError(
-                "the query holds no word; * finds every record" if self._text.strip() else
-                "the query is empty; write a word, or * for every record", self._text, 0,
-            )  # fmt: skip
+            raise QueryError(Note("no_word_but_all" if self._text.strip() else "empty"), self._text, 0)
         tree = self._either("", 0)
         token = self._peek()
         if token.kind == ")":
-            raise self._fault("nothing was opened that this closes", token)
+            raise self._fault(Note("unopened"), token)
         assert token.kind == "end", token
         return tree
 
@@ -196,7 +194,7 @@ class _Parser:
                 self._take()
                 sign = "+" if token.text == "+" else "-"
                 if self._peek().kind in ("AND", "OR", "NOT", "sign", ")", "end"):
-                    raise self._fault(f"{token.text} needs something to its right", token)
+                    raise self._fault(Note("right", word=token.text), token)
             items.append(Item(sign, self._thing(field, depth)))
         if not items:
             raise self._missing(token)
@@ -208,30 +206,26 @@ class _Parser:
         token = self._take()
         self._clauses += 1
         if self._clauses > self._max_clauses:
-            raise self._fault(
-                f"the query has more than {self._max_clauses} parts; shorten it, "
-                "or raise max_clauses in the section [search] of the settings",
-                token,
-            )
+            raise self._fault(Note("too_many_parts", most=str(self._max_clauses)), token)
         if token.kind == "(":
             return self._group(field, depth, token)
         if token.kind == "field":
             return self._fielded(token, depth)
         if token.kind == "phrase":
             if not SPOKEN.search(token.text):
-                raise self._fault("this phrase holds no word", token)
+                raise self._fault(Note("empty_phrase"), token)
             return self._value(field, token) or self._phrase(field, token)
         assert token.kind == "word", token
         return self._value(field, token) or self._word(field, token)
 
     def _group(self, field: str, depth: int, opening: Token) -> Node:
         if depth >= MAX_DEPTH:
-            raise self._fault(f"parentheses are nested more than {MAX_DEPTH} deep", opening)
+            raise self._fault(Note("too_deep", most=MAX_DEPTH), opening)
         if self._peek().kind == ")":
-            raise self._fault("there is nothing between these parentheses", opening)
+            raise self._fault(Note("empty_group"), opening)
         inner = self._either(field, depth + 1)
         if self._take().kind != ")":
-            raise self._fault("this parenthesis is never closed", opening)
+            raise self._fault(Note("unclosed"), opening)
         # A group stays one: of "(heat-transfer)" any part may match, of "+heat-transfer" all must.
         return Run((Item("", inner),)) if isinstance(inner, Word) else inner
 
@@ -239,16 +233,12 @@ class _Parser:
         name = FIELDS.get(token.text)
         if name is None:
             near = difflib.get_close_matches(token.text, FIELDS, n=1)
-            hint = (
-                f"did you mean {near[0]}:?"
-                if near
-                else f"there are {', '.join((*WORD_FIELDS, *FILTER_FIELDS))}"
-            )
-            raise self._fault(
-                f"no field is called {token.text}; {hint} (in quotation marks it is searched as text)", token
-            )
+            if near:
+                raise self._fault(Note("no_field_but", field=token.text, near=near[0]), token)
+            known = ", ".join((*WORD_FIELDS, *FILTER_FIELDS))
+            raise self._fault(Note("no_field", field=token.text, known=known), token)
         if self._peek().kind not in ("word", "phrase", "("):
-            raise self._fault(f"{token.text}: needs a word, a phrase or a parenthesis after it", token)
+            raise self._fault(Note("field_alone", field=token.text), token)
         return self._thing(name, depth)
 
     def _value(self, field: str, token: Token) -> Node | None:
@@ -261,21 +251,21 @@ class _Parser:
     def _phrase(self, field: str, token: Token) -> Node:
         self._phrases += 1
         if self._phrases > MAX_PHRASES:
-            raise self._fault(f"the query has more than {MAX_PHRASES} phrases; leave some out", token)
+            raise self._fault(Note("too_many_phrases", most=MAX_PHRASES), token)
         return Phrase(token.text, field, token.at)
 
     def _word(self, field: str, token: Token) -> Node:
         if token.text == "*":
             if field:
-                raise self._fault(f"{field}: needs at least the beginning of a word before *", token)
+                raise self._fault(Note("star_alone", field=field), token)
             return Everything(token.at)
         stem = token.text.rstrip("*")
         if "*" in stem:
             place = token._replace(at=token.at + stem.index("*"))
-            raise self._fault("* stands for the rest of a word, so only at its end", place)
+            raise self._fault(Note("star_within"), place)
         self._prefixes += stem != token.text
         if self._prefixes > MAX_PREFIXES:
-            raise self._fault(f"more than {MAX_PREFIXES} words end in *; write some of them out", token)
+            raise self._fault(Note("too_many_prefixes", most=MAX_PREFIXES), token)
         return Word(stem, field, stem != token.text, token.at)
 
     def _peek(self) -> Token:
@@ -290,14 +280,14 @@ class _Parser:
     def _missing(self, token: Token) -> QueryError:
         if token.kind == "end":
             last = self._tokens[self._next - 1]
-            return self._fault(f"{last.text or 'this'} needs something to its right", last)
+            return self._fault(Note("right", word=last.text) if last.text else Note("right_of_this"), last)
         if token.kind == ")":
             opened = self._next and self._tokens[self._next - 1].kind in ("AND", "OR")
             if opened:
-                return self._fault(f"{self._tokens[self._next - 1].text} needs something to its right",
-                                   self._tokens[self._next - 1])  # fmt: skip
-            return self._fault("nothing was opened that this closes", token)
-        return self._fault(f"{token.text} needs something to its left", token)
+                last = self._tokens[self._next - 1]
+                return self._fault(Note("right", word=last.text), last)
+            return self._fault(Note("unopened"), token)
+        return self._fault(Note("left", word=token.text), token)
 
-    def _fault(self, problem: str, token: Token) -> QueryError:
+    def _fault(self, problem: Note, token: Token) -> QueryError:
         return QueryError(problem, self._text, token.at)

@@ -27,6 +27,7 @@ from indlet.service.index.batch import date_number
 from indlet.service.index.searcher import SORTS
 from indlet.service.interpret import Interpreter, Meaning, languages_in
 from indlet.service.lexer import clean
+from indlet.service.notes import Note
 from indlet.service.policies import policy_for
 from indlet.service.present import Shares
 from indlet.service.rank import MODELS, AnyModel
@@ -142,7 +143,7 @@ class Library:
         try:
             return self._snapshots.newest()
         except IndexDamaged as damage:
-            said.append(f"the index was made anew: {str(damage).partition(';')[0]}")
+            said.append(Note("index_anew", reason=str(damage).partition(";")[0]))
             follow.rebuild(self.store, analyzer=self.analyzer)
             return self._snapshots.newest()
 
@@ -151,10 +152,10 @@ class Library:
         try:
             progress, behind = follow.catch_up_or_wait(self.store, analyzer=self.analyzer)
         except StoreError as e:  # what there is can be searched all the same
-            return [f"the index could not be brought up to date: {e}"]
-        notes = [f"the index was made anew: {progress.rebuilt}"] if progress.rebuilt else []
+            return [Note("index_stuck", reason=str(e))]
+        notes: list[str] = [Note("index_anew", reason=progress.rebuilt)] if progress.rebuilt else []
         if behind:
-            notes.append(f"the index is {behind} changes behind: another process is bringing it up to date")
+            notes.append(Note("index_behind", changes=str(behind)))
         return notes
 
     def _make_ready(self, searcher: Searcher) -> None:
@@ -194,7 +195,7 @@ class Library:
         searcher = self.searcher(notes)
         spoken = self.languages(searcher, languages)
         origins = self._origins()
-        meaning = self._meaning(text, ranking, spoken, filters, plain=plain)
+        meaning = self._meaning(text, ranking, spoken, filters, plain=plain, origins=origins)
         found = searcher.search(
             meaning.expression,
             ranking,
@@ -206,14 +207,9 @@ class Library:
         )
         notes += meaning.notes
         if other := [o.name for o in origins.values() if self._analysed_otherwise(o)]:
-            notes.append(
-                f"{', '.join(other[:3])}: indexed under another analysis policy than this query; "
-                "search with the settings that were used then (--config), or harvest again"
-            )
+            notes.append(Note("other_policy", sources=", ".join(other[:3])))
         if found.loose:
-            notes.append(
-                "some records came without word positions: a phrase there means that all of its words occur"
-            )
+            notes.append(Note("loose"))
         suggestions = self._suggestions(searcher, meaning, spoken)
         return Result(
             text,
@@ -416,11 +412,12 @@ class Library:
         filters: Mapping[str, Sequence[str]] | None = None,
         *,
         plain: bool = False,
+        origins: Mapping[int, Origin] | None = None,
     ) -> Meaning:
         reader = query.plain if plain else query.parse
         asked = reader(text, self.settings.search.max_clauses)
         names: dict[str, list[int]] = {}
-        for origin in self._origins().values():
+        for origin in (self._origins() if origins is None else origins).values():
             for name in {origin.name, str(origin.settings.get("url", ""))} - {""}:
                 names.setdefault(name.casefold(), []).append(origin.id)
         strict = ranking.name == "boolean"
