@@ -15,7 +15,6 @@ import argparse
 import json
 import random
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -24,12 +23,10 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
+from bench.comparison import compare, total
 from bench.generated import words
+from bench.processes import free_port, indlet
 
-from indlet.model import FIELD_MARK
-from indlet.service.index import Searcher
-from indlet.service.index.expression import Or, Term
-from indlet.service.rank import MODELS, model
 from indlet.service.search import Library
 
 FORMATS = ("auto", "tf_basic", "tf_compact")
@@ -38,18 +35,13 @@ KINDS = ("txt", "html", "md")
 ANALYSES = ("", "[analysis]\nstem = false\nstop = false\n", "")
 
 
-def indlet(*arguments: object) -> list[str]:
-    return [sys.executable, "-m", "indlet", *map(str, arguments)]
-
-
 class Provider:
     """A folder of documents and the process that serves it."""
 
     def __init__(self, folder: Path, number: int) -> None:
         self.files = folder / f"files{number}"
         self.files.mkdir(parents=True)
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
+        port = free_port()
         self.url = f"http://127.0.0.1:{port}"
         self.config = folder / f"provider{number}.toml"
         self.config.write_text(
@@ -166,58 +158,13 @@ class Experiment:
         config.write_text(f'data = "central"\n[crawl]\nsettle_seconds = 0.0\n{hierarchies}')
         self.run(indlet("crawl", "--config", config), False)
         with Library.open(self.folder / "service") as here, Library.open(central) as there:
-            ours, theirs = here.searcher(), there.searcher()
-            mine, whole = _vocabulary(ours), _vocabulary(theirs)
-            lengths = _lengths(here), _lengths(there)
-            differing = {
-                "records": abs(ours.collection.documents - theirs.collection.documents),
-                "df_or_cf": sum(mine.get(term) != whole.get(term) for term in mine.keys() | whole.keys()),
-                "lengths": sum(
-                    lengths[0].get(name) != lengths[1].get(name)
-                    for name in lengths[0].keys() | lengths[1].keys()
-                ),
-                "scores": self.scores(here, there, ours, theirs, sorted(whole)),
-            }
-            return {
-                "records": theirs.collection.documents,
-                "terms": len(whole),
-                "tokens": theirs.collection.length,
-                "kills": self.kills,
-                "differing": differing,
-            }
+            differing, size = compare(here, there, self.queries, key=_key)
+        # Records of one score stand in the order of their identifiers' hashes, which name the repository.
+        del differing["rankings"]
+        return {**size, "kills": self.kills, "differing": differing}
 
-    def scores(
-        self, here: Library, there: Library, ours: Searcher, theirs: Searcher, terms: list[str]
-    ) -> int:
-        differing = 0
-        for _ in range(20):
-            asked = Or(tuple(Term(term) for term in self.random.sample(terms, self.random.randint(1, 6))))
-            for name in MODELS:
-                pair = [
-                    _named(library, searcher.search(asked, model(name), 10**6, collapse=False).hits)
-                    for library, searcher in ((here, ours), (there, theirs))
-                ]
-                differing += sum(
-                    pair[0].get(key) != pair[1].get(key) for key in pair[0].keys() | pair[1].keys()
-                )
-        return differing
-
-
-def _vocabulary(searcher: Searcher) -> dict[str, tuple[int, int]]:
-    return {
-        name.decode(): (df, cf) for name, df, cf in searcher.vocabulary() if FIELD_MARK.encode() not in name
-    }
-
-
-def _lengths(library: Library) -> dict[str, int]:
-    with library.store.read() as view:
-        return {_key(stored.identifier): stored.length for stored in view.changes() if not stored.deleted}
-
-
-def _named(library: Library, hits: Any) -> dict[str, float]:
-    with library.store.read() as view:
-        records = view.by_id([hit.id for hit in hits])
-    return {_key(records[hit.id].identifier): hit.score for hit in hits}
+    def queries(self, terms: list[str]) -> list[list[str]]:
+        return [self.random.sample(terms, self.random.randint(1, 6)) for _ in range(20)]
 
 
 def _key(identifier: str) -> str:
@@ -244,9 +191,9 @@ def main() -> None:
             for number in range(options.rounds):
                 found = experiment.round(options.files, number == 0)
                 report.append(found)
-                wrong += sum(found["differing"].values())
+                wrong += total(found["differing"])
                 print(
-                    f"round {number + 1:>3}: {found['records']:,} records, {found['terms']:,} terms, "
+                    f"round {number + 1:>3}: {found['documents']:,} records, {found['terms']:,} terms, "
                     f"{found['tokens']:,} tokens, {found['kills']} kills; differing: {found['differing']}",
                     flush=True,
                 )

@@ -10,13 +10,16 @@ are crawled into a new central store. Everything that the two indexes know is co
 from __future__ import annotations
 
 import io
+import json
 import random
 import shutil
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bench.comparison import compare, total
 from bench.evidence.figures import COLOURS, Figures, picture, table
 from bench.evidence.material import Story, reuters
 from bench.evidence.setting import Found, Setting
@@ -25,13 +28,11 @@ from bench.processes import run as execute
 from reportlab.lib.pagesizes import A4
 from reportlab.pdfgen.canvas import Canvas
 
-from indlet.model import FIELD_MARK
-from indlet.service.index import Searcher
-from indlet.service.index.expression import Or, Term
-from indlet.service.rank import MODELS, model
+from indlet.service.rank import MODELS
 from indlet.service.search import Library
 
 TITLE = "Equality over time"
+ROOT = Path(__file__).parents[2]
 HIERARCHIES = (("press", "archive"), ("wire", "desk"))
 EVENTS = ("added", "edited", "deleted", "pdf added", "sgml gone", "moved")
 REPOSITORY = 'repository = "union.example.org"\n'
@@ -159,7 +160,23 @@ def run(setting: Setting) -> Found:
             row["events"] = {name: world.counts[name] - before[name] for name in EVENTS}
             rows.append(row)
             setting.say(f"step {step}: {row['documents']:,} documents; differing: {row['differing']}")
-    return {"collection": material.name, "stories": len(material.stories), "steps": rows}
+    return {
+        "collection": material.name,
+        "stories": len(material.stories),
+        "steps": rows,
+        "kills": with_kills(setting),
+    }
+
+
+def with_kills(setting: Setting) -> list[Found]:
+    """The rounds of bench/equality.py, in which processes die on their way."""
+    place = setting.work / "kills.json"
+    rounds, files = setting.pick((2, 60), (4, 200), (6, 300))
+    chosen = "--rounds", rounds, "--files", files, "--seed", setting.seed, "--json", place
+    execute([sys.executable, "-m", "bench.equality", *chosen], statuses=(0, 1), cwd=ROOT)
+    found: list[Found] = json.loads(place.read_text())
+    setting.say(f"{rounds} rounds with {found[-1]['kills']} kills: {found[-1]['differing']}")
+    return found
 
 
 def centralise(setting: Setting, world: World) -> None:
@@ -176,39 +193,7 @@ def differences(
 ) -> tuple[dict[str, Any], Found]:
     """Everything that differs between the harvested and the central index; and how large the latter is."""
     with Library.open(setting.work / "service") as here, Library.open(setting.work / "central") as there:
-        ours, theirs = here.searcher(), there.searcher()
-        mine, whole = vocabulary(ours), vocabulary(theirs)
-        known = [lengths(library) for library in (here, there)]
-        terms = mine.keys() | whole.keys()
-        names = known[0].keys() | known[1].keys()
-        differing: dict[str, Any] = {
-            "documents": len(known[0].keys() ^ known[1].keys()),
-            "df": sum(mine.get(t, (0, 0))[0] != whole.get(t, (0, 0))[0] for t in terms),
-            "cf": sum(mine.get(t, (0, 0))[1] != whole.get(t, (0, 0))[1] for t in terms),
-            "lengths": sum(known[0].get(name) != known[1].get(name) for name in names),
-            "scores": dict.fromkeys(models, 0),
-            "rankings": dict.fromkeys(models, 0),
-        }
-        compared = 0
-        for asked in queries(sorted(whole, key=lambda t: (-whole[t][0], t)), setting.seed + step):
-            for name in models:
-                lists = [
-                    ranked(library, searcher, asked, name)
-                    for library, searcher in ((here, ours), (there, theirs))
-                ]
-                scores = [dict(one) for one in lists]
-                compared += len(scores[1])
-                differing["scores"][name] += sum(
-                    scores[0].get(key) != scores[1].get(key) for key in scores[0].keys() | scores[1].keys()
-                )
-                differing["rankings"][name] += lists[0] != lists[1]
-        return differing, {
-            "documents": theirs.collection.documents,
-            "terms": len(whole),
-            "tokens": theirs.collection.length,
-            "postings": sum(df for df, _ in whole.values()),
-            "scores_compared": compared,
-        }
+        return compare(here, there, lambda terms: queries(terms, setting.seed + step), models)
 
 
 def queries(terms: list[str], seed: int) -> list[list[str]]:
@@ -218,35 +203,14 @@ def queries(terms: list[str], seed: int) -> list[list[str]]:
     return [[source.choice(source.choice(pools)) for _ in range(source.randint(1, 6))] for _ in range(30)]
 
 
-def ranked(library: Library, searcher: Searcher, asked: list[str], name: str) -> list[tuple[str, float]]:
-    expression = Or(tuple(Term(term) for term in dict.fromkeys(asked)))
-    hits = searcher.search(expression, model(name), 10**6, collapse=False).hits
-    with library.store.read() as view:
-        records = view.by_id([hit.id for hit in hits])
-    return [(records[hit.id].identifier, hit.score) for hit in hits]
-
-
-def vocabulary(searcher: Searcher) -> dict[str, tuple[int, int]]:
-    """df and cf of every term of the documents; those of descriptive fields are the service's own."""
-    mark = FIELD_MARK.encode()
-    return {name.decode(): (df, cf) for name, df, cf in searcher.vocabulary() if mark not in name}
-
-
-def lengths(library: Library) -> dict[str, int]:
-    with library.store.read() as view:
-        return {stored.identifier: stored.length for stored in view.changes() if not stored.deleted}
-
-
-def total(differing: dict[str, Any]) -> int:
-    return sum(sum(v.values()) if isinstance(v, dict) else v for v in differing.values())
-
-
 def show(found: Found, figures: Figures) -> str:
     rows = found["steps"]
     steps = list(range(len(rows)))
     with figures.plot("equality", 2) as (left, right):
         left.plot(steps, [row["documents"] for row in rows], "o-", color=COLOURS[0], label="documents")
         left.plot(steps, [row["terms"] for row in rows], "s-", color=COLOURS[1], label="distinct terms")
+        for axis in (left, right):
+            axis.xaxis.get_major_locator().set_params(integer=True)
         left.set(xlabel="step", title="Size of the union", ylim=(0, None))
         left.legend()
         stale = [row["before_harvest"].get("df", 0) for row in rows]
@@ -285,4 +249,18 @@ def show(found: Found, figures: Figures) -> str:
         f"{verdict}; {compared:,} scores were compared. That the comparison can tell is shown by the same "
         f"one made just before each harvest, when the service does not yet know of the step.\n\n"
         f"{picture('equality', 'Size of the union and number of differences over the steps')}\n\n{body}"
+        f"{_kills(found.get('kills'))}"
+    )
+
+
+def _kills(rounds: list[Found] | None) -> str:
+    if not rounds:
+        return ""
+    last = rounds[-1]
+    wrong = sum(total(one["differing"]) for one in rounds)
+    return (
+        f"\n**With kills.** `python -m bench.equality`: three providers of generated files, {len(rounds)} "
+        "rounds of changes, crawls and harvests in formats chosen at random, in which "
+        f"{last['kills']} processes were killed on their way and run again: **{wrong} differences**, "
+        f"at the end in {last['documents']:,} documents and {last['terms']:,} terms.\n"
     )

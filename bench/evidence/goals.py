@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-from bench.evidence.equality import total
+from bench.comparison import total
 from bench.evidence.faults import totals
 from bench.evidence.figures import table
 from bench.evidence.peers import harvest_memory, harvest_ratios, search_ratios, serve_ratios
@@ -29,7 +29,7 @@ class Goal(NamedTuple):
 
 
 def _equal(found: Found) -> Verdict:
-    wrong = sum(total(step["differing"]) for step in found["steps"])
+    wrong = sum(total(step["differing"]) for step in (*found["steps"], *found.get("kills", ())))
     scores = sum(step["scores_compared"] for step in found["steps"])
     told = f"{wrong} differences in {len(found['steps'])} steps, {scores:,} scores compared"
     return Verdict(told, wrong == 0)

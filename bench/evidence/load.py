@@ -270,13 +270,14 @@ def show(found: Found, figures: Figures) -> str:
             series = {
                 coding: [
                     content.get(coding, {}).get("bytes", 0) / megabytes,
+                    passes[moment].get("by_value", {}).get(coding, {}).get("bytes", 0) / megabytes,
                     *(lists[form][coding]["bytes"] / megabytes for form in LISTS),
                 ]
                 for coding in CODINGS
             }
-            bars(axis, ["content", *(form.replace("tf_", "") for form in LISTS)], series)
+            bars(axis, ["content", "by\nvalue", *(form.replace("tf_", "") for form in LISTS)], series)
             axis.set(title=f"MB, {'first pass' if moment == 'first' else moment}")
-            axis.tick_params(axis="x", labelsize=9)
+            axis.tick_params(axis="x", labelsize=8)
             axis.set_ylim(0, 1.15 * axis.get_ylim()[1])
             axis.legend(ncols=4, loc="upper center", columnspacing=1, handlelength=1)
     pages = found["pages"]

@@ -234,7 +234,8 @@ def _search(runs: list[Found], records: int, figures: Figures) -> str:
     notes = {row["engine"]: row["note"] for row in runs[0]["engines"]}
     with figures.plot("peers-search", 2, (8.4, 3.4)) as (left, right):
         _across(left, {name: of[0] for name, of in by_key["p50_ms"].items()})
-        left.set(title="Median query, ms")
+        left.set_xscale("log")
+        left.set(title="Median query, ms (logarithmic)")
         ingest = {n: of[0] for n, of in by_key["ingest_records_per_second"].items()}
         # The models share one index, and both ways of asking tantivy another.
         _across(right, {n.removesuffix(" bm25"): s for n, s in ingest.items() if n not in SHARED})
