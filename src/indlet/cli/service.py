@@ -145,7 +145,7 @@ def stats(data: Path | None, config: Path | None, as_json: bool) -> None:
 @data_option
 @config_option
 def reindex(data: Path | None, config: Path | None) -> None:
-    """Throw the index away and make it anew from the store.
+    """Make the index anew from the store; searches meanwhile are answered from the old one.
 
     Needed only by the curious: an index that is damaged or out of step is rebuilt without being asked.
     """
