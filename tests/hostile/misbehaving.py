@@ -473,6 +473,26 @@ def latin1() -> Fault:
     return in_titles("Über".encode("latin-1"))
 
 
+def encoded(name: str) -> Fault:
+    """Lists in another encoding of Unicode, declared, with a byte order mark."""
+
+    def change(body: bytes) -> bytes:
+        return body.decode().replace('encoding="UTF-8"', f'encoding="{name}"').encode(name)
+
+    return _on_lists(lambda q, r: replace(r, body=change(r.body), headers={"Content-Type": "text/xml"}))
+
+
+def charset_of_the_header(name: str, word: str) -> Fault:
+    """An encoding that the HTTP header alone tells; a word of its own in each title."""
+
+    def change(body: bytes) -> bytes:
+        text = body.decode().replace(' encoding="UTF-8"', "").replace("flutter of", f"flutter {word} of")
+        return text.encode(name)
+
+    headers = {"Content-Type": f"text/xml; charset={name}"}
+    return _on_lists(lambda q, r: replace(r, body=change(r.body), headers=headers))
+
+
 def declared_latin1() -> Fault:
     """Declared as ISO 8859-1, in the declaration and by the header; it is UTF-8."""
 
@@ -755,6 +775,72 @@ def poison(identifier: str, single: bool = True) -> Fault:
         return reply
 
     return fault
+
+
+def rewritten(pattern: bytes, instead: bytes, verb: str = "") -> Fault:
+    """Something in the answers to lists (or to one verb) is written otherwise."""
+    return _on_lists(_body(lambda body: re.sub(pattern, instead, body, flags=re.DOTALL)), verb=verb)
+
+
+def announced_too_large(by: int = 50) -> Fault:
+    """Content-Length says more than there is, and the connection closes at the end of the document."""
+
+    def act(reply: Reply) -> Callable[[BaseHTTPRequestHandler], None]:
+        def doing(handler: BaseHTTPRequestHandler) -> None:
+            handler.send_response(200)
+            handler.send_header("Content-Length", str(len(reply.body) + by))
+            handler.end_headers()
+            handler.wfile.write(reply.body)
+            handler.close_connection = True
+
+        return doing
+
+    return _on_lists(lambda request, reply: replace(reply, act=act(reply)))
+
+
+def gzip_and_garbage() -> Fault:
+    headers = {"Content-Type": "text/xml", "Content-Encoding": "gzip"}
+    return _on_lists(
+        lambda request, reply: replace(reply, body=gzip.compress(reply.body) + b"\0garbage", headers=headers)
+    )
+
+
+def escaped_twice() -> Fault:
+    """Tokens have an & for each |, written &amp;amp; in the answers; back they must come with &."""
+
+    def change(request: Request, reply: Reply) -> Reply:
+        sent = request.arguments.get("resumptionToken")
+        if sent is not None:
+            if "&amp;" in sent:
+                return request.provider.error(request, "badResumptionToken")
+            meant = {**request.arguments, "resumptionToken": sent.replace("&", "|")}
+            reply = request.provider.answer(replace(request, arguments=meant))
+        token = (reply.token or "").replace("|", "&amp;amp;")
+        return replace(reply, body=_retokened(reply.body, token)) if reply.token else reply
+
+    return _on_lists(change)
+
+
+def long_tokens(length: int = 100_000) -> Fault:
+    """Tokens that no URL can hold."""
+    return _on_lists(
+        lambda request, reply: (
+            replace(reply, body=_retokened(reply.body, "t" * length)) if reply.token else reply
+        )
+    )
+
+
+def error_at(offset: int, code: str, verb: str = "ListRecords", times: int = 10**9) -> Fault:
+    """An error of that code in the place of the page at that offset."""
+
+    def change(request: Request, reply: Reply) -> Reply:
+        token = request.arguments.get("resumptionToken", "|0")
+        at = int(re.split(r"[+|]", token)[-1])
+        if at != offset or request.provider.counts[f"{request.path}?{request.raw_query}"] > times:
+            return reply
+        return request.provider.error(request, code)
+
+    return _on_lists(change, verb=verb)
 
 
 def broken_verb(verb: str, code: int = 500) -> Fault:

@@ -177,6 +177,9 @@ def _fill(page: Page, root: etree._Element) -> None:
             page.verb = verb
             if verb in ("ListRecords", "ListIdentifiers", "GetRecord", "ListSets"):
                 _list(page, node)
+        elif name.lower() == "resumptiontoken":
+            page.repairs["misplaced resumption tokens"] += 1
+            _token(page, node)
 
 
 def _list(page: Page, container: etree._Element) -> None:
@@ -209,12 +212,26 @@ def _record(page: Page, node: etree._Element) -> None:
         if name == "header":
             header = child
         elif name == "metadata":
+            if metadata is not None:
+                page.repairs["records with metadata twice: the first taken"] += 1
+                continue
             metadata = next((c for c in child if isinstance(c.tag, str)), None)
+            if metadata is None and (metadata := _written_as_text(child)) is not None:
+                page.repairs["metadata written as text"] += 1
         elif name == "index":
             index = next((c for c in child if isinstance(c.tag, str)), None)
         elif name == "about":
             about += [canonical(c) for c in child if isinstance(c.tag, str)]
     _add(page, node, header, metadata, index, tuple(about))
+
+
+def _written_as_text(container: etree._Element) -> etree._Element | None:
+    """The element that a container's text spells out, escaped or in a CDATA section."""
+    text = (container.text or "").strip()
+    if not text.startswith("<"):
+        return None
+    body, _ = without_doctype(text.encode("utf-8", "replace"))
+    return _parsed(body)
 
 
 def _add(
@@ -241,6 +258,9 @@ def _add(
         )
         return
     status = header.get("status", "") if header is not None else ""
+    if not status and node.get("status"):
+        status = node.get("status", "")
+        page.repairs["status of a record beside its header"] += 1
     deleted = status.strip().lower() in ("deleted", "delete")
     if deleted and status != "deleted":
         page.repairs["spelling of status"] += 1

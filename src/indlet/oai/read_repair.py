@@ -12,15 +12,23 @@ _DECLARATION = re.compile(rb"<\?xml\b[^>]*?\?>")
 _ENCODING = re.compile(rb"""encoding\s*=\s*["']\s*([A-Za-z0-9._:-]+)""")
 # Before the declaration may stand whatever a careless template or a debug line left there.
 _START = re.compile(rb"<(?:\?xml|[A-Za-z_!])")
+_TRUE_START = re.compile(rb"<\?xml\b|<(?:[\w.-]+:)?OAI-PMH\b")
 _DOCTYPE = re.compile(rb"<!DOCTYPE", re.IGNORECASE)
 _IN_DOCTYPE = re.compile(rb"""<!--.*?-->|<\?.*?\?>|"[^"]*"|'[^']*'|[\[\]>]""", re.DOTALL)
 # An entity that stands for a few plain characters, and for no other entity.
 _ENTITY = re.compile(rb"""<!ENTITY\s+([A-Za-z_][\w.-]*)\s+(?:"([^"&<%]{0,200})"|'([^'&<%]{0,200})')\s*>""")
+_COMMENT = re.compile(rb"<!--.*?-->|<!\[CDATA\[.*?\]\]>", re.DOTALL)
+# A character beyond the first 65,536 as two halves of three bytes each, as Java writes it.
+_TWO_HALVES = re.compile(b"\xed[\xa0-\xaf][\x80-\xbf]\xed[\xb0-\xbf][\x80-\xbf]")
 _CONTROLS: Final = bytes(range(9)) + b"\x0b\x0c" + bytes(range(14, 32))
 _NONCHARACTERS = re.compile(b"\xef\xbf[\xbe\xbf]|\xed[\xa0-\xbf][\x80-\xbf]")
 _REFERENCE = re.compile(rb"&(#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{0,31});|&")
 _BARE_LESS = re.compile(rb"<(?![A-Za-z_/!?])")
 _PREFIX = re.compile(rb"</?([A-Za-z_][\w.-]*):|\s([A-Za-z_][\w.-]*):[\w.-]+\s*=")
+# How far into a body its start is looked for behind marked-up noise.
+NOISE: Final = 1 << 16
+# What servers put into a header without a thought.
+_USUAL: Final = ("", "utf-8", "utf8", "us-ascii", "ascii", "iso-8859-1", "latin1", "latin-1", "windows-1252")
 _PREDEFINED: Final = {b"amp", b"lt", b"gt", b"quot", b"apos"}
 _KNOWN_PREFIXES: Final = {
     b"xsi": b"http://www.w3.org/2001/XMLSchema-instance",
@@ -38,7 +46,10 @@ _KNOWN_PREFIXES: Final = {
 def decoded(body: bytes, charset: str = "") -> tuple[bytes, Counter[str]]:
     """The body as UTF-8, without byte order mark, noise before its start, or a false declaration."""
     repairs: Counter[str] = Counter()
-    if body[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+    if body[:4] in (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE):
+        body = body.decode("utf-32", "replace").encode("utf-8", "replace")
+        repairs["wrong encoding"] += 1
+    elif body[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
         body = body.decode("utf-16", "replace").encode("utf-8", "replace")
         repairs["wrong encoding"] += 1
     elif body[:2] in (b"\0<", b"<\0"):  # the same without its mark
@@ -47,6 +58,8 @@ def decoded(body: bytes, charset: str = "") -> tuple[bytes, Counter[str]]:
     elif body[:3] == codecs.BOM_UTF8:
         body = body[3:]
     start = _START.search(body, 0, 4096)
+    if start and start[0] != b"<?xml" and (true := _TRUE_START.search(body, start.start(), NOISE)):
+        start = true  # warnings of a server may well be marked up
     if start and start.start():
         if body[: start.start()].strip():
             repairs["noise before the document"] += 1
@@ -55,8 +68,10 @@ def decoded(body: bytes, charset: str = "") -> tuple[bytes, Counter[str]]:
         body = body[start.start() :]
     declaration = _DECLARATION.match(body)
     declared = _declared(declaration[0]) if declaration else ""
-    text_encoding = declared or charset
-    if declaration and declared != "utf-8":
+    text_encoding = declared or charset.lower()
+    if declared == "utf-8" and charset.lower() not in _USUAL:
+        text_encoding = charset.lower()  # should it not be UTF-8 after all
+    if declaration and declared not in ("utf-8", ""):
         # The declaration goes: from here on the bytes are UTF-8.
         body = body[declaration.end() :].lstrip()
     if body.isascii():
@@ -68,7 +83,7 @@ def decoded(body: bytes, charset: str = "") -> tuple[bytes, Counter[str]]:
         if kind:
             repairs[kind] += 1
     else:
-        if text_encoding not in ("", "utf-8"):
+        if (declared or charset.lower()) not in ("", "utf-8", "utf8"):
             repairs["wrong encoding"] += 1  # it says otherwise, but it is UTF-8
     return body, repairs
 
@@ -115,6 +130,7 @@ def repaired(body: bytes, foreign_entities: bool = False) -> tuple[bytes, Counte
     With `foreign_entities`, references to what nobody declared are taken for text: AT&T; and its like.
     """
     body, repairs = without_controls(body)
+    body = _without_comments(body, repairs)
     pieces = re.split(rb"(<!\[CDATA\[.*?\]\]>)", body, flags=re.DOTALL)  # references mean nothing in there
     for i in range(0, len(pieces), 2):
         piece = _references(pieces[i], repairs, foreign_entities)
@@ -125,10 +141,23 @@ def repaired(body: bytes, foreign_entities: bool = False) -> tuple[bytes, Counte
     return _with_namespaces(b"".join(pieces), repairs), repairs
 
 
+def _without_comments(body: bytes, repairs: Counter[str]) -> bytes:
+    """Comments say nothing to us, and may be what is not well-formed: they must not hold two hyphens."""
+
+    def gone(match: re.Match[bytes]) -> bytes:
+        if match[0].startswith(b"<![CDATA["):
+            return match[0]
+        if b"--" in match[0][4:-3]:
+            repairs["malformed comments"] += 1
+        return b""
+
+    return _COMMENT.sub(gone, body) if b"<!--" in body else body
+
+
 def _declared(declaration: bytes) -> str:
     found = _ENCODING.search(declaration)
     if found is None:
-        return "utf-8"
+        return ""
     name = found[1].decode().lower()
     return "utf-8" if name in ("utf-8", "utf8", "us-ascii", "ascii") else name
 
@@ -141,6 +170,12 @@ def _other(body: bytes, encoding: str) -> tuple[bytes, str]:
             return body.decode("cp1252" if name == "iso8859-1" else name, "replace").encode(), ""
         except (LookupError, UnicodeError):
             pass
+    body = _TWO_HALVES.sub(
+        lambda m: (
+            m[0].decode("utf-8", "surrogatepass").encode("utf-16", "surrogatepass").decode("utf-16").encode()
+        ),
+        body,
+    )
     return body.decode("utf-8", "indlet-cp1252").encode("utf-8", "replace"), "invalid UTF-8"
 
 

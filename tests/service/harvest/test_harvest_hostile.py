@@ -123,6 +123,37 @@ COMPLETE: dict[str, tuple[Fault, str]] = {
     "ListMetadataFormats broken": (m.broken_verb("ListMetadataFormats"), "ListMetadataFormats is broken"),
     "errors with status 404": (m.errors_with_status(), ""),
     "malformed in lists only": (m.malformed_record("oai:x.org:0012"), "records fetched alone"),
+    "length announced too large": (m.announced_too_large(), "bodies shorter than announced"),
+    "garbage after gzip": (m.gzip_and_garbage(), "garbage after the compressed document"),
+    "UTF-32": (m.encoded("utf-32"), "wrong encoding"),
+    "UTF-16": (m.encoded("utf-16"), "wrong encoding"),
+    "marked-up warnings first": (
+        m.prologue(b"<br />\n<b>Notice</b>: Undefined index in <b>oai.php</b><br />\n"),
+        "noise before the document",
+    ),
+    "comments with hyphens": (m.rewritten(rb"<record>", rb"<!-- a -- b --><record>"), "malformed comments"),
+    "token escaped twice": (m.escaped_twice(), "token respelt"),
+    "token too long for a URL": (m.long_tokens(), ""),
+    "token beside the list": (
+        m.rewritten(rb"(<resumptionToken[^>]*>[^<]*</resumptionToken>)(</List\w+>)", rb"\2\1"),
+        "misplaced resumption tokens",
+    ),
+    "metadata in CDATA": (
+        m.rewritten(rb"<metadata>(.*?)</metadata>", rb"<metadata><![CDATA[\1]]></metadata>"),
+        "metadata written as text",
+    ),
+    "metadata twice": (
+        m.rewritten(rb"</metadata>", rb"</metadata><metadata><other/></metadata>"),
+        "records with metadata twice: the first taken",
+    ),
+    "status beside the header": (
+        m.rewritten(rb'<record><header status="deleted">', rb'<record status="deleted"><header>'),
+        "status of a record beside its header",
+    ),
+    "ListRecords unknown": (m.error_at(0, "badVerb"), "records fetched alone"),
+    "ListRecords not found": (m.broken_verb("ListRecords", 404), "records fetched alone"),
+    "odd error on the third page": (m.error_at(20, "idDoesNotExist"), "records fetched alone"),
+    "an error of its own making": (m.error_at(10, "internalError", times=2), "retried: broken"),
     "page fails for one record": (m.poison("oai:x.org:0012", single=False), "records fetched alone"),
 }  # fmt: skip
 
@@ -156,6 +187,8 @@ def test_what_was_mended_reads_well(store: Store) -> None:
         (m.in_titles(b"R&D"), "flutter R&D of wing 1 word1"),
         (m.in_titles(b"caf&eacute;"), "flutter café of wing 1 word1"),
         (m.in_titles(b"a < b"), "flutter a < b of wing 1 word1"),
+        (m.in_titles(b"\xed\xa0\xbd\xed\xb8\x80"), "flutter \U0001f600 of wing 1 word1"),
+        (m.charset_of_the_header("windows-1251", "крыло"), "flutter крыло of wing 1 word1"),
         (m.in_titles(b"\x0b<![CDATA[x & y]]>"), "flutter x & y of wing 1 word1"),
     ):
         with Provider(None, fault) as provider:
@@ -168,6 +201,8 @@ INCOMPLETE: dict[str, Fault] = {
     "dead lists": m.dead(("ListRecords", "ListIdentifiers")),
     "always 503": m.status(503, 10**9),
     "asks to come back tomorrow": m.status(503, 10**9, "86400"),
+    "asks to come back in a thousand years": m.status(503, 10**9, "99999999999"),
+    "errors without a code": lambda q, r: q.provider.error(q, "", "database down") if q.listing else r,
     "always stalls": m.stall(1.0, 10**9),
     "forbidden": lambda q, r: replace(r, status=403, body=b"no") if q.listing else r,
     "gzip bomb": m.gzip_bomb(),
@@ -341,6 +376,30 @@ def test_a_source_whose_sizes_are_wrong_is_reconciled_all_the_same(store: Store)
         provider.records = [r for r in provider.records if r.identifier != gone]
         assert harvest(store, provider.url, Wish(reconcile=True)).outcome == "complete"
         assert set(held(store)) == provider.live()
+
+
+def test_a_set_of_a_thousand_levels_costs_that_set(store: Store) -> None:
+    deep = Rec("oai:x.org:deep", "2024-05-01T00:00:00Z", "wing", sets=("a:" * 1000 + "a", "b"))
+    with Provider([deep]) as provider:
+        progress = harvest(store, provider.url)
+    assert progress.ok
+    assert progress.repairs["sets left out: their names are too long"] == 1
+    with store.read() as view:
+        assert [spec for spec, _ in view.sets()] == ["b"]
+
+
+def test_a_source_that_can_list_but_not_give_is_not_asked_for_every_record(store: Store) -> None:
+    def denied(request: m.Request, reply: m.Reply) -> m.Reply:
+        wanted = request.verb in ("ListRecords", "GetRecord")
+        return request.provider.error(request, "cannotDisseminateFormat") if wanted else reply
+
+    records = [Rec(f"oai:x.org:{i:04d}", "2024-05-01T00:00:00Z") for i in range(290)]
+    with Provider(records, denied, page=100) as provider:
+        progress = harvest(store, provider.url)
+        assert len(provider.requests) < 70
+    assert progress.outcome == "incomplete"
+    assert "cannotDisseminateFormat" in progress.reason
+    assert state(store).get("marks", {}) == {}
 
 
 def test_a_repository_that_moved(store: Store) -> None:

@@ -21,6 +21,13 @@ _TROUBLES: Final[dict[str, Trouble]] = {
     "badgranularity": "argument",
     "norecordsmatch": "nothing",
 }
+# What a source says for good. Other codes are of its own making, and may mean any trouble of the moment.
+_FINAL: Final = {
+    "badverb", "cannotdisseminateformat", "iddoesnotexist", "nometadataformats", "noindexformats",
+    "nosethierarchy",
+}  # fmt: skip
+# A set's name is kept with the names of all sets above it: one of a thousand levels would cost as many rows.
+SET_LENGTH: Final = 300
 _LISTS: Final = ("ListRecords", "ListIdentifiers", "GetRecord")
 # Waits before a question that is asked once (Identify and its like) is given up.
 _QUICK: Final = 3
@@ -145,6 +152,7 @@ def _page(answer: Answer, verb: str) -> Page:
         trouble: Trouble = "interrupted" if isinstance(e, Truncated) else "broken"
         raise NoAnswer(trouble, f"{answer.url}: {e}") from e
     page.repairs += answer.repairs
+    _bound_sets(page)
     found = page.items or page.problems or page.token
     if page.errors and not found:
         raise _refusal(page, answer)
@@ -173,4 +181,12 @@ def _refusal(page: Page, answer: Answer) -> NoAnswer:
             return NoAnswer(trouble, f"{url}: {said}", response_date=page.response_date)
     if answer.trouble is not None and answer.trouble.failed.trouble in ("later", "broken"):
         return NoAnswer(answer.trouble.failed.trouble, f"{url}: {said}", answer.trouble.failed.retry_after)
-    return NoAnswer("fatal", f"{url}: {said}")
+    codes = {code.strip().lower() for code, _ in page.errors}
+    return NoAnswer("fatal" if codes & _FINAL else "broken", f"{url}: {said}")
+
+
+def _bound_sets(page: Page) -> None:
+    for item in page.items:
+        if item.sets and max(map(len, item.sets)) > SET_LENGTH:
+            item.sets = tuple(s for s in item.sets if len(s) <= SET_LENGTH)
+            page.repairs["sets left out: their names are too long"] += 1

@@ -26,22 +26,22 @@ def plain(raw: bytes, coding: str, limit: int) -> tuple[bytes, Counter[str]]:
     repairs: Counter[str] = Counter()
     for name in reversed([c.strip().lower() for c in coding.split(",") if c.strip()]):
         try:
-            raw = _decoded(raw, name, limit)
+            raw = _decoded(raw, name, limit, repairs)
         except Damaged:
             if raw.lstrip()[:1] != b"<":
                 raise
             repairs["compression declared but absent"] += 1
     if raw[:2] == GZIP or raw[:4] == ZSTD:
-        raw = _decoded(raw, "gzip" if raw[:2] == GZIP else "zstd", limit)
+        raw = _decoded(raw, "gzip" if raw[:2] == GZIP else "zstd", limit, repairs)
         repairs["undeclared compression"] += 1
     return raw, repairs
 
 
-def _decoded(raw: bytes, coding: str, limit: int) -> bytes:
+def _decoded(raw: bytes, coding: str, limit: int, repairs: Counter[str]) -> bytes:
     if coding in ("identity", "") or not raw:
         return raw
     if coding in ("gzip", "x-gzip"):
-        return _gunzipped(raw, limit)
+        return _gunzipped(raw, limit, repairs)
     if coding == "deflate":
         try:
             return _inflated(raw, limit, zlib.MAX_WBITS)
@@ -54,7 +54,7 @@ def _decoded(raw: bytes, coding: str, limit: int) -> bytes:
     raise Damaged(f"compressed by {coding!r}, which nobody asked for")
 
 
-def _gunzipped(raw: bytes, limit: int) -> bytes:
+def _gunzipped(raw: bytes, limit: int, repairs: Counter[str]) -> bytes:
     found = list[bytes]()
     while raw[:2] == GZIP:
         machine = zlib.decompressobj(zlib.MAX_WBITS | 16)
@@ -71,6 +71,8 @@ def _gunzipped(raw: bytes, limit: int) -> bytes:
         raw = machine.unused_data
     if not found:
         raise Damaged("not gzip, as it says")
+    if raw.strip(b"\0"):
+        repairs["garbage after the compressed document"] += 1
     return b"".join(found)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import ipaddress
+import re
 import socket
 import ssl
 import time
@@ -28,10 +30,15 @@ ACCEPT: Final = "zstd, gzip;q=0.8, identity;q=0.5"
 ACCEPT_LOOPBACK: Final = "identity, zstd;q=0.5, gzip;q=0.4"
 # A request may take this many times the timeout in all, however busily its bytes drip.
 PATIENCE: Final = 30.0
+# Past this length it is the length that is wrong with a URL.
+LONG_URL: Final = 8000
 # Fewer bytes a second than this are not an answer under way.
 DRIP: Final = 100
 
 _LATER: Final = (429, 503)
+_WHOLE = re.compile(rb"</(?:[\w.-]+:)?OAI-PMH\s*>\s*$", re.IGNORECASE)
+# Nothing of the kind here, which need not hold for other verbs.
+_ABSENT: Final = (404, 410)
 _UNSUITABLE: Final = (400, 405, 413, 414, 416, 422)
 
 
@@ -141,15 +148,20 @@ class Client:
                 if response.status_code in (301, 302, 303, 307, 308) and response.headers.get("Location"):
                     self._read(response, limit, begun, url)  # so that the connection can be used again
                     return Answer(b"", url=url), response.headers["Location"]
-                raw = self._read(response, limit, begun, url)
-                return self._answer(response, raw, limit, url), ""
+                repairs: Counter[str] = Counter()
+                raw = self._read(response, limit, begun, url, repairs)
+                answer = self._answer(response, raw, limit, url)
+                answer.repairs += repairs
+                return answer, ""
         except httpx.ConnectTimeout as e:
             waited = f"{self._harvest.timeout_seconds:g} s"
             raise NoAnswer("silent", f"{url}: no connection within {waited}") from e
         except (httpx.ConnectError, httpx.PoolTimeout) as e:
             raise NoAnswer("unreachable", f"{url}: cannot connect: {_said(e)}") from e
         except (httpx.InvalidURL, httpx.UnsupportedProtocol) as e:
-            raise NoAnswer("refused", f"{url}: not a URL that can be fetched: {e}") from e
+            # A token that is too long for a URL is a trouble of the list, not of the source.
+            trouble: Trouble = "unsuitable" if len(url) > LONG_URL else "refused"
+            raise NoAnswer(trouble, f"{url[:200]}: not a URL that can be fetched: {e}") from e
         except httpx.TimeoutException as e:
             raise NoAnswer("silent", f"{url}: silent for {self._harvest.stall_seconds:g} s") from e
         except (httpx.HTTPError, OSError) as e:
@@ -157,21 +169,41 @@ class Client:
         finally:
             self._last = self._clock()
 
-    def _read(self, response: httpx.Response, limit: int, begun: float, url: str) -> bytes:
-        chunks, size = list[bytes](), 0
+    def _read(
+        self,
+        response: httpx.Response,
+        limit: int,
+        begun: float,
+        url: str,
+        repairs: Counter[str] | None = None,
+    ) -> bytes:
+        """The body as it comes. With `repairs`, an OAI-PMH document that has its end is whole, whatever
+        length was announced: there are servers that count characters."""
+        chunks = list[bytes]()
+        try:
+            self._gather(response, limit, begun, url, chunks)
+        except (httpx.RemoteProtocolError, httpx.ReadError, httpx.ReadTimeout):
+            if repairs is None or not _WHOLE.search(b"".join(chunks)[-100:]):
+                raise
+            repairs["bodies shorter than announced"] += 1
+        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+    def _gather(
+        self, response: httpx.Response, limit: int, begun: float, url: str, chunks: list[bytes]
+    ) -> None:
+        size = 0
         harvest = self._harvest
         for chunk in response.iter_raw():
             size += len(chunk)
             self.wire += len(chunk)
             if size > limit:
-                raise NoAnswer("broken", f"{url}: an answer of more than {limit} bytes")
+                raise NoAnswer("large", f"{url}: an answer of more than {limit} bytes")
             took = self._clock() - begun
             if took > harvest.stall_seconds and size < DRIP * took:
                 raise NoAnswer("silent", f"{url}: {size} bytes in {took:.0f} s")
             if took > PATIENCE * harvest.timeout_seconds:
                 raise NoAnswer("silent", f"{url}: an answer without end")
             chunks.append(chunk)
-        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
     def _answer(self, response: httpx.Response, raw: bytes, limit: int, url: str) -> Answer:
         status, headers = response.status_code, response.headers
@@ -179,7 +211,7 @@ class Client:
         try:
             text, repairs = body.plain(raw, headers.get("Content-Encoding", ""), limit)
         except body.TooLarge as e:
-            raise NoAnswer("broken", f"{url}: an answer that unpacks to more than {limit} bytes") from e
+            raise NoAnswer("large", f"{url}: an answer that unpacks to more than {limit} bytes") from e
         except body.Damaged as e:
             raise trouble or NoAnswer("interrupted", f"{url}: {e}") from e
         moment = dates.http_date(headers.get("Date"))
@@ -241,6 +273,8 @@ def spellings(token: str) -> list[str]:
     found = [quote(token, safe="")]
     if " " in token:
         found.append(quote(token.replace(" ", "+"), safe=""))  # its + was decoded once too often
+    if (meant := html.unescape(token)) != token:
+        found.append(quote(meant, safe=""))  # it was escaped twice
     if "%" in token:
         found.append(quote(token, safe="%"))  # it came encoded already
     if found[0] != token:
@@ -260,6 +294,8 @@ def _meaning(status: int, headers: httpx.Headers, url: str) -> NoAnswer | None:
         return NoAnswer("broken", said, wait)
     if status in (408, 425):
         return NoAnswer("interrupted", said, wait)
+    if status in _ABSENT:
+        return NoAnswer("fatal", said)
     return NoAnswer("unsuitable" if status in _UNSUITABLE else "refused", said)
 
 

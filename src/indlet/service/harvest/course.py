@@ -12,6 +12,7 @@ Trouble = Literal[
     "interrupted",  # reset or cut off
     "later",  # 429 or 503: the remote asks for time
     "broken",  # another 5xx, or a body that cannot be used
+    "large",  # more than we take: the same again would be no smaller
     "unsuitable",  # 400, 413, 414, 422: not like this
     "refused",  # 401, 403, 404 …
     "token",  # badResumptionToken
@@ -69,7 +70,8 @@ class Course:
     full_page: int = 0  # the most records on one page
     first_response: str = ""
     splits: int = 0  # windows split, less windows done since
-    fruitless: int = 0  # lists and checks in a row that brought not one page
+    fruitless: int = 0  # lists and checks in a row that brought no answer
+    barren: int = 0  # the same, where answers that there is nothing do not count as fruit
     probes: tuple[Window, ...] = ()  # the parts of this window that are listed to test its size …
     probing: int = 0  # … which of them …
     revealed: int = 0  # … and what they name that the whole list does not

@@ -106,8 +106,8 @@ def retry_after(value: str | None, now: datetime) -> float | None:
     if not value:
         return None
     text = value.strip()
-    if re.fullmatch(r"\d{1,9}(\.\d+)?", text):
-        return float(text)
+    if re.fullmatch(r"\d+(\.\d+)?", text):
+        return float(text[:20])
     moment = http_date(text)
     return None if moment is None else max(0.0, (moment - now).total_seconds())
 

@@ -40,6 +40,8 @@ ONE_BY_ONE: Final = 300
 SPLITS: Final = 64
 # Lists and checks that failed in a row without a single page between them: the source is not to be had now.
 FRUITLESS: Final = 24
+# The same with windows between them that hold nothing: twice the halvings from a century to a second.
+BARREN: Final = 64
 # Silence costs its full time each time: a request that meets it is repeated this often at most.
 SILENCES: Final = 2
 STALE_PAGES: Final = 3
@@ -121,6 +123,7 @@ def _listed(course: Course, page: Listed, source: Source, rules: Rules) -> tuple
         first_response=course.first_response or page.response_date,
         unbounded=course.unbounded or beyond,
         fruitless=0,
+        barren=0,
     )
     if course.pages == 1 and (page.size or page.records) < course.owed:
         # Fewer than must come: it was not in the order of datestamps after all.
@@ -175,8 +178,10 @@ def _failed(course: Course, event: Failed, source: Source, rules: Rules) -> tupl
         return _token_refused(course, event, source)
     if trouble == "argument" or trouble == "unsuitable":
         return _arguments_refused(course, event, source)
-    if course.phase == "check" and trouble == "fatal":
-        return _give_up_listing(course, source, event.reason)  # it may not know ListIdentifiers at all
+    # It may not know one of the two verbs; what it says to the first question for both, it means.
+    first = course.phase == "check" and course.fruitless and not (course.first_response or course.splits)
+    if trouble == "large" or (trouble == "fatal" and not first):
+        return _give_up_listing(course, source, event.reason)
     return course, Stop(False, event.reason)
 
 
@@ -242,8 +247,8 @@ def _arguments_refused(course: Course, event: Failed, source: Source) -> tuple[C
 def _give_up_listing(course: Course, source: Source, reason: str) -> tuple[Course, Action]:
     """The list cannot be had: check; where that fails too, split; where that cannot be done, a gap."""
     if course.pages == 0 and not course.token:
-        course = replace(course, fruitless=course.fruitless + 1)
-        if course.fruitless >= FRUITLESS:
+        course = replace(course, fruitless=course.fruitless + 1, barren=course.barren + 1)
+        if course.fruitless >= FRUITLESS or course.barren >= BARREN:
             return course, Stop(False, reason)
     if course.phase == "list":
         return _check(course)
@@ -360,6 +365,7 @@ def _fresh(course: Course, windows: tuple[Window, ...], restarts: int = 0) -> Co
         gaps=course.gaps,
         restarts=restarts,
         fruitless=course.fruitless,
+        barren=course.barren,
     )
 
 

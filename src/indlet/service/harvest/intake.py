@@ -23,6 +23,7 @@ RAW_BYTES: Final = 1 << 20
 SECOND_LOOKS: Final = 100
 # Single records in a row that the source could not give: then it is the source, and not the record.
 IN_A_ROW: Final = 3
+REFUSED_IN_A_ROW: Final = 50
 # The stage of failures that may pass, though the record will not be listed again.
 OWED: Final = "get"
 
@@ -107,19 +108,21 @@ class Intake:
 
         Comes out: why the source, and not a record of it, is not to be had; empty if it is.
         """
-        in_vain = 0
+        in_vain = refused = 0
         for identifier in identifiers:
             try:
                 item = self._one(identifier)
             except NoAnswer as e:
                 passing = e.failed.trouble in d.PASSING
                 in_vain += passing
-                if in_vain >= IN_A_ROW:
+                gone = "idDoesNotExist" in str(e)
+                refused += not (passing or gone)
+                if in_vain >= IN_A_ROW or refused >= REFUSED_IN_A_ROW:
                     return str(e)
-                if "idDoesNotExist" not in str(e):
+                if not gone:
                     self._failure(identifier, str(e), OWED if passing else "harvest")
                 continue
-            in_vain = 0
+            in_vain = refused = 0
             if item is None:
                 self._failure(identifier, "GetRecord answers with another record")
             else:
