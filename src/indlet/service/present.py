@@ -130,6 +130,9 @@ def explained(searcher: Searcher, meaning: Meaning, model: AnyModel, stored: Sto
         )
         for part in told.parts
     )  # fmt: skip
+    held = {part.term for part in told.parts}
+    terms = searcher.query_terms(meaning.expression)
+    missing = ((term, term.term.decode(errors="replace")) for term in terms)
     return Explained(
         identifier=stored.identifier,
         model=model.name,
@@ -142,6 +145,14 @@ def explained(searcher: Searcher, meaning: Meaning, model: AnyModel, stored: Sto
         length=told.length,
         average_length=searcher.collection.average,
         records=searcher.collection.documents,
+        tokens=searcher.collection.length,
+        norm=told.norm,
+        outlook=model.outlook(terms, searcher.collection),
+        missing=tuple(
+            Share(*split_term(name), asked_by(meaning, name), 0, term.df, term.cf, term.weight, 0.0)
+            for term, name in missing
+            if name not in held
+        ),
     )
 
 

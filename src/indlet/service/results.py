@@ -163,6 +163,18 @@ class Share:
     weight: float
     contribution: float
 
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "term": self.term,
+            "field": self.field,
+            "words": list(self.words),
+            "frequency": self.frequency,
+            "df": self.df,
+            "cf": self.cf,
+            "weight": self.weight,
+            "contribution": self.contribution,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Explained:
@@ -179,6 +191,10 @@ class Explained:
     length: int
     average_length: float
     records: int
+    tokens: int = 0  # of all records together
+    norm: float = 0.0  # of the record's lnc vector: the vector space model divides by it
+    outlook: tuple[float, float] = (0.0, 0.0)  # two numbers of the query, see `rank/models.py`
+    missing: tuple[Share, ...] = ()  # terms of the query that others hold and this record does not
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -187,24 +203,15 @@ class Explained:
             "parameters": dict(self.parameters),
             "score": self.score,
             "matches": self.matches,
-            "terms": [
-                {
-                    "term": share.term,
-                    "field": share.field,
-                    "words": list(share.words),
-                    "frequency": share.frequency,
-                    "df": share.df,
-                    "cf": share.cf,
-                    "weight": share.weight,
-                    "contribution": share.contribution,
-                }
-                for share in self.shares
-            ],
+            "terms": [share.to_json() for share in self.shares],
+            "missing": [share.to_json() for share in self.missing],
             "remainder": self.remainder,
             "formula": self.formula,
             "length": self.length,
             "average_length": self.average_length,
             "records": self.records,
+            "tokens": self.tokens,
+            "norm": self.norm,
         }
 
 

@@ -99,17 +99,19 @@ SCHEMAS: Final[dict[str, Any]] = {
         parameters=_NUMBERS,
         score=_NUMBER,
         matches={"type": "boolean"},
-        terms=_list(
-            _object(
-                term=_STRING, field=_STRING, words=_STRINGS, frequency=_COUNT, df=_COUNT, cf=_COUNT,
-                weight=_NUMBER, contribution=_NUMBER,
-            )
-        ),
+        terms=_list(_ref("Share")),
+        missing=_list(_ref("Share")),
         remainder=_NUMBER,
         formula=_STRING,
         length=_COUNT,
         average_length=_NUMBER,
         records=_COUNT,
+        tokens=_COUNT,
+        norm=_NUMBER,
+    ),
+    "Share": _object(
+        term=_STRING, field=_STRING, words=_STRINGS, frequency=_COUNT, df=_COUNT, cf=_COUNT,
+        weight=_NUMBER, contribution=_NUMBER,
     ),
     "Completions": _object(q=_STRING, completions=_list(_object(word=_STRING, records=_COUNT))),
     "Sources": _object(

@@ -34,6 +34,7 @@ from indlet.web.admin import Desk
 from indlet.web.auth import Gate
 from indlet.web.compare import Comparing
 from indlet.web.current import Current
+from indlet.web.explain import Explaining
 from indlet.web.keeping import Keeper
 from indlet.web.language import strings
 from indlet.web.metrics import Meter, Metrics
@@ -70,12 +71,14 @@ def application(
     keeper = Keeper(store, settings, library.analyzer) if follow else None
     desk = Desk(portal, gate, usage, keeper)
     records, current, comparing = Records(portal), Current(portal), Comparing(portal)
+    explaining = Explaining(portal)
     metrics = Metrics(library, meter, portal.visible, desk.totals.get)
 
     routes: list[BaseRoute] = [
         Route("/", portal.search),
         Route("/search", _to_search),
         Route("/compare", comparing.compare),
+        Route("/explain", explaining.page),
         Route("/record", records.page),
         Route("/record/{identifier:path}", records.page),
         Route("/export/{name}", records.export),

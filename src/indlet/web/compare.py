@@ -35,11 +35,11 @@ class Comparing:
         common: dict[str, Any] = {"here": "compare", "state": state, "models": list(MODELS), "chosen": chosen}
         if not state.q and not state.filtered:
             return portal.pages.render(request, "compare.html", fault=None, rankings=[], **common)
+        t = strings(portal.pages.language(request))
         try:
             found = portal.library.compare(state.q or "*", models=chosen, limit=DEPTH, filters=state.chosen())
         except QueryError as e:
-            return portal.pages.render(request, "compare.html", 400, fault=fault(e), rankings=[], **common)
-        t = strings(portal.pages.language(request))
+            return portal.pages.render(request, "compare.html", 400, fault=fault(e, t), rankings=[], **common)
         orders = [[hit.identifier for hit in result.hits] for result in found.results]
         rankings: list[dict[str, Any]] = []
         for i, result in enumerate(found.results):
@@ -53,6 +53,9 @@ class Comparing:
                         "href": (one := item(hit)).href,
                         "identifier": hit.identifier,
                         "title": one.title,
+                        "explain": state.explain(hit.identifier, one.via, model=result.model)
+                        if state.q
+                        else "",
                         "score": t("compare.score", score=t.decimal(hit.score, 3)),
                         "change": f"{'↑' if moved > 0 else '↓'} {abs(moved)}" if moved else "",
                         "alone": len(orders) > 1 and hit.identifier not in others,

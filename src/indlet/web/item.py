@@ -34,6 +34,7 @@ class Item:
     why: tuple[Segment, ...]
     copies: tuple[Copy, ...]
     score: float = 0.0
+    via: str = ""  # the source that tells this record from its namesakes, where several have one
 
 
 def item(hit: Hit, terms: Terms | None = None) -> Item:
@@ -55,6 +56,7 @@ def item(hit: Hit, terms: Terms | None = None) -> Item:
         why=shares(_why(hit)),
         copies=tuple(copy for copy in cited.copies[:4] if copy.url),
         score=hit.score,
+        via=hit.source if len(hit.sources) > 1 else "",
     )
 
 

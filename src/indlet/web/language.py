@@ -1,4 +1,5 @@
-"""The words of the pages. Each language is one TOML file in strings/; nothing is worded anywhere else.
+"""The words of the pages. Each language is one TOML file in strings/; nothing is worded anywhere else but
+what the service says of queries, in English (service/notes.py).
 
 A key with two forms, `…_one` and `…_other`, is asked for by its stem and the number `n`.
 """
@@ -12,6 +13,8 @@ from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final
+
+from indlet.service.notes import TEXTS, Note
 
 LANGUAGES: Final = ("en", "de")
 
@@ -35,6 +38,10 @@ class Strings:
             name: self.number(value) if isinstance(value, int) else value for name, value in values.items()
         }
         return text.format(**shown)
+
+    def told(self, note: str) -> str:
+        """What the service says about a query, in this language."""
+        return self(f"note.{note.code}", **note.values) if isinstance(note, Note) else note
 
     def known(self, key: str, otherwise: str) -> str:
         """The string of a key that comes from data, such as a facet's name; `otherwise` if there is none."""
@@ -79,7 +86,10 @@ class Strings:
 @cache
 def strings(code: str) -> Strings:
     text = files("indlet.web").joinpath(f"strings/{code}.toml").read_text(encoding="utf-8")
-    return Strings(code, dict(_flat(tomllib.loads(text))))
+    table = dict(_flat(tomllib.loads(text)))
+    if code == LANGUAGES[0]:  # the service's own language
+        table |= {f"note.{name}": words for name, words in TEXTS.items()}
+    return Strings(code, table)
 
 
 def _flat(table: Mapping[str, Any], before: str = "") -> list[tuple[str, str]]:

@@ -43,9 +43,9 @@ class Fault:
     plain: str
 
 
-def fault(error: QueryError) -> Fault:
+def fault(error: QueryError, t: Strings) -> Fault:
     q, i = error.query, min(error.position, len(error.query))
-    return Fault(error.problem, q[:i], q[i : i + 1], q[i + 1 :], i, plain_words(q))
+    return Fault(t.told(error.problem), q[:i], q[i : i + 1], q[i + 1 :], i, plain_words(q))
 
 
 class Portal:
@@ -79,7 +79,7 @@ class Portal:
         deepest = max(1, DEEPEST // size)
         if state.page > deepest:
             return RedirectResponse(state.link(page=deepest), 303)
-        names = self.set_names()
+        names, t = self.set_names(), strings(self.pages.language(request))
         common: dict[str, Any] = {
             "here": "search",
             "state": state,
@@ -99,11 +99,10 @@ class Portal:
                 filters=state.chosen(),
             )
         except QueryError as e:
-            return self.pages.render(request, "search.html", 400, fault=fault(e), **common)
+            return self.pages.render(request, "search.html", 400, fault=fault(e, t), **common)
         pages = min(-(-result.total // size), deepest)
         if result.total and state.page > pages:
             return RedirectResponse(state.link(page=pages), 303)
-        t = strings(self.pages.language(request))
         return self.pages.render(
             request,
             "search.html",

@@ -101,6 +101,11 @@ class State:
     def compare(self) -> str:
         return _address("/compare", replace(self, page=1, sort=ORDERS[0], model=self.usual).pairs())
 
+    def explain(self, identifier: str, via: str = "", **changes: Any) -> str:
+        """Where a record's score for this query is explained; the state goes along, for the way back."""
+        own = [("id", identifier), *([("via", via)] if via else [])]
+        return _address("/explain", [*replace(self, **changes).pairs(), *own])
+
     def feed(self, kind: str) -> str:
         return _address(f"/feed.{kind}", replace(self, page=1, sort=ORDERS[0], model=self.usual).pairs())
 
