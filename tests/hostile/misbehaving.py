@@ -684,6 +684,22 @@ def cut_list(after: int = 2, verb: str = "ListRecords") -> Fault:
     return _on_lists(change, verb=verb)
 
 
+def moving(times: int = 1) -> Fault:
+    """After a page of records has gone out, its first record is changed: those after it move up by one."""
+
+    def change(request: Request, reply: Reply) -> Reply:
+        provider = request.provider
+        if provider.memory.setdefault("moved", 0) < times and reply.token:
+            provider.memory["moved"] += 1
+            moved = next(r for r in reply.records if not r.deleted)
+            provider.records = [r for r in provider.records if r is not moved]
+            stamp = f"2024-05-31T00:00:{provider.memory['moved']:02d}Z"
+            provider.records.append(replace(moved, datestamp=stamp))
+        return reply
+
+    return _on_lists(change, verb="ListRecords")
+
+
 def capped(most: int) -> Fault:
     """No list is longer than so many records: it ends in due form there, and states its true size."""
 

@@ -104,6 +104,8 @@ COMPLETE: dict[str, tuple[Fault, str]] = {
     "token of a session": (m.session_token(), ""),
     "token expires": (m.expiring(), ""),
     "tokens expire again and again": (m.expiring(2, 5), ""),
+    "list changes under way": (m.moving(), "lists that changed under way"),
+    "list changes under way, again": (m.moving(3), "lists that changed under way"),
     "pages overlap": (m.overlapping(), ""),
     "empty pages": (m.empty_pages(), ""),
     "list cut between pages": (m.cut_list(), "lists that ended early or in circles"),
@@ -400,6 +402,17 @@ def test_a_source_that_can_list_but_not_give_is_not_asked_for_every_record(store
     assert progress.outcome == "incomplete"
     assert "cannotDisseminateFormat" in progress.reason
     assert state(store).get("marks", {}) == {}
+
+
+def test_of_two_versions_in_one_list_the_later_is_kept(store: Store) -> None:
+    records = collection(40)
+    stale = [
+        replace(r, datestamp=f"2024-04-30T00:00:{i:02d}Z", title="old") for i, r in enumerate(records[:5])
+    ]
+    with Provider([*records, *stale], sizes=False) as provider:
+        progress = harvest(store, provider.url)
+    assert progress.ok
+    assert held(store) == {r.identifier: r.title for r in records if not r.deleted}
 
 
 def test_a_repository_that_moved(store: Store) -> None:

@@ -110,7 +110,7 @@ def _listed(course: Course, page: Listed, source: Source, rules: Rules) -> tuple
         spelling=0,
         attempt=0,
         pages=course.pages + 1,
-        listed=course.listed + (0 if page.seen else page.records),
+        listed=course.listed + (0 if page.seen else page.records) - page.repeats,
         size=max(filter(None, (course.size, page.size)), default=None),
         stale=course.stale + 1 if page.seen and page.records else 0,
         empty=0 if page.records else course.empty + 1,
@@ -146,7 +146,8 @@ def _listed(course: Course, page: Listed, source: Source, rules: Rules) -> tuple
     cut = bool(sent) and page.token is None and (short or 0 < page.records == course.full_page)
     if course.phase == "check":
         return _give_up_listing(course, source, "its lists end early") if cut else (course, Compare())
-    return _check(course) if short or (cut and course.size is None) else _list_ended(course)
+    doubtful = short or page.versions or (cut and course.size is None)
+    return _check(course) if doubtful else _list_ended(course)
 
 
 def _done(course: Course) -> Course:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_right
 from collections.abc import Sequence
 from hashlib import blake2b
+
+import numpy as np
 
 from indlet.oai.read import Page
 from indlet.service.harvest import dates
@@ -22,6 +25,8 @@ class Listing:
         self._progress = progress
         self._seen: set[bytes] = set()
         self._circles = Circles()
+        # What came, record by record: hashes of identifiers, and of identifiers with their datestamps.
+        self._named, self._versions = array("q"), array("q")
         self.identifiers: list[tuple[str, str, bool]] = []  # with datestamp and "deleted", in a check
 
     def took(self, page: Page, course: d.Course) -> tuple[d.Listed, bool]:
@@ -35,8 +40,9 @@ class Listing:
         progress.repairs += page.repairs
         if page.size is not None:
             progress.size = page.size
+        versions = [f"{i.identifier} {i.datestamp}" for i in page.items]
         digest = blake2b(digest_size=8)
-        digest.update("\n".join([f"{i.identifier} {i.datestamp}" for i in page.items]).encode())
+        digest.update("\n".join(versions).encode())
         digest.update("\n".join(p.where for p in page.problems).encode())
         seen = digest.digest() in self._seen
         self._seen.add(digest.digest())
@@ -47,6 +53,13 @@ class Listing:
             self.identifiers += [(i.identifier, i.datestamp, i.deleted) for i in page.items]
         elif seen:
             progress.repairs["pages that came twice"] += bool(page.items)
+        if not (seen or circle):
+            self._named.extend([hash(i.identifier) for i in page.items])
+            self._versions.extend(map(hash, versions))
+        repeats = others = 0
+        if not page.token:
+            repeats = len(self._named) - np.unique(self._named).size
+            others = np.unique(self._versions).size - np.unique(self._named).size if repeats else 0
         listed = d.Listed(
             len(page.items) + len(page.problems),
             page.token,
@@ -57,6 +70,8 @@ class Listing:
             max(stamps, default="") if sound else "",
             sound and stamps == sorted(stamps),
             stamps.count(max(stamps)) if stamps else 0,
+            repeats=repeats,
+            versions=others > 0,
         )
         return listed, seen
 
@@ -94,7 +109,10 @@ class Listing:
 
     def missing(self, store: Store, origin: int) -> list[str]:
         """The identifiers of a check's list that are neither held as listed nor known to fail."""
-        listed = {identifier: (stamp, deleted) for identifier, stamp, deleted in self.identifiers}
+        listed: dict[str, tuple[str, bool]] = {}
+        for identifier, stamp, deleted in self.identifiers:
+            if identifier not in listed or stamp >= listed[identifier][0]:
+                listed[identifier] = stamp, deleted
         found = list[str]()
         with store.read() as view:
             failed = {f.where for f in view.failures(origin)}

@@ -257,7 +257,10 @@ class Run:
         if before.spelling:
             self.progress.repairs["token respelt"] += 1
         if before.phase == "list" and course.phase == "check":
-            self.progress.repairs["lists that ended early or in circles"] += 1
+            kind = (
+                "lists that changed under way" if listed.versions else "lists that ended early or in circles"
+            )
+            self.progress.repairs[kind] += 1
         return course, action
 
     def _finish(self, course: d.Course, stop: d.Stop) -> None:
