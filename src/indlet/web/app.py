@@ -66,7 +66,7 @@ def application(
     pages = Pages.of(settings)
     root = settings.base_url()
     portal = Portal(library, pages, root)
-    usage, meter = Usage(), Meter()
+    usage, meter = Usage(store.folder), Meter()
     gate = Gate(store.secret("sessions"), settings)
     keeper = Keeper(store, settings, library.analyzer) if follow else None
     desk = Desk(portal, gate, usage, keeper)
@@ -111,6 +111,7 @@ def application(
             yield
         finally:
             desk.close()
+            usage.save()
             if keeper is not None:
                 keeper.stop()
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from urllib.parse import unquote, urlsplit
 
@@ -42,7 +43,16 @@ _PAGE_HEADERS = {
 
 def application(store: Store, settings: Settings, *, clock: Callable[[], float] = time.time) -> Starlette:
     """A provider alone: all of its routes, with the landing page at /."""
-    return Starlette(routes=routes(store, settings, clock=clock))
+    usage = Usage(store.folder)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            usage.save()
+
+    return Starlette(routes=routes(store, settings, clock=clock, usage=usage), lifespan=lifespan)
 
 
 def routes(

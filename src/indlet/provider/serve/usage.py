@@ -1,16 +1,34 @@
-"""What was harvested, by whom: counted by day in bounded memory, for the operations desk."""
+"""What was harvested, by whom: counted by day for the operations desk, in bounded memory and a small file.
+
+Counts go to the file now and then and when the node ends; what a crash takes with it is a minute of them.
+Several processes may count into one file: each adds what it has counted since it last did.
+"""
 
 from __future__ import annotations
 
+import fcntl
+import logging
+import os
 import threading
 from collections import OrderedDict
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import orjson
 
 from indlet.oai.dates import written
 from indlet.provider.serve.repository import Answer
 
-_MOST: Final = 5000
+NAME: Final = "usage.json"
+EVERY: Final = (
+    60.0  # seconds between two times that the counts are written, while there is something to count
+)
+MOST: Final = 5000  # kinds of requests
 _AGENT: Final = 120
+_LARGEST: Final = 16 << 20  # bytes of a file that may be ours: 5000 lines are far less
+
+_log = logging.getLogger("indlet.provider")
 
 
 class Kind(NamedTuple):
@@ -26,24 +44,111 @@ class Count(NamedTuple):
     records: int = 0
     bytes: int = 0
 
+    def plus(self, other: Count) -> Count:
+        return Count(self.requests + other.requests, self.records + other.records, self.bytes + other.bytes)
+
+
+Counts = OrderedDict[Kind, Count]
+
 
 class Usage:
-    """Counts of requests; when there are too many kinds of them, the longest unseen is forgotten."""
+    """Counts of requests; when there are too many kinds of them, the longest unseen is forgotten.
 
-    def __init__(self) -> None:
-        self._counts: OrderedDict[Kind, Count] = OrderedDict()
-        self._guard = threading.Lock()
+    With a folder, the counts of earlier processes are there too.
+    """
+
+    def __init__(self, folder: Path | None = None, most: int = MOST) -> None:
+        self._most = most
+        self._path = None if folder is None else folder / NAME
+        self._guard, self._saving = threading.Lock(), threading.Lock()
+        self._new: Counts = OrderedDict()  # since the file was last written
+        self._old: Counts = OrderedDict() if self._path is None else _read(self._path, most)
+        self._due: float | None = None
 
     def count(self, now: float, extended: bool, answer: Answer, size: int, agent: str) -> None:
         day, endpoint = written(int(now))[:10], "/ft-oai" if extended else "/oai"
         kind = Kind(day, endpoint, answer.verb, answer.prefix, agent[:_AGENT])
         with self._guard:
-            old = self._counts.pop(kind, Count())
-            self._counts[kind] = Count(old.requests + 1, old.records + answer.records, old.bytes + size)
-            if len(self._counts) > _MOST:
-                self._counts.popitem(last=False)
+            _add(self._new, [(kind, Count(1, answer.records, size))], self._most)
+            if self._path is None:
+                return
+            if self._due is None:
+                self._due = now + EVERY
+            if now < self._due:
+                return
+            self._due = None
+        threading.Thread(target=self.save, name="usage", daemon=True).start()
 
     def counts(self) -> list[tuple[Kind, Count]]:
         """Every kind with its counts, the latest first."""
         with self._guard:
-            return list(reversed(self._counts.items()))
+            every = self._old.copy()
+            _add(every, self._new.items(), self._most)
+        return list(reversed(every.items()))
+
+    def save(self) -> None:
+        """Adds what was counted to the file; a file that cannot be written is left for another time."""
+        if self._path is None:
+            return
+        with self._saving:
+            with self._guard:
+                if not self._new:
+                    return
+                fresh, self._new = self._new, OrderedDict()
+            try:
+                every = _added(self._path, fresh, self._most)
+            except OSError as e:
+                _log.warning("%s cannot be written: %s; counts are kept in memory", self._path, e.strerror)
+                with self._guard:
+                    later, self._new = self._new, fresh
+                    _add(self._new, later.items(), self._most)
+                return
+            with self._guard:
+                self._old = every
+
+
+def _add(counts: Counts, more: Iterable[tuple[Kind, Count]], most: int) -> None:
+    for kind, count in more:
+        counts[kind] = counts.pop(kind, Count()).plus(count)
+        if len(counts) > most:
+            counts.popitem(last=False)
+
+
+def _added(path: Path, fresh: Counts, most: int) -> Counts:
+    """Adds counts to those of a file, which is replaced as a whole; gives all of them."""
+    with path.with_suffix(".lock").open("ab") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        every = _read(path, most)
+        _add(every, fresh.items(), most)
+        draft = path.with_suffix(".new")
+        with draft.open("wb") as file:
+            file.write(orjson.dumps([[*kind, *count] for kind, count in every.items()]))
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    return every
+
+
+def _read(path: Path, most: int) -> Counts:
+    """The counts of a file; none if there is no such file, or it is not ours."""
+    counts: Counts = OrderedDict()
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise ValueError("it is too large")
+        _add(counts, _rows(orjson.loads(path.read_bytes())), most)
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError, TypeError) as e:
+        _log.warning("%s cannot be read: %s; counting begins anew", path, e)
+        counts.clear()
+    return counts
+
+
+def _rows(value: Any) -> Iterator[tuple[Kind, Count]]:
+    for row in value:
+        texts, numbers = row[:5], row[5:]
+        if len(row) != 8 or not all(isinstance(text, str) for text in texts):
+            raise ValueError("it holds something else")
+        if not all(type(number) is int and number >= 0 for number in numbers):
+            raise ValueError("it holds something else")
+        yield Kind(*texts), Count(*numbers)
