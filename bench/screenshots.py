@@ -41,6 +41,8 @@ def shots(query: str, record: str) -> list[Shot]:
         Shot("search-dark", f"/?q={q}", scheme="dark"),
         Shot("search-phone", f"/?q={q}", PHONE),
         Shot("compare", f"/compare?q={q}"),
+        Shot("explain", f"/explain?q={q}&id={quote(record, safe='')}"),
+        Shot("explain-phone", f"/explain?q={q}&id={quote(record, safe='')}", PHONE, "dark"),
         Shot("record", page),
         Shot("record-phone", page, PHONE, "dark"),
         Shot("desk", "/admin", desk=True),
