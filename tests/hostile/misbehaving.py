@@ -859,6 +859,36 @@ def error_at(offset: int, code: str, verb: str = "ListRecords", times: int = 10*
     return _on_lists(change, verb=verb)
 
 
+def version_one() -> Fault:
+    """A repository of OAI-PMH 1.1, from before 2002."""
+
+    def fault(request: Request, reply: Reply) -> Reply:
+        if any(len(request.arguments.get(name, "")) > 10 for name in ("from", "until")):
+            return Reply(b"bad date", 400, {"Content-Type": "text/plain"})
+        verb = request.verb
+        inner = re.search(rf"<{verb}>(.*)</{verb}>".encode(), reply.body, re.DOTALL)
+        if inner is None and b"noRecordsMatch" not in reply.body:
+            return Reply(b"bad request", 400, {"Content-Type": "text/plain"})
+        content = inner[1] if inner else b""
+        content = re.sub(rb"<(granularity|earliestDatestamp|deletedRecord)>.*?</\1>", b"", content)
+        content = content.replace(b"<protocolVersion>2.0<", b"<protocolVersion>1.1<")
+        content = re.sub(rb"<datestamp>(.{10})[^<]*<", rb"<datestamp>\1<", content)
+        content = content.replace(b'<record><header status="deleted">', b'<record status="deleted"><header>')
+        content = re.sub(rb"<resumptionToken[^>]*>", b"<resumptionToken>", content)
+        content = content.replace(b"<resumptionToken></resumptionToken>", b"")
+        if verb == "ListIdentifiers":
+            content = re.sub(rb"<header( [^>]*)?><identifier>([^<]*).*?</header>",
+                             rb"<identifier\1>\2</identifier>", content)  # fmt: skip
+        moment = request.provider.now.replace("Z", "+00:00")
+        return Reply(
+            f'<?xml version="1.0" encoding="UTF-8"?>\n<{verb} '
+            f'xmlns="http://www.openarchives.org/OAI/1.1/OAI_{verb}"><responseDate>{moment}</responseDate>'
+            f"<requestURL>{escape(request.provider.url)}</requestURL>{content.decode()}</{verb}>".encode()
+        )
+
+    return fault
+
+
 def broken_verb(verb: str, code: int = 500) -> Fault:
     def fault(request: Request, reply: Reply) -> Reply:
         return Reply(b"oops", code, {"Content-Type": "text/plain"}) if request.verb == verb else reply

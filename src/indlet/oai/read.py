@@ -90,6 +90,10 @@ _ROOT_CLOSE = re.compile(rb"</(?:[\w.-]+:)?OAI-PMH\s*>", re.IGNORECASE)
 _ROOT_OPEN = re.compile(rb"<(?:[\w.-]+:)?OAI-PMH\b[^>]*>", re.IGNORECASE)
 _RECORD = re.compile(rb"<(?P<p>(?:[\w.-]+:)?)record\b[^>]*>.*?</(?P=p)record\s*>", re.DOTALL | re.IGNORECASE)
 _IDENTIFIER = re.compile(rb"<(?:[\w.-]+:)?identifier\b[^>]*>\s*([^<]{1,2000}?)\s*</", re.IGNORECASE)
+# Before version 2.0 each verb had a root and a namespace of its own.
+_FORMER = re.compile(
+    rb"""<((?:[\w.-]+:)?(?:Identify|GetRecord|List\w+))\b[^>]*["']http://www\.openarchives\.org/OAI/1\.[01]/OAI_"""
+)
 _HTML = re.compile(rb"\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html\b)", re.DOTALL | re.IGNORECASE)
 
 
@@ -102,7 +106,7 @@ def read(body: bytes, charset: str = "") -> Page:
         raise BadResponse("an HTML page instead of an OAI-PMH response")
     body, more = without_doctype(body)
     repairs += more
-    body = _trimmed(body, repairs)
+    body = _trimmed(_as_now(body), repairs)
     root = _parsed(body)
     if root is None:
         # Where a document type was, an entity that is left stands for something we will not look for.
@@ -115,6 +119,19 @@ def read(body: bytes, charset: str = "") -> Page:
     else:
         _salvage(page, body)
     return page
+
+
+def _as_now(body: bytes) -> bytes:
+    """An answer of OAI-PMH 1.0 or 1.1 within the root that it would have today."""
+    former = _FORMER.search(body, 0, 4096)
+    if former is None or _ROOT_OPEN.search(body, 0, 4096):
+        return body
+    end = body.rfind(b"</" + former[1])
+    if end < 0:
+        raise Truncated("the answer stops before its end")
+    end = body.find(b">", end) + 1
+    opening = f'<OAI-PMH xmlns="{OAI_NAMESPACE}" version="1">'.encode()
+    return opening + body[former.start() : end] + b"</OAI-PMH>"
 
 
 def _trimmed(body: bytes, repairs: Counter[str]) -> bytes:
@@ -191,6 +208,10 @@ def _list(page: Page, container: etree._Element) -> None:
             _add(page, node, node, None, None, ())
         elif name == "resumptiontoken":
             _token(page, node)
+        elif name == "responsedate":  # here and in the next branch: OAI-PMH 1
+            page.response_date = page.response_date or _text(node)
+        elif name == "identifier" and page.verb == "ListIdentifiers" and _text(node):
+            page.items.append(Item(_text(node), "", deleted=node.get("status") == "deleted"))
 
 
 def _token(page: Page, node: etree._Element) -> None:
@@ -260,7 +281,8 @@ def _add(
     status = header.get("status", "") if header is not None else ""
     if not status and node.get("status"):
         status = node.get("status", "")
-        page.repairs["status of a record beside its header"] += 1
+        if page.root is None or page.root.get("version") != "1":
+            page.repairs["status of a record beside its header"] += 1
     deleted = status.strip().lower() in ("deleted", "delete")
     if deleted and status != "deleted":
         page.repairs["spelling of status"] += 1
@@ -329,6 +351,7 @@ class Identity:
     deleted: str = "no"
     granularity: str = ""
     policy: str = ""
+    version: str = ""
 
 
 def identity(page: Page) -> Identity:
@@ -336,13 +359,15 @@ def identity(page: Page) -> Identity:
     values = {_local(c): _text(c) for c in node} if node is not None else {}
     policies = [p for p in node.iter() if _local(p) == "policy"] if node is not None else []
     deleted = values.get("deletedRecord", "").lower()
+    former = values.get("protocolVersion", "").startswith("1.")
     return Identity(
         values.get("repositoryName", ""),
         values.get("baseURL", ""),
         values.get("earliestDatestamp", ""),
         deleted if deleted in ("persistent", "transient") else "no",
-        values.get("granularity", ""),
+        "YYYY-MM-DD" if former else values.get("granularity", ""),
         _text(policies[0]) if policies else stated_policy(node),
+        values.get("protocolVersion", ""),
     )
 
 

@@ -415,6 +415,24 @@ def test_of_two_versions_in_one_list_the_later_is_kept(store: Store) -> None:
     assert held(store) == {r.identifier: r.title for r in records if not r.deleted}
 
 
+@pytest.mark.parametrize("cut", [False, True])
+def test_a_repository_of_the_first_version(cut: bool, store: Store) -> None:
+    records = collection(47, days=2)
+    faults = [m.cut_list(), m.version_one()] if cut else [m.version_one()]
+    with Provider(records, *faults, deleted="no") as provider:
+        progress = harvest(store, provider.url)
+        assert progress.outcome == "complete"
+        assert progress.repairs["OAI-PMH 1.1"] == 1
+        assert set(held(store)) == provider.live()
+        provider.records.append(Rec("oai:x.org:new", "2024-06-01T13:00:00Z", "a new wing"))
+        assert harvest(store, provider.url).outcome == "complete"
+        assert set(held(store)) == provider.live()
+        gone = provider.records.pop(3)
+        assert harvest(store, provider.url, Wish(reconcile=True)).outcome == "complete"
+        assert gone.identifier not in held(store)
+        assert set(held(store)) == provider.live()
+
+
 def test_a_repository_that_moved(store: Store) -> None:
     with Provider(None, m.moved()) as provider:
         progress = harvest(store, provider.root + "/old")

@@ -121,7 +121,7 @@ class Listing:
                 if (
                     held is None
                     or bool(held.deleted) != deleted
-                    or (not deleted and held.record.properties.get("source_datestamp") != stamp)
+                    or (not deleted and stamp and held.record.properties.get("source_datestamp") != stamp)
                 ):
                     found.append(identifier)
         return [i for i in found if i not in failed]

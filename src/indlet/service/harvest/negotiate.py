@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import urlsplit, urlunsplit
 
 from indlet.errors import Refused, Unreachable
@@ -99,7 +99,9 @@ def negotiate(asker: Asker, source: Source, positions: bool, known: str = "") ->
             if terms := _extended(asker, url, identity, source, positions):
                 return terms
             continue
-        return _plain(asker, url, identity, source, positions)
+        terms = _plain(asker, url, identity, source, positions)
+        former = identity.version.startswith("1.")
+        return replace(terms, notes=(*terms.notes, f"OAI-PMH {identity.version}")) if former else terms
     if silences:  # and nothing else there spoke OAI-PMH: further questions would cost as much each
         raise Unreachable(f"{'; '.join(said)}; nothing was changed, try again later")
     return _unidentified(asker, source, said)
