@@ -200,6 +200,40 @@ def test_a_vocabulary_in_pieces_is_the_vocabulary(
         assert list(found.items()) == [(name, df) for name, df, _ in engine.searcher().vocabulary()]
 
 
+@given(
+    parts=st.lists(
+        st.lists(st.tuples(st.integers(0, 6), document), min_size=1, max_size=15), min_size=1, max_size=3
+    ),
+    gone=st.sets(st.integers(1, 20), max_size=6),
+    words=query,
+    page=st.tuples(st.integers(0, 12), st.integers(0, 6)),
+)
+@settings(max_examples=60, deadline=None)
+def test_one_hit_for_a_resource_by_either_path(
+    parts: list[list[tuple[int, dict[str, int]]]],
+    gone: set[int],
+    words: dict[str, float],
+    page: tuple[int, int],
+    record: Callable[..., Stored],
+) -> None:
+    """Few best are kept one for each resource as they are met; with a filter, all are scored and sorted."""
+    with tempfile.TemporaryDirectory() as folder, Engine.open(folder, writable=True) as engine:
+        id = 0
+        for part in parts:
+            for resource, content in part:
+                id += 1
+                engine.apply([record(id, id, content, resource=resource)])
+            engine.commit()
+        engine.apply(record(number, id + number, None) for number in sorted(gone))
+        engine.commit()
+        searcher = engine.searcher()
+        expression = Or(tuple(Term(word, weight) for word, weight in words.items()))
+        limit, offset = page
+        for model in MODELS_TRIED:
+            found = searcher.search(expression, model, limit, offset)
+            assert found == searcher.search(expression, model, limit, offset, filters=[Everything()])
+
+
 def test_skipping_changes_nothing(tmp_path: Path, record: Callable[..., Stored]) -> None:
     """In lists of many windows most documents are counted only: the best are still the best of all."""
     import random
@@ -211,8 +245,9 @@ def test_skipping_changes_nothing(tmp_path: Path, record: Callable[..., Stored])
             for id in range(low, low + 25_000 if low == 1 else low + 3000):
                 drawn = source.choices(words, odds, k=source.randint(1, 12))
                 content = {word: drawn.count(word) * source.choice([1, 1, 1, 9]) for word in drawn}
-                marked = {f"title\x1f{word}": 1 for word in drawn[:2]}
-                engine.apply([record(id, id, content, fields=marked)])
+                marked = {f"\x1ft{word}": 1 for word in drawn[:2]}
+                shared = source.randrange(1, 4000) if id % 7 == 0 else 0
+                engine.apply([record(id, id, content, fields=marked, resource=shared)])
             engine.commit()
         engine.apply(record(id, 40_000 + id, None) for id in range(1, 28_000, 7))
         engine.commit()
@@ -222,12 +257,13 @@ def test_skipping_changes_nothing(tmp_path: Path, record: Callable[..., Stored])
             ["w1", "w2"],
             ["w0"],
             ["w50", "w3", "w0", "w9"],
-            ["title\x1fw0", "w8"],
+            ["\x1ftw0", "w8"],
         ):
             expression = Or(tuple(map(Term, asked)))
             for model in MODELS_TRIED:
-                everything = searcher.search(expression, model, limit=100_000)
-                for limit in (1, 10, 300):
-                    found = searcher.search(expression, model, limit=limit)
-                    assert found.total == everything.total
-                    assert found.hits == everything.hits[:limit]
+                for collapse in (False, True):
+                    everything = searcher.search(expression, model, limit=100_000, collapse=collapse)
+                    for limit in (1, 10, 300):
+                        found = searcher.search(expression, model, limit=limit, collapse=collapse)
+                        assert found.total == everything.total
+                        assert found.hits == everything.hits[:limit]

@@ -30,6 +30,7 @@ ADJUSTMENTS: Final[dict[str, str]] = {
 LONGEST_TABLE: Final = 1 << 12  # longer documents are rare: theirs is worked out when met
 _MARK: Final = FIELD_MARK.encode()
 _NONE_GONE: Final = np.zeros(0, np.bool_)
+_NO_GROUP: Final = np.zeros(0, np.int64)
 
 
 class Found(NamedTuple):
@@ -75,9 +76,12 @@ class Groups:
     def __bool__(self) -> bool:
         return self.ids.size > 0
 
-    def members(self, group: int) -> tuple[int, ...]:
-        """The ids of a group's records, ascending."""
-        return tuple(self.ids[self.starts[group - 1] : self.starts[group]].tolist())
+    def with_others(self, id: int, group: int) -> tuple[int, ...]:
+        """A record's id, and those of the others in its group, ascending."""
+        if group == 0:
+            return (id,)
+        members = self.ids[self.starts[group - 1] : self.starts[group]].tolist()
+        return (id, *(other for other in members if other != id))
 
 
 NO_GROUPS: Final = Groups((), np.empty(0, np.int64), np.zeros(1, np.int64))
@@ -115,11 +119,13 @@ def prepare(
 
 
 def top(
-    segments: Sequence[Segment], query: Prepared, limit: int, offset: int
+    segments: Sequence[Segment], query: Prepared, limit: int, offset: int, groups: Groups
 ) -> tuple[int, tuple[Found, ...]]:
-    """The number of documents that hold any of the terms, and the page of the best of them."""
-    size = min(max(limit, 0) + max(offset, 0), sum(segment.documents for segment in segments))
+    """The number of resources with a document that holds any of the terms, and the page of the best."""
+    offset = max(offset, 0)
+    size = min(max(limit, 0) + offset, sum(segment.documents for segment in segments))
     scores, ties, where = np.empty(size), np.empty(size, np.uint64), np.empty(size, np.int64)
+    among, seen = np.empty(size, np.int64), np.zeros(groups.starts.size, np.uint8)
     total = filled = 0
     for number, segment in enumerate(segments):
         arrays = segment.arrays
@@ -127,16 +133,17 @@ def top(
             query.kind, arrays["stream"], query.where[number], query.first, query.second,
             arrays["length"], arrays["norm"], query.tables.by_length, query.tables.parameters,
             query.outlook, query.skipping, _NONE_GONE if segment.gone is None else segment.gone,
-            arrays["tie"], number, scores, ties, where, filled,
+            arrays["tie"], groups.of[number] if groups else _NO_GROUP, seen, number, scores, ties, where,
+            among, filled,
         )  # fmt: skip
         total += live
-    found = zip((-scores[:filled]).tolist(), ties[:filled].tolist(), where[:filled].tolist(), strict=True)
+    heap = (-scores[:filled], ties[:filled], where[:filled], among[:filled])
     hits = []
-    for negative, _, place in sorted(found)[max(offset, 0) :]:
+    for negative, _, place, group in sorted(zip(*(part.tolist() for part in heap), strict=True))[offset:]:
         arrays = segments[place >> 32].arrays
         doc = place & 0xFFFFFFFF
-        id = int(arrays["id"][doc])
-        hits.append(Found(id, -negative, int(arrays["date"][doc]), (id,)))
+        id = arrays["id"].item(doc)
+        hits.append(Found(id, -negative, arrays["date"].item(doc), groups.with_others(id, group)))
     return total, tuple(hits)
 
 
@@ -176,9 +183,7 @@ def sorted_hits(
     hits = []
     for i in page.tolist():
         own = int(id[i])
-        ids: tuple[int, ...] = (own,)
-        if groups and group[i]:
-            ids += tuple(other for other in groups.members(int(group[i])) if other != own)
+        ids = groups.with_others(own, int(group[i]) if groups else 0)
         hits.append(Found(own, float(score[i]), int(date[i]), ids))
     return total, tuple(hits)
 

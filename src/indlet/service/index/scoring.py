@@ -265,9 +265,8 @@ def _worse(score: Any, tie: Any, other: Any, other_tie: Any) -> Any:
 
 
 @kernel
-def _sift(scores: Any, ties: Any, where: Any, size: Any) -> None:
-    """Restores the heap (worst on top) after its top was replaced."""
-    i = 0
+def _sift(i: Any, scores: Any, ties: Any, where: Any, groups: Any, size: Any) -> None:
+    """Restores the heap (worst on top) after what stood at i was replaced by something better."""
     while True:
         child = 2 * i + 1
         if child >= size:
@@ -279,19 +278,23 @@ def _sift(scores: Any, ties: Any, where: Any, size: Any) -> None:
         scores[i], scores[child] = scores[child], scores[i]
         ties[i], ties[child] = ties[child], ties[i]
         where[i], where[child] = where[child], where[i]
+        groups[i], groups[child] = groups[child], groups[i]
         i = child
 
 
 @kernel
 def best(
     kind: Any, stream: Any, starts: Any, first: Any, second: Any, lengths: Any, norms: Any, table: Any,
-    parameters: Any, outlook: Any, skipping: Any, gone: Any, ties: Any, number: Any, scores: Any,
-    heap_ties: Any, where: Any, size: Any,
+    parameters: Any, outlook: Any, skipping: Any, gone: Any, ties: Any, of: Any, seen: Any, number: Any,
+    scores: Any, heap_ties: Any, where: Any, groups: Any, size: Any,
 ) -> Any:  # fmt: skip
     """Offers the live documents that hold any of the terms to a heap of the best, worst on top.
 
     Equal scores rank by tie, lowest first. Gives the number of those documents, and the heap's size. Once the
     heap is full, terms that together cannot reach its worst score are not `essential` any more.
+
+    Of documents of one group (`of` tells it, 0 if a document is alone; empty if all are) the heap holds the
+    best, and one is counted: `seen` flags the groups that were.
     """
     state, rest = np.empty((starts.size, 8), np.int64), np.empty(starts.size)
     docs, freqs = np.empty(starts.size * BLOCK, np.uint32), np.empty(starts.size * BLOCK, np.uint32)
@@ -320,26 +323,42 @@ def best(
             if gone.size and gone[base + place]:
                 continue
             live += 1
+            if of.size and of[base + place] > 0:
+                live -= seen[of[base + place]]
+                seen[of[base + place]] = 1
             touched[found] = base + place
             finals[found] = total
             found += total >= 0.0
         _finish(kind, touched[:found], lengths, norms, table, parameters, outlook, finals)
         for i in range(found):
             doc, score = touched[i], finals[i]
-            if size == scores.size:
-                if size == 0 or score < scores[0] or _worse(score, ties[doc], scores[0], heap_ties[0]):
-                    continue
-                scores[0], heap_ties[0], where[0] = score, ties[doc], (number << 32) + doc
-                _sift(scores, heap_ties, where, size)
+            if size == scores.size and (size == 0 or score < scores[0]):
+                continue
+            tie, group = ties[doc], np.int64(0)
+            if size == scores.size and _worse(score, tie, scores[0], heap_ties[0]):
+                continue
+            at = size
+            if of.size:
+                group = of[doc]
+                if group > 0:
+                    at = 0
+                    while at < size and groups[at] != group:
+                        at += 1
+            if at < size:  # one of its group is there
+                if _worse(scores[at], heap_ties[at], score, tie):
+                    scores[at], heap_ties[at], where[at] = score, tie, (number << 32) + doc
+                    _sift(at, scores, heap_ties, where, groups, size)
+            elif size == scores.size:
+                scores[0], heap_ties[0], where[0], groups[0] = score, tie, (number << 32) + doc, group
+                _sift(0, scores, heap_ties, where, groups, size)
             else:
-                at = size
                 size += 1
-                tie = ties[doc]
                 while at > 0 and _worse(score, tie, scores[(at - 1) >> 1], heap_ties[(at - 1) >> 1]):
                     up = (at - 1) >> 1
                     scores[at], heap_ties[at], where[at] = scores[up], heap_ties[up], where[up]
+                    groups[at] = groups[up]
                     at = up
-                scores[at], heap_ties[at], where[at] = score, tie, (number << 32) + doc
+                scores[at], heap_ties[at], where[at], groups[at] = score, tie, (number << 32) + doc, group
     return live, size
 
 

@@ -25,6 +25,7 @@ from indlet.service.index.vocabulary import union
 from indlet.service.rank import AnyModel, Bm25, Collection, Document, QueryTerm, canonical
 
 SORTS: Final = ("score", "newest", "oldest")
+MOST_GROUPED: Final = 1000
 MOST_TABLES: Final = 256  # models whose tables are kept for a snapshot, 32 kB each
 
 
@@ -117,8 +118,10 @@ class Searcher:
         plain = isinstance(expression, Term) or (
             isinstance(expression, Or) and all(isinstance(part, Term) for part in expression.parts)
         )
-        if plain and not filters and not facets and sort == "score" and not groups:
-            return Results(*ranking.top(self.segments, prepared, limit, offset))
+        # A group is looked for among all of the best, one by one: that must not be many.
+        quick = plain and sort == "score" and (not groups or limit + offset <= MOST_GROUPED)
+        if quick and not filters and not facets:
+            return Results(*ranking.top(self.segments, prepared, limit, offset, groups))
         matchers = [Matcher(segment) for segment in self.segments]
         matched = []
         for matcher in matchers:
