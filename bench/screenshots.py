@@ -30,6 +30,7 @@ class Shot:
     size: tuple[int, int] = WIDE
     scheme: str = "light"
     desk: bool = False
+    first: str = ""  # a link on that page, to what is shown
 
 
 def shots(query: str, record: str) -> list[Shot]:
@@ -41,8 +42,8 @@ def shots(query: str, record: str) -> list[Shot]:
         Shot("search-dark", f"/?q={q}", scheme="dark"),
         Shot("search-phone", f"/?q={q}", PHONE),
         Shot("compare", f"/compare?q={q}"),
-        Shot("explain", f"/explain?q={q}&id={quote(record, safe='')}"),
-        Shot("explain-phone", f"/explain?q={q}&id={quote(record, safe='')}", PHONE, "dark"),
+        Shot("explain", f"/?q={q}", first="article .told"),
+        Shot("explain-phone", f"/?q={q}", PHONE, "dark", first="article .told"),
         Shot("record", page),
         Shot("record-phone", page, PHONE, "dark"),
         Shot("desk", "/admin", desk=True),
@@ -91,6 +92,8 @@ def take(browser: Browser, root: str, password: str, wanted: list[Shot], out: Pa
         if path == "/admin/source":
             path = page.locator("tbody th a").nth(1).get_attribute("href") or "/admin"
         page.goto(path)
+        if shot.first:
+            page.goto(page.locator(shot.first).first.get_attribute("href") or path)
         page.wait_for_load_state("networkidle") if not shot.desk else page.wait_for_timeout(300)
         page.screenshot(path=out / f"{shot.name}.png")
         context.close()

@@ -33,6 +33,7 @@ PUBLIC = (
     "/?q=%28wave",
     "/?q=harvetser",
     "/compare?q=index+ranking",
+    "/explain?q=index+ranking+libretto&model=lm-dirichlet&id=oai:north.example.org:1000",
     RECORD,
     "/help",
 )
@@ -182,6 +183,20 @@ def test_compare_models(visit: Visit) -> None:
     page.get_by_role("button", name="Search").click()
     expect(page.locator(".ranking")).to_have_count(4)
     expect(page.locator("table tbody tr")).to_have_count(6)
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_a_score_is_explained(visit: Visit, scripts: bool) -> None:
+    page = visit("/?q=wave+pressure&model=lm-jm", java_script_enabled=scripts)
+    told = page.locator("article.result .told").first
+    score = told.inner_text().split()[-1]
+    told.click()
+    expect(page.locator("#score")).to_contain_text(score[:-1])
+    expect(page.get_by_role("heading", name="What each term adds")).to_be_visible()
+    page.get_by_role("link", name="BM25").click()
+    expect(page.locator(".formula")).to_contain_text("avgdl")
+    page.get_by_role("link", name="Back to the results").click()
+    expect(page.locator("article.result").first).to_be_visible()
 
 
 def test_a_record_and_its_exports(visit: Visit) -> None:
