@@ -23,7 +23,14 @@ _TWO_HALVES = re.compile(b"\xed[\xa0-\xaf][\x80-\xbf]\xed[\xb0-\xbf][\x80-\xbf]"
 _CONTROLS: Final = bytes(range(9)) + b"\x0b\x0c" + bytes(range(14, 32))
 _NONCHARACTERS = re.compile(b"\xef\xbf[\xbe\xbf]|\xed[\xa0-\xbf][\x80-\xbf]")
 _REFERENCE = re.compile(rb"&(#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{0,31});|&")
-_BARE_LESS = re.compile(rb"<(?![A-Za-z_/!?])")
+# What may not stand where it stands, and what is put in its place.
+_MISPLACED: Final = (
+    (re.compile(rb"<(?![A-Za-z_/!?])"), b"&lt;", "bare less-than signs"),
+    (re.compile(rb"\]\]>"), b"]]&gt;", "bare ends of CDATA sections"),
+    # A file with its prologue, put into the answer as it was.
+    (re.compile(rb"(?<!\A)<\?xml\s[^<>]*\?>"), b"", "declarations within the document"),
+    (re.compile(rb"<!DOCTYPE\s[^<>\[\]]*>", re.IGNORECASE), b"", "declarations within the document"),
+)
 _PREFIX = re.compile(rb"</?([A-Za-z_][\w.-]*):|\s([A-Za-z_][\w.-]*):[\w.-]+\s*=")
 # How far into a body its start is looked for behind marked-up noise.
 NOISE: Final = 1 << 16
@@ -134,9 +141,10 @@ def repaired(body: bytes, foreign_entities: bool = False) -> tuple[bytes, Counte
     pieces = re.split(rb"(<!\[CDATA\[.*?\]\]>)", body, flags=re.DOTALL)  # references mean nothing in there
     for i in range(0, len(pieces), 2):
         piece = _references(pieces[i], repairs, foreign_entities)
-        piece, count = _BARE_LESS.subn(b"&lt;", piece)
-        if count:
-            repairs["bare less-than signs"] += count
+        for pattern, instead, kind in _MISPLACED:
+            piece, count = pattern.subn(instead, piece)
+            if count:
+                repairs[kind] += count
         pieces[i] = piece
     return _with_namespaces(b"".join(pieces), repairs), repairs
 

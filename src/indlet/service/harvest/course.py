@@ -112,10 +112,11 @@ class Listed:
     ordered: bool = True
     at_highest: int = 1  # how many have the highest datestamp
     new: int = 0  # identifiers that the whole list did not have, in a probe
-    # At the end of a list: records on distinct pages that came more than once, and whether one of them came
-    # in two versions. Then the list changed under way, and what moved up in it may have been passed over.
+    # At the end of a list: records on distinct pages that came more than once, and what else makes the list
+    # doubtful. One that came in two versions means that the list changed under way, and what moved up in it
+    # may have been passed over.
     repeats: int = 0
-    versions: bool = False
+    doubt: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -146,7 +146,7 @@ def _listed(course: Course, page: Listed, source: Source, rules: Rules) -> tuple
     cut = bool(sent) and page.token is None and (short or 0 < page.records == course.full_page)
     if course.phase == "check":
         return _give_up_listing(course, source, "its lists end early") if cut else (course, Compare())
-    doubtful = short or page.versions or (cut and course.size is None)
+    doubtful = short or bool(page.doubt) or (cut and course.size is None)
     return _check(course) if doubtful else _list_ended(course)
 
 
@@ -253,6 +253,9 @@ def _give_up_listing(course: Course, source: Source, reason: str) -> tuple[Cours
             return course, Stop(False, reason)
     if course.phase == "list":
         return _check(course)
+    window = course.windows[0]
+    if window.since and not window.until and not course.pages and not course.splits:
+        return _fresh(course, (Window(), *course.windows[1:])), Ask()  # perhaps it cannot bear a `from`
     if halves := _halves(course, source):
         return _split(course, halves)
     return _gap(course, reason)

@@ -23,7 +23,7 @@ RAW_BYTES: Final = 1 << 20
 SECOND_LOOKS: Final = 100
 # Single records in a row that the source could not give: then it is the source, and not the record.
 IN_A_ROW: Final = 3
-REFUSED_IN_A_ROW: Final = 50
+REFUSED_IN_A_ROW: Final = 20
 # The stage of failures that may pass, though the record will not be listed again.
 OWED: Final = "get"
 
@@ -109,26 +109,37 @@ class Intake:
         Comes out: why the source, and not a record of it, is not to be had; empty if it is.
         """
         in_vain = refused = 0
+        unknown = list[str]()
         for identifier in identifiers:
             try:
                 item = self._one(identifier)
             except NoAnswer as e:
                 passing = e.failed.trouble in d.PASSING
                 in_vain += passing
-                gone = "idDoesNotExist" in str(e)
-                refused += not (passing or gone)
+                refused += not passing
                 if in_vain >= IN_A_ROW or refused >= REFUSED_IN_A_ROW:
                     return str(e)
-                if not gone:
+                if "idDoesNotExist" in str(e):
+                    unknown.append(identifier)
+                else:
                     self._failure(identifier, str(e), OWED if passing else "harvest")
                 continue
-            in_vain = refused = 0
+            in_vain = 0
             if item is None:
-                self._failure(identifier, "GetRecord answers with another record")
+                refused += 1
+                said = "GetRecord answers with another record"
+                if refused >= REFUSED_IN_A_ROW:
+                    return f"{self._terms.url}: {said}, time and again"
+                self._failure(identifier, said)
             else:
+                refused = 0
                 self._repairs["records fetched alone"] += 1
                 self.records([item])
             taken()
+        if len(unknown) > 1 and len(unknown) == len(identifiers):
+            # One may have gone since it was listed; that all have is not to be believed.
+            for identifier in unknown:
+                self._failure(identifier, "it is listed, but GetRecord does not know it")
         return ""
 
     def _failure(self, where: str, reason: str, stage: str = "harvest") -> None:

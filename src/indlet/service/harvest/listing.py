@@ -27,6 +27,7 @@ class Listing:
         self._circles = Circles()
         # What came, record by record: hashes of identifiers, and of identifiers with their datestamps.
         self._named, self._versions = array("q"), array("q")
+        self._nameless = 0
         self.identifiers: list[tuple[str, str, bool]] = []  # with datestamp and "deleted", in a check
 
     def took(self, page: Page, course: d.Course) -> tuple[d.Listed, bool]:
@@ -56,10 +57,15 @@ class Listing:
         if not (seen or circle):
             self._named.extend([hash(i.identifier) for i in page.items])
             self._versions.extend(map(hash, versions))
-        repeats = others = 0
+        self._nameless += sum(not p.where for p in page.problems)
+        repeats, doubt = 0, ""
         if not page.token:
-            repeats = len(self._named) - np.unique(self._named).size
-            others = np.unique(self._versions).size - np.unique(self._named).size if repeats else 0
+            distinct = np.unique(self._named).size
+            repeats = len(self._named) - distinct
+            if repeats and np.unique(self._versions).size > distinct:
+                doubt = "lists that changed under way"
+            elif self._nameless:
+                doubt = "lists with records that do not tell their names"
         listed = d.Listed(
             len(page.items) + len(page.problems),
             page.token,
@@ -71,7 +77,7 @@ class Listing:
             sound and stamps == sorted(stamps),
             stamps.count(max(stamps)) if stamps else 0,
             repeats=repeats,
-            versions=others > 0,
+            doubt=doubt,
         )
         return listed, seen
 

@@ -257,9 +257,7 @@ class Run:
         if before.spelling:
             self.progress.repairs["token respelt"] += 1
         if before.phase == "list" and course.phase == "check":
-            kind = (
-                "lists that changed under way" if listed.versions else "lists that ended early or in circles"
-            )
+            kind = listed.doubt or "lists that ended early or in circles"
             self.progress.repairs[kind] += 1
         return course, action
 
