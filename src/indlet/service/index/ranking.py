@@ -276,22 +276,37 @@ def _ranges(lows: Array, highs: Array) -> Array:
     return out
 
 
-def count(
-    segments: Sequence[Segment], matched: Sequence[Array], name: str, groups: Groups
-) -> tuple[tuple[str, int], ...]:
+class Parted(NamedTuple):
+    """Documents of a segment: those that are alone, and those of a group with their groups."""
+
+    alone: Array
+    shared: Array
+    owners: Array
+
+
+def parted(matched: Sequence[Array], groups: Groups) -> list[Parted]:
+    if not groups:
+        return [Parted(docs, _NO_GROUP, _NO_GROUP) for docs in matched]
+    found = []
+    for docs, of in zip(matched, groups.of, strict=True):
+        owners = of[docs]
+        several = owners > 0
+        found.append(Parted(docs[~several], docs[several], owners[several]))
+    return found
+
+
+def count(segments: Sequence[Segment], matched: Sequence[Parted], name: str) -> tuple[tuple[str, int], ...]:
     """The values of a facet over the matching documents, most frequent first; a resource counts once for a
     value.
     """
     totals: dict[str, int] = {}
     known: dict[str, int] = {}  # the values that grouped documents have, numbered over all segments
     pairs: list[Array] = []  # (group, value) of grouped documents, as one number each
-    for number, (segment, docs) in enumerate(zip(segments, matched, strict=True)):
+    for segment, (docs, shared, owners) in zip(segments, matched, strict=True):
         column = segment.facets.get(name)
         if column is None:
             raise ValueError(f"there is no facet {name!r}: choose from {', '.join(segment.facets)}")
-        if groups:
-            of = groups.of[number][docs]
-            shared, owners = docs[of > 0], of[of > 0]
+        if shared.size:
             codes = _codes(column.codes, column.starts, shared)
             if column.starts is not None:
                 owners = np.repeat(owners, np.diff(column.starts)[shared])
@@ -299,7 +314,6 @@ def count(
             present, places = np.unique(codes, return_inverse=True)
             values = [known.setdefault(column.values[code], len(known)) for code in present.tolist()]
             pairs.append(owners << 32 | np.array(values, np.int64)[places])
-            docs = docs[of == 0]
         counts = np.bincount(_codes(column.codes, column.starts, docs), minlength=len(column.values))
         for code in np.flatnonzero(counts).tolist():
             if code:

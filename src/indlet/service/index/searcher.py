@@ -119,9 +119,12 @@ class Searcher:
             isinstance(expression, Or) and all(isinstance(part, Term) for part in expression.parts)
         )
         # A group is looked for among all of the best, one by one: that must not be many.
-        quick = plain and sort == "score" and (not groups or limit + offset <= MOST_GROUPED)
-        if quick and not filters and not facets:
-            return Results(*ranking.top(self.segments, prepared, limit, offset, groups))
+        few = not groups or limit + offset <= MOST_GROUPED
+        page = None
+        if plain and not filters and sort == "score" and few:
+            page = ranking.top(self.segments, prepared, limit, offset, groups)
+            if not facets:
+                return Results(*page)
         matchers = [Matcher(segment) for segment in self.segments]
         matched = []
         for matcher in matchers:
@@ -129,8 +132,11 @@ class Searcher:
             for part in filters:
                 mask &= matcher.mask(part)
             matched.append(np.flatnonzero(mask))
-        total, hits = ranking.sorted_hits(self.segments, matched, prepared, limit, offset, sort, groups)
-        counts = {name: ranking.count(self.segments, matched, name, groups) for name in facets}
+        total, hits = page or ranking.sorted_hits(
+            self.segments, matched, prepared, limit, offset, sort, groups
+        )
+        parted = ranking.parted(matched, groups) if facets else []
+        counts = {name: ranking.count(self.segments, parted, name) for name in facets}
         return Results(total, hits, counts, any(matcher.loose for matcher in matchers))
 
     def matching(self, expression: Expression = Everything()) -> Iterator[int]:  # noqa: B008
