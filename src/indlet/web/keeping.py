@@ -26,6 +26,7 @@ from indlet.service.policies import policy_for
 from indlet.settings import Settings
 from indlet.store import Store
 from indlet.text import Analyzer
+from indlet.web.apart import step_back
 
 EVERY: Final = 3.0  # seconds between looks, when nobody wakes the keeper
 FEW: Final = 300  # changes that take this process less than the 50 ms that a page may take
@@ -120,7 +121,7 @@ class _Halted(Exception):
 def main() -> int:
     """The child: its end of the pipe tells what to do, and by closing that the parent has gone."""
     halt = threading.Event()
-    os.nice(5)  # people who wait for a page come first
+    step_back()
     signal.signal(signal.SIGTERM, lambda *_: halt.set())
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides
     settings, anew = pickle.load(sys.stdin.buffer)  # noqa: S301 - our own parent wrote it
