@@ -306,7 +306,8 @@ def _print_result(result: Result, told: dict[int, Any]) -> None:
             _print_explanation(told[hit.rank], dim)
     for name, facet in result.facets.items():
         if facet.values:
-            values = ", ".join(f"{_safe(value)} {count:,}" for value, count in facet.values[:10])
+            named = {value: f"{value} ({label})" for value, label in facet.labels.items()}
+            values = ", ".join(f"{_safe(named.get(value, value))} {n:,}" for value, n in facet.values[:10])
             click.echo(f"\n{bold(name)}  {values}")
 
 

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from tests.hostile import misbehaving as m
 from tests.hostile.misbehaving import Provider, Rec
 
+from indlet.cli.service import search
 from indlet.service.harvest.progress import Progress
 from indlet.service.harvest.sets import due
 from indlet.service.pipeline import harvest_all
@@ -111,3 +113,12 @@ def test_when_names_are_due() -> None:
     assert not due(fresh, {"a": "", "b": "B"}, now)
     assert due(fresh, {"a": "", "b": ""}, now)
     assert due({"sets": {"asked": "2024-06-01T00:00:00Z"}}, {"a": "A"}, now)
+
+
+def test_the_command_line_shows_names_beside_set_specs(store: Store) -> None:
+    with Provider(records()) as provider:
+        provider.set_names = {"phys": "Physics\x1b[2J"}
+        harvest(store, provider)
+    shown = CliRunner().invoke(search, ["--data", str(store.folder), "--facets", "wing"])
+    assert "phys (Physics" in shown.output
+    assert "\x1b[2J" not in shown.output
