@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import resource
 import signal
 import subprocess
 import sys
@@ -18,11 +19,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from indlet.errors import IndexDamaged
 from indlet.model import Stored
 from indlet.service.index import Engine, Searcher, merging
 from indlet.service.index.expression import Or, Term
 from indlet.service.index.merge import Halted
-from indlet.service.index.merging import Merger, tidy
+from indlet.service.index.merging import Merger, settle, tidy
 from indlet.service.rank import MODELS
 
 Make = Callable[..., Stored]
@@ -194,6 +196,38 @@ def test_a_merge_that_is_halted_leaves_nothing(tmp_path: Path, record: Make) -> 
     with pytest.raises(Halted):
         tidy(tmp_path, everything=True, halt=halt)
     assert {file.name for file in tmp_path.iterdir()} == before
+
+
+def test_a_merge_that_finds_no_room_is_left_for_another_day(tmp_path: Path, record: Make) -> None:
+    filled(tmp_path, record, [2] * merging.TIER).close()
+    before = {file.name for file in tmp_path.iterdir()}
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))  # no file may grow beyond this
+    try:
+        settle(tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert {file.name for file in tmp_path.iterdir()} == before
+    settle(tmp_path)
+    searcher = Engine.open(tmp_path).searcher()
+    assert (len(searcher.segments), searcher.df("all")) == (1, 2 * merging.TIER)
+
+
+def test_of_segments_too_large_for_one_as_many_are_merged_as_fit(tmp_path: Path, record: Make) -> None:
+    with filled(tmp_path, record, [2] * merging.TIER) as engine:
+        segments = engine.searcher().segments
+        assert merging.due(segments) == sorted(segments, key=lambda segment: segment.file.size)
+        sizes = [segment.file.size for segment in merging.due(segments)]
+        assert len(merging.due(segments, largest=sum(sizes[:5]) + 1)) == 5
+        assert merging.due(segments, largest=sizes[0] + 1) == []
+
+
+def test_a_missing_segment_is_damage_and_ends_no_merger(tmp_path: Path, record: Make) -> None:
+    filled(tmp_path, record, [2, 2]).close()
+    next(tmp_path.glob("seg-*")).unlink()
+    with pytest.raises(IndexDamaged, match="is missing"):
+        tidy(tmp_path, everything=True)
+    settle(tmp_path)
 
 
 def test_a_merger_does_all_that_is_due_and_ends_when_told(tmp_path: Path, record: Make) -> None:

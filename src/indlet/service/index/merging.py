@@ -19,7 +19,7 @@ from indlet.errors import IndexDamaged
 from indlet.service.index import manifest as manifests
 from indlet.service.index.manifest import Entry, Manifest
 from indlet.service.index.merge import Halted, merge, renumbered
-from indlet.service.index.segment import Array, Segment, open_segment, read_arrays
+from indlet.service.index.segment import REMEDY, Array, Segment, open_segment, read_arrays
 
 TIER: Final = 8  # so many segments of like size become one
 FLOOR: Final = 1 << 20  # bytes below which segments count as of one size
@@ -27,8 +27,8 @@ WASTE: Final = 0.3  # a segment with a larger part deleted is rewritten
 LARGEST: Final = 3 << 30  # bytes; places in a stream are 32-bit numbers
 
 
-def due(segments: Sequence[Segment]) -> list[Segment]:
-    """A set of segments that had better be one, if there is one."""
+def due(segments: Sequence[Segment], largest: int = LARGEST) -> list[Segment]:
+    """A set of segments that had better be one, and can, if there is one."""
     tiers: dict[int, list[Segment]] = {}
     for segment in segments:
         if segment.ended > WASTE * segment.size:
@@ -37,20 +37,20 @@ def due(segments: Sequence[Segment]) -> list[Segment]:
         tiers.setdefault((max(live, FLOOR) // FLOOR).bit_length() // 3, []).append(segment)
     for tier in sorted(tiers):
         if len(tiers[tier]) >= TIER:
-            fitting = _fitting(sorted(tiers[tier], key=lambda segment: segment.file.size))
+            fitting = _fitting(sorted(tiers[tier], key=lambda segment: segment.file.size), largest)
             if len(fitting) > 1:
                 return fitting
     return []
 
 
-def _fitting(segments: Sequence[Segment]) -> list[Segment]:
+def _fitting(segments: Sequence[Segment], largest: int) -> list[Segment]:
     """As many of them, from the first on, as one segment can hold."""
     sizes = np.cumsum([segment.file.size for segment in segments])
-    return list(segments[: int(np.searchsorted(sizes, LARGEST))])
+    return list(segments[: int(np.searchsorted(sizes, largest))])
 
 
 def _worth_while(segments: Sequence[Segment]) -> list[Segment]:
-    fitting = _fitting(segments)
+    fitting = _fitting(segments, LARGEST)
     return fitting if len(fitting) > 1 or any(segment.ended for segment in fitting) else []
 
 
@@ -77,12 +77,14 @@ def tidy(folder: Path, everything: bool = False, halt: threading.Event | None = 
 
 
 def _snapshot(folder: Path) -> list[Segment]:
-    with manifests.turn(folder):  # no file goes while it is being opened
+    """The segments as they are; not in one's turn, for to check a large file takes a while."""
+    while True:
+        manifest = manifests.read(folder)
         try:
-            entries = manifests.read(folder).entries
-            return [open_segment(folder, entry.segment, entry.deletions) for entry in entries]
+            return [open_segment(folder, entry.segment, entry.deletions) for entry in manifest.entries]
         except FileNotFoundError as error:
-            raise IndexDamaged(f"{error.filename} is missing") from error
+            if manifests.read(folder) == manifest:
+                raise IndexDamaged(f"{error.filename} is missing; {REMEDY}") from error
 
 
 def _swap(folder: Path, chosen: Sequence[Segment], joined: Segment) -> bool:

@@ -13,6 +13,7 @@ import mmap
 import os
 import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -75,7 +76,8 @@ class ArrayFile:
         return File(self._path.name, self._at, self._checksum)
 
     def discard(self) -> None:
-        self._handle.close()
+        with suppress(OSError):  # what waits to be written finds no room either
+            self._handle.close()
         self._path.unlink(missing_ok=True)
 
     def _write(self, data: bytes | memoryview) -> None:
