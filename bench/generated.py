@@ -1,7 +1,10 @@
 """Collections made by a seeded generator: as large as wanted, the same on every machine.
 
-Words follow a Zipf-Mandelbrot law (Mandelbrot 1953), p(r) ∝ (r + 25)^-1.05 over a million made-up ones: the
-shift stands for the stop words, which an index does not see. Lengths are log-normal. A document depends on
+Words follow a Zipf-Mandelbrot law (Mandelbrot 1953), p(r) ∝ (r + 100)^-1.5 over a million made-up ones. Shift
+and slope are fitted to harvested metadata as they are: titles, creators, subjects and descriptions in the
+captured responses of 55 repositories have 11,504 different words among the first 100,000, 24,110 among
+300,000 and 42,316 among all 688,055; generated records have 11,414 and 24,211 among as many. Lengths are
+log-normal. A document depends on
 the seed and on its number alone, so a collection can be cut anywhere and shared out among providers and
 processes. Queries are two to four terms of one document, each found in at least 20 documents and at most a
 tenth of them.
@@ -20,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 VOCABULARY: Final = 1_000_000
-SHIFT, SLOPE, SPREAD = 25.0, 1.05, 0.6
+SHIFT, SLOPE, SPREAD = 100.0, 1.5, 0.6
 CHUNK: Final = 2000  # documents that are drawn together
 _ONSETS = "b c d f g h k l m n p r s t v w z br ch cl dr gr pl sh st tr".split()  # noqa: SIM905
 _VOWELS = ("a", "e", "i", "o", "u", "ai", "ea", "io", "ou")

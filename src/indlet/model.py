@@ -23,9 +23,15 @@ DUBLIN_CORE: Final = (
 # Dublin Core element -> its values, in order. Elements without a value are absent.
 Metadata = Mapping[str, Sequence[str]]
 
-# Joins a field's name to a term in a field vector ("title\x1fwing"). Not a character of XML 1.0, so no term
+# Begins a term of a field ("\x1ftwing" is `title:wing`). Not a character of XML 1.0, so no term
 # that crossed the wire can hold it.
 FIELD_MARK: Final = "\x1f"
+# A field's name -> what stands before its terms: short, for each is a name in the index.
+FIELD_MARKS: Final = {
+    "contributor": "\x1fb", "creator": "\x1fc", "description": "\x1fd", "publisher": "\x1fp",
+    "subject": "\x1fs", "title": "\x1ft",
+}  # fmt: skip
+_FIELDS: Final = {mark: name for name, mark in FIELD_MARKS.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +101,11 @@ class TermVector:
                     where.append(last)
                 found[term] = where
         return found
+
+
+def unmarked(term: str) -> tuple[str, str]:
+    """A term of the index without its field, and the field; empty for the text."""
+    return (term[2:], _FIELDS.get(term[:2], "")) if term.startswith(FIELD_MARK) else (term, "")
 
 
 def pack(frequencies: Mapping[str, int]) -> bytes:
@@ -220,8 +231,8 @@ class Stored(NamedTuple):
     raw: bytes
     vector: bytes | None  # TermVector.packed; None if the record has no index part
     positions: bytes | None
-    # Packed vector of field-marked terms ("title\x1fwing"), which serve `title:word`: made from the metadata
-    # on the way into the index, empty before.
+    # Packed vector of the terms of fields, which serve `title:word`: made from the metadata on the way into
+    # the index, empty before.
     fields: bytes
 
     @property

@@ -8,15 +8,17 @@ a doubt about the language) the analyser does as ever.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from itertools import count, islice
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from indlet.model import FIELD_MARK, Metadata, TermVector
+from indlet.model import FIELD_MARKS, Metadata, TermVector
 from indlet.service import analysis_kernel as k
 from indlet.text import FIELDS, LANGUAGES, Analyzer, code, detect, stop_words
 from indlet.text import language as judging
@@ -31,7 +33,7 @@ _NAMES: Final = tuple(sorted(FIELDS))
 COLUMNS: Final = {name: place for place, name in enumerate(_NAMES) if name in SEARCHED}
 _MASK: Final = sum(1 << place for place, name in enumerate(_NAMES) if name in SEARCHED)
 _ALL: Final = (1 << len(_NAMES)) - 1
-_MARKS: Final = [(name + FIELD_MARK).encode() for name in _NAMES]
+_MARKS: Final = [FIELD_MARKS[name].encode() for name in _NAMES]
 _MARKS_TEXT: Final = np.frombuffer(b"".join(_MARKS) + bytes(8), np.uint8)
 _MARKS_BOUNDS: Final = np.cumsum([0, *map(len, _MARKS), 0])
 
@@ -47,7 +49,7 @@ _RECORD: Final = 1 << 15
 # Texts that are longer are judged by a sample.
 _JUDGED: Final = 2 * judging._SAMPLE
 # Tokens and terms that are remembered; a table starts again when it has more.
-_TOKENS: Final = 1 << 17
+_TOKENS: Final = 1 << 20
 
 Numbers = NDArray[np.int64]
 
@@ -81,12 +83,13 @@ class Analyses:
         self.analyzer = analyzer
         self._table = _Table(analyzer)
 
-    def fields(self, wanted: Sequence[tuple[Metadata, str]]) -> list[bytes]:
-        """`Analyzer.fields` of each metadata in its language."""
+    def fields(self, wanted: Sequence[tuple[Metadata, str]], loose: bool = False) -> list[bytes]:
+        """`Analyzer.fields` of each metadata in its language; the terms of a frequency in any order if
+        `loose`, which is good enough for an index."""
         analyzer = self.analyzer
         # Without a language, Analyzer.fields judges all fields by what they state together.
         found = self._analysed(
-            [m for m, _ in wanted], [analyzer.rules_for(g) if g else None for _, g in wanted], 0
+            [m for m, _ in wanted], [analyzer.rules_for(g) if g else None for _, g in wanted], 0, loose
         )
         return [
             analyzer.fields(metadata, language) if made is None else made[0]
@@ -120,7 +123,7 @@ class Analyses:
         return self.analyzer.vector(searched(metadata), next(iter(metadata.get("language", ())), ""))
 
     def _analysed(
-        self, wanted: Sequence[Metadata], languages: Sequence[str | None], mask: int
+        self, wanted: Sequence[Metadata], languages: Sequence[str | None], mask: int, loose: bool = False
     ) -> Iterator[Made | None]:
         """The metadata in batches; None for what the analyser has to do."""
         parts: list[str] = []
@@ -149,7 +152,7 @@ class Analyses:
             if size > _BATCH or number + 1 == len(wanted):
                 known = languages[begin : number + 1]
                 yield from self._batch(
-                    wanted[begin : number + 1], known, mask, parts, codes, firsts, left_out
+                    wanted[begin : number + 1], known, mask, loose, parts, codes, firsts, left_out
                 )
                 parts, codes, firsts, left_out = [], [], [0], set()
                 size, begin = 0, number + 1
@@ -159,6 +162,7 @@ class Analyses:
         wanted: Sequence[Metadata],
         languages: Sequence[str | None],
         mask: int,
+        loose: bool,
         parts: list[str],
         codes: list[int],
         firsts: list[int],
@@ -179,7 +183,7 @@ class Analyses:
                 odd[[place >> 3 for place, p in zip(codes, parts, strict=True) if _SOFT_HYPHEN in p]] = 1
         ends = np.cumsum(np.array(sizes, np.int64)) + np.arange(len(sizes))
         texts = Texts(data, ends, np.array(codes, np.int64), np.array(firsts, np.int64), odd)
-        return self._made(texts, languages, None, wanted.__getitem__, mask)
+        return self._made(texts, languages, None, wanted.__getitem__, mask, loose)
 
     def _made(
         self,
@@ -188,6 +192,7 @@ class Analyses:
         stated: Sequence[str] | None,
         metadata: Callable[[int], Metadata],
         mask: int,
+        loose: bool = False,
     ) -> list[Made | None]:
         """The analysis of texts, those without a language by their own or by the one that is stated."""
         table = self._table
@@ -208,7 +213,7 @@ class Analyses:
         out: list[Made | None] = [None] * len(languages)
         for language, numbers in by_language.items():
             which = np.array(numbers, np.int64)
-            packed, cuts, lengths = table.packed(language, ids, until, texts, which, mask)
+            packed, cuts, lengths = table.packed(language, ids, until, texts, which, mask, loose)
             at = 0
             for number, end, length in zip(numbers, cuts, lengths, strict=True):
                 out[number] = packed[at:end], length, used[number]
@@ -262,17 +267,16 @@ class _Table:
         self._kinds = np.empty(0, np.uint8)
         self._maps: dict[str, NDArray[np.int32]] = {}
         self._runs = np.empty(0, np.int64)
-        self._terms: dict[str, int] = {}
+        # Terms with their numbers, given as they come; what stands for none has the first.
+        self._terms = defaultdict[str, int](count().__next__)
         # Of each term: its first eight bytes as a number, where it stands in the text, its size; see `emit`.
-        self._keys = np.empty(1 << 12, np.uint64)
-        self._at = np.zeros((1 << 12) + 1, np.int64)
-        self._sizes = np.empty(1 << 12, np.int64)
-        self._place = np.full(1 << 12, -1, np.int64)
+        self._about = np.full(k.ABOUT << 12, -1, np.int64)
         self._text = np.empty(1 << 15, np.uint8)
         # Room for `emit`.
         self._scratch = np.empty((5, 3 << 10), np.int64)
         self._counts = np.empty(7 << 10, np.int64)
         self._out = np.empty(1 << 18, np.uint8)
+        self._add([LOST][: self._terms[LOST] + 1])
         self._grow()
         # The first tokens are the function words, by whose numbers the kernel knows them.
         none, one = np.zeros(1, np.int64), np.array([len(words)])
@@ -321,7 +325,7 @@ class _Table:
         return out.tolist()
 
     def packed(
-        self, language: str, ids: Any, until: Any, texts: Texts, which: Numbers, mask: int
+        self, language: str, ids: Any, until: Any, texts: Texts, which: Numbers, mask: int, loose: bool
     ) -> tuple[bytes, list[int], list[int]]:
         """The packed vectors of records in one language, as `emit` gives them."""
         codes, firsts = texts.codes, texts.firsts
@@ -334,9 +338,9 @@ class _Table:
         done = 0
         while True:
             done = k.emit(
-                ids, until, codes, firsts, which, mask, terms, self._runs, self._keys, self._at, self._sizes,
-                self._text, self._place, self._used, _MARKS_TEXT, _MARKS_BOUNDS, self._scratch, self._counts,
-                self._out, lengths, cuts, done,
+                ids, until, codes, firsts, which, mask, loose, terms, self._runs, self._about, self._text,
+                self._used, _MARKS_TEXT, _MARKS_BOUNDS, self._scratch, self._counts, self._out, lengths, cuts,
+                done,
             )  # fmt: skip
             if done == which.size:
                 break
@@ -357,50 +361,50 @@ class _Table:
     def _resolve(self, language: str, terms: NDArray[np.int32], tokens: NDArray[np.int32]) -> None:
         """Fills in the terms of tokens in a language, and the new ones among the terms."""
         lexicon = self._analyzer.lexicon(language)
-        rows = self._rows.reshape(-1, 4)[tokens, 2:]
-        low = int(rows[:, 1].min())
-        text = self._names[low : int((rows[:, 0] + rows[:, 1]).max())].tobytes()
-        names = [text[at - low : at - low + size].decode() for size, at in rows.tolist()]
-        wide = np.flatnonzero(self._kinds[tokens] & k.WIDE).tolist()
-        # Only what goes beyond ASCII can become several terms.
+        room = np.empty(int(self._rows[4 * tokens + 2].sum()) + tokens.size, np.uint8)
+        k.spelt(tokens, self._rows, self._names, room)
+        names = room[:-1].tobytes().decode().split(" ")
         made = lexicon.many(names)
-        for place in wide:
-            made[place] = " ".join(t for t in lexicon[names[place]].split() if t != LOST) or LOST
-        known = self._terms
-        apart = " ".join(made).split() if wide else made
-        new = list(dict.fromkeys(t for t in apart if t not in known and t != LOST))
-        known.update(zip(new, range(len(known), len(known) + len(new)), strict=True))
-        values = [known.get(term, k.LOST) for term in made]
+        known, before = self._terms, len(self._terms)
         runs: list[int] = []
+        # Only what goes beyond ASCII can become several terms.
+        wide = np.flatnonzero(self._kinds[tokens] & k.WIDE).tolist()
         for place in wide:
-            if " " in made[place]:
-                values[place] = k.RUN - self._runs.size - len(runs)
-                each = [known[term] for term in made[place].split()]
-                runs += [len(each), *each]
+            each = [known[term] for term in lexicon[names[place]].split() if term != LOST]
+            made[place] = LOST
+            if each:
+                runs += [place, len(each), *each]
+        values = np.fromiter(map(known.__getitem__, made), np.int32, len(made))
+        values[values == 0] = k.LOST
+        at = 0
+        while at < len(runs):
+            place, count = runs[at : at + 2]
+            values[place] = runs[at + 2] if count == 1 else k.RUN - self._runs.size
+            if count > 1:
+                self._runs = np.append(self._runs, np.array(runs[at + 1 : at + 2 + count], np.int64))
+            at += 2 + count
         terms[tokens] = values
-        if runs:
-            self._runs = np.append(self._runs, np.array(runs, np.int64))
-        if new:
-            self._add([term.encode() for term in new])
+        if new := len(known) - before:
+            self._add([*islice(reversed(known), new)][::-1])
 
-    def _add(self, new: list[bytes]) -> None:
+    def _add(self, new: list[str]) -> None:
         """Notes new terms, which have numbers already."""
         end = len(self._terms)
         begin = end - len(new)
-        low = int(self._at[begin])
-        text = b"".join(new)
-        while self._keys.size < end:
-            size = 2 * self._keys.size
-            self._keys, self._at = np.resize(self._keys, size), np.resize(self._at, size + 1)
-            self._sizes = np.resize(self._sizes, size)
-            self._place = np.append(self._place, np.full(size - self._place.size, -1, np.int64))
+        low = (
+            int(self._about[k.ABOUT * (begin - 1) + 1] + self._about[k.ABOUT * (begin - 1) + 2])
+            if begin
+            else 0
+        )
+        text = "".join(new).encode()
+        while self._about.size < k.ABOUT * end:
+            self._about = np.append(self._about, np.full(self._about.size, -1, np.int64))
         while self._text.size < low + len(text) + 8:  # read by eight bytes at a time
             self._text = np.resize(self._text, 2 * self._text.size)
         self._text[low : low + len(text)] = np.frombuffer(text, np.uint8)
-        self._sizes[begin:end] = sizes = np.fromiter(map(len, new), np.int64, len(new))
-        self._at[begin + 1 : end + 1] = low + np.cumsum(sizes)
-        keys = b"".join([term[:8].ljust(8, b"\0") for term in new])
-        self._keys[begin:end] = np.frombuffer(keys, ">u8")
+        ascii_only = len(text) == sum(map(len, new))
+        sizes = np.fromiter(map(len, new if ascii_only else [t.encode() for t in new]), np.int64, len(new))
+        k.noted(begin, low, sizes, self._text, self._about)
 
 
 # What `detect` asks of function words.

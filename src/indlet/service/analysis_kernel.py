@@ -25,6 +25,8 @@ DIGITS, WIDE, FOREIGN = 1, 2, 4
 LOST, UNKNOWN, RUN = -1, -2, -3
 # A row for each token: its first sixteen bytes, its size, where it stands in `names`.
 _ROW = 4
+# A row for each term: its first eight bytes as a number, where it stands in the text, its size, its place.
+ABOUT = 4
 # Columns of a term's counts: six fields, then all that are searched as one text.
 _BODY, _COLUMNS = 6, 7
 
@@ -243,23 +245,55 @@ def unknown(ids: Any, until: Any, firsts: Any, which: Any, terms: Any, out: Any)
     return n
 
 
-@part
-def _after(a: Any, b: Any, at: Any, sizes: Any, names: Any) -> Any:
-    """Whether term a comes after term b, which has the same first eight bytes."""
-    i = 8
-    while i < sizes[a] and i < sizes[b]:
-        x, y = names[at[a] + i], names[at[b] + i]
-        if x != y:
-            return x > y
-        i += 1
-    return sizes[a] > sizes[b]
+@kernel
+def spelt(tokens: Any, rows: Any, names: Any, out: Any) -> None:
+    """Writes the names of tokens, with a space after each."""
+    to = 0
+    for i in range(tokens.size):
+        row = _ROW * np.int64(tokens[i])
+        low = rows[row + 3]
+        for j in range(low, low + rows[row + 2]):
+            out[to] = names[j]
+            to += 1
+        out[to] = 32
+        to += 1
 
 
 @kernel
-def _sort(order: Any, own: Any, n: Any, keys: Any, at: Any, sizes: Any, names: Any) -> None:
+def noted(begin: Any, at: Any, sizes: Any, names: Any, about: Any) -> None:
+    """Notes terms from number `begin` on, whose names stand one after another from names[at] on."""
+    for i in range(sizes.size):
+        size = sizes[i]
+        key = np.uint64(0)
+        for j in range(min(size, 8)):
+            key |= np.uint64(names[at + j]) << np.uint64(56 - 8 * j)
+        row = ABOUT * (begin + i)
+        about[row] = np.int64(key ^ np.uint64(1 << 63))  # signed numbers in the order of the unsigned ones
+        about[row + 1] = at
+        about[row + 2] = size
+        about[row + 3] = -1
+        at += size
+
+
+@part
+def _after(a: Any, b: Any, about: Any, names: Any) -> Any:
+    """Whether term a comes after term b, which has the same first eight bytes."""
+    i = 8
+    low, other = about[ABOUT * a + 1], about[ABOUT * b + 1]
+    size, least = about[ABOUT * a + 2], about[ABOUT * b + 2]
+    while i < size and i < least:
+        x, y = names[low + i], names[other + i]
+        if x != y:
+            return x > y
+        i += 1
+    return size > least
+
+
+@kernel
+def _sort(order: Any, own: Any, n: Any, about: Any, names: Any) -> None:
     """Brings n terms into the order of their bytes (Shell's sort: it is short, and so quick to compile)."""
-    for i in range(n):  # signed numbers in the order of the unsigned ones
-        own[i] = np.int64(keys[order[i]] ^ np.uint64(1 << 63))
+    for i in range(n):
+        own[i] = about[ABOUT * order[i]]
     gap = n
     while gap > 1:
         gap = 1 if gap < 5 else gap * 5 // 11
@@ -267,8 +301,7 @@ def _sort(order: Any, own: Any, n: Any, keys: Any, at: Any, sizes: Any, names: A
             term, key = order[i], own[i]
             to = i
             while to >= gap and (
-                own[to - gap] > key
-                or (own[to - gap] == key and _after(order[to - gap], term, at, sizes, names))
+                own[to - gap] > key or (own[to - gap] == key and _after(order[to - gap], term, about, names))
             ):
                 order[to] = order[to - gap]
                 own[to] = own[to - gap]
@@ -279,7 +312,7 @@ def _sort(order: Any, own: Any, n: Any, keys: Any, at: Any, sizes: Any, names: A
 
 @kernel
 def _packed(
-    entries: Any, n: Any, highest: Any, spare: Any, buckets: Any, at: Any, sizes: Any, names: Any,
+    entries: Any, n: Any, highest: Any, spare: Any, buckets: Any, about: Any, names: Any,
     marks: Any, bounds: Any, out: Any, to: Any,
 ) -> Any:  # fmt: skip
     """Writes the packed vector of entries (term, column, count) from out[to] on; gives where it ends.
@@ -321,9 +354,9 @@ def _packed(
         for k in range(0, size, 8):
             put(out, to + k, word(marks, bounds[column] + k))
         to += size
-        size = sizes[term]
+        low, size = about[ABOUT * term + 1], about[ABOUT * term + 2]
         for k in range(0, size, 8):
-            put(out, to + k, word(names, at[term] + k))
+            put(out, to + k, word(names, low + k))
         to += size
     return to
 
@@ -336,13 +369,11 @@ def emit(
     firsts: Any,
     which: Any,
     mask: Any,
+    loose: Any,
     terms: Any,
     runs: Any,
-    keys: Any,
-    at: Any,
-    sizes: Any,
+    about: Any,
     names: Any,
-    place: Any,
     used: Any,
     marks: Any,
     bounds: Any,
@@ -355,9 +386,10 @@ def emit(
 ) -> Any:
     """Writes, for each record of `which` from the w-th on, the packed vector of its fields or, if `mask`
     names any, of those taken as one text: into `out`, up to cuts[w]. `lengths` gets the tokens of the latter.
-    Gives the first that was not done, for want of room.
+    Gives the first that was not done, for want of room. `loose` leaves the terms of a frequency in the order
+    in which they came.
 
-    place[t] - used[2], where not negative, is the number that term t has in the current record.
+    A term's place less used[2], where not negative, is the number that it has in the current record.
     """
     room = counts.size // _COLUMNS
     order, local, spare, buckets, entries = scratch[0], scratch[1], scratch[2], scratch[3], scratch[4]
@@ -372,12 +404,12 @@ def emit(
                 term = np.int64(terms[ids[i]])
                 if term >= 0:
                     total += 1
-                    need += 2 * sizes[term] + 64
+                    need += 2 * about[ABOUT * term + 2] + 64
                 elif term <= RUN:
                     first = RUN - term + 1
                     for j in range(first, first + runs[first - 1]):
                         total += 1
-                        need += 2 * sizes[runs[j]] + 64
+                        need += 2 * about[ABOUT * runs[j] + 2] + 64
         if total > room or to + need > out.size:
             used[2] = base
             return w
@@ -397,20 +429,21 @@ def emit(
                 for j in range(k, k + more):
                     if k > 0:
                         term = runs[j]
-                    number = place[term] - base
+                    number = about[ABOUT * term + 3] - base
                     if number < 0:
                         number = n
                         n += 1
-                        place[term] = base + number
+                        about[ABOUT * term + 3] = base + number
                         order[number] = term
                         for c in range(_COLUMNS * number, _COLUMNS * n):
                             counts[c] = 0
                     counts[_COLUMNS * number + column] += 1
                     counts[_COLUMNS * number + _BODY] += body
                     length += body
-        _sort(order, local, n, keys, at, sizes, names)
+        if not loose:
+            _sort(order, local, n, about, names)
         for i in range(n):
-            local[i] = _COLUMNS * (place[order[i]] - base)
+            local[i] = _COLUMNS * (about[ABOUT * order[i] + 3] - base)
         found = highest = np.int64(0)
         for column in range(_BODY if mask else 0, _COLUMNS if mask else _BODY):
             for i in range(n):
@@ -421,7 +454,7 @@ def emit(
                     entries[3 * found + 2] = count
                     highest = max(highest, count)
                     found += 1
-        to = _packed(entries, found, highest, spare, buckets, at, sizes, names, marks, bounds, out, to)
+        to = _packed(entries, found, highest, spare, buckets, about, names, marks, bounds, out, to)
         cuts[w] = to
         lengths[w] = length
         base += n

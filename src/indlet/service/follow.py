@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
+from queue import Empty, Full, Queue
 from typing import Any, Final
 
 import orjson
@@ -35,6 +36,10 @@ FOLDER: Final = "index"
 # Changes that are applied from one snapshot of the store and committed together: large, for each commit is a
 # segment; bounded, for a snapshot keeps the store's journal from being emptied and a crash loses what it had.
 CHUNK: Final = 200_000
+# The same while the store is being filled: smaller, so that little is left to do when it is full.
+EVERY: Final = 20_000
+FRESH: Final = 2.0  # seconds after which few changes are committed too
+AHEAD: Final = 20  # blocks that wait to be indexed
 BLOCK: Final = 500  # changes whose metadata is analysed together
 _PARTS: Final = ("metadata", "vector", "positions")  # of a record, that the index takes
 PATIENCE: Final = (
@@ -84,14 +89,7 @@ def catch_up(
     if position == newest:
         return Progress(0, position)
     with _explained(store):
-        reason = _misleading(store)
-        if reason:
-            Engine.erase(folder(store))
-        try:
-            engine = Engine.open(folder(store), writable=True)
-        except IndexDamaged as e:
-            reason = str(e).partition(";")[0]
-            engine = Engine.open(folder(store), writable=True, anew=True)
+        engine, reason = _opened(store)
         with engine:
             applied = _follow(store, engine, report, chunk, analyzer)
             progress = Progress(applied, engine.position, reason)
@@ -100,6 +98,92 @@ def catch_up(
         else:
             settle(folder(store))
         return progress
+
+
+def pursue(
+    store: Store, ended: Callable[[float], bool], analyzer: Analyzer, every: int = EVERY, pause: float = 0.05
+) -> None:
+    """Index a store while another process fills it, until that has `ended` and the index is up to it.
+
+    What comes is taken at once, and committed after `every` changes or a few seconds: when the last has come,
+    little is left to do. `ended` is asked with the seconds that it may take to answer. Changes are analysed
+    while others are indexed, for kernels let go of the interpreter.
+    """
+    extra: dict[str, Any] = {"store": _identity(store)}
+    with (
+        _explained(store),
+        contextlib.closing(Merger(folder(store))) as merger,
+        _opened(store)[0] as engine,
+        _ahead(store, engine.applied, ended, Analyses(analyzer), pause) as blocks,
+    ):
+        waiting, reached = 0, None
+        last = time.monotonic()
+        for block, reached in blocks:
+            waiting += engine.apply(block)
+            if waiting >= every or (waiting and time.monotonic() - last > FRESH):
+                engine.commit(reached, extra)
+                waiting, last = 0, time.monotonic()
+                merger.wake()
+        engine.commit(reached, extra)
+
+
+@contextlib.contextmanager
+def _ahead(
+    store: Store, after: int, ended: Callable[[float], bool], analyses: Analyses, pause: float
+) -> Iterator[Iterator[tuple[list[Stored], int | None]]]:
+    """The changes of a store that is being filled, analysed in a thread ahead of whoever takes them.
+
+    With each block of them comes the store's newest change, if that was all that there was. Where none comes
+    for a while, an empty block does.
+    """
+    blocks: Queue[tuple[list[Stored], int | None] | BaseException | None] = Queue(AHEAD)
+    halt = threading.Event()
+
+    def put(item: tuple[list[Stored], int | None] | BaseException | None) -> None:
+        while not halt.is_set():
+            with contextlib.suppress(Full):
+                blocks.put(item, timeout=0.1)
+                return
+
+    def run() -> None:
+        place, over = after, False
+        try:
+            while not halt.is_set():
+                with store.read() as view:
+                    taken = list(view.changes(place, BLOCK, parts=_PARTS))
+                    newest = view.last_seq()
+                if taken:
+                    place = taken[-1].seq
+                    # Where changes were overtaken by later ones, nothing is between here and there.
+                    put((list(_described(iter(taken), analyses)), newest if len(taken) < BLOCK else None))
+                elif over:
+                    put(([], newest))
+                    break
+                else:
+                    over = ended(pause)
+            put(None)
+        except BaseException as e:
+            put(e)
+
+    def taken() -> Iterator[tuple[list[Stored], int | None]]:
+        while True:
+            try:
+                item = blocks.get(timeout=FRESH)
+            except Empty:
+                item = [], None
+            if item is None:
+                return
+            if isinstance(item, BaseException):
+                raise item
+            yield item
+
+    thread = threading.Thread(target=run, name="index-ahead", daemon=True)
+    thread.start()
+    try:
+        yield taken()
+    finally:
+        halt.set()
+        thread.join()
 
 
 def rebuild(
@@ -156,12 +240,12 @@ def _follow(
     chunk: int,
     analyzer: Analyzer | None,
 ) -> int:
-    analyzer = analyzer or Analyzer(Policy())
+    analyses = Analyses(analyzer or Analyzer(Policy()))
     applied = 0
     extra: dict[str, Any] = {"store": _identity(store)}
     while True:
         with store.read() as view:
-            count = engine.apply(_described(view.changes(engine.applied, chunk, parts=_PARTS), analyzer))
+            count = engine.apply(_described(view.changes(engine.applied, chunk, parts=_PARTS), analyses))
             newest = view.last_seq()
         # A store whose newest changes were overtaken within the snapshot has nothing between here and there.
         if count < chunk:
@@ -175,14 +259,24 @@ def _follow(
             return applied
 
 
-def _described(changes: Iterator[Stored], analyzer: Analyzer) -> Iterator[Stored]:
+def _opened(store: Store) -> tuple[Engine, str]:
+    """The index for writing; and why it has to be made anew, if so."""
+    reason = _misleading(store)
+    if reason:
+        Engine.erase(folder(store))
+    try:
+        return Engine.open(folder(store), writable=True), reason
+    except IndexDamaged as e:
+        return Engine.open(folder(store), writable=True, anew=True), str(e).partition(";")[0]
+
+
+def _described(changes: Iterator[Stored], analyses: Analyses) -> Iterator[Stored]:
     """The changes with the field terms of their metadata, which are made here and kept in the index alone."""
-    analyses = Analyses(analyzer)
     while block := list(islice(changes, BLOCK)):
         wanted = [
             ({} if stored.deleted else orjson.loads(stored.metadata), stored.language) for stored in block
         ]
-        for stored, fields in zip(block, analyses.fields(wanted), strict=True):
+        for stored, fields in zip(block, analyses.fields(wanted, loose=True), strict=True):
             yield stored._replace(fields=fields) if fields else stored
 
 

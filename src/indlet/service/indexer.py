@@ -9,11 +9,14 @@ input does, that is, with whoever started it.
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import json
 import select
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -22,9 +25,8 @@ from indlet.service import follow
 from indlet.store import Store
 from indlet.text import Analyzer, Policy
 
-# Changes that are worth a segment of their own, and how often to look for them.
-CHANGES: Final = 25_000
-SECONDS: Final = 0.25
+# Changes that are worth a process.
+CHANGES: Final = 5_000
 
 
 class Indexer:
@@ -52,23 +54,36 @@ class Indexer:
                 )
 
     def __exit__(self, *_: object) -> None:
+        """Waits until the index is up to the store."""
         if self._process is not None:
             assert self._process.stdin is not None
             self._process.stdin.close()
             self._process.wait()
 
 
+@contextlib.contextmanager
+def collector_resting() -> Iterator[None]:
+    """Ingest makes many objects and no cycles; the cyclic collector would look at them in vain."""
+    usual = gc.get_threshold()
+    gc.freeze()
+    gc.set_threshold(200_000, 50, 100)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*usual)
+        gc.unfreeze()
+
+
 def main(folder: str, policy: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for whoever started us; that ends our input
     analyzer = Analyzer(Policy.from_json(json.loads(policy)))
-    with Store.open(Path(folder), create=False) as store:
-        while not select.select([sys.stdin], [], [], SECONDS)[0]:
-            newest, position = follow.lag(store)
-            if newest - position >= CHANGES:
-                try:
-                    follow.catch_up(store, analyzer=analyzer)
-                except IndletError:
-                    return  # it is tried again by whoever started us, and what is wrong is said there
+    # What is wrong is said by whoever started us, who tries again.
+    with (
+        contextlib.suppress(IndletError),
+        collector_resting(),
+        Store.open(Path(folder), create=False) as store,
+    ):
+        follow.pursue(store, lambda seconds: bool(select.select([sys.stdin], [], [], seconds)[0]), analyzer)
 
 
 if __name__ == "__main__":

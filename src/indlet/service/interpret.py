@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from indlet.errors import QueryError
-from indlet.model import FIELD_MARK
+from indlet.model import FIELD_MARKS
 from indlet.service import query as q
 from indlet.service.index import Searcher
 from indlet.service.index import expression as e
@@ -147,7 +147,7 @@ class Interpreter:
     ) -> e.Expression | None:
         """Terms that begin so, and the word's own stems: "flying*" has to find what "flying" finds."""
         *before, last = (token for piece in pieces for token in words(piece))
-        beginning = (word.field + FIELD_MARK if word.field else "") + last
+        beginning = FIELD_MARKS.get(word.field, "") + last
         stems = [term for group in self._alternatives([last], word.field) for term in group]
         groups = self._alternatives(before, word.field)
         if not excluded:
@@ -167,7 +167,7 @@ class Interpreter:
             if not terms or terms in variants:
                 continue
             if phrase.field:
-                mark = phrase.field + FIELD_MARK
+                mark = FIELD_MARKS[phrase.field]
                 terms = tuple(mark + term for term in terms)
                 variants[terms] = _all([e.Term(term) for term in dict.fromkeys(terms)]) or e.Everything()
             elif len(terms) == 1:
@@ -195,7 +195,7 @@ class Interpreter:
     def _alternatives(self, pieces: list[str], field: str) -> list[list[str]]:
         """For each token its distinct terms under the languages; one that all of them drop is left out."""
         lexicons = [self.analyzer.lexicon(self.analyzer.rules_for(name)) for name in self.languages]
-        mark = field + FIELD_MARK if field else ""
+        mark = FIELD_MARKS.get(field, "")
         tokens = zip(*(lexicon.terms(pieces) for lexicon in lexicons), strict=True)
         groups = ([mark + term for term in dict.fromkeys(forms) if term != LOST] for forms in tokens)
         return [group for group in groups if group]

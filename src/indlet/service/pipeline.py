@@ -6,10 +6,8 @@ the index then catches up with the store.
 
 from __future__ import annotations
 
-import gc
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
 
 from indlet.errors import IndletError, StoreError
@@ -17,7 +15,7 @@ from indlet.service import follow
 from indlet.service.harvest.negotiate import source_name
 from indlet.service.harvest.progress import Progress
 from indlet.service.harvest.run import Extract, Run, Wish
-from indlet.service.indexer import Indexer
+from indlet.service.indexer import Indexer, collector_resting
 from indlet.settings import Settings, Source
 from indlet.store import Store
 from indlet.text import Analyzer, policy_of
@@ -72,13 +70,13 @@ def harvest_all(
         threading.Thread(target=work, name=f"harvest-{i}", daemon=True)
         for i in range(min(len(wanted), max(settings.harvest.at_once, 1)))
     ]
-    with _collector_resting(), Indexer(store, analyzer.policy) as indexer:
+    with collector_resting(), Indexer(store, analyzer.policy) as indexer:
         try:
             for thread in threads:
                 thread.start()
             for thread in threads:
                 while thread.is_alive():
-                    thread.join(0.5)  # with a timeout, so that Ctrl-C gets through
+                    thread.join(0.1)  # with a timeout, so that Ctrl-C gets through
                     if index:
                         indexer.look()
         except KeyboardInterrupt:
@@ -101,16 +99,3 @@ def bring_up(store: Store, analyzer: Analyzer | None = None) -> None:
         newest, position = follow.lag(store)
         if position < 0 or newest == 0:
             raise
-
-
-@contextmanager
-def _collector_resting() -> Iterator[None]:
-    """Ingest makes many objects and no cycles; the cyclic collector would look at them in vain."""
-    usual = gc.get_threshold()
-    gc.freeze()
-    gc.set_threshold(200_000, 50, 100)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*usual)
-        gc.unfreeze()

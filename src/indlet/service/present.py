@@ -9,7 +9,7 @@ from typing import Final
 import orjson
 
 from indlet.errors import UnknownRecord
-from indlet.model import FIELD_MARK, Facet, Stored, groups
+from indlet.model import FIELD_MARK, Facet, Stored, groups, unmarked
 from indlet.service.index import Found, Searcher
 from indlet.service.index import expression as e
 from indlet.service.interpret import Meaning
@@ -66,7 +66,7 @@ class Shares:
         total = sum(part[3] for part in parts)
         matched = [
             Matched(
-                *split_term(name), asked_by(self.meaning, name), frequency, df,
+                *unmarked(name), asked_by(self.meaning, name), frequency, df,
                 amount / total if total else 1 / len(parts),
             )
             for name, frequency, df, amount in parts
@@ -125,7 +125,7 @@ def explained(searcher: Searcher, meaning: Meaning, model: AnyModel, stored: Sto
     scale = told.score / told.total if model.name == "vsm" and told.total else 1.0
     shares = tuple(
         Share(
-            *split_term(part.term), asked_by(meaning, part.term), part.frequency, part.df, part.cf,
+            *unmarked(part.term), asked_by(meaning, part.term), part.frequency, part.df, part.cf,
             part.weight, part.contribution * scale,
         )
         for part in told.parts
@@ -149,7 +149,7 @@ def explained(searcher: Searcher, meaning: Meaning, model: AnyModel, stored: Sto
         norm=told.norm,
         outlook=model.outlook(terms, searcher.collection),
         missing=tuple(
-            Share(*split_term(name), asked_by(meaning, name), 0, term.df, term.cf, term.weight, 0.0)
+            Share(*unmarked(name), asked_by(meaning, name), 0, term.df, term.cf, term.weight, 0.0)
             for term, name in missing
             if name not in held
         ),
@@ -221,9 +221,3 @@ def asked_by(meaning: Meaning, term: str) -> tuple[str, ...]:
             if term in asked.terms or (asked.prefix and term.startswith(asked.prefix))
         )
     )
-
-
-def split_term(term: str) -> tuple[str, str]:
-    """An index term without its field, and the field; empty for the text."""
-    name, _, bare = term.rpartition(FIELD_MARK)
-    return bare, name

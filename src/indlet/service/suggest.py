@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from indlet.model import FIELD_MARK, Metadata
+from indlet.model import FIELD_MARK, FIELD_MARKS, Metadata, unmarked
 from indlet.service.index import Searcher
 from indlet.service.index.compiled import kernel
 from indlet.service.index.expression import Expression, Or, Term
@@ -82,11 +82,11 @@ class Speller:
 
     def near(self, term: str, field: str = "", limit: int = 3) -> list[tuple[str, int]]:
         """Terms near one that no record holds, with their df: few edits first, then the frequent ones."""
-        bare = term.rpartition(FIELD_MARK)[2]
+        bare, _ = unmarked(term)
         if not 3 <= len(bare) <= LONGEST:
             return []
         most = 1 if len(bare) < 6 else 2
-        mark = field + FIELD_MARK if field else ""
+        mark = FIELD_MARKS.get(field, "")
         word = np.frombuffer(bytearray((mark + bare).encode()), np.uint8)
         best: dict[str, tuple[int, int]] = {}
         for segment in self.searcher.segments:
@@ -119,7 +119,7 @@ class Speller:
 
     def spelt(self, term: str, languages: Sequence[str]) -> str:
         """A word as people write it that has this term."""
-        bare = term.rpartition(FIELD_MARK)[2]
+        bare, _ = unmarked(term)
         known = self._spelt.get(bare)
         if known is None:
             if len(self._spelt) >= _REMEMBERED:
@@ -134,7 +134,7 @@ class Speller:
         return self.searcher.search(Term(term), limit=0, filters=self.filters, collapse=False).total
 
     def _read(self, term: str, languages: Sequence[str]) -> str:
-        asked = Or(tuple(Term(f"{field}{FIELD_MARK}{term}") for field in _SPELT_BY))
+        asked = Or(tuple(Term(FIELD_MARKS[field] + term) for field in _SPELT_BY))
         hits = self.searcher.search(asked, limit=_WITNESSES, filters=self.filters, collapse=False).hits
         with self._store.read() as view:
             records = view.by_id([hit.id for hit in hits])

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from indlet.model import FIELD_MARK, Metadata, TermVector, pack
+from indlet.model import FIELD_MARKS, Metadata, TermVector, pack
 from indlet.text.language import code, detect_pieces, sample
 from indlet.text.policy import Policy
 from indlet.text.prune import kept
@@ -68,13 +68,19 @@ class Lexicon(dict[str, str]):
 
     def many(self, tokens: list[str]) -> list[str]:
         """`term` of each token, at once."""
-        lengths, drop = self._lengths, self._drop
-        if self._stem is None:
-            return [t if t not in drop and len(t) in lengths else LOST for t in tokens]
-        stops = self._stops
+        lengths, drop, stops = self._lengths, self._drop, self._stops
+        stems = tokens if self._stem is None else self._stem.many(tokens)
+        # Most tokens that are new are neither stop words nor of an unusual length.
+        if (
+            tokens
+            and stops.isdisjoint(tokens)
+            and min(map(len, tokens)) in lengths
+            and max(map(len, tokens)) in lengths
+        ):
+            return list(stems)
         return [
             LOST if token in drop or len(token) not in lengths else token if token in stops else stem
-            for token, stem in zip(tokens, self._stem.many(tokens), strict=True)
+            for token, stem in zip(tokens, stems, strict=True)
         ]
 
 
@@ -128,7 +134,7 @@ class Analyzer:
 
     def fields(self, metadata: Metadata, language: str = "") -> bytes:
         """The packed vector of the terms of descriptive metadata, each marked with its field
-        ("title\\x1fwing").
+        (see `model.FIELD_MARKS`).
 
         The language is the one given, else the one they are in, else the one that they state.
         """
@@ -142,7 +148,7 @@ class Analyzer:
         for name in sorted(texts):
             text = texts[name]
             terms = [t for t in lexicon.terms(split(joined(text)), text.isascii()) if t != LOST]
-            mark = name + FIELD_MARK
+            mark = FIELD_MARKS[name]
             by_count: dict[int, Iterable[str]] = {1: terms} if terms else {}
             if len(set(terms)) != len(terms):
                 found = Counter(terms)

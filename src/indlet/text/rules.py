@@ -75,6 +75,8 @@ class Stems:
     def many(self, words: list[str]) -> list[str]:
         stops = self._stops
         stemmed: list[str] = self._stemmer.stemWords(words)
+        if all(stemmed) and stops.isdisjoint(stemmed):
+            return stemmed
         return [w if not s or s in stops else s for w, s in zip(words, stemmed, strict=True)]
 
 

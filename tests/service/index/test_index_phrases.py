@@ -52,7 +52,7 @@ def test_phrases(
             for tokens, placed in batch:
                 seq += 1
                 places = {w: [far + i for i, t in enumerate(tokens) if t == w] for w in tokens}
-                change = record(seq, seq, None, places=places, fields={"title\x1fa": 1})
+                change = record(seq, seq, None, places=places, fields={"\x1fta": 1})
                 engine.apply([change if placed else change._replace(positions=None)])
                 known[seq] = tokens, placed
             engine.commit()

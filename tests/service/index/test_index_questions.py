@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from indlet.model import FIELD_MARK, Stored
+from indlet.model import FIELD_MARKS, Stored
 from indlet.service.index import Engine, Searcher
 from indlet.service.index.expression import (
     And,
@@ -31,7 +31,7 @@ Make = Callable[..., Stored]
 
 @pytest.fixture(params=["one segment", "many segments", "merged"])
 def searcher(request: pytest.FixtureRequest, tmp_path: Path, record: Make) -> Iterator[Searcher]:
-    title = f"title{FIELD_MARK}wing"
+    title = FIELD_MARKS["title"] + "wing"
     records = [
         record(1, 1, None, places={"heated": [0], "wing": [1, 7]}, fields={title: 1}, sets="a:b c",
                resource=5, metadata={"date": ["2001-05"], "type": ["Text"], "language": ["en"]}),
@@ -99,7 +99,7 @@ def test_prefixes(searcher: Searcher) -> None:
 
 
 def test_fields_are_terms_of_their_own(searcher: Searcher) -> None:
-    assert ids(searcher, Term(f"title{FIELD_MARK}wing")) == {1}
+    assert ids(searcher, Term(FIELD_MARKS["title"] + "wing")) == {1}
     assert searcher.collection.length == 3 + 3 + 3 + 4
 
 

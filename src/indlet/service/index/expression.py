@@ -1,6 +1,6 @@
 """What can be asked of the index: a small tree. The query language is parsed into it elsewhere.
 
-A term is an analysed word, or a field's name and an analysed word joined by `model.FIELD_MARK`. Which
+A term is an analysed word, or a field's mark (`model.FIELD_MARKS`) and an analysed word. Which
 documents match is decided by the tree; how they score, by all the terms in it that are not under a `Not`.
 """
 

@@ -58,5 +58,5 @@ def _record(id: int, seq: int, places: dict[str, list[int]] | None) -> Stored:
     vector = TermVector.of_positions(places or {})
     return Stored(
         id, seq, 1, f"oai:{id}", 0, int(places is None), "", "", vector.length, 0, b"{}", b"", b"",
-        vector.packed, vector.positions, b"1 title\x1fwing",
+        vector.packed, vector.positions, b"1 \x1ftwing",
     )  # fmt: skip
