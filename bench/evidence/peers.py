@@ -55,7 +55,8 @@ def run(setting: Setting) -> Found:
         ],
     }
     absent = [reason for name in harvest_others.NAMES if (reason := harvest_others.missing(name))]
-    found: Found = {"absent": absent, "records": {"serve": serve[0], "harvest": harvest, "search": search[0]}}
+    sizes = {"serve": serve[0], "harvest": harvest, "search": search[0]}
+    found: Found = {"absent": absent}
     for name, part in plan.items():
         if setting.parts and name not in setting.parts:
             continue
@@ -64,8 +65,8 @@ def run(setting: Setting) -> Found:
             found[name] = part()
         except Failed as e:
             setting.say(str(e))
-            found[name] = {"failed": str(e)[-1500:]}
-        found[f"{name}_run"] = {"taken": began, "size": setting.size, **meter.read()}
+            found[name] = {"failed": str(e).replace(f"{ROOT}/", "")[-1500:]}
+        found[f"{name}_run"] = {"taken": began, "size": setting.size, "records": sizes[name], **meter.read()}
     if isinstance(found.get("harvest"), list):
         for row in found["harvest"]:
             row.pop("stats", None)
@@ -154,7 +155,7 @@ def show(found: Found, figures: Figures) -> str:
         if "failed" in found[name]:
             parts.append(f"**Failed:**\n\n```\n{found[name]['failed'].strip()}\n```\n")
         else:
-            parts.append(globals()[f"_{name}"](found[name], found["records"][name], figures))
+            parts.append(globals()[f"_{name}"](found[name], found[f"{name}_run"]["records"], figures))
     return "\n".join(parts)
 
 

@@ -22,6 +22,7 @@ from bench.processes import Meter
 
 # A run that broke off is taken up again on the same day; figures of one page belong together.
 HOURS: Final = 12
+ROOT: Final = Path(__file__).parents[2]
 _NUMBERS = re.compile(r'[{\[](?:\s+(?:"[^"\n]*": )?-?[\d.]+(?:e-?\d+)?,?)+\s+[}\]]')
 
 
@@ -103,7 +104,7 @@ def perform(plan: Plan, name: str) -> bool:
         kept["found"] = module.run(setting)
         broken = [part for part, one in kept["found"].items() if isinstance(one, dict) and "failed" in one]
     except Exception:  # what failed is said on the page, and the other experiments go on
-        kept["failed"] = traceback.format_exc(limit=-3)
+        kept["failed"] = traceback.format_exc(limit=-3).replace(f"{ROOT}/", "")
         print(kept["failed"], file=sys.stderr)
         broken = [name]
     finally:

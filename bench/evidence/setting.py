@@ -69,7 +69,8 @@ def circumstances(kept: dict[str, Any], command: str) -> str:
     when = kept["taken"][:16].replace("T", " ")
     return (
         f"`python -m bench.evidence {command} --size {kept['size']}` · {when} UTC · "
-        f"took {kept['seconds']:,.0f} s · {busy}"
+        + (f"took {kept['seconds']:,.0f} s · " if "seconds" in kept else "")
+        + busy
     )
 
 
