@@ -36,11 +36,7 @@ def data(tmp_path: Path) -> Path:
         records = []
         for number, text in TEXTS.items():
             metadata = {"title": [text.title() + "\x1b[31m"], "date": [f"195{number}"]}
-            records.append(
-                Record(
-                    f"oai:t:{number}", metadata, analyzer.vector(text, "en"), fields=analyzer.fields(metadata)
-                )
-            )
+            records.append(Record(f"oai:t:{number}", metadata, analyzer.vector(text, "en")))
         tx.put(tx.origin("source", "tunnel"), records)
     return folder
 
