@@ -22,6 +22,7 @@ from indlet.service import follow
 from indlet.service.index import Engine, manifest
 from indlet.service.search import Library
 from indlet.store import Store, View
+from indlet.text import Analyzer, Policy
 
 
 class Interrupted(Exception):
@@ -219,4 +220,21 @@ def test_an_index_that_went_on_meanwhile_is_not_ahead_of_its_store(tmp_path: Pat
         put(store, {"b": 1})
     with Overtaken(tmp_path, time.time) as store:
         assert follow.catch_up(store).rebuilt == ""
+        assert seen(store) == clean(store)
+
+
+def test_a_damaged_index_is_not_replaced_by_half_of_a_new_one_while_the_store_fills(tmp_path: Path) -> None:
+    with Store.open(tmp_path) as store:
+        put(store, {"a": 1, "b": 2, "c": 3})
+        follow.catch_up(store)
+        damage(store)
+        left = iter("defg")
+
+        def ended(seconds: float) -> bool:
+            assert seen(store) == "damaged"
+            word = next(left, "")
+            put(store, {word: 1} if word else {})
+            return not word
+
+        follow.pursue(store, ended, Analyzer(Policy()), every=1)
         assert seen(store) == clean(store)

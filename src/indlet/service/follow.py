@@ -120,7 +120,8 @@ def pursue(
         last = time.monotonic()
         for block, reached in blocks:
             waiting += engine.apply(block)
-            if waiting >= every or (waiting and time.monotonic() - last > FRESH):
+            due = waiting >= every or (waiting and time.monotonic() - last > FRESH)
+            if due and not engine.anew:  # half of a new index takes nobody's place
                 engine.commit(reached, extra)
                 waiting, last = 0, time.monotonic()
                 merger.wake()
