@@ -16,6 +16,7 @@ from itertools import count, islice
 from typing import Any, Final
 
 import numpy as np
+import orjson
 from numpy.typing import NDArray
 
 from indlet.model import FIELD_MARKS, Metadata, TermVector
@@ -34,6 +35,12 @@ COLUMNS: Final = {name: place for place, name in enumerate(_NAMES) if name in SE
 _MASK: Final = sum(1 << place for place, name in enumerate(_NAMES) if name in SEARCHED)
 _ALL: Final = (1 << len(_NAMES)) - 1
 _MARKS: Final = [FIELD_MARKS[name].encode() for name in _NAMES]
+# How elements are known to a kernel: the first eight bytes of their names, the names' sizes, their numbers.
+_ELEMENTS: Final = (
+    np.array([int.from_bytes(name[:8].encode(), "little") for name in _NAMES], np.uint64),
+    np.array([len(name) for name in _NAMES]),
+    np.arange(len(_NAMES)),
+)
 _MARKS_TEXT: Final = np.frombuffer(b"".join(_MARKS) + bytes(8), np.uint8)
 _MARKS_BOUNDS: Final = np.cumsum([0, *map(len, _MARKS), 0])
 
@@ -45,7 +52,7 @@ _SOFT_HYPHEN: Final = "\u00ad"
 
 # Characters of a batch, and of a record that may be in one.
 _BATCH: Final = 1 << 18
-_RECORD: Final = 1 << 15
+_RECORD: Final = k.RECORD
 # Texts that are longer are judged by a sample.
 _JUDGED: Final = 2 * judging._SAMPLE
 # Tokens and terms that are remembered; a table starts again when it has more.
@@ -83,17 +90,39 @@ class Analyses:
         self.analyzer = analyzer
         self._table = _Table(analyzer)
 
-    def fields(self, wanted: Sequence[tuple[Metadata, str]], loose: bool = False) -> list[bytes]:
-        """`Analyzer.fields` of each metadata in its language; the terms of a frequency in any order if
-        `loose`, which is good enough for an index."""
+    def fields(self, wanted: Sequence[tuple[Metadata, str]]) -> list[bytes]:
+        """`Analyzer.fields` of each metadata in its language."""
         analyzer = self.analyzer
         # Without a language, Analyzer.fields judges all fields by what they state together.
         found = self._analysed(
-            [m for m, _ in wanted], [analyzer.rules_for(g) if g else None for _, g in wanted], 0, loose
+            [m for m, _ in wanted], [analyzer.rules_for(g) if g else None for _, g in wanted], 0
         )
         return [
             analyzer.fields(metadata, language) if made is None else made[0]
             for (metadata, language), made in zip(wanted, found, strict=True)
+        ]
+
+    def marked(self, metadata: Sequence[bytes], languages: Sequence[str]) -> list[bytes]:
+        """The same of metadata in JSON, with the terms of a frequency in any order."""
+        sizes = np.fromiter(map(len, metadata), np.int64, len(metadata))
+        text = np.frombuffer(b"".join([*metadata, bytes(8)]), np.uint8)
+        room = 1 + int(sizes.sum())
+        out, odd = np.empty(room, np.uint8), np.zeros(len(metadata), np.uint8)
+        # A value takes two quotation marks and a comma or bracket.
+        ends, codes = np.empty(room // 3 + 1, np.int64), np.empty(room // 3 + 1, np.int64)
+        firsts = np.empty(len(metadata) + 1, np.int64)
+        count = k.parts(text, np.cumsum(sizes), *_ELEMENTS, out, ends, codes, firsts, odd)
+        data = out[: ends[count - 1] if count else 0].tobytes()
+        texts = Texts(data, ends[:count], codes[:count], firsts, odd)
+        rules = [self.analyzer.rules_for(g) if g else None for g in languages]
+
+        def read(number: int) -> Metadata:
+            found: Metadata = orjson.loads(metadata[number])
+            return found
+
+        return [
+            self.analyzer.fields(read(number), languages[number]) if made is None else made[0]
+            for number, made in enumerate(self._made(texts, rules, None, read, 0, True))
         ]
 
     def vectors(self, wanted: Sequence[Metadata]) -> list[TermVector]:
@@ -123,7 +152,7 @@ class Analyses:
         return self.analyzer.vector(searched(metadata), next(iter(metadata.get("language", ())), ""))
 
     def _analysed(
-        self, wanted: Sequence[Metadata], languages: Sequence[str | None], mask: int, loose: bool = False
+        self, wanted: Sequence[Metadata], languages: Sequence[str | None], mask: int
     ) -> Iterator[Made | None]:
         """The metadata in batches; None for what the analyser has to do."""
         parts: list[str] = []
@@ -152,7 +181,7 @@ class Analyses:
             if size > _BATCH or number + 1 == len(wanted):
                 known = languages[begin : number + 1]
                 yield from self._batch(
-                    wanted[begin : number + 1], known, mask, loose, parts, codes, firsts, left_out
+                    wanted[begin : number + 1], known, mask, parts, codes, firsts, left_out
                 )
                 parts, codes, firsts, left_out = [], [], [0], set()
                 size, begin = 0, number + 1
@@ -162,7 +191,6 @@ class Analyses:
         wanted: Sequence[Metadata],
         languages: Sequence[str | None],
         mask: int,
-        loose: bool,
         parts: list[str],
         codes: list[int],
         firsts: list[int],
@@ -183,7 +211,7 @@ class Analyses:
                 odd[[place >> 3 for place, p in zip(codes, parts, strict=True) if _SOFT_HYPHEN in p]] = 1
         ends = np.cumsum(np.array(sizes, np.int64)) + np.arange(len(sizes))
         texts = Texts(data, ends, np.array(codes, np.int64), np.array(firsts, np.int64), odd)
-        return self._made(texts, languages, None, wanted.__getitem__, mask, loose)
+        return self._made(texts, languages, None, wanted.__getitem__, mask)
 
     def _made(
         self,

@@ -19,6 +19,8 @@ from indlet.service.index.compiled import kernel, part
 
 # Tokens that are longer are left to the analyser; no policy makes terms of them.
 LONGEST = 255
+# So are records with more bytes.
+RECORD = 1 << 15
 # What is known of a token.
 DIGITS, WIDE, FOREIGN = 1, 2, 4
 # A token's term in a language: its number, or one of these; below them, where in `runs` its terms stand.
@@ -44,6 +46,76 @@ def _put(typing_context: Any, array: Any, at: Any, value: Any) -> Any:
 
 # put(array, at, value): writes eight bytes from `at` on, aligned or not: what `codec.word` reads.
 put: Callable[..., Any] = intrinsic(_put)
+
+
+@kernel
+def parts(
+    text: Any, ends: Any, keys: Any, sizes: Any, columns: Any, out: Any, until: Any, codes: Any, firsts: Any,
+    odd: Any,
+) -> Any:  # fmt: skip
+    """The values of metadata, records in JSON one after another, that belong to one of the columns: written
+    to `out` up to until[p], with a byte between them; gives their number.
+
+    An element is known by the first eight bytes of its name and its size. Records that are not written as
+    ours are, or that hold what `cut` does not know, are marked as odd.
+    """
+    p = to = at = np.int64(0)
+    for record in range(ends.size):
+        end = ends[record]
+        firsts[record] = p
+        before, before_to = p, to
+        good = end - at <= RECORD and end - at >= 2 and text[at] == 123 and text[end - 1] == 125
+        at += 1
+        while good and at < end - 1:
+            # "name":[
+            good = text[at] == 34
+            at += 1
+            low = at
+            while at < end and text[at] != 34:
+                at += 1
+            size = at - low
+            key = word(text, low)
+            if size < 8:
+                key &= (np.uint64(1) << np.uint64(8 * size)) - np.uint64(1)
+            column = np.int64(-1)
+            for k in range(keys.size):
+                if keys[k] == key and sizes[k] == size:
+                    column = columns[k]
+            good = good and text[at + 1] == 58 and text[at + 2] == 91
+            at += 3
+            while good and text[at] == 34:
+                at += 1
+                low = at
+                while at < end and text[at] != 34:
+                    c = text[at]
+                    if c == 92:
+                        good = False
+                    elif c >= 0x80 and c != 0xC3 and column >= 0:
+                        # White space beyond ASCII and soft hyphens begin with these.
+                        good = good and c != 0xC2 and c != 0xE1 and c != 0xE2 and c != 0xE3
+                    at += 1
+                if column >= 0:
+                    for i in range(low, at):
+                        out[to] = text[i]
+                        to += 1
+                    codes[p] = record << 3 | column
+                    until[p] = to
+                    out[to] = 10
+                    to += 1
+                    p += 1
+                at += 1
+                if text[at] == 44:
+                    at += 1
+            good = good and text[at] == 93
+            at += 1
+            if text[at] == 44:
+                at += 1
+        if not good:
+            odd[record] = 1
+            p, to = before, before_to
+        at = end
+    firsts[ends.size] = p
+    return p
 
 
 @kernel

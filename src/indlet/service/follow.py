@@ -21,8 +21,6 @@ from pathlib import Path
 from queue import Empty, Full, Queue
 from typing import Any, Final
 
-import orjson
-
 from indlet.errors import IndexBusy, IndexDamaged, IndletError, StoreError
 from indlet.model import Stored
 from indlet.service.analysis import Analyses
@@ -274,10 +272,8 @@ def _opened(store: Store) -> tuple[Engine, str]:
 def _described(changes: Iterator[Stored], analyses: Analyses) -> Iterator[Stored]:
     """The changes with the field terms of their metadata, which are made here and kept in the index alone."""
     while block := list(islice(changes, BLOCK)):
-        wanted = [
-            ({} if stored.deleted else orjson.loads(stored.metadata), stored.language) for stored in block
-        ]
-        for stored, fields in zip(block, analyses.fields(wanted, loose=True), strict=True):
+        made = analyses.marked([s.metadata for s in block], [s.language for s in block])
+        for stored, fields in zip(block, made, strict=True):
             yield stored._replace(fields=fields) if fields else stored
 
 

@@ -25,8 +25,9 @@ from indlet.service import follow
 from indlet.store import Store
 from indlet.text import Analyzer, Policy
 
-# Changes that are worth a process.
+# Changes that are worth a process; and how many must be expected for one to get ready before they are there.
 CHANGES: Final = 5_000
+LARGE: Final = 20_000
 
 
 class Indexer:
@@ -40,11 +41,11 @@ class Indexer:
     def __enter__(self) -> Indexer:
         return self
 
-    def look(self) -> None:
-        """Start the process if the index is far enough behind."""
+    def look(self, expected: int = 0) -> None:
+        """Start the process if the index is far enough behind, or will be by what is expected."""
         if self._process is None:
             newest, position = follow.lag(self._store)
-            if newest - position >= CHANGES:
+            if expected >= LARGE or newest - position >= CHANGES:
                 command = [sys.executable, "-m", __name__, str(self._store.folder)]
                 self._process = subprocess.Popen(
                     [*command, json.dumps(self._policy.to_json())],

@@ -78,7 +78,7 @@ def harvest_all(
                 while thread.is_alive():
                     thread.join(0.1)  # with a timeout, so that Ctrl-C gets through
                     if index:
-                        indexer.look()
+                        indexer.look(sum(p.remaining or 0 for p in progress if p.ended is None))
         except KeyboardInterrupt:
             stop.set()
             for thread in threads:
