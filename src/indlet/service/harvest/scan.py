@@ -26,6 +26,7 @@ from indlet.service.harvest.canonical import totals
 _ENCODING = re.compile(rb"""\s*<\?xml[^<>]*\bencoding\s*=\s*["'](?!(?i:utf-8)["'])""")
 _ROOT = re.compile(rb"<oai_dc:dc[^<>]*>")
 _PADDING: Final = bytes(64)
+_RECORD: Final = "<record><header><identifier>x</identifier><datestamp></datestamp></header></record>"
 
 # Which pairs of letters are codes of languages that stand for themselves.
 _CODES: Final = np.array(
@@ -102,9 +103,10 @@ def scan(body: bytes) -> Page | None:
 def _scanned(body: bytes, at: int) -> tuple[Scanned, list[list[int]], int] | None:
     """The records from a place on, their sets, and where they end."""
     text = np.frombuffer(body + _PADDING, np.uint8)
-    heads = np.empty((body.count(b"<record>"), k.COLUMNS), np.int64)
-    sets = np.empty((body.count(b"<setSpec>"), 2), np.int64)
-    elements = np.empty((body.count(b"<dc:"), 4), np.int64)
+    # No record, set or element is shorter than these.
+    heads = np.empty((len(body) // len(_RECORD) + 1, k.COLUMNS), np.int64)
+    sets = np.empty((len(body) // len("<setSpec>x</setSpec>") + 1, 2), np.int64)
+    elements = np.empty((len(body) // len("<dc:date>x</dc:date>") + 1, 4), np.int64)
     packed = np.empty(text.size if b"<index>" in body else 0, np.uint8)
     used = np.zeros(5, np.int64)
     root = np.empty(0, np.uint8)
