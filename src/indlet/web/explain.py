@@ -94,11 +94,11 @@ class _Numbers:
 
     def __call__(self, value: float) -> str:
         """A number as short as it can be said in four places."""
-        shown = self.t.decimal(abs(value), 4)
+        shown = self.t.decimal(value, 4)
         point = self.t.table["format.point"]
         if point in shown:
             shown = shown.rstrip("0").rstrip(point)
-        return f"−{shown}" if value < 0 else shown
+        return shown
 
     def symbol(self, sign: str) -> str:
         told = self.told

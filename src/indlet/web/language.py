@@ -52,7 +52,7 @@ class Strings:
 
     def decimal(self, value: float, places: int = 1) -> str:
         whole = f"{value:,.{places}f}"
-        marks = {",": self.table["format.thousands"], ".": self.table["format.point"]}
+        marks = {",": self.table["format.thousands"], ".": self.table["format.point"], "-": "−"}
         return "".join(marks.get(c, c) for c in whole)
 
     def day(self, seconds: float) -> str:
