@@ -125,6 +125,19 @@ def test_a_missing_or_torn_segment_is_detected_and_rebuilt(tmp_path: Path, recor
     assert Engine.open(tmp_path).searcher().df("all") == 49
 
 
+def test_what_was_emptied_beneath_a_writer_is_not_taken_for_whole(tmp_path: Path, record: Make) -> None:
+    fill(tmp_path, record, 1, 5)
+    with Engine.open(tmp_path, writable=True) as engine:
+        for file in [*tmp_path.glob("*.idx"), tmp_path / "manifest.json"]:
+            file.unlink()
+        engine.apply([record(9, 9, {"all": 1})])
+        with pytest.raises(IndexDamaged, match="another hand"):
+            engine.commit()
+        assert engine.position == 0
+    fill(tmp_path, record, 1, 6)
+    assert Engine.open(tmp_path).searcher().df("all") == 5
+
+
 def test_files_of_an_unfinished_commit_are_swept(tmp_path: Path, record: Make) -> None:
     fill(tmp_path, record, 1, 5)
     (tmp_path / "seg-99999999-0001.idx").write_bytes(b"half")

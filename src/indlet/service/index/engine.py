@@ -266,12 +266,15 @@ class Engine:
                 return manifests.read(self._folder).generation
             except IndexDamaged:
                 return 0
-        manifest = manifests.read(self._folder)
-        if manifest.generation != self._manifest.generation:
+        manifest, known = manifests.read(self._folder), self._manifest
+        if (manifest.position, manifest.extra) != (known.position, known.extra):
+            # No merge does that: somebody has emptied the folder, or put another index there.
+            raise IndexDamaged(f"{self._folder} was changed by another hand; {REMEDY}")
+        if manifest.generation != known.generation:
             opened = self._open(manifest)
             before = {id(segment) for segment in self._opened.values()}
             merged = [segment for segment in opened.values() if id(segment) not in before]
-            self._working = [*opened.values(), *self._working[len(self._manifest.entries) :]]
+            self._working = [*opened.values(), *self._working[len(known.entries) :]]
             for stale in self._outdated:
                 self._doom(merged, stale)
         return manifest.generation
