@@ -9,15 +9,8 @@ import pytest
 
 from indlet.errors import BadResponse
 from indlet.formats import oai_dc
-from indlet.oai.read import (
-    Page,
-    Truncated,
-    identity,
-    index_formats,
-    metadata_formats,
-    read,
-    set_names,
-)
+from indlet.oai.answers import identity, index_formats, metadata_formats, set_names
+from indlet.oai.read import Page, Truncated, read
 
 OAI = 'xmlns="http://www.openarchives.org/OAI/2.0/"'
 

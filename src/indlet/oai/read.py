@@ -16,7 +16,6 @@ from lxml import etree
 
 from indlet.errors import BadResponse
 from indlet.model import TermVector
-from indlet.oai.describe import stated_policy
 from indlet.oai.names import FT_NAMESPACE, OAI_NAMESPACE
 from indlet.oai.read_repair import decoded, repaired, without_doctype
 
@@ -169,12 +168,12 @@ def _parsed(body: bytes) -> etree._Element | None:
     return root
 
 
-def _local(node: etree._Element) -> str:
+def local_name(node: etree._Element) -> str:
     tag = node.tag
     return tag.rpartition("}")[2] if isinstance(tag, str) else ""
 
 
-def _text(node: etree._Element | None) -> str:
+def text_of(node: etree._Element | None) -> str:
     return "" if node is None else "".join(node.itertext()).strip()  # type: ignore[arg-type]
 
 
@@ -185,11 +184,11 @@ def _fill(page: Page, root: etree._Element) -> None:
     if namespace not in (OAI_NAMESPACE, FT_NAMESPACE):
         page.repairs["missing namespaces"] += 1
     for node in root:
-        name = _local(node)
+        name = local_name(node)
         if name == "responseDate":
-            page.response_date = _text(node)
+            page.response_date = text_of(node)
         elif name == "error":
-            page.errors.append((node.get("code", "").strip(), _text(node)))
+            page.errors.append((node.get("code", "").strip(), text_of(node)))
         elif verb := _VERBS.get(name.lower()):
             page.verb = verb
             if verb in ("ListRecords", "ListIdentifiers", "GetRecord", "ListSets"):
@@ -201,7 +200,7 @@ def _fill(page: Page, root: etree._Element) -> None:
 
 def _list(page: Page, container: etree._Element) -> None:
     for node in container:
-        name = _local(node).lower()
+        name = local_name(node).lower()
         if name == "record":
             _record(page, node)
         elif name == "header":
@@ -209,13 +208,13 @@ def _list(page: Page, container: etree._Element) -> None:
         elif name == "resumptiontoken":
             _token(page, node)
         elif name == "responsedate":  # here and in the next branch: OAI-PMH 1
-            page.response_date = page.response_date or _text(node)
-        elif name == "identifier" and page.verb == "ListIdentifiers" and _text(node):
-            page.items.append(Item(_text(node), "", deleted=node.get("status") == "deleted"))
+            page.response_date = page.response_date or text_of(node)
+        elif name == "identifier" and page.verb == "ListIdentifiers" and text_of(node):
+            page.items.append(Item(text_of(node), "", deleted=node.get("status") == "deleted"))
 
 
 def _token(page: Page, node: etree._Element) -> None:
-    page.token = _text(node)
+    page.token = text_of(node)
     page.size = _number(node.get("completeListSize"))
     page.cursor = _number(node.get("cursor"))
 
@@ -229,7 +228,7 @@ def _record(page: Page, node: etree._Element) -> None:
     header = metadata = index = None
     about = list[bytes]()
     for child in node:
-        name = _local(child).lower()
+        name = local_name(child).lower()
         if name == "header":
             header = child
         elif name == "metadata":
@@ -266,12 +265,12 @@ def _add(
     identifier = datestamp = ""
     sets = list[str]()
     for child in header if header is not None else ():
-        name = _local(child).lower()
+        name = local_name(child).lower()
         if name == "identifier":
-            identifier = _text(child)
+            identifier = text_of(child)
         elif name == "datestamp":
-            datestamp = _text(child)
-        elif name == "setspec" and (spec := "".join(_text(child).split())):
+            datestamp = text_of(child)
+        elif name == "setspec" and (spec := "".join(text_of(child).split())):
             sets.append(spec)
     if not identifier:
         page.problems.append(
@@ -338,84 +337,13 @@ def _fault(body: bytes) -> str:
     return ""
 
 
-# The verbs that are asked once
-
-
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """What Identify tells; whatever it leaves out has the value that assumes least."""
-
-    name: str = ""
-    base_url: str = ""
-    earliest: str = ""
-    deleted: str = "no"
-    granularity: str = ""
-    policy: str = ""
-    version: str = ""
-
-
-def identity(page: Page) -> Identity:
-    node = _answer(page, "Identify")
-    values = {_local(c): _text(c) for c in node} if node is not None else {}
-    policies = [p for p in node.iter() if _local(p) == "policy"] if node is not None else []
-    deleted = values.get("deletedRecord", "").lower()
-    former = values.get("protocolVersion", "").startswith("1.")
-    return Identity(
-        values.get("repositoryName", ""),
-        values.get("baseURL", ""),
-        values.get("earliestDatestamp", ""),
-        deleted if deleted in ("persistent", "transient") else "no",
-        "YYYY-MM-DD" if former else values.get("granularity", ""),
-        _text(policies[0]) if policies else stated_policy(node),
-        values.get("protocolVersion", ""),
-    )
-
-
-def metadata_formats(page: Page) -> list[str]:
-    """The prefixes that ListMetadataFormats names."""
-    node = _answer(page, "ListMetadataFormats")
-    return [_text(p) for p in node.iter() if _local(p) == "metadataPrefix"] if node is not None else []
-
-
-def index_formats(page: Page) -> dict[str, str]:
-    """Each index prefix that ListIndexFormats names, with its policy as JSON."""
-    node = _answer(page, "ListIndexFormats")
-    found: dict[str, str] = {}
-    for entry in node if node is not None else ():
-        values = {_local(c): _text(c) for c in entry}
-        if values.get("indexPrefix"):
-            found[values["indexPrefix"]] = values.get("policy", "")
-    return found
-
-
-def set_names(page: Page) -> list[tuple[str, str]]:
-    """(setSpec, name) of the sets on a page of ListSets."""
-    node = _answer(page, "ListSets")
-    found = []
-    for entry in node if node is not None else ():
-        if _local(entry).lower() == "set":
-            values = {_local(c).lower(): _text(c).split() for c in entry}
-            if spec := "".join(values.get("setspec", ())):
-                found.append((spec, " ".join(values.get("setname", ()))))
-    return found
-
-
-def _answer(page: Page, verb: str) -> etree._Element | None:
-    if page.root is None:
-        return None
-    return next((c for c in page.root if _local(c).lower() == verb.lower()), None)
-
-
 __all__ = [
-    "Identity",
     "Item",
     "Page",
     "Problem",
     "Truncated",
     "canonical",
-    "identity",
-    "index_formats",
-    "metadata_formats",
+    "local_name",
     "read",
-    "set_names",
+    "text_of",
 ]

@@ -14,9 +14,10 @@ from lxml import etree
 from indlet.formats import INDEX, bundle, oai_dc
 from indlet.formats.terms import TERMS
 from indlet.model import Record
+from indlet.oai.answers import identity, index_formats
 from indlet.oai.identifier import identifier
 from indlet.oai.names import FT_NAMESPACE, OAI_NAMESPACE
-from indlet.oai.read import identity, index_formats, read
+from indlet.oai.read import read
 
 Provider = Any  # of conftest.py
 Check = Callable[[bytes], None]

@@ -7,9 +7,10 @@ from urllib.parse import urlsplit, urlunsplit
 
 from indlet.errors import Refused, Unreachable
 from indlet.formats import INDEX, bundle
-from indlet.oai import read
+from indlet.oai import answers
+from indlet.oai.answers import Identity
 from indlet.oai.names import FT_PATH, OAI_PATH
-from indlet.oai.read import Identity, Page
+from indlet.oai.read import Page
 from indlet.service.harvest.asking import Asker
 from indlet.service.harvest.client import NoAnswer
 from indlet.service.harvest.decide import PASSING
@@ -94,7 +95,7 @@ def negotiate(asker: Asker, source: Source, positions: bool, known: str = "") ->
             if trouble == "unreachable" or silences > 1 or (url == known and trouble in PASSING):
                 raise Unreachable(f"{e}; nothing was changed, try again later") from e
             continue
-        identity = read.identity(page)
+        identity = answers.identity(page)
         if page.extended and source.index != "none":
             if terms := _extended(asker, url, identity, source, positions):
                 return terms
@@ -122,7 +123,7 @@ def _unidentified(asker: Asker, source: Source, said: list[str]) -> Terms:
     """Identify is broken, but the lists may not be."""
     try:
         page = asker.patiently(source.url, {"verb": "ListMetadataFormats"}, attempts=2)
-        formats = read.metadata_formats(page)
+        formats = answers.metadata_formats(page)
     except NoAnswer:
         formats = []
     if formats or _lists(asker, source):
@@ -146,7 +147,7 @@ def _lists(asker: Asker, source: Source) -> bool:
 
 def _extended(asker: Asker, url: str, identity: Identity, source: Source, positions: bool) -> Terms | None:
     try:
-        offered = read.index_formats(asker.patiently(url, {"verb": "ListIndexFormats"}))
+        offered = answers.index_formats(asker.patiently(url, {"verb": "ListIndexFormats"}))
     except NoAnswer as e:
         if "noIndexFormats" in str(e):
             return Terms(url, identity, source.metadata)
@@ -169,7 +170,7 @@ def best_index(offered: dict[str, str], wanted: str, positions: bool) -> str | N
 
 def _plain(asker: Asker, url: str, identity: Identity, source: Source, positions: bool) -> Terms:
     try:
-        offered = read.metadata_formats(asker.patiently(url, {"verb": "ListMetadataFormats"}))
+        offered = answers.metadata_formats(asker.patiently(url, {"verb": "ListMetadataFormats"}))
     except NoAnswer:
         # Every repository must have oai_dc (section 3.4); one that cannot list its formats may still.
         return Terms(url, identity, source.metadata, notes=("ListMetadataFormats is broken",))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from indlet.oai import read
+from indlet.oai import answers
 from indlet.service.harvest import dates
 from indlet.service.harvest.asking import Asker
 from indlet.service.harvest.client import NoAnswer
@@ -60,7 +60,7 @@ def names(asker: Asker, url: str) -> tuple[dict[str, str], str]:
         except NoAnswer as e:
             # A repository without sets says so; one that does not know the verb has none either.
             return found, "" if e.failed.trouble == "fatal" and not tokens else str(e)
-        found.update((spec, name[:LENGTH]) for spec, name in read.set_names(page) if name)
+        found.update((spec, name[:LENGTH]) for spec, name in answers.set_names(page) if name)
         if not page.token:
             return found, ""
         if page.token in tokens:

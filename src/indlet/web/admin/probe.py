@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from indlet.errors import IndletError
-from indlet.oai import read
+from indlet.oai import answers
 from indlet.service.harvest import decide
 from indlet.service.harvest.asking import Asker
 from indlet.service.harvest.client import Client, NoAnswer
@@ -68,13 +68,15 @@ def probe(source: Source, harvest: Harvest, ours: Policy) -> Probe:
 
 def _formats(asker: Asker, url: str) -> tuple[str, ...]:
     try:
-        return tuple(read.metadata_formats(asker.patiently(url, {"verb": "ListMetadataFormats"}, attempts=1)))
+        return tuple(
+            answers.metadata_formats(asker.patiently(url, {"verb": "ListMetadataFormats"}, attempts=1))
+        )
     except NoAnswer:
         return ()
 
 
 def _index_formats(asker: Asker, url: str) -> tuple[str, ...]:
     try:
-        return tuple(read.index_formats(asker.patiently(url, {"verb": "ListIndexFormats"}, attempts=1)))
+        return tuple(answers.index_formats(asker.patiently(url, {"verb": "ListIndexFormats"}, attempts=1)))
     except NoAnswer:
         return ()
