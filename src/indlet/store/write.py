@@ -20,7 +20,7 @@ _COLUMNS = (
 )
 # Rows of one statement. sqlite3 lets go of the interpreter once for each statement: with a row to each, a
 # thread that writes and one that parses take turns of 5 ms and both stand still; so they run side by side.
-_TOGETHER = 100
+_TOGETHER = 400
 # An equal record (by its digest) is left alone: no new seq, no new datestamp.
 _UPSERT = f"""
 INSERT INTO records ({_COLUMNS}) VALUES {{rows}}
