@@ -175,7 +175,7 @@ def driven(what: str, phase: str, port: int, paths: list[str], seconds: float) -
         listed.write("\n".join(paths) + "\n")
         listed.flush()
         command = [
-            "wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds:g}s", "--timeout", "30s", "--latency",
+            "wrk", "-t1", f"-c{CONNECTIONS}", f"-d{max(round(seconds), 1)}s", "--timeout", "30s", "--latency",
             "-s", str(Path(__file__).with_suffix(".lua")), f"http://127.0.0.1:{port}",
         ]  # fmt: skip
         done = subprocess.run(
