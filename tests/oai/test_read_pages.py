@@ -33,7 +33,7 @@ def record(name: str, title: str = "wing", extra: str = "", prefixes: str = "") 
 
 def titles(found: Page) -> dict[str, str]:
     return {
-        i.identifier: "".join(i.metadata.itertext())  # type: ignore[arg-type,union-attr]
+        i.identifier: "".join(i.metadata.itertext())  # type: ignore[arg-type]
         for i in found.items
         if i.metadata is not None
     }

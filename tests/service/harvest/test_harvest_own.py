@@ -290,6 +290,31 @@ def test_sources_without_deletions_are_reconciled_only_by_a_whole_list(store: St
     assert {i for i, c in content(store).items() if c is not None} == provider.live()
 
 
+def test_what_a_list_leaves_out_is_deleted_only_if_it_has_gone(store: Store) -> None:
+    """A list that changes while it is read passes records over; one that is cut says nothing of the rest."""
+    records = [m.Rec(f"oai:x.org:{i:04d}", f"2024-05-01T00:{i // 60:02d}:{i % 60:02d}Z") for i in range(600)]
+    with m.Provider(records, deleted="no", page=100, sizes=False) as provider:
+        assert harvest(store, provider.url, name="repo").records == 600
+        gone = provider.records.pop(7)
+        hidden = rb"<header><identifier>oai:x.org:0012</identifier>.*?</header>"
+        provider.faults = (m.rewritten(hidden, b"", "ListIdentifiers"),)
+        found = harvest(store, provider.url, Wish(reconcile=True), name="repo")
+        assert (found.outcome, found.deleted) == ("complete", 1)
+        assert found.repairs["records that a list left out"] == 1
+        assert content(store)[gone.identifier] is None
+        half = rb"<header><identifier>oai:x.org:0[1-5].*?</header>"
+        provider.faults = (m.rewritten(half, b"", "ListIdentifiers"),)
+        cut = harvest(store, provider.url, Wish(reconcile=True), name="repo")
+        assert (cut.outcome, cut.deleted) == ("incomplete", 0)
+        assert "still there" in cut.reason
+        # Where single records cannot be had, a second list must agree with the first.
+        also = provider.records.pop(20)
+        provider.faults = (m.broken_verb("GetRecord"),)
+        assert harvest(store, provider.url, Wish(reconcile=True), name="repo").deleted == 1
+        assert content(store)[also.identifier] is None
+    assert {i for i, c in content(store).items() if c is not None} == provider.live()
+
+
 def test_an_interrupted_run_goes_on_from_its_token(store: Store) -> None:
     with m.Provider() as provider:
         provider.faults = (

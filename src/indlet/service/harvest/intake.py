@@ -61,7 +61,7 @@ class Intake:
         if where and self._second_looks < SECOND_LOOKS:
             self._second_looks += 1
             try:
-                found = self._one(where)
+                found = self.one(where)
             except NoAnswer:
                 found = None
             if found is not None:
@@ -77,7 +77,8 @@ class Intake:
             Failure(where or f"a record of {self._terms.url}", "harvest", reason, raw[:RAW_BYTES])
         )
 
-    def _one(self, identifier: str) -> Item | None:
+    def one(self, identifier: str) -> Item | None:
+        """The record of that identifier, asked for alone; None if another comes."""
         if self._halt.is_set():
             raise Interrupted
         arguments = {"verb": "GetRecord", "identifier": identifier, **self._terms.selection("")}
@@ -92,7 +93,7 @@ class Intake:
             if identifier not in self._writer.failed_places or identifier in self._failed_now:
                 continue  # it has come, or was asked for already
             try:
-                item = self._one(identifier)
+                item = self.one(identifier)
             except NoAnswer as e:
                 if "idDoesNotExist" in str(e):
                     continue
@@ -112,7 +113,7 @@ class Intake:
         unknown = list[str]()
         for identifier in identifiers:
             try:
-                item = self._one(identifier)
+                item = self.one(identifier)
             except NoAnswer as e:
                 passing = e.failed.trouble in d.PASSING
                 in_vain += passing

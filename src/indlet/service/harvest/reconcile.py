@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
+from indlet.oai.read import Item
 from indlet.service.harvest import dates
 from indlet.service.harvest import decide as d
 from indlet.service.harvest.asking import Asker
 from indlet.service.harvest.client import NoAnswer, spellings
+from indlet.service.harvest.intake import IN_A_ROW
 from indlet.service.harvest.negotiate import Terms
 from indlet.settings import seconds as interval
+
+# So many records that a list does not name are asked for one by one.
+FEW: Final = 200
 
 
 def due(state: Mapping[str, Any], every: str, now: datetime) -> bool:
@@ -63,6 +68,34 @@ def whole_list(
     whole = isinstance(action, d.Compare) and not (course.gaps or course.splits)
     short = size_counts and course.size is not None and course.listed < course.size
     return listed if listed and whole and not short else None
+
+
+def still_there(gone: Sequence[str], one: Callable[[str], Item | None]) -> set[str] | None:
+    """Of records that a list does not name, those that the source gives all the same; None if it gives none
+    at all for now. A few are asked for one by one, of many a sample.
+
+    A list that changes while it is read may leave a record out, and one that is cut leaves out many.
+    """
+    alive: set[str] = set()
+    silent = answers = 0
+    for identifier in gone[:: max(1, len(gone) // FEW)]:
+        try:
+            item = one(identifier)
+        except NoAnswer as e:
+            if e.failed.trouble in d.PASSING:
+                alive.add(identifier)  # not to be decided now
+                silent += 1
+                if silent >= IN_A_ROW:
+                    return None
+            else:
+                answers += 1
+                silent = 0
+            continue
+        answers += 1
+        silent = 0
+        if item is not None and not item.deleted:
+            alive.add(identifier)
+    return alive if answers or not alive else None
 
 
 def _begin() -> tuple[d.Course, d.Action]:
