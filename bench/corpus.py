@@ -5,7 +5,6 @@ python -m bench.corpus FOLDER FIRST COUNT TERMS SEED
 
 from __future__ import annotations
 
-import random
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -53,13 +52,12 @@ def _vectors(chunk: int, terms: int, seed: int) -> Iterator[TermVector]:
 
 def record(text: Text) -> Record:
     """A record with some one and a half kilobytes of Dublin Core; its abstract has a hundred words."""
-    source = random.Random(text.number)
     top = text.vector.packed.decode().rpartition("\n")[2].split()[1:]
     rare = text.vector.packed.decode().partition("\n")[0].split()[1:65] or top
+    # Four of five words are followed by a small one.
     abstract = [
-        word
-        for name in rare
-        for word in ((name, source.choice(FREQUENT)) if source.random() < 0.8 else (name,))
+        f"{name} {FREQUENT[(text.number + 7 * at) % len(FREQUENT)]}" if at % 5 else name
+        for at, name in enumerate(rare)
     ]
     metadata = {
         "title": [f"Report {text.number}: the {' '.join(top[:3])} and the {' '.join(rare[:5])}"],
