@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from indlet.errors import StoreError
 from indlet.model import Failure, Record, Stored, TermVector
 from indlet.store import FileState, Store
+from indlet.store.migrations import first_schema
 
 
 class Clock:
@@ -175,6 +176,26 @@ def test_a_second_job_is_told_so(store: Store) -> None:
 
 def test_secrets_are_made_once(store: Store, tmp_path: Path) -> None:
     assert store.secret("token") == Store.open(tmp_path).secret("token")
+
+
+def test_a_store_of_the_first_release_is_brought_up_to_date(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "store.sqlite") as connection:
+        first_schema(connection)
+        connection.execute("INSERT INTO origins (kind, name) VALUES ('source', 's')")
+        connection.execute(
+            "INSERT INTO records VALUES (7, 1, 1, 'oai:x:1', 1000, 0, 'a', 'en', 1, 0, x'00', "
+            "?, ?, ?, ?, NULL, ?)",
+            (b'{"title":["Wings"]}', b"{}", b"<x/>", b"1 wing", b"1 old"),
+        )
+        connection.execute("INSERT INTO meta VALUES ('seq', 1)")
+        connection.execute("INSERT INTO ticks VALUES (1000, 1)")
+        connection.execute("PRAGMA user_version = 1")
+    with Store.open(tmp_path) as store:
+        with store.read() as view:
+            (stored,) = view.changes()
+        assert (stored.id, stored.vector, stored.fields) == (7, b"1 wing", b"")
+        with store.write() as tx:
+            assert tx.put(1, [Record("oai:x:1", {"title": ["Wings"]}), Record("oai:x:2")]) == 2
 
 
 def test_a_newer_or_foreign_file_is_refused(tmp_path: Path) -> None:

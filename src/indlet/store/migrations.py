@@ -15,8 +15,13 @@ def first_schema(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
 
 
+def without_fields(connection: sqlite3.Connection) -> None:
+    """The terms of fields follow from the metadata; the index makes them for itself."""
+    connection.execute("ALTER TABLE records DROP COLUMN fields")
+
+
 # One function a version. Append only.
-STEPS: tuple[Callable[[sqlite3.Connection], None], ...] = (first_schema,)
+STEPS: tuple[Callable[[sqlite3.Connection], None], ...] = (first_schema, without_fields)
 
 
 def migrate(connection: sqlite3.Connection, place: str, writable: bool = True) -> None:

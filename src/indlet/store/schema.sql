@@ -30,7 +30,8 @@ CREATE TABLE records (
   properties BLOB NOT NULL,
   raw BLOB NOT NULL,
   vector BLOB,
-  positions BLOB
+  positions BLOB,
+  fields BLOB NOT NULL
 );
 CREATE UNIQUE INDEX records_identifier ON records (identifier, origin);
 CREATE UNIQUE INDEX records_seq ON records (seq);

@@ -17,7 +17,7 @@ from indlet.errors import IndexDamaged
 from indlet.service.index.segment import REMEDY, File
 
 NAME: Final = "manifest.json"
-VERSION: Final = 1
+VERSION: Final = 2
 WRITING: Final = "lock"  # held by the one writer for as long as it is open
 TURN: Final = "turn"  # held by whoever replaces the manifest, the writer or a merge, for just that long
 MERGING: Final = "merging"  # held while a merge runs: its file belongs to no manifest yet
