@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from indlet.model import Stored
 from indlet.service.index import Engine, Searcher
-from indlet.service.index.expression import Everything, Or, Term
+from indlet.service.index.expression import And, Everything, Expression, Filter, Not, Or, Term
 from indlet.service.index.vocabulary import union
 from indlet.service.rank import MODELS, Bm25, Dirichlet, JelinekMercer
 
@@ -111,7 +111,9 @@ def check(searcher: Searcher, expected: Any, asked: list[dict[str, float]]) -> N
             found = searcher.search(expression, model, limit=100)
             assert found.total == len(scores)
             assert {hit.id: hit.score for hit in found.hits} == scores
-            # The path for filters, facets and sorting is another one, with the same result.
+            # The path for operators and for sorting is another one, with the same result.
+            both = And((expression, Everything()))
+            assert searcher.search(both, model, limit=100).hits == found.hits
             assert searcher.search(expression, model, limit=100, filters=[Everything()]).hits == found.hits
             assert searcher.search(expression, model, limit=3, offset=1).hits == found.hits[1:4]
             for hit in found.hits[:2]:
@@ -216,22 +218,28 @@ def test_one_hit_for_a_resource_by_either_path(
     page: tuple[int, int],
     record: Callable[..., Stored],
 ) -> None:
-    """Few best are kept one for each resource as they are met; with a filter, all are scored and sorted."""
+    """Few best are kept one for each resource as they are met; with operators, all are scored and sorted."""
     with tempfile.TemporaryDirectory() as folder, Engine.open(folder, writable=True) as engine:
         id = 0
         for part in parts:
             for resource, content in part:
                 id += 1
-                engine.apply([record(id, id, content, resource=resource)])
+                engine.apply([record(id, id, content, resource=resource, origin=id % 3 + 1)])
             engine.commit()
         engine.apply(record(number, id + number, None) for number in sorted(gone))
         engine.commit()
         searcher = engine.searcher()
         expression = Or(tuple(Term(word, weight) for word, weight in words.items()))
         limit, offset = page
+        filters: list[Expression] = [Everything(), Filter("origin", "1"), Not(Filter("origin", "3"))]
         for model in MODELS_TRIED:
-            found = searcher.search(expression, model, limit, offset)
-            assert found == searcher.search(expression, model, limit, offset, filters=[Everything()])
+            for filtered in filters:
+                asked: dict[str, Any] = {"filters": [filtered], "facets": ["origin"]}
+                found = searcher.search(expression, model, limit, offset, **asked)
+                slowly = searcher.search(And((expression, filtered)), model, limit, offset, facets=["origin"])
+                assert found == slowly
+                asked["facets"] = []
+                assert searcher.search(expression, model, limit, offset, **asked).hits == found.hits
 
 
 def test_skipping_changes_nothing(tmp_path: Path, record: Callable[..., Stored]) -> None:

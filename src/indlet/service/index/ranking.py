@@ -29,7 +29,7 @@ ADJUSTMENTS: Final[dict[str, str]] = {
 }
 LONGEST_TABLE: Final = 1 << 12  # longer documents are rare: theirs is worked out when met
 _MARK: Final = FIELD_MARK.encode()
-_NONE_GONE: Final = np.zeros(0, np.bool_)
+_NONE_HIDDEN: Final = np.zeros(0, np.bool_)
 _NO_GROUP: Final = np.zeros(0, np.int64)
 
 
@@ -119,20 +119,27 @@ def prepare(
 
 
 def top(
-    segments: Sequence[Segment], query: Prepared, limit: int, offset: int, groups: Groups
+    segments: Sequence[Segment],
+    hidden: Sequence[Array | None],
+    query: Prepared,
+    limit: int,
+    offset: int,
+    groups: Groups,
 ) -> tuple[int, tuple[Found, ...]]:
-    """The number of resources with a document that holds any of the terms, and the page of the best."""
+    """The number of resources with a document that holds any of the terms and is not hidden, and the page of
+    the best.
+    """
     offset = max(offset, 0)
     size = min(max(limit, 0) + offset, sum(segment.documents for segment in segments))
     scores, ties, where = np.empty(size), np.empty(size, np.uint64), np.empty(size, np.int64)
     among, seen = np.empty(size, np.int64), np.zeros(groups.starts.size, np.uint8)
     total = filled = 0
-    for number, segment in enumerate(segments):
+    for number, (segment, without) in enumerate(zip(segments, hidden, strict=True)):
         arrays = segment.arrays
         live, filled = scoring.best(
             query.kind, arrays["stream"], query.where[number], query.first, query.second,
             arrays["length"], arrays["norm"], query.tables.by_length, query.tables.parameters,
-            query.outlook, query.skipping, _NONE_GONE if segment.gone is None else segment.gone,
+            query.outlook, query.skipping, _NONE_HIDDEN if without is None else without,
             arrays["tie"], groups.of[number] if groups else _NO_GROUP, seen, number, scores, ties, where,
             among, filled,
         )  # fmt: skip

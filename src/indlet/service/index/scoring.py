@@ -285,10 +285,10 @@ def _sift(i: Any, scores: Any, ties: Any, where: Any, groups: Any, size: Any) ->
 @kernel
 def best(
     kind: Any, stream: Any, starts: Any, first: Any, second: Any, lengths: Any, norms: Any, table: Any,
-    parameters: Any, outlook: Any, skipping: Any, gone: Any, ties: Any, of: Any, seen: Any, number: Any,
+    parameters: Any, outlook: Any, skipping: Any, hidden: Any, ties: Any, of: Any, seen: Any, number: Any,
     scores: Any, heap_ties: Any, where: Any, groups: Any, size: Any,
 ) -> Any:  # fmt: skip
-    """Offers the live documents that hold any of the terms to a heap of the best, worst on top.
+    """Offers the documents that are not hidden and hold any of the terms to a heap of the best, worst on top.
 
     Equal scores rank by tie, lowest first. Gives the number of those documents, and the heap's size. Once the
     heap is full, terms that together cannot reach its worst score are not `essential` any more.
@@ -320,7 +320,7 @@ def best(
             place = touched[i]
             total = sums[place]
             sums[place] = -1.0
-            if gone.size and gone[base + place]:
+            if hidden.size and hidden[base + place]:
                 continue
             live += 1
             if of.size and of[base + place] > 0:

@@ -120,17 +120,18 @@ class Searcher:
         )
         # A group is looked for among all of the best, one by one: that must not be many.
         few = not groups or limit + offset <= MOST_GROUPED
-        page = None
-        if plain and not filters and sort == "score" and few:
-            page = ranking.top(self.segments, prepared, limit, offset, groups)
-            if not facets:
-                return Results(*page)
         matchers = [Matcher(segment) for segment in self.segments]
+        hidden = [matcher.hidden(filters) for matcher in matchers]
+        page = None
+        if plain and sort == "score" and few:
+            page = ranking.top(self.segments, hidden, prepared, limit, offset, groups)
+            if not facets:
+                return Results(*page, loose=any(matcher.loose for matcher in matchers))
         matched = []
-        for matcher in matchers:
-            mask = matcher.live(expression)
-            for part in filters:
-                mask &= matcher.mask(part)
+        for matcher, without in zip(matchers, hidden, strict=True):
+            mask = matcher.mask(expression)
+            if without is not None:
+                mask &= ~without
             matched.append(np.flatnonzero(mask))
         total, hits = page or ranking.sorted_hits(
             self.segments, matched, prepared, limit, offset, sort, groups
