@@ -25,6 +25,16 @@ TITLE = "Faults"
 SECONDS: Final = 30
 TOGETHER: Final = 10
 ROOT: Final = Path(__file__).parents[2]
+# What each harvester is given beyond its defaults (bench/evidence/harvesters.py).
+SETTINGS: Final = {
+    "indlet": "4 retries with pauses of at most 0.2 s, 2 s of patience with silence",
+    "sickle": "4 retries, also after 429, 500, 502 and 504, with pauses of 0.1 s; 2 s of patience",
+    "scythe": "the same, with pauses of 1 s, its least",
+    "pyoai": "requests by GET, bad characters ignored, 2 s of patience; it retries after 503 alone",
+    "metha": "4 retries, 2 s of patience; month by month, its default",
+    "oai-pmh.js": "pauses of 0.1 to 5 s; it retries after 503 with Retry-After alone, and waits for ever",
+    "HTTP::OAI": "2 s of patience; it retries after 503 with Retry-After",
+}
 # What a harvest can come to -> its sign in the table.
 OUTCOMES: Final = {
     "complete": "✓",
@@ -123,6 +133,7 @@ def show(found: Found, figures: Figures) -> str:
         )
         axis.set(title=f"What becomes of {len(found['faults'])} harvests")
         axis.legend()
+    settings = "\n".join(f"- {who}: {SETTINGS[who]}" for who in found["harvesters"] if who in SETTINGS)
     left_out = f" Left out: {'; '.join(found['absent'])}." if found.get("absent") else ""
     return (
         "The misbehaving provider serves 47 records (some deleted) and commits one fault at a time. "
@@ -145,6 +156,7 @@ def show(found: Found, figures: Figures) -> str:
             ],
             len(found["harvesters"]) + 2,
         )
+        + f"\nWhat each was given:\n\n{settings}\n"
         + "\nWhere ours was not complete, this is what it came to:\n\n"
         + "\n".join(f"- {name}: {OUTCOMES[one['outcome']]}, “{one['why']}”" for name, one in ours(found))
     )

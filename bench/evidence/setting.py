@@ -6,6 +6,7 @@ import importlib.metadata
 import os
 import platform
 import re
+import subprocess
 import sys
 import time
 from collections.abc import Mapping
@@ -21,6 +22,18 @@ PACKAGES: Final = (
     "indlet", "numpy", "numba", "lxml", "sickle", "oaipmh-scythe", "tantivy", "bm25s", "pyoai", "oai_repo",
     "ir_measures",
 )  # fmt: skip
+
+# Name -> the command by which a program tells its version.
+PROGRAMS: Final = {
+    "metha": ("metha-sync", "-v"),
+    "HTTP::OAI": ("perl", "-MHTTP::OAI", "-e", "print $HTTP::OAI::VERSION"),
+    "Node": ("node", "--version"),
+    "nginx": ("nginx", "-v"),
+    "wget": ("wget", "--version"),
+    "wrk": ("wrk", "-v"),
+    "Xapian": ("/usr/bin/python3", "-c", "import xapian; print(xapian.version_string())"),
+    "SQLite": (sys.executable, "-c", "import sqlite3; print(sqlite3.sqlite_version)"),
+}
 
 T = TypeVar("T")
 
@@ -56,6 +69,7 @@ def machine() -> dict[str, str]:
         "system": f"{platform.system()} {platform.release()}, {_system()}",
         "python": f"{platform.python_implementation()} {platform.python_version()}",
         "packages": ", ".join(f"{name} {version}" for name, version in versions().items()),
+        "programs": ", ".join(filter(None, (_told(name, *command) for name, command in PROGRAMS.items()))),
     }
 
 
@@ -82,6 +96,16 @@ def versions() -> Mapping[str, str]:
         except importlib.metadata.PackageNotFoundError:
             continue
     return found
+
+
+def _told(name: str, *command: str) -> str:
+    """A program and its version; empty if it is not here."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError:
+        return ""
+    version = re.search(r"\d+(?:\.\d+)+", done.stdout + done.stderr)
+    return f"{name} {version[0]}" if version else ""
 
 
 def _first(path: Path, pattern: str) -> str:
