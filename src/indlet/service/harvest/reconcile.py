@@ -15,6 +15,7 @@ from indlet.service.harvest.client import NoAnswer, spellings
 from indlet.service.harvest.intake import IN_A_ROW
 from indlet.service.harvest.negotiate import Terms
 from indlet.settings import seconds as interval
+from indlet.store import Store
 
 # So many records that a list does not name are asked for one by one.
 FEW: Final = 200
@@ -68,6 +69,40 @@ def whole_list(
     whole = isinstance(action, d.Compare) and not (course.gaps or course.splits)
     short = size_counts and course.size is not None and course.listed < course.size
     return listed if listed and whole and not short else None
+
+
+class CannotTell(Exception):
+    """Which records have gone is not to be found out now."""
+
+
+def vanished(
+    store: Store,
+    origin: int,
+    specs: Sequence[str],
+    lists: Callable[[str], set[str] | None],
+    one: Callable[[str], Item | None],
+) -> tuple[list[str], int]:
+    """The records held that a source has no more, and how many its list left out though it has them."""
+    listed = _union(specs, lists)
+    with store.read() as view:
+        gone = [identifier for identifier in view.identifiers(origin) if identifier not in listed]
+    alive = still_there(gone, one)
+    if alive is None:  # it gives no single records: two lists must agree
+        alive = _union(specs, lists)
+    left_out = [identifier for identifier in gone if identifier in alive]
+    if left_out and len(gone) > FEW:
+        raise CannotTell(f"found that the list leaves out records that are still there ({left_out[0]})")
+    return [identifier for identifier in gone if identifier not in alive], len(left_out)
+
+
+def _union(specs: Sequence[str], lists: Callable[[str], set[str] | None]) -> set[str]:
+    listed: set[str] = set()
+    for spec in specs:
+        found = lists(spec)
+        if found is None:
+            raise CannotTell("could not read the whole list")
+        listed |= found
+    return listed
 
 
 def still_there(gone: Sequence[str], one: Callable[[str], Item | None]) -> set[str] | None:

@@ -22,7 +22,7 @@ from indlet.service.harvest.intake import OWED, Intake
 from indlet.service.harvest.listing import Listing
 from indlet.service.harvest.negotiate import Terms, negotiate
 from indlet.service.harvest.progress import Progress
-from indlet.service.harvest.reconcile import FEW, due, still_there, whole_list
+from indlet.service.harvest.reconcile import CannotTell, due, vanished, whole_list
 from indlet.service.harvest.writing import Writer
 from indlet.service.normalise import Normaliser
 from indlet.service.policies import remember
@@ -313,41 +313,23 @@ class Run:
         """Delete what the source no longer lists; nothing at all unless its whole list could be read."""
         self.progress.phase = "reconciling"
         self.writer.settle()
-        listed = self._all_listed()
-        with self.store.read() as view:
-            gone = [i for i in view.identifiers(self.origin) if i not in (listed or ())]
-        alive = still_there(gone, self.intake.one) if listed is not None else set[str]()
-        if alive is None:  # it gives no single records: two lists must agree
-            listed = self._all_listed()
-            alive = listed or set()
-        if listed is None:
-            self._end("incomplete", "reconciliation could not read the whole list; nothing was deleted")
-            return
-        left_out = [i for i in gone if i in alive]
-        if left_out and len(gone) > FEW:
-            reason = f"its list leaves out records that are still there ({left_out[0]}); nothing was deleted"
-            self._end("incomplete", f"reconciliation: {reason}")
+        lists = partial(
+            whole_list, self.asker, self.terms, remote=self.remote, rules=self.rules, sleep=self._sleep,
+            size_counts=not self.state.get("size_lies"),
+        )  # fmt: skip
+        specs = list(self.state.get("marks") or [self.source.set])
+        try:
+            gone, left_out = vanished(self.store, self.origin, specs, lists, self.intake.one)
+        except CannotTell as e:
+            self._end("incomplete", f"reconciliation {e}; nothing was deleted")
             return
         if left_out:
-            self.progress.repairs["records that a list left out"] += len(left_out)
-        gone = [i for i in gone if i not in alive]
+            self.progress.repairs["records that a list left out"] += left_out
         with self.store.write() as tx:
             self.progress.deleted += tx.delete(self.origin, gone)
             self.state["reconciled"] = dates.write(self.now(), True)
             tx.state(self.origin, self.state)
         self._end("complete", "")
-
-    def _all_listed(self) -> set[str] | None:
-        listed: set[str] = set()
-        for set_spec in self.state.get("marks") or [self.source.set]:
-            found = whole_list(
-                self.asker, self.terms, set_spec, self.remote, self.rules, self._sleep,
-                size_counts=not self.state.get("size_lies"),
-            )  # fmt: skip
-            if found is None:
-                return None
-            listed |= found
-        return listed
 
     # The edges
 
