@@ -106,12 +106,11 @@ def timed(serving: Serving, command: list[str]) -> tuple[Cost, dict[str, Any]]:
     serving.first_request()
     before = serving.cpu()
     cost = run(command, cwd=Path(__file__).parents[1])
-    ended = time.clock_gettime(time.CLOCK_MONOTONIC)
     server = serving.cpu() - before
     first = serving.first_request()
     assert first is not None, f"{command}: no request came"
     return cost, {
-        "seconds": ended - first, "with_start_seconds": cost.seconds, "cpu": cost.cpu, "server_cpu": server,
+        "seconds": cost.ended - first, "with_start_seconds": cost.seconds, "cpu": cost.cpu, "server_cpu": server,
         "peak_mb": cost.peak_mb, "private_mb": cost.private_mb,
     }  # fmt: skip
 

@@ -31,6 +31,7 @@ class Cost:
     peak_mb: float  # as seen by looking twenty times a second, as are the
     private_mb: float  # most without mapped files
     output: bytes
+    ended: float  # on the machine's monotonic clock
 
 
 class Failed(Exception):
@@ -55,7 +56,7 @@ def run(command: Iterable[object], *, statuses: tuple[int, ...] = (0,), cwd: Pat
     output = process.stdout.read()
     listener.join()
     _, status, usage = os.wait4(process.pid, 0)
-    seconds = time.perf_counter() - began
+    seconds, ended = time.perf_counter() - began, time.clock_gettime(time.CLOCK_MONOTONIC)
     process.returncode = os.waitstatus_to_exitcode(status)
     process.stdout.close()
     process.stderr.close()
@@ -65,7 +66,7 @@ def run(command: Iterable[object], *, statuses: tuple[int, ...] = (0,), cwd: Pat
             f"{' '.join(words)}: exit status {process.returncode}\n{told[0].decode(errors='replace')}"
         )
     cpu = usage.ru_utime + usage.ru_stime
-    return Cost(process.returncode, seconds, cpu, peak, private, output)
+    return Cost(process.returncode, seconds, cpu, peak, private, output, ended)
 
 
 class _Watch:
