@@ -110,8 +110,8 @@ def timed(serving: Serving, command: list[str]) -> tuple[Cost, dict[str, Any]]:
     first = serving.first_request()
     assert first is not None, f"{command}: no request came"
     return cost, {
-        "seconds": cost.ended - first, "with_start_seconds": cost.seconds, "cpu": cost.cpu, "server_cpu": server,
-        "peak_mb": cost.peak_mb, "private_mb": cost.private_mb,
+        "seconds": cost.ended - first, "with_start_seconds": cost.seconds, "cpu": cost.cpu,
+        "server_cpu": server, "peak_mb": cost.peak_mb, "private_mb": cost.private_mb,
     }  # fmt: skip
 
 
