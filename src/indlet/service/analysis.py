@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from itertools import count, islice
 from typing import Any, Final
 
@@ -88,7 +88,10 @@ class Analyses:
 
     def __init__(self, analyzer: Analyzer) -> None:
         self.analyzer = analyzer
-        self._table = _Table(analyzer)
+
+    @cached_property
+    def _table(self) -> _Table:
+        return _Table(self.analyzer)
 
     def fields(self, wanted: Sequence[tuple[Metadata, str]]) -> list[bytes]:
         """`Analyzer.fields` of each metadata in its language."""

@@ -21,6 +21,8 @@ from pathlib import Path
 from queue import Empty, Full, Queue
 from typing import Any, Final
 
+import orjson
+
 from indlet.errors import IndexBusy, IndexDamaged, IndletError, StoreError
 from indlet.model import Stored
 from indlet.service.analysis import Analyses
@@ -38,6 +40,8 @@ CHUNK: Final = 200_000
 EVERY: Final = 20_000
 FRESH: Final = 2.0  # seconds after which few changes are committed too
 AHEAD: Final = 20  # blocks that wait to be indexed
+# Changes that are analysed without kernels, which it takes longer to load.
+FEW: Final = 250
 BLOCK: Final = 500  # changes whose metadata is analysed together
 _PARTS: Final = ("metadata", "vector", "positions")  # of a record, that the index takes
 PATIENCE: Final = (
@@ -272,7 +276,12 @@ def _opened(store: Store) -> tuple[Engine, str]:
 def _described(changes: Iterator[Stored], analyses: Analyses) -> Iterator[Stored]:
     """The changes with the field terms of their metadata, which are made here and kept in the index alone."""
     while block := list(islice(changes, BLOCK)):
-        made = analyses.marked([s.metadata for s in block], [s.language for s in block])
+        texts, languages = [stored.metadata for stored in block], [stored.language for stored in block]
+        if len(block) < FEW:
+            fields_of = analyses.analyzer.fields
+            made = [fields_of(orjson.loads(text), g) for text, g in zip(texts, languages, strict=True)]
+        else:
+            made = analyses.marked(texts, languages)
         for stored, fields in zip(block, made, strict=True):
             yield stored._replace(fields=fields) if fields else stored
 

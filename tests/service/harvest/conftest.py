@@ -6,6 +6,16 @@ import sys
 import types
 from pathlib import Path
 
+import pytest
+
+from indlet.service.harvest import asking
+
 # pytest names test modules by their path, but does not make `tests` a package that can be imported from.
 package = sys.modules.setdefault("tests", types.ModuleType("tests"))
 package.__path__ = [str(Path(__file__).parents[2])]
+
+
+@pytest.fixture(autouse=True)
+def from_the_first_byte(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small sources are read by the kernels too, which are otherwise for large ones."""
+    monkeypatch.setattr(asking, "MUCH", 0)

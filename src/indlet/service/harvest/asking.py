@@ -32,6 +32,8 @@ _LISTS: Final = ("ListRecords", "ListIdentifiers", "GetRecord")
 # Waits before a question that is asked once (Identify and its like) is given up.
 _QUICK: Final = 3
 HALT_SECONDS: Final = 0.25
+# Bytes of a source from which on kernels are worth the time that it takes to load them.
+MUCH: Final = 1 << 19
 
 
 class Interrupted(Exception):
@@ -71,7 +73,7 @@ class Asker:
         answer = self._fetched_ahead(verb, written) if listing else None
         if answer is None:
             answer = self._awaited(self._fetch(base_url, arguments, written))
-        page = _page(answer, verb)
+        page = _page(answer, verb, self.client.wire >= MUCH)
         if page.token and listing:
             written = spellings(page.token)[0]
             following = {"verb": verb, "resumptionToken": page.token}
@@ -142,9 +144,9 @@ class Asker:
         self.client.close()
 
 
-def _page(answer: Answer, verb: str) -> Page:
+def _page(answer: Answer, verb: str, much: bool) -> Page:
     try:
-        usual = verb == "ListRecords" and answer.charset.lower() in ("", "utf-8")
+        usual = much and verb == "ListRecords" and answer.charset.lower() in ("", "utf-8")
         page = (scan(answer.body) if usual else None) or read(answer.body, answer.charset)
     except BadResponse as e:
         if answer.trouble is not None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from indlet.model import DUBLIN_CORE
 from indlet.service.index.codec import word
-from indlet.service.index.compiled import kernel, part
+from indlet.service.index.compiled import kernel
 
 # How `scan` ends: after the last record; at something else; at another root of metadata.
 DONE, OTHER, ROOT = 0, 1, 2
@@ -65,7 +65,7 @@ _HTTP, _HTTPS, _WWW = _bytes("http://"), _bytes("https://"), _bytes("www.")
 _STATED, _URL, _KIND = _bytes('{"source_datestamp":"'), _bytes('","url":"'), _bytes('","media_type":"')
 
 
-@part
+@kernel
 def _starts(text: Any, at: Any, literal: Any) -> Any:
     for i in range(literal.size):  # noqa: SIM110 - a kernel has no generators
         if text[at + i] != literal[i]:
@@ -73,7 +73,7 @@ def _starts(text: Any, at: Any, literal: Any) -> Any:
     return True
 
 
-@part
+@kernel
 def _space(text: Any, at: Any) -> Any:
     while text[at] == 32 or text[at] == 10 or text[at] == 13 or text[at] == 9:
         at += 1
@@ -96,7 +96,7 @@ def _reference(text: Any, at: Any) -> Any:
     return 0, 0
 
 
-@part
+@kernel
 def _plain(text: Any, at: Any) -> Any:
     """Where a text ends that has nothing but printable ASCII in it; -1 if it has anything else."""
     while text[at] != 60:
@@ -199,7 +199,7 @@ def _usual(text: Any, code: Any, low: Any, high: Any, languages: Any) -> Any:
     return False
 
 
-@part
+@kernel
 def _known_media(text: Any, low: Any, high: Any) -> Any:
     """Whether text[low:high], up to a slash, is one of the top-level media types."""
     at = 0
@@ -482,7 +482,7 @@ def _put(text: Any, low: Any, high: Any, marks: Any, quoted: Any, out: Any, to: 
     return to
 
 
-@part
+@kernel
 def _write(out: Any, to: Any, literal: Any) -> Any:
     for i in range(literal.size):
         out[to + i] = literal[i]
