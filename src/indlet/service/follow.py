@@ -283,7 +283,7 @@ def _described(changes: Iterator[Stored], analyses: Analyses) -> Iterator[Stored
         else:
             made = analyses.marked(texts, languages)
         for stored, fields in zip(block, made, strict=True):
-            yield stored._replace(fields=fields) if fields else stored
+            yield Stored._make((*stored[:-1], fields)) if fields else stored
 
 
 def _misleading(store: Store) -> str:
