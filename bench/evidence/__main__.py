@@ -6,6 +6,7 @@ INDLET_DATA names the folder of the collections. `page` and `readme` only write 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
 from pathlib import Path
@@ -14,6 +15,8 @@ from bench.evidence import readme
 from bench.evidence.page import EXPERIMENTS, write
 from bench.evidence.runs import Plan, carry_out
 from bench.evidence.setting import SIZES
+from bench.harvest import prepare
+from bench.processes import Failed
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "evidence"
@@ -54,6 +57,8 @@ def main() -> None:
             options.size, options.seed, Path(place) if place else None, options.out / "results",
             options.corpora, parts,
         )  # fmt: skip
+        with contextlib.suppress(Failed):  # if nothing can be harvested, the experiments will say so
+            prepare()
         # What is asked for by name is repeated.
         well = carry_out(plan, chosen, again=options.again or bool(options.experiments))
     if options.experiments != ["readme"]:

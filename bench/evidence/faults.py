@@ -157,7 +157,7 @@ def show(found: Found, figures: Figures) -> str:
             len(found["harvesters"]) + 2,
         )
         + f"\nWhat each was given:\n\n{settings}\n"
-        + "\nWhere ours was not complete, this is what it came to:\n\n"
+        + ("\nWhere ours was not complete, this is what it came to:\n\n" if ours(found) else "")
         + "\n".join(f"- {name}: {OUTCOMES[one['outcome']]}, “{one['why']}”" for name, one in ours(found))
     )
 
