@@ -22,8 +22,8 @@ from bench.evidence.setting import Found, Setting
 from bench.harvest_others import NAMES, missing
 
 TITLE = "Faults"
-SECONDS: Final = 30
-TOGETHER: Final = 10
+SECONDS: Final = 60
+TOGETHER: Final = 12
 ROOT: Final = Path(__file__).parents[2]
 # What each harvester is given beyond its defaults (bench/evidence/harvesters.py).
 SETTINGS: Final = {
