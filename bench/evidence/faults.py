@@ -22,7 +22,7 @@ from bench.evidence.setting import Found, Setting
 from bench.harvest_others import NAMES, missing
 
 TITLE = "Faults"
-SECONDS: Final = 60
+SECONDS: Final = 90
 TOGETHER: Final = 12
 ROOT: Final = Path(__file__).parents[2]
 # What each harvester is given beyond its defaults (bench/evidence/harvesters.py).
@@ -68,12 +68,15 @@ def run(setting: Setting) -> Found:
     rows: Found = {}
     # Most of the time goes into waiting: for stalls, pauses and lists without end.
     with ThreadPoolExecutor(TOGETHER) as pool:
+        # The last ones wait longest, and so begin first.
         jobs = {
-            (name, who): pool.submit(harvested, who, chosen[name][0]) for name in names for who in harvesters
+            (name, who): pool.submit(harvested, who, chosen[name][0])
+            for name in reversed(names)
+            for who in harvesters
         }
-        for (name, who), job in jobs.items():
+        for name, who in ((name, who) for name in names for who in harvesters):
             rows.setdefault(name, {"had": chosen[name][1], "harvesters": {}})
-            rows[name]["harvesters"][who] = job.result()
+            rows[name]["harvesters"][who] = jobs[name, who].result()
             if who == harvesters[-1]:
                 told = ", ".join(f"{w}: {r['outcome']}" for w, r in rows[name]["harvesters"].items())
                 setting.say(f"{name}: {told}")
