@@ -20,7 +20,7 @@ from indlet.store.write import Transaction
 
 FILE_NAME = "store.sqlite"
 # A record of a few kB fits a page of this size without an overflow chain.
-PAGE_SIZE = 16384
+PAGE_SIZE = 32768
 BUSY_SECONDS = 60.0
 
 
@@ -184,7 +184,7 @@ class Store:
             connection.execute("PRAGMA cache_size = -65536")
             connection.execute("PRAGMA mmap_size = 1073741824")
             connection.execute("PRAGMA temp_store = MEMORY")
-            connection.execute("PRAGMA wal_autocheckpoint = 2000")
+            connection.execute("PRAGMA wal_autocheckpoint = 1000")
             return connection
 
     def _connect_reading(self) -> sqlite3.Connection:

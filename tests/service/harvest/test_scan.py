@@ -17,7 +17,7 @@ from indlet.model import DUBLIN_CORE, Packed, Record, TermVector
 from indlet.oai import frames
 from indlet.oai.read import Item, canonical, read
 from indlet.service.harvest.canonical import totals
-from indlet.service.harvest.scan import scan
+from indlet.service.harvest.scan import last_token, scan
 from indlet.service.normalise import Normaliser
 from indlet.store import packed
 from indlet.text import Analyzer, Policy
@@ -308,3 +308,18 @@ def test_what_is_unusual_is_left_to_the_tolerant_reader(said: bytes, instead: by
     assert scan(body) is not None
     assert said in body
     assert scan(body.replace(said, instead, 1)) is None
+
+
+@pytest.mark.parametrize(
+    ("tail", "token"),
+    [
+        (b'<resumptionToken cursor="0"> a&amp;b </resumptionToken>\n</ListRecords></OAI-PMH>\n', "a&b"),
+        (b"<resumptionToken/></ListRecords></OAI-PMH>", ""),
+        (b"<resumptionToken></resumptionToken></ListRecords></OAI-PMH>", ""),
+        (b"</ListRecords></OAI-PMH>", ""),
+        (b"<resumptionToken>a</resumptionToken></ListRecords></OAI-PM", ""),
+        (b"<resumptionToken>a</resumptionToken><record/></ListRecords></OAI-PMH>", ""),
+    ],
+)
+def test_the_token_at_the_end_of_a_page(tail: bytes, token: str) -> None:
+    assert last_token(b"<x/>" * 5000 + tail) == token

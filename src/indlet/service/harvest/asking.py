@@ -13,7 +13,7 @@ from indlet.errors import BadResponse
 from indlet.oai.read import Page, Truncated, read
 from indlet.service.harvest.client import Answer, Client, NoAnswer, spellings
 from indlet.service.harvest.decide import PASSING, Rules, Trouble
-from indlet.service.harvest.scan import scan
+from indlet.service.harvest.scan import last_token, scan
 
 _TROUBLES: Final[dict[str, Trouble]] = {
     "badresumptiontoken": "token",
@@ -60,6 +60,7 @@ class Asker:
         self._wanted: SimpleQueue[tuple[Future[Answer], Callable[[], Answer]] | None] = SimpleQueue()
         threading.Thread(target=self._serve, name="harvest-fetch", daemon=True).start()
         self._next: tuple[str, str, Future[Answer]] | None = None
+        self._usual = False
 
     def close(self) -> None:
         self._wanted.put(None)
@@ -73,12 +74,20 @@ class Asker:
         answer = self._fetched_ahead(verb, written) if listing else None
         if answer is None:
             answer = self._awaited(self._fetch(base_url, arguments, written))
+        # A source whose pages are of the usual form is asked for the next one before this one is read.
+        if listing and self._usual and (told := last_token(answer.body)):
+            self._ask_ahead(base_url, verb, told)
         page = _page(answer, verb, self.client.wire >= MUCH)
+        self._usual = bool(page.items) and page.items[0].sheet is not None
         if page.token and listing:
-            written = spellings(page.token)[0]
-            following = {"verb": verb, "resumptionToken": page.token}
-            self._next = (verb, written, self._fetch(base_url, following, written))
+            self._ask_ahead(base_url, verb, page.token)
         return page
+
+    def _ask_ahead(self, base_url: str, verb: str, token: str) -> None:
+        written = spellings(token)[0]
+        if self._next is None or self._next[:2] != (verb, written):
+            following = {"verb": verb, "resumptionToken": token}
+            self._next = (verb, written, self._fetch(base_url, following, written))
 
     def document(self, url: str, limit: int) -> Answer:
         """A linked document, in turn with the source's pages: one request at a time holds for all of them."""

@@ -25,6 +25,10 @@ from indlet.service.harvest.canonical import totals
 
 _ENCODING = re.compile(rb"""\s*<\?xml[^<>]*\bencoding\s*=\s*["'](?!(?i:utf-8)["'])""")
 _ROOT = re.compile(rb"<oai_dc:dc[^<>]*>")
+_TOKEN = re.compile(
+    rb"<resumptionToken[^<>]*>([^<]+)</resumptionToken>\s*</ListRecords>\s*</OAI-PMH>\s*\Z", re.ASCII
+)
+_TAIL: Final = 4096
 _PADDING: Final = bytes(64)
 _RECORD: Final = "<record><header><identifier>x</identifier><datestamp></datestamp></header></record>"
 
@@ -63,6 +67,12 @@ class Scanned:
         low = int(self.heads[place - 1, k.PACKED]) if place else 0
         language = self.body[head[k.LANGUAGE] : head[k.LANGUAGE + 1]].decode()
         return TermVector(self.packed[low : head[k.PACKED]], head[k.LENGTH], None, language)
+
+
+def last_token(body: bytes) -> str:
+    """The resumption token at the end of a page, before the page is read; empty if there is none."""
+    found = _TOKEN.search(body, max(len(body) - _TAIL, 0))
+    return "" if found is None else unescaped(found[1].decode("ascii", "replace")).strip()
 
 
 def scan(body: bytes) -> Page | None:
