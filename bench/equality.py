@@ -119,7 +119,8 @@ class Experiment:
                     self.kills += 1
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
-            raise SystemExit(f"{' '.join(command)}\n{done.stdout}{done.stderr}")
+            print(f"{' '.join(command)}\n{done.stdout}{done.stderr}", file=sys.stderr)
+            sys.exit(2)  # 1 tells of differences
 
     def round(self, files: int, first: bool) -> dict[str, Any]:
         for provider in self.providers:
