@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
@@ -54,7 +55,9 @@ _KEPT: Final = (
     "id", "origin", "identifier", "sets", "language", "length", "resource", "metadata", "vector", "positions",
     "fields",
 )  # fmt: skip
-_kept = itemgetter(*(Stored._fields.index(name) for name in _KEPT))
+_kept = itemgetter(*map(Stored._fields.index, _KEPT))
+ID, SEQ, _deleted = (itemgetter(Stored._fields.index(name)) for name in ("id", "seq", "deleted"))
+_HEAVY: Final = [itemgetter(Stored._fields.index(name)) for name in ("vector", "fields", "metadata")]
 
 
 @dataclass(slots=True)
@@ -64,9 +67,18 @@ class Batch:
     records: dict[int, tuple[Any, ...]] = field(default_factory=dict)
     weight: int = 0
 
-    def add(self, stored: Stored) -> None:
-        self.records[stored.id] = _kept(stored)
-        self.weight += len(stored.vector or b"") + len(stored.fields) + len(stored.metadata)
+    def take(self, changes: Sequence[Stored]) -> None:
+        """Takes changes in their order; those of deleted records take them out."""
+        if any(map(_deleted, changes)):
+            for stored in changes:
+                if stored.deleted:
+                    self.records.pop(stored.id, None)
+                else:
+                    self.records[stored.id] = _kept(stored)
+        else:
+            self.records.update(zip(map(ID, changes), map(_kept, changes), strict=True))
+        heavy = chain.from_iterable(map(part, changes) for part in _HEAVY)
+        self.weight += sum(map(len, filter(None, heavy)))
 
     def write(self, path: Path) -> File:
         """Writes a segment of these records."""

@@ -12,6 +12,7 @@ import fcntl
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Final, Self
 
@@ -20,13 +21,14 @@ import numpy as np
 from indlet.errors import IndexBusy, IndexDamaged, StoreError
 from indlet.model import Stored
 from indlet.service.index import manifest as manifests
-from indlet.service.index.batch import Batch
+from indlet.service.index.batch import ID, SEQ, Batch
 from indlet.service.index.manifest import Entry, Manifest
 from indlet.service.index.merging import tidy
 from indlet.service.index.searcher import Searcher, Statistics
 from indlet.service.index.segment import REMEDY, Array, Segment, check, open_segment
 
 FLUSH: Final = 128 << 20  # bytes of packed vectors that wait in memory before they become a segment
+BLOCK: Final = 1000  # changes that are taken together
 
 
 class Engine:
@@ -150,18 +152,14 @@ class Engine:
         """Takes changes in the order of the feed; they are seen after `commit`. Gives their number."""
         self._writer()
         count = 0
-        batch = self._batch
-        for change in changes:
-            count += 1
-            self._position = max(self._position, change.seq)
-            self._stale.add(change.id)
-            if change.deleted:
-                batch.records.pop(change.id, None)
-                continue
-            batch.add(change)
-            if batch.weight > FLUSH:
+        source = iter(changes)
+        while block := list(islice(source, BLOCK)):
+            count += len(block)
+            self._position = max(self._position, max(map(SEQ, block)))
+            self._stale.update(map(ID, block))
+            self._batch.take(block)
+            if self._batch.weight > FLUSH:
                 self._flush()
-                batch = self._batch
         return count
 
     def commit(self, position: int | None = None, extra: dict[str, Any] | None = None) -> None:
