@@ -364,8 +364,14 @@ def _order(set_spec: str | None) -> str:
 
 
 def _columns(parts: Iterable[str]) -> str:
-    """The columns of `Stored`, those of its heavy parts only that are asked for."""
+    """The columns of `Stored`, those of its heavy parts only that are asked for.
+
+    Metadata stand in for raw ones where there are none.
+    """
     columns = _STORED
     for name in _PARTS.keys() - set(parts):
-        columns = columns.replace(f"r.{name}", _PARTS[name])
+        instead = _PARTS[name]
+        if name == "metadata" and "raw" in parts:
+            instead = "iif(length(r.raw) = 0, r.metadata, x'')"
+        columns = columns.replace(f"r.{name}", instead)
     return columns

@@ -58,7 +58,7 @@ class Dissemination:
         indexes = (self._bundles.get(prefix), self._indexes.get(index_prefix))
         used = [index for index in indexes if index is not None]
         vector = ("vector",) if used else ()
-        return ("raw", "metadata", *vector, *(("positions",) if any(i.positions for i in used) else ()))
+        return ("raw", *vector, *(("positions",) if any(i.positions for i in used) else ()))
 
     def write(self, rows: Iterable[Stored], prefix: str, index_prefix: str) -> list[bytes]:
         """Each record as bytes: pre-encoded parts side by side.
