@@ -117,7 +117,13 @@ class Experiment:
                 except subprocess.TimeoutExpired:
                     process.kill()
                     self.kills += 1
-        done = subprocess.run(command, capture_output=True, text=True)
+        until = time.monotonic() + 60
+        while True:
+            done = subprocess.run(command, capture_output=True, text=True)
+            # A node that has just been started crawls for itself.
+            if "is busy with" not in done.stderr or time.monotonic() > until:
+                break
+            time.sleep(0.2)
         if done.returncode:
             print(f"{' '.join(command)}\n{done.stdout}{done.stderr}", file=sys.stderr)
             sys.exit(2)  # 1 tells of differences
