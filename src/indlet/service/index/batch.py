@@ -82,7 +82,8 @@ class Batch:
 
     def write(self, path: Path) -> File:
         """Writes a segment of these records."""
-        fields = dict(zip(_KEPT, zip(*self.records.values(), strict=True), strict=True))
+        records = list(self.records.values())
+        fields = {name: list(map(itemgetter(place), records)) for place, name in enumerate(_KEPT)}
         texts = [
             part or b"" for pair in zip(fields["vector"], fields["fields"], strict=True) for part in pair
         ]
