@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from indlet.model import Stored
 
 # Field terms are not kept: they follow from the metadata, and are made on the way into the index.
 _STORED = ", ".join("x''" if name == "fields" else f"r.{name}" for name in Stored._fields)
+# A row as `Stored`, without the look at its length that `Stored._make` takes: whole collections pass here.
+_stored: Callable[[tuple[Any, ...]], Stored] = partial(tuple.__new__, Stored)
 _NO_LIMIT = 2**62
 # What a record is heavy with, and what stands for it where it is not asked for.
 _PARTS = {
@@ -76,7 +79,7 @@ class View:
         rows = self._connection.execute(
             f"SELECT {_columns(parts)} FROM records r WHERE r.seq > ? ORDER BY r.seq LIMIT ?", (after, limit)
         )
-        return map(Stored._make, rows)
+        return map(_stored, rows)
 
     def last_seq(self) -> int:
         """The seq of the newest change."""
@@ -104,7 +107,7 @@ class View:
         rows = self._connection.execute(
             f"SELECT {_columns(parts)} FROM {clause} ORDER BY {_order(set_spec)} LIMIT ?", (*values, limit)
         )
-        return [Stored._make(row) for row in rows]
+        return list(map(_stored, rows))
 
     def newest(
         self, limit: int, *, set_spec: str | None = None, origins: Iterable[int] | None = None
@@ -114,7 +117,7 @@ class View:
         rows = self._connection.execute(
             f"SELECT {_STORED} FROM {clause} ORDER BY {_order(set_spec)} DESC LIMIT ?", (*values, limit)
         )
-        return [Stored._make(row) for row in rows]
+        return list(map(_stored, rows))
 
     def latest_ids(self, limit: int, *, before: int | None = None) -> list[tuple[int, int]]:
         """(id, seq) of the latest changes that left a live record, newest first, from below a seq."""
@@ -225,7 +228,7 @@ class View:
             f"SELECT {_STORED} FROM records r WHERE r.resource = ? AND r.resource != 0 ORDER BY r.id",
             (resource,),
         )
-        return [Stored._make(row) for row in rows]
+        return list(map(_stored, rows))
 
     def identifiers(self, origin: int, *, live: bool = True) -> Iterator[str]:
         rows = self._connection.execute(
