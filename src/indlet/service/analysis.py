@@ -307,7 +307,8 @@ class _Table:
         self._scratch = np.empty((5, 3 << 10), np.int64)
         self._counts = np.empty(7 << 10, np.int64)
         self._out = np.empty(1 << 18, np.uint8)
-        self._add([LOST][: self._terms[LOST] + 1])
+        assert self._terms[LOST] == 0
+        self._add([LOST])
         self._grow()
         # The first tokens are the function words, by whose numbers the kernel knows them.
         none, one = np.zeros(1, np.int64), np.array([len(words)])

@@ -2,9 +2,9 @@
 
     python -m indlet.service.indexer FOLDER POLICY
 
-Indexing is a fifth of the work of a harvest, and two threads of one interpreter do not share it out: so it
-goes on in an interpreter of its own, which knows of the store and of nothing else. It ends when its standard
-input does, that is, with whoever started it.
+Indexing is nearly half of the work of a harvest, and threads of one interpreter do not share that out well:
+so it goes on in an interpreter of its own, which knows of the store and of nothing else. When its standard
+input ends, that is, with whoever started it, it brings the index up to the store and ends too.
 """
 
 from __future__ import annotations

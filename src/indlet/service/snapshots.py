@@ -40,7 +40,7 @@ class Snapshots:
         none to be had.
         """
         held = self._held
-        if held is not None and held[0] == self._stamp():
+        if held is not None and held[0] == manifests.stamp(self._folder):
             return held[1]
         if held is None or self._patience is None:
             return self._renewed()
@@ -81,7 +81,7 @@ class Snapshots:
 
     def _renewed(self) -> Searcher:
         with self._making:
-            stamp, held = self._stamp(), self._held
+            stamp, held = manifests.stamp(self._folder), self._held
             if held is not None and held[0] == stamp:
                 return held[1]
             if self._engine is None:
@@ -90,11 +90,3 @@ class Snapshots:
             self._prepare(searcher)
             self._held = stamp, searcher
             return searcher
-
-    def _stamp(self) -> tuple[int, ...]:
-        """What changes with every commit."""
-        try:
-            found = (self._folder / manifests.NAME).stat()
-        except FileNotFoundError:
-            return ()
-        return found.st_ino, found.st_mtime_ns, found.st_size

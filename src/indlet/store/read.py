@@ -269,22 +269,16 @@ class View:
 
     def sets(self, origins: Iterable[int] | None = None) -> list[tuple[str, str]]:
         """(setSpec, name) of every set, in order of setSpec."""
-        clause, values = "", list[int]()
-        if origins is not None:
-            values = list(origins)
-            clause = f"WHERE origin IN ({', '.join('?' * len(values))})"
+        clause, values = _among(origins)
         return self._connection.execute(
-            f"SELECT spec, max(name) FROM sets {clause} GROUP BY spec ORDER BY spec", values
+            f"SELECT spec, max(name) FROM sets WHERE {clause} GROUP BY spec ORDER BY spec", values
         ).fetchall()
 
     def set_names(self, origins: Iterable[int] | None = None) -> list[tuple[int, str, str]]:
         """(origin, setSpec, name) of every set that has a name."""
-        clause, values = "", list[int]()
-        if origins is not None:
-            values = list(origins)
-            clause = f"AND origin IN ({', '.join('?' * len(values))})"
+        clause, values = _among(origins)
         return self._connection.execute(
-            f"SELECT origin, spec, name FROM sets WHERE name != '' {clause} ORDER BY spec, origin", values
+            f"SELECT origin, spec, name FROM sets WHERE name != '' AND {clause} ORDER BY spec, origin", values
         ).fetchall()
 
     def _set_ids(self, spec: str) -> list[tuple[int, int]]:
@@ -364,6 +358,14 @@ class View:
 
 def _order(set_spec: str | None) -> str:
     return "r.seq" if set_spec is None else "m.seq"
+
+
+def _among(origins: Iterable[int] | None) -> tuple[str, list[int]]:
+    """The condition that something is of these origins, or of any, and its values."""
+    if origins is None:
+        return "TRUE", []
+    values = list(origins)
+    return f"origin IN ({', '.join('?' * len(values))})", values
 
 
 def _columns(parts: Iterable[str]) -> str:

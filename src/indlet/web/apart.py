@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import orjson
 
@@ -73,14 +74,20 @@ def _end_when(halt: threading.Event, over: threading.Event, child: subprocess.Po
             return
 
 
-def main() -> None:
-    """The child: reads what to do, does it, tells about it."""
+def begun() -> tuple[Any, threading.Event]:
+    """In a child that a node starts: what its parent wrote for it to do, and when to stop doing it."""
     halt = threading.Event()
     step_back()
     signal.signal(signal.SIGTERM, lambda *_: halt.set())
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides
-    settings, source, wish = pickle.load(sys.stdin.buffer)  # noqa: S301 - our own parent wrote it
+    told = pickle.load(sys.stdin.buffer)  # noqa: S301 - our own parent wrote it
     threading.Thread(target=_orphaned, args=(halt,), daemon=True).start()
+    return told, halt
+
+
+def main() -> None:
+    """The child: reads what to do, does it, tells about it."""
+    (settings, source, wish), halt = begun()
     with Store.open(settings.data) as store, _telling() as started:
         # Indexing as it goes is work that the serving process is spared.
         analyzer = Analyzer(policy_of(settings.analysis))

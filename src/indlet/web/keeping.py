@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import pickle
-import signal
 import subprocess
 import sys
 import threading
@@ -26,7 +24,7 @@ from indlet.service.policies import policy_for
 from indlet.settings import Settings
 from indlet.store import Store
 from indlet.text import Analyzer
-from indlet.web.apart import step_back
+from indlet.web.apart import begun
 
 EVERY: Final = 3.0  # seconds between looks, when nobody wakes the keeper
 FEW: Final = 300  # changes that take this process less than the 50 ms that a page may take
@@ -120,21 +118,12 @@ class _Halted(Exception):
 
 def main() -> int:
     """The child: its end of the pipe tells what to do, and by closing that the parent has gone."""
-    halt = threading.Event()
-    step_back()
-    signal.signal(signal.SIGTERM, lambda *_: halt.set())
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides
-    settings, anew = pickle.load(sys.stdin.buffer)  # noqa: S301 - our own parent wrote it
-
-    def orphaned() -> None:
-        os.read(sys.stdin.fileno(), 1)
-        halt.set()
+    (settings, anew), halt = begun()
 
     def between(applied: int) -> None:
         if halt.is_set():
             raise _Halted
 
-    threading.Thread(target=orphaned, daemon=True).start()
     try:
         with Store.open(settings.data) as store:
             work = follow.rebuild if anew else follow.catch_up

@@ -135,7 +135,7 @@ class Engine:
     def verify(self) -> None:
         """Reads every file of the index once more; raises IndexDamaged for one that is not as written."""
         while True:
-            stamp = _stamp(self._folder)
+            stamp = manifests.stamp(self._folder)
             try:
                 for entry in manifests.read(self._folder).entries:
                     check(self._folder, entry.segment)
@@ -143,7 +143,7 @@ class Engine:
                         check(self._folder, entry.deletions)
                 return
             except FileNotFoundError as error:
-                if _stamp(self._folder) == stamp:
+                if manifests.stamp(self._folder) == stamp:
                     raise IndexDamaged(f"{error.filename} is missing; {REMEDY}") from error
 
     # ---- writing
@@ -306,12 +306,12 @@ class Engine:
     def _load(self) -> None:
         """Opens what the manifest names; begins anew if a commit moved it meanwhile."""
         while True:
-            stamp = _stamp(self._folder)
+            stamp = manifests.stamp(self._folder)
             manifest = manifests.read(self._folder)
             try:
                 opened = self._open(manifest)
             except FileNotFoundError as error:
-                if _stamp(self._folder) != stamp:
+                if manifests.stamp(self._folder) != stamp:
                     continue
                 raise IndexDamaged(f"{error.filename} is missing; {REMEDY}") from error
             with self._guard:
@@ -331,9 +331,9 @@ class Engine:
         return opened
 
     def _refresh(self) -> None:
-        if _stamp(self._folder) != self._stamp:
+        if manifests.stamp(self._folder) != self._stamp:
             with self._guard:
-                if _stamp(self._folder) != self._stamp:
+                if manifests.stamp(self._folder) != self._stamp:
                     self._load()
 
 
@@ -347,11 +347,3 @@ def _locked(folder: Path) -> IO[bytes]:
         lock.close()
         raise IndexBusy(f"{folder} is being written by another process: wait for it, or stop it") from error
     return lock
-
-
-def _stamp(folder: Path) -> tuple[int, ...]:
-    try:
-        found = (folder / manifests.NAME).stat()
-    except FileNotFoundError:
-        return ()
-    return found.st_ino, found.st_mtime_ns, found.st_size

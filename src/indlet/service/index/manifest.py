@@ -129,3 +129,12 @@ def read(folder: Path) -> Manifest:
         for entry in data["segments"]
     )
     return Manifest(data["generation"], data["position"], entries, data["extra"])
+
+
+def stamp(folder: Path) -> tuple[int, ...]:
+    """What changes with every commit; empty where there has been none."""
+    try:
+        found = (folder / NAME).stat()
+    except FileNotFoundError:
+        return ()
+    return found.st_ino, found.st_mtime_ns, found.st_size
