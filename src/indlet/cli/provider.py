@@ -219,11 +219,7 @@ def records(data: Path | None, config: Path | None, jsonl: bool, set_spec: str |
     """
     import orjson
 
-    from indlet.service.policies import policy_for
-    from indlet.text import Analyzer
-
     with _open(data, config) as store, store.read() as view:
-        analyzer = Analyzer(policy_for(store, _settings(config).analysis))
         names = {origin.id: origin.name for origin in view.origins()}
         after = 0
         out = sys.stdout.buffer
@@ -232,7 +228,6 @@ def records(data: Path | None, config: Path | None, jsonl: bool, set_spec: str |
             for stored in page:
                 if live and stored.deleted:
                     continue
-                stored = analyzer.completed(stored)
                 record = stored.record
                 stamp = datetime.fromtimestamp(stored.datestamp, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
                 if jsonl:
@@ -365,11 +360,9 @@ def _from_options(
 def _open(data: Path | None, config: Path | None) -> Any:
     from indlet.store import Store
 
-    return Store.open(_settings(config).data if data is None else data, create=False)
-
-
-def _settings(config: Path | None) -> Settings:
-    return load(config or CONFIG) if config or CONFIG.exists() else Settings()
+    if data is None:
+        data = load(config or CONFIG).data if config or CONFIG.exists() else Settings().data
+    return Store.open(data, create=False)
 
 
 def _forget(data: Path, name: str) -> None:
