@@ -901,6 +901,41 @@ def errors_with_status(code: int = 404) -> Fault:
     return lambda q, r: replace(r, status=code) if b"<error" in r.body else r
 
 
+def barren_tokens(answer: str = "noRecordsMatch", after: int = 1) -> Fault:
+    """Tokens bring nothing, from some page on: an error code, a status, or an empty list."""
+
+    def change(request: Request, reply: Reply) -> Reply:
+        offset = int(re.split(r"[+|]", request.arguments.get("resumptionToken", "0"))[-1])
+        if offset < after * request.provider.page:
+            return reply
+        if answer.isdigit():
+            return Reply(b"not for you", int(answer), {"Content-Type": "text/plain"})
+        if answer == "":
+            return request.provider._frame(request, f"<{request.verb}/>")
+        return request.provider.error(request, answer)
+
+    return _on_lists(change)
+
+
+def token_to(request: Request, end: str) -> str:
+    """The token by which a list goes on from some place."""
+    given = request.arguments.get("resumptionToken", "").split("|")
+    asked = (
+        given[2:5] if len(given) == 6 else [request.arguments.get(n, "") for n in ("from", "until", "set")]
+    )
+    return f"<resumptionToken>{'|'.join(['t', request.verb, *asked, end])}</resumptionToken>"
+
+
+def compressed(pack: Callable[[bytes], bytes], says: str = "") -> Fault:
+    """Answers that are compressed otherwise than they say."""
+
+    def change(request: Request, reply: Reply) -> Reply:
+        headers = {**reply.headers, "Content-Encoding": says} if says else reply.headers
+        return replace(reply, body=pack(reply.body), headers=headers)
+
+    return _on_lists(change)
+
+
 def malformed_record(identifier: str, single: bool = False) -> Fault:
     """One record whose mark-up is broken on lists; alone it is sound unless `single`."""
 

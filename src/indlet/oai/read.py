@@ -7,6 +7,7 @@ gets the namespace wrong.
 
 from __future__ import annotations
 
+import html
 import re
 from collections import Counter
 from dataclasses import dataclass, field
@@ -49,6 +50,7 @@ class Item:
     about: tuple[bytes, ...] = ()
     sheet: Sheet | None = None
     place: int = 0
+    whole: etree._Element | None = None  # the record's element, with all that it holds
 
 
 class Problem(NamedTuple):
@@ -286,7 +288,7 @@ def _add(
     if deleted and status != "deleted":
         page.repairs["spelling of status"] += 1
     page.items.append(
-        Item(identifier, datestamp, tuple(dict.fromkeys(sets)), deleted, metadata, index, about)
+        Item(identifier, datestamp, tuple(dict.fromkeys(sets)), deleted, metadata, index, about, whole=node)
     )
 
 
@@ -321,7 +323,7 @@ def _salvage(page: Page, body: bytes) -> None:
         alone = _parsed(opening[0] + piece + close)
         if alone is None:
             name = _IDENTIFIER.search(piece)
-            where = name[1].decode("utf-8", "replace") if name else ""
+            where = html.unescape(name[1].decode("utf-8", "replace")) if name else ""
             page.problems.append(
                 Problem(where, f"not well-formed XML{_fault(opening[0] + piece + close)}", piece)
             )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
+import re
+import zlib
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -166,6 +169,23 @@ COMPLETE: dict[str, tuple[Fault, str]] = {
     "odd error on the third page": (m.error_at(20, "idDoesNotExist"), "records fetched alone"),
     "an error of its own making": (m.error_at(10, "internalError", times=2), "retried: broken"),
     "page fails for one record": (m.poison("oai:x.org:0012", single=False), "records fetched alone"),
+    "tokens are forbidden": (m.barren_tokens("403"), "retried: refused"),
+    "tokens are forbidden later": (m.barren_tokens("403", 3), "retried: refused"),
+    "tokens bring noRecordsMatch": (m.barren_tokens(), "lists that ended early or in circles"),
+    "tokens bring empty lists": (m.barren_tokens(""), "lists that ended early or in circles"),
+    "undeclared deflate": (m.compressed(zlib.compress), "undeclared compression"),
+    "gzip twice over": (
+        m.compressed(lambda b: gzip.compress(gzip.compress(b)), "gzip"),
+        "undeclared compression",
+    ),
+    "gzip declared as deflate": (
+        m.compressed(gzip.compress, "deflate"),
+        "compressed otherwise than declared",
+    ),
+    "false gzip with a byte order mark": (
+        m.compressed(lambda b: b"\xef\xbb\xbf" + b, "gzip"),
+        "compression declared but absent",
+    ),
 }  # fmt: skip
 
 
@@ -303,7 +323,15 @@ def test_records_without_metadata_or_identifier_are_failures(store: Store) -> No
     assert progress.outcome == "complete"
     assert progress.failed == 2
     assert set(held(store)) == {"oai:x.org:a", "oai:x.org:c"}
-    assert "without metadata" in failures(store)["oai:x.org:b"][0]
+    reason, raw = failures(store)["oai:x.org:b"]
+    assert "without metadata" in reason
+    assert b"<identifier>oai:x.org:b</identifier>" in raw
+
+
+def test_every_record_without_identifier_is_a_failure_of_its_own(store: Store) -> None:
+    with Provider([Rec("", "2024-05-01T00:00:00Z", title) for title in ("one", "two")]) as provider:
+        assert harvest(store, provider.url).failed == 2
+    assert sorted(b"one" in raw for _, raw in failures(store).values()) == [False, True]
 
 
 @pytest.mark.parametrize("kind", ["bomb", "external"])
@@ -476,4 +504,131 @@ def test_a_repository_that_moved(store: Store) -> None:
     with Provider(None, m.moved()) as provider:
         progress = harvest(store, provider.root + "/old")
     assert progress.outcome == "complete"
+    assert set(held(store)) == provider.live()
+
+
+@pytest.mark.parametrize("answer", ["noRecordsMatch", ""])
+def test_tokens_that_bring_nothing_in_lists_without_size(answer: str, store: Store) -> None:
+    with Provider(None, m.barren_tokens(answer), sizes=False) as provider:
+        progress = harvest(store, provider.url)
+    assert progress.outcome == "complete"
+    assert set(held(store)) == provider.live()
+    assert not progress.repairs["sizes that were wrong"]
+
+
+def test_a_list_whose_last_token_brings_nothing_is_whole(store: Store) -> None:
+    def one_more(request: m.Request, reply: m.Reply) -> m.Reply:
+        if not request.listing or not reply.records or reply.token:
+            return reply
+        end = str(len(request.provider.select(request.arguments)))
+        return replace(
+            reply, body=re.sub(rb"</(List\w+)>", f"{m.token_to(request, end)}</\\1>".encode(), reply.body)
+        )
+
+    with Provider(collection(40), m.rewritten(rb"<resumptionToken[^>]*></resumptionToken>", b""), one_more,
+                  sizes=False) as provider:  # fmt: skip
+        progress = harvest(store, provider.url)
+    assert progress.outcome == "complete"
+    assert set(held(store)) == provider.live()
+
+
+def test_an_empty_list_is_not_believed_at_once(store: Store) -> None:
+    def once(request: m.Request, reply: m.Reply) -> m.Reply:
+        if request.verb == "ListRecords":
+            return replace(
+                reply, body=re.sub(rb"<ListRecords>.*</ListRecords>", b"<ListRecords/>", reply.body)
+            )
+        return reply
+
+    with Provider(None, once) as provider:
+        assert harvest(store, provider.url).outcome == "complete"
+    assert set(held(store)) == provider.live()
+
+
+def test_a_check_that_was_broken_off_begins_anew(store: Store) -> None:
+    def later(request: m.Request, reply: m.Reply) -> m.Reply:
+        if request.verb == "ListIdentifiers" and request.arguments.get("resumptionToken", "").endswith("|40"):
+            return replace(reply, status=503, headers={"Retry-After": "86400"})
+        return reply
+
+    with Provider(None, m.cut_list(), later, sizes=False) as provider:
+        assert harvest(store, provider.url).outcome == "incomplete"
+        provider.faults = provider.faults[:1]
+        assert harvest(store, provider.url).outcome == "complete"
+    assert set(held(store)) == provider.live()
+
+
+def test_a_check_that_was_broken_off_counts_anew(store: Store) -> None:
+    """Else what it lists twice would hide that no list is longer than 30 records."""
+    broken = m.barren_tokens("500"), m.dead(["GetRecord"])
+    with Provider(None, m.capped(30)) as provider:
+        provider.faults += (lambda q, r: r if q.verb == "ListIdentifiers" else broken[0](q, r), broken[1])
+        assert harvest(store, provider.url).outcome == "incomplete"
+        provider.faults = provider.faults[:1]
+        assert harvest(store, provider.url).outcome == "complete"
+    assert set(held(store)) == provider.live()
+
+
+def test_what_failed_once_is_asked_for_when_it_is_listed_anew(store: Store) -> None:
+    bad = "oai:x.org:0012"
+    with Provider(None, m.malformed_record(bad, single=True)) as provider:
+        assert harvest(store, provider.url).failed == 1
+        for r in provider.records:
+            r.datestamp = r.datestamp.replace("2024-05", "2024-07")
+        provider.now = "2024-08-01T00:00:00Z"
+        provider.faults = (m.dead(),)
+        assert harvest(store, provider.url).ok
+    assert set(held(store)) == provider.live()
+    assert failures(store) == {}
+
+
+def test_any_number_of_records_that_are_broken_on_lists_alone(store: Store) -> None:
+    records = collection(130)
+    with Provider(records, *(m.malformed_record(r.identifier) for r in records), page=50) as provider:
+        progress = harvest(store, provider.url)
+    assert progress.ok
+    assert set(held(store)) == provider.live()
+
+
+def test_a_broken_record_is_asked_for_by_its_name_and_not_by_the_spelling_of_that(store: Store) -> None:
+    records = [Rec("oai:x.org:a&b", "2024-05-01T00:00:00Z"), Rec("oai:x.org:c", "2024-05-01T00:00:00Z")]
+    with Provider(records, m.malformed_record("oai:x.org:a&b")) as provider:
+        assert harvest(store, provider.url).ok
+    assert set(held(store)) == provider.live()
+
+
+def test_some_of_what_is_listed_and_denied_are_failures(store: Store) -> None:
+    odd = {r.identifier for r in collection() if r.identifier[-1] in "13"}
+
+    def denied(request: m.Request, reply: m.Reply) -> m.Reply:
+        if request.arguments.get("identifier") in odd:
+            return request.provider.error(request, "idDoesNotExist")
+        return reply
+
+    with Provider(None, m.dead(), denied) as provider:
+        progress = harvest(store, provider.url)
+    assert not progress.ok
+    assert set(failures(store)) == odd
+    assert set(held(store)) == provider.live() - odd
+
+
+@pytest.mark.parametrize("now", ["1970-01-01T00:00:00Z", "2024-05-03T00:00:00Z", "yesterday"])
+def test_long_lists_refused_by_a_source_whose_clock_is_wrong(now: str, store: Store) -> None:
+    records = collection()
+    records[40].datestamp = "2031-01-01T00:00:00Z"
+    with Provider(records, m.refuses_long_lists()) as provider:
+        provider.now = now
+        progress = harvest(store, provider.url)
+    assert progress.outcome == "complete"
+    assert set(held(store)) == provider.live()
+
+
+def test_an_expired_token_and_a_from_that_finds_nothing(store: Store) -> None:
+    def nothing(request: m.Request, reply: m.Reply) -> m.Reply:
+        if request.listing and "T" in request.arguments.get("from", ""):
+            return request.provider.error(request, "noRecordsMatch")
+        return reply
+
+    with Provider(None, m.expiring(), nothing) as provider:
+        assert harvest(store, provider.url).outcome == "complete"
     assert set(held(store)) == provider.live()

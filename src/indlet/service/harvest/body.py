@@ -11,6 +11,10 @@ import zstandard
 
 GZIP: Final = b"\x1f\x8b"
 ZSTD: Final = b"\x28\xb5\x2f\xfd"
+# What may stand before the first sign of a document: byte order marks, white space, halves of UTF-16.
+_MARKS: Final = b"\xef\xbb\xbf\xfe\xff\0 \t\r\n"
+# Compressed this often over and above what is declared.
+LAYERS: Final = 2
 
 
 class Damaged(Exception):
@@ -28,13 +32,45 @@ def plain(raw: bytes, coding: str, limit: int) -> tuple[bytes, Counter[str]]:
         try:
             raw = _decoded(raw, name, limit, repairs)
         except Damaged:
-            if raw.lstrip()[:1] != b"<":
+            if _readable(raw):
+                repairs["compression declared but absent"] += 1
+            elif (other := _sniffed(raw, limit, repairs)) is not None:
+                raw = other
+                repairs["compressed otherwise than declared"] += 1
+            else:
                 raise
-            repairs["compression declared but absent"] += 1
-    if raw[:2] == GZIP or raw[:4] == ZSTD:
-        raw = _decoded(raw, "gzip" if raw[:2] == GZIP else "zstd", limit, repairs)
+    for _ in range(LAYERS):
+        if (other := _sniffed(raw, limit, repairs)) is None:
+            break
+        raw = other
         repairs["undeclared compression"] += 1
     return raw, repairs
+
+
+def _readable(raw: bytes) -> bool:
+    """Whether this may be a document as it stands: it begins like markup, in whatever encoding."""
+    return raw[:64].lstrip(_MARKS)[:1] == b"<"
+
+
+def _sniffed(raw: bytes, limit: int, repairs: Counter[str]) -> bytes | None:
+    """What is in a body that says nothing of being compressed, but is; None if it is not.
+
+    Formats with a signature must be sound. Those without are believed if a document comes out of them.
+    """
+    if raw[:2] == GZIP:
+        return _decoded(raw, "gzip", limit, repairs)
+    if raw[:4] == ZSTD:
+        return _decoded(raw, "zstd", limit, repairs)
+    if raw[:64].isascii() or _readable(raw):
+        return None
+    for name in ("deflate", "br"):
+        try:
+            found = _decoded(raw, name, limit, repairs)
+        except Damaged:
+            continue
+        if _readable(found):
+            return found
+    return None
 
 
 def _decoded(raw: bytes, coding: str, limit: int, repairs: Counter[str]) -> bytes:

@@ -70,6 +70,7 @@ class Course:
     full_page: int = 0  # the most records on one page
     first_response: str = ""
     splits: int = 0  # windows split, less windows done since
+    parted: bool = False  # a window was split: those that are left are not what was asked for at first
     fruitless: int = 0  # lists and checks in a row that brought no answer
     barren: int = 0  # the same, where answers that there is nothing do not count as fruit
     probes: tuple[Window, ...] = ()  # the parts of this window that are listed to test its size …
@@ -77,6 +78,7 @@ class Course:
     revealed: int = 0  # … and what they name that the whole list does not
     middle: str = ""  # a datestamp in the midst of the list; empty if it has none …
     alike: bool = False  # … or all have this one
+    odd: bool = False  # the list ended by a token that brought nothing
     capped: bool = False  # parts were found to name more than the whole: its lists end early
     size_lies: bool = False  # parts were found to name no more than the whole: its sizes are wrong
     unconfirmed: int = 0  # lists short of their size that could not be tested in parts

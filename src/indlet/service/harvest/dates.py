@@ -58,6 +58,12 @@ def day(value: str) -> str:
     return value[:10]
 
 
+def before(value: str, other: str) -> bool:
+    """Whether both are datestamps, and one is before the other."""
+    first, second = parse(value), parse(other)
+    return first is not None and second is not None and first < second
+
+
 def next_day(value: str) -> str:
     found = parse(value)
     try:

@@ -72,16 +72,16 @@ def resume(course: Course) -> tuple[Course, Action]:
     """What to do first, wherever the last run was interrupted."""
     if not course.windows:
         return _end(course)
-    # What a probe compares with is not kept.
-    return _check(course) if course.phase == "probe" else (course, Ask())
+    # What a check and a probe compare with is not kept.
+    return (course, Ask()) if course.phase == "list" else _check(course)
 
 
 def window_done(course: Course) -> tuple[Course, Action]:
     """All that the first window's lists name is had: on to the next, unless they are in doubt."""
-    if course.phase == "check" and _short(course) and not course.size_lies:
+    if course.phase == "check" and (course.odd or (_short(course) and not course.size_lies)):
         if parts := _parts(course.windows[0], course.middle, course.alike):
             probe = replace(_fresh(course, course.windows), phase="probe", probes=parts, alike=course.alike)
-            return probe, Ask()
+            return replace(probe, odd=course.odd), Ask()
         return _doubted(course)
     return _advance(_done(course))
 
@@ -126,8 +126,7 @@ def _listed(course: Course, page: Listed, source: Source, rules: Rules) -> tuple
         barren=0,
     )
     if course.pages == 1 and (page.size or page.records) < course.owed:
-        # Fewer than must come: it was not in the order of datestamps after all.
-        return _check(replace(course, windows=(replace(window, since=course.whole), *course.windows[1:])))
+        return _check_whole(course)
     if page.token:
         looping = (
             course.stale > STALE_PAGES
@@ -140,6 +139,8 @@ def _listed(course: Course, page: Listed, source: Source, rules: Rules) -> tuple
         if course.size is not None and course.listed >= course.size:
             return _list_ended(course)  # it goes in circles, but all of it has come
         return _give_up_listing(course, source, "its tokens go in circles")
+    if page.token is None and not page.records:  # where it should say noRecordsMatch
+        return _ended_oddly(course, bool(sent))
     short = _short(course)
     # The last page of a list in pages must carry an empty token (OAI-PMH 2.0, section 3.5). One without, and
     # as full as those before it, looks like a list that was cut between two pages.
@@ -148,6 +149,15 @@ def _listed(course: Course, page: Listed, source: Source, rules: Rules) -> tuple
         return _give_up_listing(course, source, "its lists end early") if cut else (course, Compare())
     doubtful = short or bool(page.doubt) or (cut and course.size is None)
     return _check(course) if doubtful else _list_ended(course)
+
+
+def _ended_oddly(course: Course, token: bool) -> tuple[Course, Action]:
+    """Nothing at all, brought by a token, is an odd way to say that a list is over. A check settles whether
+    it is; where that ends in the same way, its parts must tell."""
+    course = replace(course, token="", attempt=0)
+    if course.listed and course.listed == course.size:
+        return _list_ended(course)
+    return (replace(course, odd=token), Compare()) if course.phase == "check" else _check(course)
 
 
 def _done(course: Course) -> Course:
@@ -166,16 +176,19 @@ def _list_ended(course: Course) -> tuple[Course, Action]:
 
 def _failed(course: Course, event: Failed, source: Source, rules: Rules) -> tuple[Course, Action]:
     trouble = event.trouble
-    course = replace(course, first_response=course.first_response or event.response_date)
+    if not course.first_response and dates.parse(event.response_date):
+        course = replace(course, first_response=event.response_date)
     if trouble == "nothing":
         course = replace(course, fruitless=0)
-        # Within a list it is an odd way to say that the list is over; a check settles whether it is.
-        if course.token and course.phase == "list":
-            return _check(replace(course, token=""))
-        return _list_ended(replace(course, token="", attempt=0))
+        if course.owed and not course.pages:
+            return _check_whole(course)
+        if course.token:
+            return _ended_oddly(course, True)
+        return _list_ended(replace(course, attempt=0))
     if trouble in PASSING:
         return _transient(course, event, source, rules)
-    if trouble == "token" or (course.token and trouble in ("argument", "unsuitable")):
+    # Some walls between us and a source take offence at tokens.
+    if trouble == "token" or (course.token and trouble in ("argument", "unsuitable", "refused")):
         return _token_refused(course, event, source)
     if trouble == "argument" or trouble == "unsuitable":
         return _arguments_refused(course, event, source)
@@ -234,9 +247,9 @@ def _arguments_refused(course: Course, event: Failed, source: Source) -> tuple[C
     if coarse != window and coarse.since != coarse.until:
         # It promised seconds, and takes days only.
         return replace(_fresh(course, (coarse, *course.windows[1:])), phase=course.phase), Ask()
-    if course.splits and (halves := _halves(course, source)):
+    if course.parted and (halves := _halves(course, source)):
         return _split(course, halves)  # still too long for it
-    if course.phase == "check" or course.splits:
+    if course.phase == "check" or course.parted:
         return _give_up_listing(course, source, event.reason)
     if window.since and not window.until:
         return _fresh(course, (Window("", ""), *course.windows[1:])), Ask()
@@ -254,7 +267,7 @@ def _give_up_listing(course: Course, source: Source, reason: str) -> tuple[Cours
     if course.phase == "list":
         return _check(course)
     window = course.windows[0]
-    if window.since and not window.until and not course.pages and not course.splits:
+    if window.since and not window.until and not course.pages and not course.parted:
         return _fresh(course, (Window(), *course.windows[1:])), Ask()  # perhaps it cannot bear a `from`
     if halves := _halves(course, source):
         return _split(course, halves)
@@ -304,9 +317,11 @@ def _part_ended(course: Course) -> tuple[Course, Action]:
             return _doubted(course)
         return _split(course, course.probes)
     if course.probing + 1 < len(course.probes):
-        onward = replace(_fresh(course, course.windows), phase="probe", probes=course.probes)
+        onward = replace(_fresh(course, course.windows), phase="probe", probes=course.probes, odd=course.odd)
         return replace(onward, alike=course.alike, probing=course.probing + 1), Ask()
-    return _doubted(course) if course.alike else _advance(replace(_done(course), size_lies=True))
+    if course.alike:
+        return _doubted(course)
+    return _advance(replace(_done(course), size_lies=course.size_lies or not course.odd))
 
 
 def _doubted(course: Course, reason: str = "") -> tuple[Course, Action]:
@@ -329,20 +344,31 @@ def _probe_failed(course: Course, event: Failed, rules: Rules) -> tuple[Course, 
     return _doubted(course, event.reason)
 
 
+def _check_whole(course: Course) -> tuple[Course, Action]:
+    """Fewer came than must: the list was not in the order of datestamps after all."""
+    first, *others = course.windows
+    return _check(replace(course, windows=(replace(first, since=course.whole), *others)))
+
+
 def _check(course: Course) -> tuple[Course, Action]:
     return replace(_fresh(course, course.windows), phase="check"), Ask()
 
 
 def _split(course: Course, halves: tuple[Window, ...]) -> tuple[Course, Action]:
-    return replace(_fresh(course, (*halves, *course.windows[1:])), splits=course.splits + 1), Ask()
+    parts = _fresh(course, (*halves, *course.windows[1:]))
+    return replace(parts, splits=course.splits + 1, parted=True), Ask()
 
 
 def _halves(course: Course, source: Source) -> tuple[Window, Window] | None:
     if course.unbounded or course.splits >= SPLITS:
         return None
     window = course.windows[0]
-    since = window.since or source.earliest or dates.BEGINNING
     until = window.until or course.first_response or dates.END
+    since = window.since or source.earliest or dates.BEGINNING
+    if not window.until and not dates.before(since, until):
+        until = dates.END  # the source's clock is behind its records, or these are of the future
+    if not window.since and not dates.before(since, until):
+        since = dates.BEGINNING
     # Days where the window has them, and seconds where a day is all it is.
     seconds = source.seconds and (
         len(window.since or window.until) != 10 or dates.day(since) == dates.day(until)
@@ -353,7 +379,8 @@ def _halves(course: Course, source: Source) -> tuple[Window, Window] | None:
     middle = dates.middle(since, until)
     if middle is None:
         return None
-    return Window(window.since and since, middle[0]), Window(middle[1], until)
+    # Open ends stay open: neither the earliest datestamp nor the date of an answer is to be relied on.
+    return Window(window.since and since, middle[0]), Window(middle[1], window.until and until)
 
 
 def _fresh(course: Course, windows: tuple[Window, ...], restarts: int = 0) -> Course:
@@ -362,6 +389,7 @@ def _fresh(course: Course, windows: tuple[Window, ...], restarts: int = 0) -> Co
         windows,
         first_response=course.first_response,
         splits=course.splits,
+        parted=course.parted,
         capped=course.capped,
         size_lies=course.size_lies,
         unconfirmed=course.unconfirmed,

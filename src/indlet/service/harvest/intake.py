@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from hashlib import blake2b
 from typing import Final
 
 from lxml import etree
@@ -19,7 +20,7 @@ from indlet.service.harvest.writing import Writer
 from indlet.service.normalise import Normaliser
 
 RAW_BYTES: Final = 1 << 20
-# Broken records of a list that are asked for once more, alone, in one run.
+# Broken records of a list that are asked for once more, alone and in vain, in one run.
 SECOND_LOOKS: Final = 100
 # Single records in a row that the source could not give: then it is the source, and not the record.
 IN_A_ROW: Final = 3
@@ -41,7 +42,6 @@ class Intake:
         self._repairs = writer.progress.repairs
         self._halt = halt
         self._second_looks = 0
-        self._failed_now: set[str] = set()
 
     def page(self, page: Page) -> None:
         """Take every record of a page."""
@@ -58,12 +58,15 @@ class Intake:
 
     def _problem(self, where: str, reason: str, raw: bytes) -> None:
         """A record of a list that cannot be used: asked for alone, and if that is no better, a failure."""
+        stage = "harvest"
         if where and self._second_looks < SECOND_LOOKS:
-            self._second_looks += 1
             try:
                 found = self.one(where)
-            except NoAnswer:
+            except NoAnswer as e:
                 found = None
+                if e.failed.trouble in d.PASSING:
+                    stage = OWED
+                    self._second_looks += SECOND_LOOKS // IN_A_ROW  # it may be the source, not the record
             if found is not None:
                 try:
                     record = self._normaliser.record(found)
@@ -73,9 +76,10 @@ class Intake:
                     self._repairs["records fetched alone"] += 1
                     self._writer.keep(record)
                     return
-        self._writer.fail(
-            Failure(where or f"a record of {self._terms.url}", "harvest", reason, raw[:RAW_BYTES])
-        )
+            self._second_looks += 1
+        if not where:
+            where = f"a record of {self._terms.url} ({blake2b(raw, digest_size=4).hexdigest()})"
+        self._writer.fail(Failure(where, stage, reason, raw[:RAW_BYTES]))
 
     def one(self, identifier: str) -> Item | None:
         """The record of that identifier, asked for alone; None if another comes."""
@@ -90,7 +94,7 @@ class Intake:
         """Ask once more for records that an earlier run was refused for the moment."""
         self._writer.settle()
         for identifier in identifiers[:SECOND_LOOKS]:
-            if identifier not in self._writer.failed_places or identifier in self._failed_now:
+            if identifier not in self._writer.failed_places or identifier in self._writer.failed_now:
                 continue  # it has come, or was asked for already
             try:
                 item = self.one(identifier)
@@ -137,18 +141,20 @@ class Intake:
                 self._repairs["records fetched alone"] += 1
                 self.records([item])
             taken()
-        if len(unknown) > 1 and len(unknown) == len(identifiers):
-            # One may have gone since it was listed; that all have is not to be believed.
+        if len(unknown) > 1:
+            # One may have gone since it was listed; that more have is not to be believed.
             for identifier in unknown:
                 self._failure(identifier, "it is listed, but GetRecord does not know it")
+        elif unknown:
+            self._repairs["records gone since they were listed"] += 1
         return ""
 
     def _failure(self, where: str, reason: str, stage: str = "harvest") -> None:
-        self._failed_now.add(where)
         self._writer.fail(Failure(where, stage, reason))
 
 
 def _raw(item: Item) -> bytes:
     if item.sheet is not None:
         return item.sheet.raw(item.place)
-    return b"" if item.metadata is None else etree.tostring(item.metadata, with_tail=False)
+    part = item.metadata if item.whole is None else item.whole
+    return b"" if part is None else etree.tostring(part, with_tail=False)

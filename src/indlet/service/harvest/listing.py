@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from hashlib import blake2b
 
 import numpy as np
@@ -113,15 +113,14 @@ class Listing:
             found = stamps[bisect_right(stamps, found)]
         return found, stamps[0] == stamps[-1]
 
-    def missing(self, store: Store, origin: int) -> list[str]:
-        """The identifiers of a check's list that are neither held as listed nor known to fail."""
+    def missing(self, store: Store, origin: int, failed: Set[str]) -> list[str]:
+        """The identifiers of a check's list that are neither held as listed nor among those that failed."""
         listed: dict[str, tuple[str, bool]] = {}
         for identifier, stamp, deleted in self.identifiers:
             if identifier not in listed or stamp >= listed[identifier][0]:
                 listed[identifier] = stamp, deleted
         found = list[str]()
         with store.read() as view:
-            failed = {f.where for f in view.failures(origin)}
             for identifier, (stamp, deleted) in listed.items():
                 held = view.get(identifier, [origin])
                 if (

@@ -217,7 +217,7 @@ class Run:
                     course, action = self._ask(course)
                 case d.Compare():
                     self.writer.commit(course)
-                    missing = self.listing.missing(self.store, self.origin)
+                    missing = self.listing.missing(self.store, self.origin, self.writer.failed_now)
                     bound = course.windows[0].since or course.windows[0].until
                     middle, alike = self.listing.middle(not self.remote.seconds or len(bound) == 10)
                     self.named = {identifier for identifier, _, _ in self.listing.identifiers}
@@ -244,6 +244,8 @@ class Run:
                 self._tell(self.said)
             if e.failed.trouble not in ("nothing", "token"):
                 self.progress.repairs[f"retried: {e.failed.trouble}"] += 1
+            elif e.failed.trouble == "nothing" and course.token:
+                self.progress.repairs["lists that ended early or in circles"] += course.phase == "list"
             event = replace(e.failed, spellings=len(spellings(course.token)) if course.token else 1)
             return d.step(course, event, self.remote, self.rules)
         self._count()

@@ -62,6 +62,7 @@ class Writer:
         self.state = state
         self.progress = progress
         self.failed_places = failed  # of this run and of those before it, less what has come since
+        self.failed_now: set[str] = set()  # of this run alone
         self.pending = Pending()
         self._run = run
         self._told: Counter[str] = Counter()  # repairs that the source's state has counted
@@ -75,6 +76,7 @@ class Writer:
 
     def fail(self, failure: Failure) -> None:
         self.progress.failed += 1
+        self.failed_now.add(failure.where)
         self.pending.failures.append(failure)
 
     def commit_if_due(self, course: d.Course) -> None:
