@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sys
+import unicodedata
 from importlib import import_module
 from typing import Any
 
 import click
 
 from indlet import __version__
-from indlet.errors import IndletError, MissingExtra
+from indlet.errors import IndletError, MissingExtra, QueryError
+
+AROUND = 70  # characters of a query on either side of its fault
 
 # command -> (module below indlet.cli, the line that `indlet --help` shows)
 COMMANDS = {
@@ -57,6 +60,16 @@ def cli() -> None:
     """Search collections that you do not hold: harvest the index, not the content."""
 
 
+def _pointed(error: QueryError) -> str:
+    """A query's fault with a caret below its place, of a long query only what is around it."""
+    first, last = max(error.position - AROUND, 0), error.position + AROUND
+    before, after = error.query[first : error.position], error.query[error.position : last]
+    before, after = "… " * (first > 0) + before, after + " …" * (last < len(error.query))
+    # East Asian characters take two columns, marks above and below others none.
+    widths = (1 + (unicodedata.east_asian_width(c) in "WF") - bool(unicodedata.combining(c)) for c in before)
+    return f"{error.problem}\n  {before}{after}\n  {' ' * sum(widths)}^"
+
+
 def main(arguments: list[str] | None = None) -> Any:
     """The entry point: errors of ours become one line and status 1; Ctrl-C becomes status 130."""
     try:
@@ -66,6 +79,9 @@ def main(arguments: list[str] | None = None) -> Any:
     except click.ClickException as e:
         e.show()
         sys.exit(e.exit_code)
+    except QueryError as e:
+        click.echo(f"indlet: {_pointed(e)}", err=True)
+        sys.exit(1)
     except IndletError as e:
         click.echo(f"indlet: {e}", err=True)
         sys.exit(1)
