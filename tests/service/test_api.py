@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import httpx
@@ -10,6 +11,7 @@ import pytest
 from openapi_spec_validator import validate
 from starlette.routing import Route
 
+from indlet.model import Record, TermVector
 from indlet.service.api import ENDPOINTS, application, openapi, routes
 from indlet.service.search import Library
 
@@ -86,6 +88,7 @@ async def test_the_other_questions(client: httpx.AsyncClient) -> None:
         ("/api/search", {"q": "wind", "limit": "1001"}, 400, "from 0 to 1,000"),
         ("/api/search", {"q": "wind", "limit": "-1"}, 400, "give a number"),
         ("/api/search", {"q": "wind", "limit": "٣٣٣٣٣٣٣٣٣٣٣"}, 400, "give a number"),
+        ("/api/search", {"q": "wind", "limit": "٣"}, 400, "give a number"),
         ("/api/search", {"q": ["wind", "sea"]}, 400, "give it once"),
         ("/api/search", {"q": "wind", "model": "pagerank"}, 400, "choose from bm25"),
         ("/api/search", {"q": "wind", "param": "k1=fast"}, 400, "cannot be 'fast'"),
@@ -113,7 +116,33 @@ async def test_browsers_of_other_sites_may_ask(client: httpx.AsyncClient) -> Non
     assert answer.status_code == 204
     assert answer.headers["access-control-allow-methods"] == "GET, HEAD"
     assert (await client.head("/api/stats")).status_code == 200
-    assert (await client.post("/api/search")).status_code in (404, 405)
+
+
+@pytest.mark.parametrize("path", ["/api/search?q=wind", "/api/nothing"])
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+async def test_nothing_can_be_changed(client: httpx.AsyncClient, method: str, path: str) -> None:
+    answer = await client.request(method, path)
+    assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD, OPTIONS")
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert "use GET" in answer.json()["detail"]
+
+
+async def test_a_score_is_explained_of_the_record_that_was_found(make_shelf: Callable[..., Library]) -> None:
+    library = make_shelf()
+    with library.store.write() as tx:
+        # Two sources have one record; the one that came last gives its metadata alone.
+        whole = Record("oai:r:1", {}, TermVector.of({"helium": 2}), resource="http://r/1")
+        tx.put(tx.origin("source", "air"), [whole])
+        tx.put(tx.origin("source", "catalogue"), [Record("oai:r:1", {}, resource="http://r/1")])
+    transport = httpx.ASGITransport(app=application(library))
+    async with httpx.AsyncClient(transport=transport, base_url="http://node.example") as client:
+        (hit,) = (await get(client, "/api/search", q="helium"))["hits"]
+        assert hit["sources"] == ["air", "catalogue"]
+        asked = {"q": "helium", "identifier": hit["identifier"]}
+        assert (await get(client, "/api/explain", **asked))["score"] == hit["score"] > 0
+        assert (await get(client, "/api/explain", **asked, source="air"))["score"] == hit["score"]
+        assert (await get(client, "/api/explain", **asked, source="catalogue"))["matches"] is False
+        assert "is not here" in (await problem(client, "/api/explain", 404, **asked, source="sea"))["detail"]
 
 
 async def test_the_document_is_valid_and_names_every_route(client: httpx.AsyncClient, shelf: Library) -> None:

@@ -6,6 +6,7 @@ Handlers are ordinary functions, so each request runs in a worker thread and non
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -19,6 +20,7 @@ from indlet import __version__
 from indlet.errors import IndletError, QueryError, SettingsError, StoreError, UnknownRecord
 from indlet.service import schemas
 from indlet.service.rank import MODELS
+from indlet.service.results import Explained
 from indlet.service.search import FACETS, FILTERS, MAX_OFFSET, Library
 
 MAX_LIMIT: Final = 1000
@@ -57,7 +59,7 @@ class Parameter:
                 raise SettingsError(f"{self.name} is {text!r}; give true or false")
             return text.lower() not in ("0", "false")
         if self.kind is int:
-            if not text.isdecimal() or len(text) > 9 or int(text) > self.most:
+            if not (text.isascii() and text.isdecimal()) or len(text) > 9 or int(text) > self.most:
                 raise SettingsError(f"{self.name} is {text[:40]!r}; give a number from 0 to {self.most:,}")
             return int(text)
         return text
@@ -89,6 +91,7 @@ class Endpoint:
 
 _Q: Final = Parameter("q", "The query; * for every record. See docs/query.md.", required=True)
 _IDENTIFIER: Final = Parameter("identifier", "A record's OAI identifier.", required=True)
+_SOURCE: Final = Parameter("source", "As this source has it, where several have it.")
 _MODEL: Final = (
     Parameter("model", "The retrieval model.", choices=tuple(MODELS)),
     Parameter("param", "A parameter of the model, as k1=0.9; as many as it has.", repeated=True),
@@ -123,14 +126,25 @@ def _compare(library: Library, given: Mapping[str, Any]) -> Any:
 
 
 def _explain(library: Library, given: Mapping[str, Any]) -> Any:
-    return library.explain(
-        given["q"],
-        given["identifier"],
-        model=given["model"] or "",
-        parameters=given["param"],
-        languages=given["languages"],
-        plain=given["plain"],
-    ).to_json()
+    """Of a record that several sources have under one identifier, the one that the search shows: the best."""
+
+    def told(source: str) -> Explained:
+        return library.explain(
+            given["q"],
+            given["identifier"],
+            source=source,
+            model=given["model"] or "",
+            parameters=given["param"],
+            languages=given["languages"],
+            plain=given["plain"],
+        )
+
+    found = told(given["source"] or "")
+    if not given["source"]:
+        for source in library.record(given["identifier"]).sources:
+            with suppress(UnknownRecord):  # some sources have the resource under another identifier
+                found = max(found, told(source), key=lambda one: (one.matches, one.score))
+    return found.to_json()
 
 
 def _similar(library: Library, given: Mapping[str, Any]) -> Any:
@@ -192,7 +206,7 @@ ENDPOINTS: Final = (
     ),
     Endpoint(
         "/api/explain", "How a record comes by its score", _explain,
-        (_Q, _IDENTIFIER, *_MODEL, _SPOKEN, _PLAIN), "Explanation",
+        (_Q, _IDENTIFIER, _SOURCE, *_MODEL, _SPOKEN, _PLAIN), "Explanation",
     ),
     Endpoint("/api/similar", "Records like one", _similar, (_IDENTIFIER, _MODEL[0], _LIMIT), "Result"),
     Endpoint(
@@ -205,7 +219,7 @@ ENDPOINTS: Final = (
         _record,
         (
             _IDENTIFIER,
-            Parameter("source", "As this source has it, where several have it."),
+            _SOURCE,
             Parameter("frequencies", "With its term vector.", bool, default=False),
         ),
         "Record",
@@ -225,7 +239,8 @@ def routes(library: Library) -> list[BaseRoute]:
         *(Route(endpoint.path, _handler(endpoint, library), methods=["GET"]) for endpoint in ENDPOINTS),
         Route("/api/openapi.json", described, methods=["GET"]),
         Route("/api/{rest:path}", _preflight, methods=["OPTIONS"]),
-        Route("/api/{rest:path}", _unknown),
+        Route("/api/{rest:path}", _unknown, methods=["GET"]),
+        Route("/api/{rest:path}", _refused, methods=["POST", "PUT", "PATCH", "DELETE"]),
     ]
 
 
@@ -289,6 +304,18 @@ def _unknown(request: Request) -> Response:
         "detail": f"{request.url.path} is not part of the API; there are {paths} and /api/openapi.json",
     }
     return _json(body, 404, "application/problem+json")
+
+
+def _refused(request: Request) -> Response:
+    body = {
+        "type": "about:blank",
+        "title": "Method not allowed",
+        "status": 405,
+        "detail": f"{request.method} changes nothing here: the API only answers questions; use GET",
+    }
+    answer = _json(body, 405, "application/problem+json")
+    answer.headers["Allow"] = "GET, HEAD, OPTIONS"
+    return answer
 
 
 def openapi(server: str = "") -> dict[str, Any]:
