@@ -41,6 +41,13 @@ def test_judgements(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+def test_a_line_ends_where_it_ends(tmp_path: Path) -> None:
+    (tmp_path / "topics").write_text(
+        '{"id": 1, "text": "boundary\u2028layer"}\r\n\n{"id": 2, "text": "\x85"}'
+    )
+    assert read_topics(tmp_path / "topics") == [Topic("1", "boundary\u2028layer"), Topic("2", "\x85")]
+
+
 @pytest.mark.parametrize("text", ["", "   \n", "no tab here", '{"id": 1}', "{broken"])
 def test_what_is_no_topic_is_said(tmp_path: Path, text: str) -> None:
     (tmp_path / "topics").write_text(text)
@@ -48,7 +55,7 @@ def test_what_is_no_topic_is_said(tmp_path: Path, text: str) -> None:
         read_topics(tmp_path / "topics")
 
 
-@pytest.mark.parametrize("text", ["", "1 0 x high", "1 0"])
+@pytest.mark.parametrize("text", ["", "1 0 x high", "1 0", "1 0 x inf"])
 def test_what_is_no_judgement_is_said(tmp_path: Path, text: str) -> None:
     (tmp_path / "qrels").write_text(text)
     with pytest.raises(SettingsError, match="judgement"):

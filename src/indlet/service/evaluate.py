@@ -9,7 +9,7 @@ by the last part of that, by a dc:identifier, or by what a pattern finds in the 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
@@ -62,9 +62,9 @@ def read_topics(path: Path) -> list[Topic]:
     if "<top>" in text[:2000].lower():
         topics = _trec_topics(text)
     elif text.lstrip().startswith("{"):
-        topics = [_json_topic(line, path, n) for n, line in enumerate(text.splitlines(), 1) if line.strip()]
+        topics = [_json_topic(line, path, n) for n, line in _lines(text)]
     else:
-        topics = [_tab_topic(line, path, n) for n, line in enumerate(text.splitlines(), 1) if line.strip()]
+        topics = [_tab_topic(line, path, n) for n, line in _lines(text)]
     if not topics:
         raise SettingsError(f"{path}: holds no topics; write one JSON object with id and text on each line")
     return topics
@@ -102,14 +102,12 @@ def _trec_topics(text: str) -> list[Topic]:
 def read_judgements(path: Path) -> list[Judgement]:
     """The judgements of a file in TREC form; a grade below 0 counts as 0."""
     judgements = []
-    for number, line in enumerate(_text(path).splitlines(), 1):
+    for number, line in _lines(_text(path)):
         parts = line.split()
-        if not parts:
-            continue
         try:
             topic, document, grade = (parts[0], parts[2], parts[3]) if len(parts) >= 4 else parts
             judgements.append(Judgement(topic, document, max(int(float(grade)), 0)))
-        except ValueError as e:
+        except (ValueError, OverflowError) as e:
             raise SettingsError(
                 f"{path}, line {number}: not a judgement; write topic, 0, document, grade"
             ) from e
@@ -122,7 +120,12 @@ def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig", errors="replace")
     except OSError as e:
-        raise SettingsError(f"{path}: cannot be read: {e.strerror}") from e
+        raise SettingsError(f"{path}: cannot be read: {e.strerror}; name a file that is there") from e
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    """The lines that hold something, with their numbers; U+2028 and its kin may stand inside of one."""
+    return ((number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip())
 
 
 def matcher(known: frozenset[str], pattern: str = "") -> Callable[[Named], str]:
