@@ -116,8 +116,16 @@ def test_a_trec_run(indlet: Indlet, data: Path, tmp_path: Path) -> None:
     [
         (["titel:wing"], 1, "did you mean title:?"),
         (["the", "of"], 1, "too common"),
-        (["--model", "magic", "wing"], 1, "choose one of bm25"),
-        (["--param", "k1=-3", "wing"], 1, "at least 0"),
+        (["x" * 65], 1, "or too long"),
+        (["--model", "magic", "wing"], 2, "choose one of bm25"),
+        (["--param", "k1=-3", "wing"], 2, "at least 0"),
+        (["--language", "xx", "wing"], 2, "ISO 639-1"),
+        (["--offset", "99999999", "wing"], 2, "offset is"),
+        (["--trec", "my run", "wing"], 2, "without spaces"),
+        (["--trec", "run", "--qid", "", "wing"], 2, "without spaces"),
+        (["--trec", "run", "--offset", "3", "wing"], 2, "--offset does not go with a run"),
+        (["--trec", "run", "--sort", "newest", "wing"], 2, "--sort does not go with a run"),
+        (["--trec", "run", "--facets", "wing"], 2, "--facets does not go with a run"),
         (["--json", "--trec", "x", "wing"], 2, "exclude each other"),
         ([], 2, "give a QUERY"),
         (["--limit", "-1", "wing"], 2, "--limit"),
@@ -132,6 +140,28 @@ def test_faults_are_said_in_a_line(
     assert says in err
     assert "Traceback" not in err
     assert out == ""
+
+
+def pointed_at(err: str) -> tuple[str, int]:
+    """The line of the query, and the column of the caret below it."""
+    _, shown, caret = err.rstrip("\n").split("\n")
+    assert caret.strip() == "^"
+    return shown, len(caret) - 1
+
+
+def test_a_fault_is_pointed_at_where_a_terminal_shows_it(indlet: Indlet, data: Path) -> None:
+    shown, column = pointed_at(indlet("search", "--data", data, "wing AND (")[2])
+    assert shown[column:] == "("
+    # Characters of two columns, and marks that take none.
+    assert pointed_at(indlet("search", "--data", data, "情報 (")[2]) == ("  情報 (", 2 + 5)
+    assert pointed_at(indlet("search", "--data", data, "e\u0301t\u0308 (")[2])[1] == 2 + 3
+
+
+def test_of_a_long_query_only_the_place_of_the_fault_is_shown(indlet: Indlet, data: Path) -> None:
+    shown, column = pointed_at(indlet("search", "--data", data, "flow " * 200 + "(wing " + "x " * 200)[2])
+    assert shown[column:].startswith("(wing x x")
+    assert len(shown) < 200
+    assert "\x1b" not in indlet("search", "--data", data, "\x1b[31m" * 6000)[2]
 
 
 def test_a_folder_without_a_store_is_said(indlet: Indlet, tmp_path: Path) -> None:
@@ -185,7 +215,29 @@ def test_evaluate(indlet: Indlet, data: Path, tmp_path: Path) -> None:
     assert status == 0
     assert out.splitlines()[-1].split() == ["bm25", "0.7500", "0.8066", "0.1000", "0.7500"]
     status, _, err = indlet("evaluate", "--data", data, *files, "--param", "mu=3", "--models", "bm25")
-    assert (status, "parameter 'mu'" in err) == (1, True)
+    assert (status, "parameter 'mu'" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "says"),
+    [
+        (["--models", ","], 2, "names no model"),
+        (["--models", "magic"], 2, "there is no model 'magic'"),
+        (["--models", "bm25", "--param", "mu=5"], 2, "they take b, k1"),
+        (["--models", "vsm", "--param", "mu=5"], 2, "they take none"),
+        (["--models", "bm25", "--param", "b=5"], 2, "from 0 to 1"),
+        (["--id-pattern", "("], 1, "no regular expression"),
+        (["--id-pattern", "zzz"], 1, "no judged document"),
+    ],
+)
+def test_evaluate_says_what_cannot_be_measured(
+    indlet: Indlet, data: Path, tmp_path: Path, arguments: list[str], status: int, says: str
+) -> None:
+    topics, qrels = tmp_path / "topics.tsv", tmp_path / "qrels"
+    topics.write_text("a\tshear flow\n")
+    qrels.write_text("a 0 2 1\n")
+    found, _, err = indlet("evaluate", "--data", data, "--queries", topics, "--qrels", qrels, *arguments)
+    assert (found, says in err) == (status, True), err
 
 
 def test_without_the_service_part_it_says_what_to_install(data: Path) -> None:

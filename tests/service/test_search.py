@@ -201,6 +201,9 @@ def test_filters_narrow_like_ticked_boxes(shelf: Library) -> None:
     }
     assert found(shelf, "*", filters={"year": ["1904", "1905"]}) == {"oai:air:1", "oai:sea:2"}
     assert found(shelf, "*", filters={"date": ["1950..1955"]}) == {"oai:air:2", "oai:sea:1"}
+    assert found(shelf, "*", filters={"date": "1950..1955"}) == {"oai:air:2", "oai:sea:1"}, (
+        "one, without a list"
+    )
     with pytest.raises(QueryError):
         shelf.search("*", filters={"date": ["soon"]})
     with pytest.raises(SettingsError, match="no filter 'colour'"):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import orjson
 
+from indlet.cli.show import printable
 from indlet.errors import SettingsError
 from indlet.settings import Settings, Source, load
 
@@ -29,7 +30,7 @@ data_option = click.option(
 )  # fmt: skip
 config_option = click.option(
     "--config", "-c", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-    help="A settings file.  [default: indlet.toml, if there is one]",
+    help="A settings file.  [default: indlet.toml, if there is one and --data is not given]",
 )  # fmt: skip
 
 
@@ -46,9 +47,13 @@ config_option = click.option(
 @click.option("--fulltext", is_flag=True, help="Where there is no index, fetch and analyse linked documents.")
 @click.option("--name", default="", help="What to call the source; for a single URL.")
 @click.option("--token", default="", help="Bearer token to send.", envvar="INDLET_TOKEN")
-@click.option("--timeout", type=float, help="Seconds of silence before a request is given up.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0, min_open=True),
+    help="Seconds of silence before a request is given up.",
+)
 @click.option("--retries", type=click.IntRange(0), help="How often a request is tried again.")
-@click.option("--delay", type=float, help="Pause between requests to one source, in seconds.")
+@click.option("--delay", type=click.FloatRange(0), help="Pause between requests to one source, in seconds.")
 @click.option("--at-once", type=click.IntRange(1), help="How many sources at the same time.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON.")
 @click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
@@ -108,6 +113,13 @@ def harvest(
     else:
         for progress in done:
             click.echo(line(progress))
+    for progress in done:
+        if progress.outcome == "complete" and not _as_asked(progress.form, index_format):
+            click.echo(
+                f"{printable(progress.source)}: has no {index_format}: metadata alone were harvested; "
+                "leave --index out for the best format that it has",
+                err=True,
+            )
     if any(p.outcome != "complete" for p in done):
         sys.exit(1)
     if any(p.failed for p in done):
@@ -139,6 +151,15 @@ def sources(data: Path | None, config: Path | None, as_json: bool) -> None:
     _table(rows)
 
 
+def _as_asked(form: str, wanted: str) -> bool:
+    """Whether a source was harvested in the index format asked for, beside or inside the metadata."""
+    from indlet.formats import bundle
+
+    inside = bundle.INSIDE.get(form)
+    used = inside.prefix if inside is not None else form.partition("+")[2]
+    return wanted in ("", "auto", "none", used)
+
+
 def line(progress: Progress) -> str:
     """What came of one source, in one line."""
     parts = [
@@ -153,7 +174,7 @@ def line(progress: Progress) -> str:
         parts.append(f"repaired: {told}")
     how = f" ({progress.form})" if progress.form else ""
     mark = "" if progress.outcome == "complete" else f" {progress.outcome.upper()}: {progress.reason};"
-    return f"{progress.source}{how}:{mark} {', '.join(parts)}, in {progress.seconds:.1f} s"
+    return printable(f"{progress.source}{how}:{mark} {', '.join(parts)}, in {progress.seconds:.1f} s")
 
 
 class Shown:
@@ -200,7 +221,7 @@ class Shown:
         while not self._done.wait(LOOK_SECONDS):
             for p in self._progress:
                 if p.trouble and p.trouble != told.get(p.source):
-                    click.echo(f"{p.source}: {p.trouble}", err=True)
+                    click.echo(printable(f"{p.source}: {p.trouble}"), err=True)
                 told[p.source] = p.trouble
             if time.monotonic() < due:
                 continue
@@ -215,7 +236,9 @@ class Shown:
 
     def _render(self) -> Any:
         from rich.table import Table
+        from rich.text import Text
 
+        # A source's words are shown as they are: what is in brackets there is no markup.
         table = Table(
             "source", "", *("records", "deleted", "repaired", "failed", "rate", "remaining"), box=None
         )
@@ -223,9 +246,10 @@ class Shown:
             column.justify = "right"
         for p in self._progress:
             left = "" if p.remaining is None or p.outcome else f"{p.remaining:,}"
+            state = Text(printable(p.trouble[:WIDTH]) or p.phase)
             table.add_row(
-                p.source, p.trouble[:WIDTH] or p.phase, f"{p.records:,}", f"{p.deleted:,}", f"{p.repaired:,}",
-                f"{p.failed:,}", f"{p.rate:,.0f}/s", left,
+                Text(p.source), state, f"{p.records:,}", f"{p.deleted:,}", f"{p.repaired:,}", f"{p.failed:,}",
+                f"{p.rate:,.0f}/s", left,
             )  # fmt: skip
         return table
 
@@ -246,8 +270,12 @@ def _sources(
     name: str,
     token: str,
 ) -> list[Source]:
+    from indlet.formats import INDEX
+
     if name and len(urls) != 1:
         raise click.UsageError("--name goes with a single URL")
+    if index not in ("", "auto", "none", *INDEX):
+        raise click.UsageError(f"--index is {index!r}: choose from auto, none, {', '.join(INDEX)}")
     known = {s.url: s for s in settings.source} | {s.name: s for s in settings.source if s.name}
     if urls:
         found = [known.get(url) or Source(_checked(url)) for url in urls]
@@ -319,7 +347,8 @@ def _next(every: str, last: str) -> str:
 
 def _table(rows: list[dict[str, Any]]) -> None:
     from rich.console import Console
-    from rich.table import Table
+    from rich.table import Column, Table
+    from rich.text import Text
 
     headings = ("source", "records", "deleted", "failures", "repairs", "format", "policy", "last run", "next")
     told = [
@@ -335,14 +364,14 @@ def _table(rows: list[dict[str, Any]]) -> None:
     console = Console()
     if not console.is_terminal:
         for entry in (headings, *told):
-            click.echo("\t".join(entry))
+            click.echo("\t".join(map(printable, entry)))
         return
-    table = Table(*headings)
+    table = Table(*(Column(heading, overflow="fold") for heading in headings))
     for entry in told:
-        table.add_row(*entry)
+        table.add_row(*map(Text, entry))
     console.print(table)
     for row in rows:
         if row["repairs"]:
             click.echo(f"{row['source']}: " + ", ".join(f"{k} {n:,}" for k, n in row["repairs"].items() if n))
         if row["last"].get("reason"):
-            click.echo(f"{row['source']}: {row['last']['reason']}")
+            click.echo(printable(f"{row['source']}: {row['last']['reason']}"))

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 import orjson
 
+from indlet.cli.show import printable
 from indlet.errors import SettingsError
 from indlet.settings import Settings, load
 
@@ -75,6 +78,8 @@ def search(
         raise click.UsageError("--json and --trec exclude each other")
     if bool(query) == (queries is not None):
         raise click.UsageError("give a QUERY, or a file of them with --queries")
+    if queries is not None or trec:
+        _check_run(trec, qid, offset=offset, sort=sort, facets=facets, explain=explain)
     spoken = _languages(languages)
     with _library(data, config, follow=not no_sync) as library:
         if queries is not None or trec:
@@ -82,15 +87,17 @@ def search(
 
             topics = read_topics(queries) if queries is not None else [Topic(qid, " ".join(query))]
             options = {"model": model, "parameters": parameters, "languages": spoken}
-            _run(library, topics, trec, limit, plain=plain or queries is not None, **options)
+            with _wrong_options():
+                _run(library, topics, trec, limit, plain=plain or queries is not None, **options)
             return
         from indlet.service.search import FACETS
 
         text = " ".join(query)
-        result = library.search(
-            text, model=model, parameters=parameters, limit=limit, offset=offset, sort=sort,
-            facets=FACETS if facets else (), languages=spoken, plain=plain,
-        )  # fmt: skip
+        with _wrong_options():
+            result = library.search(
+                text, model=model, parameters=parameters, limit=limit, offset=offset, sort=sort,
+                facets=FACETS if facets else (), languages=spoken, plain=plain,
+            )  # fmt: skip
         told = {}
         if explain:
             told = {
@@ -129,7 +136,9 @@ def stats(data: Path | None, config: Path | None, as_json: bool) -> None:
             if name == "sources":
                 for source in value:
                     gone = f", {source['deleted']:,} deleted" if source["deleted"] else ""
-                    click.echo(f"  {source['kind']:<17} {_safe(source['name'])}: {source['records']:,}{gone}")
+                    click.echo(
+                        f"  {source['kind']:<17} {printable(source['name'])}: {source['records']:,}{gone}"
+                    )
             else:
                 shown = (
                     f"{value:,.2f}"
@@ -187,14 +196,17 @@ def evaluate(
     from indlet.service.evaluate import MEASURES, Named, read_judgements, read_topics
     from indlet.service.evaluate import evaluate as measure
 
+    names = list(dict.fromkeys(name.strip() for name in models.split(",") if name.strip()))
+    if not names:
+        raise click.UsageError("--models names no model; leave it out to measure those that rank")
     topics, judgements = read_topics(queries), read_judgements(qrels)
-    names = [name.strip() for name in models.split(",") if name.strip()]
     spoken = _languages(languages)
     with _library(data, config) as library:
         own = {name: _parameters_for(name, names, parameters) for name in names}
 
         def rank(model: str, text: str, depth: int) -> list[Named]:
-            return library.rank(text, depth, model=model, parameters=own[model], languages=spoken)
+            with _wrong_options():
+                return library.rank(text, depth, model=model, parameters=own[model], languages=spoken)
 
         table = measure(names, topics, judgements, rank, pattern=id_pattern, depth=depth)
     if as_json:
@@ -206,7 +218,8 @@ def evaluate(
             }
         )
         return
-    click.echo(f"{table[0].topics} topics, {depth} records deep")
+    count = "1 topic" if table[0].topics == 1 else f"{table[0].topics:,} topics"
+    click.echo(f"{count}, {depth:,} records deep")
     click.echo(f"{'model':<14}" + "".join(f"{name:>9}" for name in MEASURES))
     for row in table:
         click.echo(f"{row.model:<14}" + "".join(f"{row.measures[name]:>9.4f}" for name in MEASURES))
@@ -244,19 +257,43 @@ def _languages(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
+@contextmanager
+def _wrong_options() -> Iterator[None]:
+    """A model, parameter, language or offset that there is not: the command line is wrong."""
+    try:
+        yield
+    except SettingsError as e:
+        raise click.UsageError(str(e)) from e
+
+
+def _check_run(run: str, qid: str, **unfit: Any) -> None:
+    """A run has columns with white space between, and is in the order of its scores from the first on."""
+    for option, value in (("--trec", run), ("--qid", qid)):
+        if len(value.split()) > 1 or (option == "--qid" and not value.strip()):
+            raise click.UsageError(f"{option} is {value!r}: a column of a run; give a name without spaces")
+    for option, value in unfit.items():
+        if value not in (0, False, "score"):
+            raise click.UsageError(
+                f"--{option} does not go with a run: leave it, or --trec and --queries, out"
+            )
+
+
 def _parameters_for(name: str, names: list[str], parameters: tuple[str, ...]) -> tuple[str, ...]:
     """Those of the parameters that this model has; one that none of the models has is an error."""
     from dataclasses import fields
 
-    from indlet.service.rank import MODELS, model
+    from indlet.service.rank import MODELS
 
     if name not in MODELS:
-        model(name)  # says which there are
+        raise click.UsageError(f"there is no model {name!r}: choose from {', '.join(MODELS)}")
     known = {n: {field.name.rstrip("_") for field in fields(MODELS[n])} for n in names if n in MODELS}
     for parameter in parameters:
         key = parameter.partition("=")[0].strip()
         if not any(key in has for has in known.values()):
-            raise SettingsError(f"none of the models {', '.join(names)} has a parameter {key!r}")
+            takes = ", ".join(dict.fromkeys(name for has in known.values() for name in sorted(has))) or "none"
+            raise click.UsageError(
+                f"no model of {', '.join(names)} has a parameter {key!r}: they take {takes}"
+            )
     return tuple(p for p in parameters if p.partition("=")[0].strip() in known[name])
 
 
@@ -270,7 +307,7 @@ def _run(
         if run:
             for place, record in enumerate(ranked, 1):
                 name = "%20".join(record.identifier.split())
-                click.echo(f"{topic.id} Q0 {name} {place} {record.score!r} {run}")
+                click.echo(f"{'%20'.join(topic.id.split())} Q0 {name} {place} {record.score!r} {run}")
         else:
             hits = [{"identifier": record.identifier, "score": record.score} for record in ranked]
             click.echo(orjson.dumps({"qid": topic.id, "hits": hits}).decode())
@@ -280,20 +317,15 @@ def _print_json(answer: Any) -> None:
     click.echo(orjson.dumps(answer, option=orjson.OPT_INDENT_2).decode())
 
 
-def _safe(text: str) -> str:
-    """Text from outside without what a terminal would take for a command."""
-    return "".join(character if character.isprintable() else " " for character in text)
-
-
 def _print_result(result: Result, told: dict[int, Any]) -> None:
     bold = (lambda text: click.style(text, bold=True)) if sys.stdout.isatty() else str
     dim = (lambda text: click.style(text, dim=True)) if sys.stdout.isatty() else str
     for note in result.notes:
-        click.echo(f"note: {_safe(note)}", err=True)
+        click.echo(f"note: {printable(note)}", err=True)
     for suggestion in result.suggestions:
         click.echo(
-            f"no record holds “{_safe(suggestion.word)}”; "
-            f"there is {', '.join(map(_safe, suggestion.instead))}",
+            f"no record holds “{printable(suggestion.word)}”; "
+            f"there is {', '.join(map(printable, suggestion.instead))}",
             err=True,
         )
     records = "1 record" if result.total == 1 else f"{result.total:,} records"
@@ -307,19 +339,21 @@ def _print_result(result: Result, told: dict[int, Any]) -> None:
     for name, facet in result.facets.items():
         if facet.values:
             named = {value: f"{value} ({label})" for value, label in facet.labels.items()}
-            values = ", ".join(f"{_safe(named.get(value, value))} {n:,}" for value, n in facet.values[:10])
+            values = ", ".join(
+                f"{printable(named.get(value, value))} {n:,}" for value, n in facet.values[:10]
+            )
             click.echo(f"\n{bold(name)}  {values}")
 
 
 def _print_hit(hit: Hit, bold: Any, dim: Any) -> None:
     import textwrap
 
-    title = textwrap.wrap(_safe(hit.title), WIDTH - 5) or [""]
+    title = textwrap.wrap(printable(hit.title), WIDTH - 5) or [""]
     click.echo(f"{hit.rank:>3}  " + bold("\n     ".join(title)))
-    creators = "; ".join(map(_safe, hit.creators[:3])) + (" …" if len(hit.creators) > 3 else "")
-    facts = [creators, hit.year, ", ".join(map(_safe, hit.sources)), f"{hit.score:.4f}"]
+    creators = "; ".join(map(printable, hit.creators[:3])) + (" …" if len(hit.creators) > 3 else "")
+    facts = [creators, hit.year, ", ".join(map(printable, hit.sources)), f"{hit.score:.4f}"]
     click.echo("     " + " · ".join(fact for fact in facts if fact))
-    click.echo("     " + dim(_safe(hit.url or hit.identifier)))
+    click.echo("     " + dim(printable(hit.url or hit.identifier)))
     # Of a phrase the term itself is shown: which of its words it was.
     named = (
         (part, part.term if not part.words or " " in part.words[0] else part.words[0])
@@ -327,7 +361,7 @@ def _print_hit(hit: Hit, bold: Any, dim: Any) -> None:
     )
     terms = [f"{part.field}{':' * bool(part.field)}{word} {part.share:.0%}" for part, word in named]
     if terms:
-        click.echo("     " + dim(_safe(", ".join(terms))))
+        click.echo("     " + dim(printable(", ".join(terms))))
 
 
 def _print_explanation(told: Any, dim: Any) -> None:
@@ -335,7 +369,7 @@ def _print_explanation(told: Any, dim: Any) -> None:
         name = f"{share.field}:{share.term}" if share.field else share.term
         click.echo(
             dim(
-                f"     {share.contribution:>12.6f}  {_safe(name)}  "
+                f"     {share.contribution:>12.6f}  {printable(name)}  "
                 f"(tf {share.frequency}, df {share.df:,} of {told.records:,})"
             )
         )

@@ -157,8 +157,10 @@ def _schedule_harvests(schedule: Schedule, store: Store, settings: Settings) -> 
 
 def _announce(settings: Settings) -> None:
     root = settings.base_url()
+    listening = replace(settings, node=replace(settings.node, base_url="")).base_url()
     lines = [
         f"{settings.node.name} at {root}/",
+        *([f"  listens   {listening}/"] if root != listening else []),
         f"  harvest   {root}/oai?verb=Identify",
         f"            {root}/ft-oai?verb=ListIndexFormats",
         f"  or say    indlet harvest {root}/ft-oai",

@@ -17,6 +17,11 @@ LINE_SECONDS = 10.0
 BAR_SECONDS = 0.1
 
 
+def printable(text: str) -> str:
+    """Text from outside without what a terminal would take for a command."""
+    return "".join(character if character.isprintable() else " " for character in text)
+
+
 @contextmanager
 def progress(quiet: bool = False) -> Iterator[Report]:
     """Something to report a running crawl to; it writes to stderr."""

@@ -75,6 +75,7 @@ class Interpreter:
 
     def chosen(self, name: str, values: Iterable[str]) -> e.Expression:
         """The records that have one of these values in a facet; `date` takes ranges, as in a query."""
+        values = (values,) if isinstance(values, str) else values
         if name == "date":
             return _any([_dated(value) for value in values])
         return _any([self._filter(q.Filter(name, value)) for value in values])

@@ -24,7 +24,9 @@ TEXTS: Final = {
     "no_positions": "no positions are kept for {field}: the phrase “{phrase}” there means all of its words",
     "no_source": "no source is called “{name}”",
     # Faults of a query
-    "all_stopped": "{words}: nothing but words that are too common to be indexed; add a more telling one",
+    "all_stopped": (
+        "{words}: nothing but words that are too common to be indexed, or too long; add a more telling one"
+    ),
     "too_long": "the query has {characters} characters; {most} are allowed",
     "no_word": "the query holds no word",
     "no_word_but_all": "the query holds no word; * finds every record",

@@ -119,7 +119,7 @@ class Query:
 def parse(text: str, max_clauses: int = MAX_CLAUSES) -> Query:
     """The query that a text states; QueryError points at the place of a fault."""
     if len(text) > MAX_LENGTH:
-        raise QueryError(Note("too_long", characters=len(text), most=MAX_LENGTH), text[:60], 0)
+        raise QueryError(Note("too_long", characters=len(text), most=MAX_LENGTH), clean(text[:60]), 0)
     parser = _Parser(clean(text), max_clauses)
     tree = parser.query()
     return Query(text, tree, tuple(parser.notes))

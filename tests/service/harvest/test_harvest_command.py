@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from rich.console import Console
 from tests.hostile import misbehaving as m
 
-from indlet.cli.harvest import harvest, sources
+from indlet.cli.harvest import Shown, harvest, line, sources
 from indlet.cli.service import search
 from indlet.service.harvest.client import Client, NoAnswer, oai_url, spellings
+from indlet.service.harvest.progress import Progress
 from indlet.settings import Harvest
 from indlet.store import Store
 
@@ -53,6 +56,31 @@ def test_the_status_tells_what_was_not_had(tmp_path: Path) -> None:
         result = run(provider.url, "--data", str(tmp_path / "c"))
         assert result.exit_code == 0
         assert "bare ampersands 43" in result.output
+
+
+def test_an_index_format_that_is_not_had_is_said(tmp_path: Path) -> None:
+    with m.Provider() as provider:
+        result = run(provider.url, "--data", str(tmp_path), "--index", "tf_basic")
+        assert result.exit_code == 0
+        assert "has no tf_basic: metadata alone were harvested" in result.output
+        for index in ("auto", "none"):
+            assert "has no" not in run(provider.url, "--data", str(tmp_path / index), "--index", index).output
+        unknown = run(provider.url, "--data", str(tmp_path), "--index", "tf_magic")
+        assert (unknown.exit_code, "choose from auto, none, " in unknown.output) == (2, True)
+
+
+def test_what_a_source_says_cannot_command_a_terminal() -> None:
+    """Neither by control characters, nor by what the table would take for markup."""
+    said = "see [/help] \x9b31m [red]"
+    done = Progress("source [/x]", trouble=said, outcome="failed", reason=said + "\nroot")
+    assert "see [/help]  31m [red] root;" in line(done)
+    shown = Shown(quiet=True)
+    shown.follow([done])
+    terminal = Console(file=io.StringIO(), force_terminal=True, width=200)
+    terminal.print(shown._render())
+    assert isinstance(terminal.file, io.StringIO)
+    assert "source [/x]" in terminal.file.getvalue()
+    assert "see [/help]  31m [red]" in terminal.file.getvalue()
 
 
 def test_a_search_of_the_data_alone_follows_the_policy_that_it_was_harvested_under(tmp_path: Path) -> None:
