@@ -1,7 +1,12 @@
-"""Analysing many records at once gives what the analyser gives for each, byte for byte."""
+"""Analysing many records at once makes the index that the analyser makes one by one, bit for bit."""
 
 from __future__ import annotations
 
+import itertools
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -9,9 +14,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from indlet.model import Metadata, TermVector, groups
+from indlet.model import Metadata, Stored, TermVector
 from indlet.service import analysis
-from indlet.service.analysis import Analyses, searched
+from indlet.service.analysis import Analyses
+from indlet.service.index import Engine
+from indlet.service.index.expression import Term
+from indlet.service.index.postings import Words
 from indlet.text import FIELDS, LANGUAGES, Analyzer, Policy, stop_words
 
 ENGLISH = (
@@ -31,6 +39,8 @@ _WORDS = [
     "a" * 64, "b" * 65, "c" * 255, "d" * 256, "Strömung", "ÉCOLE", "ﬁnite", "情報検索", "naïve", "e²", "²",
     "İzmir", "kitap",
     "soft\u00adhyphen", "end\u00ad", "Москва", "и", "не", "—", "“quoted”", "no\u00a0break", "\ud800",
+    'say "so"', "back\\slash", "tab\tand\nline", "bell\u0007", "del\u007f", "thin\u2009space", "x\u3000y",
+    "next\u0085line", "zero\u200bwidth", "narrow\u202fspace", "ogham\u1680mark", "³\u2003½", "Ａ1",
 ]  # fmt: skip
 _value = st.one_of(
     st.lists(st.sampled_from(_WORDS), max_size=12).map(" ".join),
@@ -40,12 +50,16 @@ _value = st.one_of(
     st.sampled_from(["", " ", "...", "word " * 1200, "läuft " * 900, "e" * 70_000]),
 )
 _metadata = st.dictionaries(
-    st.sampled_from([*FIELDS, "date", "rights"]), st.lists(_value, max_size=4), max_size=7
+    st.sampled_from([*FIELDS, "rights"]), st.lists(_value, max_size=4), max_size=7
 ).flatmap(
     lambda metadata: st.sampled_from([[], [""], ["en"], ["ger", "en"], ["tur"], ["la"], ["??", "fr"]]).map(
         lambda stated: {**metadata, "language": stated}
     )
-)
+).flatmap(
+    lambda metadata: st.sampled_from([
+        {}, {"date": ["1953"]}, {"date": ["n. d.", "2001-02"], "type": ["Text", 'a "type"']},
+    ]).map(lambda more: {**metadata, **more})
+)  # fmt: skip
 _policies = st.builds(
     Policy,
     language=st.sampled_from(["auto", "auto", "auto", "en", "de", "", "zh"]),
@@ -59,8 +73,13 @@ _policies = st.builds(
 )
 
 
-def one_by_one(analyzer: Analyzer, metadata: Metadata) -> TermVector:
-    return analyzer.vector(searched(metadata), next(iter(metadata.get("language", ())), ""))
+def stored(number: int, metadata: Metadata, vector: TermVector | None) -> Stored:
+    """A record of the change feed as the store gives it."""
+    made = vector or TermVector()
+    return Stored(
+        number, number, 1, f"oai:x:{number}", 0, 0, "", made.language, made.length, 0,
+        orjson.dumps(metadata), b"", b"", None if vector is None else made.packed, made.positions, b"",
+    )  # fmt: skip
 
 
 def encodable(metadata: Metadata) -> bool:
@@ -68,20 +87,39 @@ def encodable(metadata: Metadata) -> bool:
     return not any("\ud800" <= c <= "\udfff" for values in metadata.values() for v in values for c in v)
 
 
-def frequencies(packed: bytes) -> list[tuple[int, list[str]]]:
-    return [(frequency, sorted(terms)) for frequency, terms in groups(packed)]
+def indexed(folder: Path, batches: Iterable[tuple[Sequence[Stored], Words | None]]) -> dict[str, Any]:
+    """All that an index says of records: statistics, lengths, norms, every posting, facets."""
+    with Engine.open(folder, writable=True) as engine:
+        for changes, words in batches:
+            engine.take(changes, words)
+        engine.commit()
+        searcher = engine.searcher()
+        found: dict[str, Any] = {"fingerprint": searcher.fingerprint()}
+        for name, _, _ in searcher.vocabulary():
+            term = name.decode()
+            hits = searcher.search(Term(term), limit=100, facets=("language", "type", "year"))
+            found[term] = [(hit.id, hit.score) for hit in hits.hits], hits.facets
+        return found
 
 
-def held_to_the_analyzer(policy: Policy, batch: list[dict[str, list[str]]]) -> None:
-    many, single = Analyses(Analyzer(policy)), Analyzer(policy)
-    for _ in range(2):  # tokens that are new, and the same when they are known
-        assert many.vectors(batch) == [one_by_one(single, metadata) for metadata in batch]
-        for language in ("", "en", "de", "tr", "fr", "la"):
-            expected = [single.fields(metadata, language) for metadata in batch]
-            assert many.fields([(metadata, language) for metadata in batch]) == expected
-            kept = [number for number, metadata in enumerate(batch) if encodable(metadata)]
-            loose = many.marked([orjson.dumps(batch[number]) for number in kept], [language] * len(kept))
-            assert [frequencies(each) for each in loose] == [frequencies(expected[n]) for n in kept]
+def held_to_the_analyzer(policy: Policy, batch: Sequence[Metadata]) -> None:
+    """Records with a vector and without, all together and one by one, make the same index."""
+    many, single = Analyses(Analyzer(policy)), Analyses(Analyzer(policy))
+    languages = itertools.cycle(["", "en", "de", "tr", "fr", "la"])
+    own = TermVector.of({"own": 2, "wing": 1})
+    changes: list[Stored] = []
+    for metadata in filter(encodable, batch):
+        changes.append(stored(len(changes) + 1, metadata, None))
+        with_vector = replace(own, language=next(languages))
+        changes.append(stored(len(changes) + 1, metadata, with_vector))
+    gone = stored(len(changes) + 1, {}, None)._replace(deleted=1)
+    half = len(changes) // 2
+    with tempfile.TemporaryDirectory() as folder:
+        # Twice: tokens that are new, and the same when they are known.
+        parts = [changes, [*changes[:half], gone], changes[half:]]
+        together = indexed(Path(folder, "together"), [many.together(part) for part in parts if part])
+        plain = indexed(Path(folder, "plain"), [(single.one_by_one(part), None) for part in parts])
+    assert together == plain
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -109,8 +147,10 @@ def realistic(count: int) -> list[dict[str, list[str]]]:
 def test_running_text(policy: Policy) -> None:
     batch = realistic(60)
     held_to_the_analyzer(policy, batch)
-    languages = [vector.language for vector in Analyses(Analyzer(policy)).vectors(batch)]
+    _, words = Analyses(Analyzer(policy)).together([stored(1, metadata, None) for metadata in batch])
+    languages = [language for _, language, _ in words.facets]
     assert languages == [policy.language if policy.language != "auto" else g for g in ("en", "de", "fr") * 20]
+    assert words.own.all()
 
 
 def test_a_clear_language_needs_no_second_look(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,14 +162,13 @@ def test_a_clear_language_needs_no_second_look(monkeypatch: pytest.MonkeyPatch) 
         return ""
 
     monkeypatch.setattr(analysis, "detect", detect)
-    made = Analyses(Analyzer(Policy())).vectors(realistic(9))
-    assert [vector.language for vector in made] == ["en", "de", "fr"] * 3
+    _, words = Analyses(Analyzer(Policy())).together([stored(1, metadata, None) for metadata in realistic(9)])
+    assert [language for _, language, _ in words.facets] == ["en", "de", "fr"] * 3
     assert asked == []
 
 
 def test_a_full_table_starts_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(analysis, "_TOKENS", 100)
-    monkeypatch.setattr(analysis, "_BATCH", 2000)
     held_to_the_analyzer(Policy(), realistic(30))
 
 
@@ -139,8 +178,7 @@ def test_a_table_grows() -> None:
     batch: list[dict[str, list[Any]]] = [
         {"title": [" ".join(words[at : at + 250])]} for at in range(0, len(words), 250)
     ]
-    many, single = Analyses(Analyzer(Policy(max_length=255))), Analyzer(Policy(max_length=255))
-    assert many.fields([(m, "en") for m in batch]) == [single.fields(m, "en") for m in batch]
+    held_to_the_analyzer(Policy(max_length=255), batch)
 
 
 def test_words_like_mixed_numbers_of_many_terms() -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from lxml import etree
 
 from indlet.errors import BadResponse
 from indlet.oai.read import Item
 from indlet.service.normalise import Normaliser, cleaned, resource_key
+from indlet.store import Store
 from indlet.text import Analyzer, Policy
 
 DC = 'xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:dcterms="http://purl.org/dc/terms/"'
@@ -64,7 +67,7 @@ def item(inner: str, **more: object) -> Item:
     return Item("oai:x:1", "2024-01-01", metadata=etree.fromstring(f"<dc {DC}>{inner}</dc>"), **more)  # type: ignore[arg-type]
 
 
-def test_a_plain_record_is_searched_by_its_description() -> None:
+def test_a_plain_record_is_searched_by_its_description(tmp_path: Path) -> None:
     analyzer = Analyzer(Policy())
     made = Normaliser(analyzer).record(
         item(
@@ -74,8 +77,16 @@ def test_a_plain_record_is_searched_by_its_description() -> None:
             "<dc:format>application/pdf</dc:format><dc:language>English</dc:language>"
         )
     )
-    assert made.vector is not None
-    assert made.vector.frequencies() == {"flutter": 2, "wing": 2, "heat": 1, "garrick": 1}
+    assert made.vector is None  # it follows from the metadata
+    with Store.open(tmp_path) as store:
+        with store.write() as tx:
+            tx.put(tx.origin("source", "x"), [made])
+        with store.read() as view:
+            (stored,) = view.changes()
+    completed = analyzer.completed(stored)
+    assert completed.record.vector is not None
+    assert completed.record.vector.frequencies() == {"flutter": 2, "wing": 2, "heat": 1, "garrick": 1}
+    assert (completed.length, completed.language) == (6, "en")
     assert made.metadata["description"] == ["Heated wings flutter."]
     assert made.properties == {
         "source_datestamp": "2024-01-01",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import sys
 import unicodedata
 from importlib import import_module
@@ -72,6 +74,7 @@ def _pointed(error: QueryError) -> str:
 
 def main(arguments: list[str] | None = None) -> Any:
     """The entry point: errors of ours become one line and status 1; Ctrl-C becomes status 130."""
+    atexit.register(gc.freeze)  # nobody need look for cycles in what goes with the process
     try:
         return cli.main(arguments, standalone_mode=False)
     except click.exceptions.Exit as e:

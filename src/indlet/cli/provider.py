@@ -219,7 +219,11 @@ def records(data: Path | None, config: Path | None, jsonl: bool, set_spec: str |
     """
     import orjson
 
+    from indlet.service.policies import policy_for
+    from indlet.text import Analyzer
+
     with _open(data, config) as store, store.read() as view:
+        analyzer = Analyzer(policy_for(store, _settings(config).analysis))
         names = {origin.id: origin.name for origin in view.origins()}
         after = 0
         out = sys.stdout.buffer
@@ -228,6 +232,7 @@ def records(data: Path | None, config: Path | None, jsonl: bool, set_spec: str |
             for stored in page:
                 if live and stored.deleted:
                     continue
+                stored = analyzer.completed(stored)
                 record = stored.record
                 stamp = datetime.fromtimestamp(stored.datestamp, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
                 if jsonl:
@@ -360,9 +365,11 @@ def _from_options(
 def _open(data: Path | None, config: Path | None) -> Any:
     from indlet.store import Store
 
-    if data is None:
-        data = load(config or CONFIG).data if config or CONFIG.exists() else Settings().data
-    return Store.open(data, create=False)
+    return Store.open(_settings(config).data if data is None else data, create=False)
+
+
+def _settings(config: Path | None) -> Settings:
+    return load(config or CONFIG) if config or CONFIG.exists() else Settings()
 
 
 def _forget(data: Path, name: str) -> None:

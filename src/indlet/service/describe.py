@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any, Final
 
 import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from indlet.model import DUBLIN_CORE, Metadata, Packed, TermVector
+from indlet.model import DUBLIN_CORE, Metadata, Packed
 from indlet.oai.read import Item
-from indlet.service.analysis import COLUMNS, Analyses, Texts
 from indlet.service.harvest import scan_kernel as k
 from indlet.service.harvest.scan import Scanned, unescaped
 from indlet.store import fingerprint, resource_hash
@@ -26,50 +24,23 @@ Form = Callable[[str, str], tuple[str, bool]]
 # A record's identifier, metadata and URL -> what stands for its resource.
 Key = Callable[[str, Metadata, str], str]
 
-_COLUMNS: Final = np.array([COLUMNS.get(name, -1) for name in DUBLIN_CORE], np.int64)
-_NONE: Final = np.full(len(DUBLIN_CORE), -1, np.int64)
-# Records with more text are not analysed together with others.
-_LARGE: Final = 1 << 15
-
 
 def packed_records(
-    sheet: Scanned, items: Sequence[Item], analyses: Analyses | None, suffix: bytes, form: Form, key: Key
+    sheet: Scanned, items: Sequence[Item], suffix: bytes, form: Form, key: Key
 ) -> list[Packed | None]:
     """What each record of a page is to the store; None for one that `normalise` has to look at.
 
-    `analyses` makes vectors of the metadata where the page brings none; `suffix` ends the properties.
+    `suffix` ends the properties.
     """
-    heads, elements, count = sheet.heads, sheet.elements, len(items)
-    if analyses is not None:
-        heads[heads[:, k.RAW + 1] - heads[:, k.RAW] > _LARGE, k.FLAGS] |= k.ODD
+    elements, count = sheet.elements, len(items)
     text, forms = _forms(sheet, form)
     out = np.empty(6 * text.size + 256 * count + 24 * len(elements), np.uint8)
     cuts, keys = np.empty((count, 3), np.int64), np.empty(count, np.int64)
-    words = np.empty(text.size, np.uint8)
-    ends, codes = np.empty(len(elements), np.int64), np.empty(len(elements), np.int64)
-    firsts, stated = np.empty(count + 1, np.int64), np.empty(count, np.int64)
-    columns = _NONE if analyses is None else _COLUMNS
-    parts = k.describe(
-        text, heads, elements, forms, np.frombuffer(suffix, np.uint8), columns, out, cuts, keys, words, ends,
-        codes, firsts, stated,
-    )  # fmt: skip
+    k.describe(text, sheet.heads, elements, forms, np.frombuffer(suffix, np.uint8), out, cuts, keys)
     if not count:
         return []
     made = out[: cuts[-1, 2]].tobytes()
-    bounds: list[list[int]] = cuts.tolist()
-
-    def metadata(place: int) -> Metadata:
-        low = bounds[place - 1][2] if place else 0
-        found: Metadata = orjson.loads(made[low : bounds[place][0]] or b"{}")
-        return found
-
-    vectors: list[TermVector] | None = None
-    if analyses is not None:
-        data = words[: ends[parts - 1] if parts else 0].tobytes()
-        texts = Texts(data, ends[:parts], codes[:parts], firsts, np.zeros(count, np.uint8))
-        languages = [_stated(sheet.body, text, elements, forms, e) for e in stated.tolist()]
-        vectors = analyses.vectors_of(texts, languages, metadata)
-    return _rows(sheet, items, made, bounds, keys.tolist(), vectors, metadata, key)
+    return _rows(sheet, items, made, cuts.tolist(), keys.tolist(), key)
 
 
 def _rows(
@@ -78,8 +49,6 @@ def _rows(
     made: bytes,
     bounds: list[list[int]],
     keys: list[int],
-    vectors: list[TermVector] | None,
-    metadata: Callable[[int], Metadata],
     key: Key,
 ) -> list[Packed | None]:
     out: list[Packed | None] = []
@@ -99,22 +68,18 @@ def _rows(
         if keys[place] == k.KEY:
             resource = resource_hash(made[told:end].decode())
         elif keys[place] == k.LOOK:
-            resource = resource_hash(key(item.identifier, metadata(place), ""))
+            resource = resource_hash(key(item.identifier, orjson.loads(text), ""))
         else:
             resource = resource_hash(item.identifier)
         vector: bytes | None
-        if vectors is not None:
-            found = vectors[place]
-            vector, positions, length, language = found.packed, found.positions, found.length, found.language
-        elif length >= 0:
-            vector, positions, language = terms[packed_low:high], None, body[tongue:tongue_end].decode()
+        if length >= 0:
+            vector, language = terms[packed_low:high], body[tongue:tongue_end].decode()
         else:
-            vector, positions, length, language = None, None, 0, ""
-        digest = fingerprint(sets, language, length, resource, text, properties, raw, vector, positions)
+            vector, length, language = None, 0, ""
+        digest = fingerprint(sets, language, length, resource, text, properties, raw, vector, None)
         row = Packed(
-            item.identifier, 0, sets, language, length, resource, digest,
-            text, properties, raw, vector, positions,
-        )  # fmt: skip
+            item.identifier, 0, sets, language, length, resource, digest, text, properties, raw, vector, None
+        )
         out.append(row)
         low, packed_low = end, high
     return out
@@ -144,12 +109,3 @@ def _forms(sheet: Scanned, form: Form) -> tuple[NDArray[np.uint8], NDArray[np.in
 def _formed(form: Form, name: int, value: bytes) -> tuple[bytes, bool]:
     found, media = form(DUBLIN_CORE[name], unescaped(value.decode()))
     return found.encode(), media
-
-
-def _stated(body: bytes, text: NDArray[np.uint8], elements: Any, forms: Any, element: int) -> str:
-    """The language that a record states first."""
-    if element < 0:
-        return ""
-    if elements[element, k.MARKS] & k.SPECIAL:
-        return bytes(text[forms[element, 0] : forms[element, 1]]).decode()
-    return body[elements[element, k.VALUE] : elements[element, k.VALUE + 1]].decode()

@@ -13,7 +13,7 @@ import contextlib
 import errno
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import islice
@@ -21,14 +21,13 @@ from pathlib import Path
 from queue import Empty, Full, Queue
 from typing import Any, Final
 
-import orjson
-
 from indlet.errors import IndexBusy, IndexDamaged, IndletError, StoreError
 from indlet.model import Stored
 from indlet.service.analysis import Analyses
 from indlet.service.index import Engine
 from indlet.service.index import manifest as manifests
 from indlet.service.index.merging import Merger, settle, tidy
+from indlet.service.index.postings import Words
 from indlet.store import Store
 from indlet.text import Analyzer, Policy
 
@@ -47,6 +46,10 @@ _PARTS: Final = ("metadata", "vector", "positions")  # of a record, that the ind
 PATIENCE: Final = (
     10.0  # seconds that a search waits for another process that is bringing the index up to date
 )
+
+
+# Changes, the words of their metadata, and the store's newest change if these were all that there was.
+_Block = tuple[list[Stored], Words | None, int | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +123,8 @@ def pursue(
     ):
         waiting, reached = 0, None
         last = time.monotonic()
-        for block, reached in blocks:
-            waiting += engine.apply(block)
+        for block, words, reached in blocks:
+            waiting += engine.take(block, words)
             due = waiting >= every or (waiting and time.monotonic() - last > FRESH)
             if due and not engine.anew:  # half of a new index takes nobody's place
                 engine.commit(reached, extra)
@@ -133,16 +136,15 @@ def pursue(
 @contextlib.contextmanager
 def _ahead(
     store: Store, after: int, ended: Callable[[float], bool], analyses: Analyses, pause: float
-) -> Iterator[Iterator[tuple[list[Stored], int | None]]]:
+) -> Iterator[Iterator[_Block]]:
     """The changes of a store that is being filled, analysed in a thread ahead of whoever takes them.
 
-    With each block of them comes the store's newest change, if that was all that there was. Where none comes
-    for a while, an empty block does.
+    Where none comes for a while, an empty block does.
     """
-    blocks: Queue[tuple[list[Stored], int | None] | BaseException | None] = Queue(AHEAD)
+    blocks: Queue[_Block | BaseException | None] = Queue(AHEAD)
     halt = threading.Event()
 
-    def put(item: tuple[list[Stored], int | None] | BaseException | None) -> None:
+    def put(item: _Block | BaseException | None) -> None:
         while not halt.is_set():
             with contextlib.suppress(Full):
                 blocks.put(item, timeout=0.1)
@@ -158,9 +160,9 @@ def _ahead(
                 if taken:
                     place = taken[-1].seq
                     # Where changes were overtaken by later ones, nothing is between here and there.
-                    put((list(_described(iter(taken), analyses)), newest if len(taken) < BLOCK else None))
+                    put((*_described(taken, analyses), newest if len(taken) < BLOCK else None))
                 elif over:
-                    put(([], newest))
+                    put(([], None, newest))
                     break
                 else:
                     over = ended(pause)
@@ -168,12 +170,12 @@ def _ahead(
         except BaseException as e:
             put(e)
 
-    def taken() -> Iterator[tuple[list[Stored], int | None]]:
+    def taken() -> Iterator[_Block]:
         while True:
             try:
                 item = blocks.get(timeout=FRESH)
             except Empty:
-                item = [], None
+                item = [], None, None
             if item is None:
                 return
             if isinstance(item, BaseException):
@@ -248,7 +250,10 @@ def _follow(
     extra: dict[str, Any] = {"store": _identity(store)}
     while True:
         with store.read() as view:
-            count = engine.apply(_described(view.changes(engine.applied, chunk, parts=_PARTS), analyses))
+            changes = view.changes(engine.applied, chunk, parts=_PARTS)
+            count = 0
+            while block := list(islice(changes, BLOCK)):
+                count += engine.take(*_described(block, analyses))
             newest = view.last_seq()
         # A store whose newest changes were overtaken within the snapshot has nothing between here and there.
         if count < chunk:
@@ -273,17 +278,11 @@ def _opened(store: Store) -> tuple[Engine, str]:
         return Engine.open(folder(store), writable=True, anew=True), str(e).partition(";")[0]
 
 
-def _described(changes: Iterator[Stored], analyses: Analyses) -> Iterator[Stored]:
-    """The changes with the field terms of their metadata, which are made here and kept in the index alone."""
-    while block := list(islice(changes, BLOCK)):
-        texts, languages = [stored.metadata for stored in block], [stored.language for stored in block]
-        if len(block) < FEW:
-            fields_of = analyses.analyzer.fields
-            made = [fields_of(orjson.loads(text), g) for text, g in zip(texts, languages, strict=True)]
-        else:
-            made = analyses.marked(texts, languages)
-        for stored, fields in zip(block, made, strict=True):
-            yield Stored._make((*stored[:-1], fields)) if fields else stored
+def _described(changes: Sequence[Stored], analyses: Analyses) -> tuple[list[Stored], Words | None]:
+    """The changes with what the index takes of their metadata: few one by one, many together."""
+    if len(changes) < FEW:
+        return analyses.one_by_one(changes), None
+    return analyses.together(changes)
 
 
 def _misleading(store: Store) -> str:

@@ -9,6 +9,7 @@ input ends, that is, with whoever started it, it brings the index up to the stor
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import gc
 import json
@@ -76,6 +77,7 @@ def collector_resting() -> Iterator[None]:
 
 
 def main(folder: str, policy: str) -> None:
+    atexit.register(gc.freeze)  # nobody need look for cycles in what goes with the process
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for whoever started us; that ends our input
     analyzer = Analyzer(Policy.from_json(json.loads(policy)))
     # What is wrong is said by whoever started us, who tries again.

@@ -20,10 +20,9 @@ from indlet.formats import INDEX, bundle
 from indlet.formats.dublin import folded, iso_date, language_code
 from indlet.model import DUBLIN_CORE, Metadata, Packed, Record, TermVector
 from indlet.oai.read import Item, canonical
-from indlet.service.analysis import Analyses, searched
 from indlet.service.describe import packed_records
 from indlet.service.harvest.scan import Scanned
-from indlet.text import Analyzer, Policy, Reconciliation, loss, renormalise
+from indlet.text import Analyzer, Policy, Reconciliation, loss, renormalise, searched
 
 # The text of the document that a record (first argument) links to (second); empty where it is not to be had.
 FullText = Callable[[str, str], str]
@@ -69,10 +68,8 @@ class Normaliser:
     policy: Policy | None = None
     full_text: FullText | None = None
     reconciliation: Reconciliation = field(init=False)
-    _analyses: Analyses = field(init=False)
 
     def __post_init__(self) -> None:
-        self._analyses = Analyses(self.analyzer)
         self.reconciliation = loss(self.policy, self.analyzer.policy)
 
     @property
@@ -91,9 +88,8 @@ class Normaliser:
         sheet = items[0].sheet if items else None
         if not isinstance(sheet, Scanned) or len(items) != len(sheet.heads) or not self._as_it_comes():
             return [*self._one_by_one(items)]
-        analyses = None if self.has_index else self._analyses
         made: list[Record | Packed | BadResponse | None] = [
-            *packed_records(sheet, items, analyses, self._suffix(), _form, resource_key)
+            *packed_records(sheet, items, self._suffix(), _form, resource_key)
         ]
         left = [place for place, each in enumerate(made) if each is None]
         for place, each in zip(left, self._one_by_one([items[place] for place in left]), strict=True):
@@ -101,7 +97,7 @@ class Normaliser:
         return cast("list[Record | Packed | BadResponse]", made)
 
     def _as_it_comes(self) -> bool:
-        """Whether vectors are kept as they come, or made of the metadata alone."""
+        """Whether vectors are kept as they come, or none come."""
         if self.has_index:
             return bool(self.index_prefix) and self.reconciliation.kind == "identical"
         return self.full_text is None
@@ -113,8 +109,7 @@ class Normaliser:
         return b"}"
 
     def _one_by_one(self, items: Sequence[Item]) -> list[Record | BadResponse]:
-        out: list[Record | BadResponse | None] = []
-        drafts: list[tuple[int, Item, bytes, Metadata, TermVector | None]] = []
+        out: list[Record | BadResponse] = []
         for item in items:
             if item.deleted:
                 out.append(Record(item.identifier, sets=item.sets, deleted=True))
@@ -125,14 +120,8 @@ class Normaliser:
             except BadResponse as e:
                 out.append(e)
             else:
-                drafts.append((len(out), item, raw, metadata, vector))
-                out.append(None)
-        vectors: Sequence[TermVector | None] = [vector for _, _, _, _, vector in drafts]
-        if not self.has_index and self.full_text is None:
-            vectors = self._analyses.vectors([metadata for _, _, _, metadata, _ in drafts])
-        for (place, item, raw, metadata, _), vector in zip(drafts, vectors, strict=True):
-            out[place] = self._made(item, raw, metadata, vector)
-        return cast("list[Record | BadResponse]", out)
+                out.append(self._made(item, raw, metadata, vector))
+        return out
 
     def _read(self, item: Item) -> tuple[bytes, Metadata, etree._Element | None]:
         part, index = item.metadata, item.index
@@ -161,7 +150,11 @@ class Normaliser:
         return Record(item.identifier, metadata, vector, item.sets, False, raw, key, properties)
 
     def _vector(self, item: Item, index: etree._Element | None, metadata: Metadata) -> TermVector | None:
-        """The vector that came with an item or is made from its full text; else there is none yet."""
+        """The vector that came with an item or is made from its full text.
+
+        Where there is none, that of the metadata stands for it, which is made when it is asked for
+        (`Analyzer.completed`).
+        """
         if not self.has_index:
             if self.full_text is None:
                 return None

@@ -76,7 +76,7 @@ def harvest_all(
                 thread.start()
             for thread in threads:
                 while thread.is_alive():
-                    thread.join(0.1)  # with a timeout, so that Ctrl-C gets through
+                    thread.join(0.05)  # with a timeout, so that Ctrl-C gets through
                     if index:
                         indexer.look(sum(p.remaining or 0 for p in progress if p.ended is None))
         except KeyboardInterrupt:

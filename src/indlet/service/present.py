@@ -78,6 +78,7 @@ def hits(
     store: Store,
     found: Sequence[Found],
     origins: Mapping[int, Origin],
+    analyzer: Analyzer,
     shares: Shares | None = None,
     offset: int = 0,
 ) -> tuple[Hit, ...]:
@@ -90,6 +91,7 @@ def hits(
         stored = records.get(one.id)
         if stored is None or stored.deleted:
             continue
+        stored = analyzer.completed(stored)
         record = stored.record
         through = (records[number].origin for number in one.ids if number in records)
         names = tuple(dict.fromkeys(origins[number].name for number in through if number in origins))

@@ -217,7 +217,12 @@ class Library:
             present.parameters_of(ranking),
             found.total,
             present.hits(
-                self.store, found.hits, origins, Shares(searcher, meaning, ranking, self.analyzer), offset
+                self.store,
+                found.hits,
+                origins,
+                self.analyzer,
+                Shares(searcher, meaning, ranking, self.analyzer),
+                offset,
             ),
             offset,
             limit,
@@ -289,7 +294,11 @@ class Library:
             present.parameters_of(ranking),
             found.total,
             present.hits(
-                self.store, found.hits, self._origins(), Shares(searcher, meaning, ranking, self.analyzer)
+                self.store,
+                found.hits,
+                self._origins(),
+                self.analyzer,
+                Shares(searcher, meaning, ranking, self.analyzer),
             ),
             0,
             limit,
@@ -325,7 +334,7 @@ class Library:
         """A record as a hit without a query; UnknownRecord if there is none."""
         stored = self.stored(identifier, source)
         found = Found(stored.id, 0.0, date_number(stored.record.metadata), self._same_resource(stored))
-        return present.hits(self.store, [found], self._origins())[0]
+        return present.hits(self.store, [found], self._origins(), self.analyzer)[0]
 
     def stored(self, identifier: str, source: str = "") -> Stored:
         origins = self._origins()
@@ -337,7 +346,7 @@ class Library:
         if stored is None or stored.deleted:
             gone = "was deleted by its source" if stored else "is not here"
             raise UnknownRecord(f"record {identifier!r} {gone}; search for it, or harvest its source")
-        return stored
+        return self.analyzer.completed(stored)
 
     def frequencies(self, identifier: str, source: str = "") -> dict[str, int]:
         """The terms of a record and how often it has each."""

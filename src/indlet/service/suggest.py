@@ -140,8 +140,9 @@ class Speller:
             records = view.by_id([hit.id for hit in hits])
         counts: dict[str, int] = {}
         for stored in records.values():
+            own = self._analyzer.completed(stored).language
             for word in _words(stored.record.metadata):
-                if any(term in self._analyzer.term(word, name) for name in (stored.language, *languages)):
+                if any(term in self._analyzer.term(word, name) for name in (own, *languages)):
                     counts[word] = counts.get(word, 0) + 1
         return min(counts, key=lambda word: (-counts[word], len(word), word)) if counts else term
 

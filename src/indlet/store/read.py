@@ -371,12 +371,14 @@ def _among(origins: Iterable[int] | None) -> tuple[str, list[int]]:
 def _columns(parts: Iterable[str]) -> str:
     """The columns of `Stored`, those of its heavy parts only that are asked for.
 
-    Metadata stand in for raw ones where there are none.
+    Metadata stand in for raw ones, and for a vector, where there is none.
     """
     columns = _STORED
     for name in _PARTS.keys() - set(parts):
         instead = _PARTS[name]
-        if name == "metadata" and "raw" in parts:
-            instead = "iif(length(r.raw) = 0, r.metadata, x'')"
+        if name == "metadata":
+            wanting = {"raw": "length(r.raw) = 0", "vector": "r.vector IS NULL"}
+            if used := " OR ".join(clause for part, clause in wanting.items() if part in parts):
+                instead = f"iif({used}, r.metadata, x'')"
         columns = columns.replace(f"r.{name}", instead)
     return columns

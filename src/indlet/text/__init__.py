@@ -9,7 +9,7 @@ analyse.py    text to term vector, by a policy
 reconcile.py  a foreign vector to our policy, and what that loses
 """
 
-from indlet.text.analyse import FIELDS, Analyzer
+from indlet.text.analyse import FIELDS, SEARCHED, Analyzer, searched
 from indlet.text.language import code, detect
 from indlet.text.policy import Policy, policy_of
 from indlet.text.reconcile import Reconciliation, loss, renormalise
@@ -19,6 +19,7 @@ from indlet.text.tokens import fold, tokens
 __all__ = [
     "FIELDS",
     "LANGUAGES",
+    "SEARCHED",
     "Analyzer",
     "Policy",
     "Reconciliation",
@@ -28,6 +29,7 @@ __all__ = [
     "loss",
     "policy_of",
     "renormalise",
+    "searched",
     "stop_words",
     "tokens",
 ]

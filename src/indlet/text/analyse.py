@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from indlet.model import FIELD_MARKS, Metadata, TermVector, pack
+from indlet.model import FIELD_MARKS, Metadata, Stored, TermVector, pack
 from indlet.text.language import code, detect_pieces, sample
 from indlet.text.policy import Policy
 from indlet.text.prune import kept
@@ -15,6 +16,8 @@ from indlet.text.rules import LANGUAGES, stemmer, stop_words
 from indlet.text.tokens import joined, split, words
 
 FIELDS: Final = ("title", "creator", "contributor", "subject", "description", "publisher")
+# What is searched of a record that came without a vector, in the order in which it is read.
+SEARCHED: Final = ("title", "description", "subject", "creator")
 
 # Stands for a token that was dropped; no token can be equal to it.
 LOST: Final = "."
@@ -114,6 +117,19 @@ class Analyzer:
         language = self._language(text, language, pieces)
         return self._made(self.lexicon(language).terms(pieces, text.isascii()), language)
 
+    def completed(self, stored: Stored) -> Stored:
+        """The record with its vector: one that came without has that of its metadata, which is kept nowhere.
+
+        Such a vector follows from the metadata and the policy.
+        """
+        if stored.vector is not None or stored.deleted:
+            return stored
+        metadata = json.loads(stored.metadata or b"{}")
+        made = self.vector(searched(metadata), next(iter(metadata.get("language", ())), ""))
+        return stored._replace(
+            language=made.language, length=made.length, vector=made.packed, positions=made.positions
+        )
+
     def terms(self, text: str, language: str = "") -> list[str]:
         """A text's terms in their order, for a query; a language that is given is taken at its word."""
         pieces = split(joined(text))
@@ -186,6 +202,11 @@ class Analyzer:
         for place, term in enumerate(terms):
             places[term].append(place)
         return placed(places, self.policy, language)
+
+
+def searched(metadata: Metadata) -> str:
+    """What is searched of a record that came without a vector."""
+    return "\n".join(value for name in SEARCHED for value in metadata.get(name, ()))
 
 
 def counted(counts: dict[str, int], policy: Policy, language: str, length: int | None = None) -> TermVector:

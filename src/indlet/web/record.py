@@ -141,7 +141,7 @@ class Records:
             shown = self.portal.visible(view) if self.portal.hidden() else None
             stored = view.get(identifier, shown)
             origin = next((o for o in view.origins() if stored and o.id == stored.origin), None)
-        return stored, origin
+        return stored and self.portal.library.analyzer.completed(stored), origin
 
     def _others(self, stored: Stored) -> list[tuple[str, str]]:
         """The same resource as other sources tell it: (source, page)."""

@@ -278,19 +278,21 @@ def test_positions_are_offered_only_where_they_are_kept(filled: Provider) -> Non
     assert "oai_dc_tf_positions" not in filled.found(filled.ask(verb="ListMetadataFormats"), "metadataPrefix")
 
 
-def test_a_record_without_statistics_has_no_index_part(filled: Provider, valid: Check) -> None:
-    bare = Record("oai:x.org:bare", {"title": ["Bare"]}, raw=oai_dc.write({"title": ["Bare"]}))
+def test_a_record_without_statistics_has_those_of_its_metadata(filled: Provider, valid: Check) -> None:
+    metadata = {"title": ["The flutter of wings"], "creator": ["Garrick"], "publisher": ["A press"]}
+    bare = Record("oai:x.org:bare", metadata, sets=("bare",), raw=oai_dc.write(metadata))
     filled.put([bare])
-    asked = {"metadataPrefix": "oai_dc", "identifier": bare.identifier}
-    answer = filled.get("/ft-oai", verb="GetRecord", indexPrefix="tf_compact", **asked)
+    asked = {"metadataPrefix": "oai_dc", "indexPrefix": "tf_compact"}
+    answer = filled.get("/ft-oai", verb="GetRecord", identifier=bare.identifier, **asked)
     valid(answer)
-    assert b"<index>" not in answer
-    assert b"Bare" in answer
+    assert b'length="3" lang="en"><t f="1">flutter garrick wing</t></terms></index>' in answer
+    listed = filled.get("/ft-oai", verb="ListRecords", set="bare", **asked)
+    assert b"flutter garrick wing" in listed
     answer = filled.get(verb="GetRecord", metadataPrefix="oai_dc_tf", identifier=bare.identifier)
     valid(answer)
-    assert etree.fromstring(answer).find(f".//{TERMS}") is None
+    assert etree.fromstring(answer).find(f".//{TERMS}") is not None
     root = filled.ask("/ft-oai", verb="ListIndexFormats", identifier=bare.identifier)
-    assert filled.codes(root) == ["noIndexFormats"]
+    assert filled.found(root, "indexPrefix") == ["tf_compact", "tf_basic", "tf_boolean"]
 
 
 def test_identify_describes_the_repository(filled: Provider, valid: Check) -> None:

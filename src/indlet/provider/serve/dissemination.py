@@ -10,7 +10,7 @@ from indlet.formats import INDEX, IndexFormat, bundle, oai_dc
 from indlet.model import Stored, TermVector
 from indlet.oai import frames
 from indlet.oai.names import BUNDLE_NAMESPACE
-from indlet.text import Policy
+from indlet.text import Analyzer, Policy
 
 
 class Dissemination:
@@ -20,6 +20,7 @@ class Dissemination:
         self._schemas = schemas
         self.policy = json.dumps(policy.to_json(), ensure_ascii=False, sort_keys=True)
         self.digest = policy.digest
+        self._analyzer = Analyzer(policy)
         self._indexes = {p: f for p, f in INDEX.items() if policy.positions or not f.positions}
         self._bundles = {p: f for p, f in bundle.INSIDE.items() if f.prefix in self._indexes}
         schema = f"{schemas}/bundle.xsd"
@@ -35,6 +36,7 @@ class Dissemination:
         """The index formats on offer, or those of one record."""
         indexes = list(self._indexes.values())
         if stored is not None and not stored.deleted:
+            stored = self._analyzer.completed(stored)
             indexes = [f for f in indexes if _vector(stored, f) is not None]
         return [
             frames.index_format(f.prefix, f"{self._schemas}/{f.prefix}.xsd", self.policy, self.digest)
@@ -63,7 +65,8 @@ class Dissemination:
     def write(self, rows: Iterable[Stored], prefix: str, index_prefix: str) -> list[bytes]:
         """Each record as bytes: pre-encoded parts side by side.
 
-        A record without statistics that the format can carry goes without an index part.
+        A record that came without statistics goes with those of its metadata; one whose statistics the format
+        cannot carry, without an index part.
         """
         inside = self._bundles.get(prefix)
         index = self._indexes.get(index_prefix)
@@ -74,6 +77,8 @@ class Dissemination:
                 out.append(b"<record>%b</record>\n" % head)
                 continue
             raw = stored.raw or oai_dc.write(json.loads(stored.metadata))
+            if stored.vector is None and (inside is not None or index is not None):
+                stored = self._analyzer.completed(stored)
             if inside is not None:
                 raw = b"%b%b%b%b" % (self._opening, raw, _terms(stored, inside), bundle.CLOSE)
             part = _terms(stored, index) if index is not None else b""

@@ -13,7 +13,7 @@ from indlet.errors import BadResponse
 from indlet.oai.read import Page, Truncated, read
 from indlet.service.harvest.client import Answer, Client, NoAnswer, spellings
 from indlet.service.harvest.decide import PASSING, Rules, Trouble
-from indlet.service.harvest.scan import last_token, scan
+from indlet.service.harvest.scan import announced, last_token, scan
 
 _TROUBLES: Final[dict[str, Trouble]] = {
     "badresumptiontoken": "token",
@@ -41,7 +41,10 @@ class Interrupted(Exception):
 
 
 class Asker:
-    """Pages from one base URL. The page after the one just given is fetched while that one is worked on."""
+    """Pages from one base URL. The page after the one just given is fetched while that one is worked on.
+
+    `announce` hears the size of a list before its first page is read.
+    """
 
     def __init__(
         self,
@@ -50,12 +53,14 @@ class Asker:
         sleep: Callable[[float], None] = time.sleep,
         halt: threading.Event | None = None,
         tell: Callable[[str], None] = lambda _: None,
+        announce: Callable[[int], None] = lambda _: None,
     ) -> None:
         self.client = client
         self._rules = rules
         self._sleep = sleep
         self._halt = halt or threading.Event()
         self._tell = tell
+        self._announce = announce
         # A daemon, and not a pool, which would keep a process from ending while a source is silent.
         self._wanted: SimpleQueue[tuple[Future[Answer], Callable[[], Answer]] | None] = SimpleQueue()
         threading.Thread(target=self._serve, name="harvest-fetch", daemon=True).start()
@@ -74,6 +79,8 @@ class Asker:
         answer = self._fetched_ahead(verb, written) if listing else None
         if answer is None:
             answer = self._awaited(self._fetch(base_url, arguments, written))
+        if verb == "ListRecords" and not token and (size := announced(answer.body)):
+            self._announce(size)
         # A source whose pages are of the usual form is asked for the next one before this one is read.
         if listing and self._usual and (told := last_token(answer.body)):
             self._ask_ahead(base_url, verb, told)

@@ -78,7 +78,7 @@ class Run:
         )
         delay = source.delay_seconds if source.delay_seconds >= 0 else harvest.delay_seconds
         client = Client(harvest, token=source.token, delay_seconds=delay, sleep=self._sleep)
-        self.asker = Asker(client, self.rules, self._sleep, self.halt, self._tell)
+        self.asker = Asker(client, self.rules, self._sleep, self.halt, self._tell, self._announce)
         with store.write() as tx:
             self.origin = tx.origin("source", name, {k: v for k, v in asdict(source).items() if k != "token"})
         self.said = ""  # by the last request that brought nothing
@@ -337,6 +337,9 @@ class Run:
 
     def _count(self) -> None:
         self.progress.requests, self.progress.bytes = self.asker.client.requests, self.asker.client.wire
+
+    def _announce(self, size: int) -> None:
+        self.progress.size = size
 
     def _tell(self, trouble: str) -> None:
         self.progress.trouble = trouble

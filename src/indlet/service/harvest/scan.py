@@ -28,6 +28,7 @@ _ROOT = re.compile(rb"<oai_dc:dc[^<>]*>")
 _TOKEN = re.compile(
     rb"<resumptionToken[^<>]*>([^<]+)</resumptionToken>\s*</ListRecords>\s*</OAI-PMH>\s*\Z", re.ASCII
 )
+_SIZE = re.compile(rb"""<resumptionToken\b[^<>]*\bcompleteListSize\s*=\s*["'](\d{1,12})["']""")
 _TAIL: Final = 4096
 _PADDING: Final = bytes(64)
 _RECORD: Final = "<record><header><identifier>x</identifier><datestamp></datestamp></header></record>"
@@ -73,6 +74,12 @@ def last_token(body: bytes) -> str:
     """The resumption token at the end of a page, before the page is read; empty if there is none."""
     found = _TOKEN.search(body, max(len(body) - _TAIL, 0))
     return "" if found is None else unescaped(found[1].decode("ascii", "replace")).strip()
+
+
+def announced(body: bytes) -> int:
+    """How many records a list has, as the end of a page tells before the page is read; 0 if it does not."""
+    found = _SIZE.search(body, max(len(body) - _TAIL, 0))
+    return 0 if found is None else int(found[1])
 
 
 def scan(body: bytes) -> Page | None:

@@ -517,25 +517,18 @@ def _key(text: Any, low: Any, high: Any, out: Any, to: Any) -> Any:
 
 @kernel
 def describe(
-    text: Any, heads: Any, elements: Any, forms: Any, suffix: Any, columns: Any, out: Any, cuts: Any,
-    keys: Any, words: Any, ends: Any, codes: Any, firsts: Any, stated: Any,
-) -> Any:  # fmt: skip
+    text: Any, heads: Any, elements: Any, forms: Any, suffix: Any, out: Any, cuts: Any, keys: Any
+) -> None:
     """Writes of each record that is neither deleted nor odd: its metadata as JSON up to cuts[r, 0], its
     properties up to cuts[r, 1], its resource up to cuts[r, 2]. Some turn out to be odd here.
 
     forms[e] are the bounds, in the text, of the form that a special value takes; nothing is to be empty.
-    `suffix` ends the properties. `columns` gives, for each element, its column of the searched text, whose
-    columns come in their order, or -1: those parts go to `words`, as `Analyses` wants them. `stated` is the
-    element that states the language, or -1. Gives how many parts there are.
+    `suffix` ends the properties.
     """
     to = np.int64(0)
-    filled = parts = np.int64(0)
-    deep = columns.max() + 1
     for r in range(heads.shape[0]):
         low = heads[r - 1, ELEMENTS] if r > 0 else np.int64(0)
         high = heads[r, ELEMENTS]
-        firsts[r] = parts
-        stated[r] = -1
         keys[r] = NO_KEY
         present = 0
         url: Any = np.int64(-1)
@@ -561,8 +554,6 @@ def describe(
                                     i += 1
                                 if i == size:
                                     heads[r, FLAGS] |= ODD  # said twice
-                elif code == _LANGUAGE_CODE:
-                    stated[r] = e
             if high - low > 200:
                 heads[r, FLAGS] |= ODD
         if heads[r, FLAGS] != 0:
@@ -645,30 +636,3 @@ def describe(
             else:
                 to = end
         cuts[r, 2] = to
-        # The words.
-        for column in range(deep):
-            begin = filled
-            some = False
-            for e in range(low, high):
-                if columns[elements[e, NAME]] == column:
-                    if some:
-                        words[filled] = 10
-                        filled += 1
-                    some = True
-                    filled = _put(
-                        text,
-                        elements[e, VALUE],
-                        elements[e, VALUE + 1],
-                        elements[e, MARKS],
-                        False,
-                        words,
-                        filled,
-                    )
-            if some:
-                codes[parts] = r << 3 | column
-                ends[parts] = filled
-                parts += 1
-                words[filled] = 10
-                filled += 1
-    firsts[heads.shape[0]] = parts
-    return parts

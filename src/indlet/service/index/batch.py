@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import chain
+from itertools import count
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
@@ -17,8 +17,8 @@ import orjson
 
 from indlet.model import Metadata, Stored
 from indlet.service.index import tokens
-from indlet.service.index.codec import PADDING, encode, room
 from indlet.service.index.positions import lay_out
+from indlet.service.index.postings import Facets, Inverted, Postings, Words
 from indlet.service.index.segment import Array, ArrayFile, File
 
 FACETS: Final = ("origin", "type", "language", "set", "year")
@@ -44,6 +44,13 @@ def date_number(metadata: Metadata) -> int:
     return 0
 
 
+def facets_of(stored: Stored) -> Facets:
+    """What facets are made of: a record's types, its languages, its date."""
+    metadata: dict[str, list[str]] = orjson.loads(stored.metadata) if stored.metadata else {}
+    languages = "\0".join(metadata.get("language", ())) or stored.language
+    return "\0".join(metadata.get("type", ())), languages, date_number(metadata)
+
+
 def narrow(array: Array) -> Array:
     """The array in the smallest unsigned type of 1, 2 or 4 bytes that holds it."""
     most = int(array.max(initial=0))
@@ -51,145 +58,127 @@ def narrow(array: Array) -> Array:
 
 
 # The rest (raw, properties …) is let go: it may be larger than all that the index holds.
-_KEPT: Final = (
-    "id", "origin", "identifier", "sets", "language", "length", "resource", "metadata", "vector", "positions",
-    "fields",
-)  # fmt: skip
-_kept = itemgetter(*map(Stored._fields.index, _KEPT))
-ID, SEQ, _deleted = (itemgetter(Stored._fields.index(name)) for name in ("id", "seq", "deleted"))
-_HEAVY: Final = [itemgetter(Stored._fields.index(name)) for name in ("vector", "fields", "metadata")]
+_KEPT: Final = ("id", "origin", "identifier", "sets", "resource", "positions")
+_kept = {name: itemgetter(Stored._fields.index(name)) for name in _KEPT}
+ID, SEQ, DELETED = (itemgetter(Stored._fields.index(name)) for name in ("id", "seq", "deleted"))
+# Fewer documents are counted at once, and not aside.
+_FEW: Final = 100
 
 
 @dataclass(slots=True)
 class Batch:
-    """Records on their way into a segment: the newest version of each."""
+    """Records on their way into a segment: the newest version of each.
 
-    records: dict[int, tuple[Any, ...]] = field(default_factory=dict)
-    weight: int = 0
+    Kernels let go of the interpreter: `side` counts the terms of records while others are read.
+    """
 
-    def take(self, changes: Sequence[Stored]) -> None:
-        """Takes changes in their order; those of deleted records take them out."""
-        if any(map(_deleted, changes)):
-            for stored in changes:
+    side: Executor
+    records: dict[int, int] = field(default_factory=dict)  # by their ids, the places of their newest versions
+    _columns: dict[str, list[Any]] = field(default_factory=lambda: {name: [] for name in _KEPT})
+    _facets: list[Facets] = field(default_factory=list)
+    _postings: Postings = field(default_factory=Postings)
+    _counting: Future[None] | None = None
+
+    @property
+    def weight(self) -> int:
+        """Bytes, more or less, that this takes."""
+        return self._postings.weight + 200 * len(self._facets)
+
+    def take(self, changes: Sequence[Stored], words: Words | None = None) -> None:
+        """Takes changes in their order: those of deleted records take them out. `words` are of them all."""
+        which, place = None, len(self._facets)
+        if any(map(DELETED, changes)):
+            which = np.flatnonzero([not stored.deleted for stored in changes])
+            for at, stored in enumerate(changes):
                 if stored.deleted:
                     self.records.pop(stored.id, None)
                 else:
-                    self.records[stored.id] = _kept(stored)
+                    self.records[stored.id] = place + int(np.searchsorted(which, at))
+            changes = [stored for stored in changes if not stored.deleted]
         else:
-            self.records.update(zip(map(ID, changes), map(_kept, changes), strict=True))
-        heavy = chain.from_iterable(map(part, changes) for part in _HEAVY)
-        self.weight += sum(map(len, filter(None, heavy)))
+            self.records.update(zip(map(ID, changes), count(place)))
+        if not changes:
+            return
+        vectors = [part or b"" for stored in changes for part in (stored.vector, stored.fields)]
+        lengths = np.array([stored.length for stored in changes], np.int64)
+        self._settle()
+        if len(changes) < _FEW:
+            self._postings.add(vectors, lengths, words, which)
+        else:
+            self._counting = self.side.submit(self._postings.add, vectors, lengths, words, which)
+        for name, column in self._columns.items():
+            column.extend(map(_kept[name], changes))
+        if words is None:
+            facets: Iterable[Facets] = map(facets_of, changes)
+        else:
+            facets = words.facets if which is None else [words.facets[number] for number in which.tolist()]
+        self._facets.extend(facets)
+
+    def _settle(self) -> None:
+        counting, self._counting = self._counting, None
+        if counting is not None:
+            counting.result()
 
     def write(self, path: Path) -> File:
         """Writes a segment of these records."""
-        records = list(self.records.values())
-        fields = {name: list(map(itemgetter(place), records)) for place, name in enumerate(_KEPT)}
-        texts = [
-            part or b"" for pair in zip(fields["vector"], fields["fields"], strict=True) for part in pair
-        ]
+        self._settle()
+        facets = list(zip(*self._facets, strict=True))
+        columns = self._columns | dict(zip(("type", "language", "date"), facets, strict=True))
+        alive = None
+        if len(self.records) < len(self._facets):
+            places = sorted(self.records.values())
+            alive = np.array(places, np.int64)
+            columns = {name: [column[place] for place in places] for name, column in columns.items()}
         out = ArrayFile(path)
         try:
-            # Kernels let go of the interpreter: the postings are sorted while the columns are read.
-            with ThreadPoolExecutor(1) as side:
-                lengths = np.clip(np.array(fields["length"], np.int64), 0, 0xFFFFFFFF).astype(np.uint32)
-                lists = side.submit(_invert, texts, lengths)
-                dates, facets = _facets(fields)
-                ties = _hashed([name.encode("utf-8", "surrogatepass") for name in fields["identifier"]])
-                inverted = lists.result()
-            _write_lists(out, inverted, fields["positions"])
+            lists = self.side.submit(self._postings.inverted, alive)
+            dates, values = _facets(columns)
+            ties = _hashed([name.encode("utf-8", "surrogatepass") for name in columns["identifier"]])
+            inverted = lists.result()
+            _write_lists(out, inverted, columns["positions"])
             write_documents(
                 out,
-                ids=np.array(fields["id"], np.int64),
-                lengths=lengths,
+                ids=np.array(columns["id"], np.int64),
+                lengths=inverted.lengths,
                 norms=inverted.norms,
                 ties=ties,
-                resources=np.array(fields["resource"], np.int64).view(np.uint64),
+                resources=np.array(columns["resource"], np.int64).view(np.uint64),
                 dates=dates,
             )
-            values = {name: _write_facet(out, name, *facet) for name, facet in facets.items()}
-            return out.close({"facets": values, "postings": int(inverted.of.size)})
+            names = {name: _write_facet(out, name, *facet) for name, facet in values.items()}
+            return out.close({"facets": names, "postings": int(inverted.of.size)})
         except BaseException:
             out.discard()
             raise
 
 
-@dataclass(frozen=True, slots=True)
-class _Inverted:
-    """A batch's postings: `of` and `freqs` as they came, `stream` as they are stored."""
-
-    of: Array
-    freqs: Array
-    begins: Array
-    order: Array
-    starts: Array
-    stream: Array
-    bounds: Array
-    names: Array
-    name_ends: Array
-    norms: Array
-
-
-def _invert(texts: list[bytes], lengths: Array) -> _Inverted:
-    sizes = _sizes(texts)
-    text = np.frombuffer(bytearray().join([*texts, bytes(16)]), np.uint8)
-    most = int(sizes.max(initial=0)) // 2 + 1  # a term takes two bytes at least
-    bound = text.size // 2
-    of, freqs, begins, norms, names, widths, df = tokens.tokenise(text, np.cumsum(sizes), bound, most)
-    order = tokens.ordered(text, names, widths)
-    starts = np.zeros(order.size + 1, np.int64)
-    np.cumsum(df[order], out=starts[1:])
-    cursors = np.empty(order.size, np.int64)
-    cursors[order] = starts[:-1]
-    docs, counts = np.empty(of.size, np.uint32), np.empty(of.size, np.uint32)
-    tokens.scatter(of, freqs, begins, cursors, docs, counts)
-    stream = np.empty(int(room(starts)) + PADDING, np.uint8)
-    ends = np.zeros(order.size, np.int64)
-    used = int(encode(docs, counts, starts, lengths, stream, ends))
-    stream[used : used + PADDING] = 0
-    bounds = np.concatenate(([0], ends[:-1]))[: order.size]
-    blob, name_ends = np.empty(int(widths.sum()), np.uint8), np.empty(order.size, np.int64)
-    tokens.copied(text, names, widths, order, blob, name_ends)
-    stream = stream[: used + PADDING]
-    return _Inverted(of, freqs, begins, order, starts, stream, bounds, blob, name_ends, norms)
-
-
-def _write_lists(out: ArrayFile, inverted: _Inverted, positions: Sequence[bytes | None]) -> None:
+def _write_lists(out: ArrayFile, inverted: Inverted, positions: Sequence[bytes | None]) -> None:
     if any(part is not None for part in positions):
-        cursors = np.empty(inverted.order.size, np.int64)
-        cursors[inverted.order] = inverted.starts[:-1]
-        lay_out(out, positions, inverted.of, inverted.freqs, inverted.begins, cursors, inverted.starts)
+        lay_out(
+            out, positions, inverted.of, inverted.freqs, inverted.begins, inverted.cursors(), inverted.starts
+        )
     out.add("stream", inverted.stream)
     out.add("starts", inverted.bounds.astype(np.uint32))
     write_names(out, inverted.names, inverted.name_ends)
 
 
-def _sizes(texts: Sequence[bytes]) -> Array:
-    return np.fromiter(map(len, texts), np.int64, len(texts))
-
-
 def _hashed(strings: list[bytes]) -> Array:
     out = np.empty(len(strings), np.uint64)
-    tokens.digests(np.frombuffer(bytearray().join(strings), np.uint8), np.cumsum(_sizes(strings)), out)
+    sizes = np.fromiter(map(len, strings), np.int64, len(strings))
+    tokens.digests(np.frombuffer(bytearray().join(strings), np.uint8), np.cumsum(sizes), out)
     return out
 
 
-def _facets(fields: Mapping[str, Sequence[Any]]) -> tuple[Array, dict[str, tuple[list[str], Array]]]:
+def _facets(columns: Mapping[str, Sequence[Any]]) -> tuple[Array, dict[str, tuple[list[str], Array]]]:
     """The records' dates; and for each facet the different combinations of values, and each record's."""
-    # Strings, not tuples: a million containers would set the garbage collector going.
-    types, languages, dates = [], [], []
-    for data, language in zip(fields["metadata"], fields["language"], strict=True):
-        metadata: dict[str, list[str]] = orjson.loads(data) if data else {}
-        types.append("\0".join(metadata.get("type", ())))
-        languages.append("\0".join(metadata.get("language", ())) or language)
-        dates.append(date_number(metadata))
-    when = np.array(dates, np.uint32)
+    when = np.array(columns["date"], np.uint32)
     years, year = np.unique(when // 10000, return_inverse=True)
-    origins, origin = np.unique(np.array(fields["origin"], np.int64), return_inverse=True)
-    sets, each = _combinations(fields["sets"])
+    origins, origin = np.unique(np.array(columns["origin"], np.int64), return_inverse=True)
+    sets, each = _combinations(columns["sets"])
     return when, {
         "origin": ([str(number) for number in origins.tolist()], origin),
-        "type": _combinations(types),
-        "language": _combinations(languages),
+        "type": _combinations(columns["type"]),
+        "language": _combinations(columns["language"]),
         "set": ([name.replace(" ", "\0") for name in sets], each),
         "year": ([f"{number:04}" if number else "" for number in years.tolist()], year),
     }

@@ -16,7 +16,15 @@ import numba
 
 # Kernels hold parts of each other, but numba asks only whether a kernel's own file has changed: the name
 # under which its code is cached therefore tells the state of all.
-_FILES: Final = ("codec.py", "merge.py", "positions.py", "scoring.py", "tokens.py", "vocabulary.py")
+_FILES: Final = (
+    "codec.py",
+    "merge.py",
+    "positions.py",
+    "postings.py",
+    "scoring.py",
+    "tokens.py",
+    "vocabulary.py",
+)
 _STATE: Final = zlib.crc32(b"".join(Path(__file__).with_name(name).read_bytes() for name in _FILES))
 
 

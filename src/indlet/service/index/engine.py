@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import fcntl
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
@@ -24,10 +25,11 @@ from indlet.service.index import manifest as manifests
 from indlet.service.index.batch import ID, SEQ, Batch
 from indlet.service.index.manifest import Entry, Manifest
 from indlet.service.index.merging import tidy
+from indlet.service.index.postings import Words
 from indlet.service.index.searcher import Searcher, Statistics
 from indlet.service.index.segment import REMEDY, Array, Segment, check, open_segment
 
-FLUSH: Final = 128 << 20  # bytes of packed vectors that wait in memory before they become a segment
+FLUSH: Final = 128 << 20  # bytes of postings that wait in memory before they become a segment
 BLOCK: Final = 1000  # changes that are taken together
 
 
@@ -43,7 +45,8 @@ class Engine:
         self._manifest = Manifest()
         self._stamp: tuple[int, ...] = ()
         self._searcher: Searcher | None = None
-        self._batch = Batch()
+        self._side = ThreadPoolExecutor(1, "index-count")
+        self._batch = Batch(self._side)
         self._working: list[Segment] = []
         self._doomed: dict[str, set[int]] = {}
         self._position = 0
@@ -84,6 +87,7 @@ class Engine:
 
     def close(self) -> None:
         """Lets another write. What was applied and not committed is forgotten; searchers go on working."""
+        self._side.shutdown()
         if self._lock is not None:
             if len(self._working) > len(self._manifest.entries):
                 with suppress(OSError), manifests.turn(self._folder):
@@ -150,17 +154,19 @@ class Engine:
 
     def apply(self, changes: Iterable[Stored]) -> int:
         """Takes changes in the order of the feed; they are seen after `commit`. Gives their number."""
-        self._writer()
-        count = 0
         source = iter(changes)
-        while block := list(islice(source, BLOCK)):
-            count += len(block)
-            self._position = max(self._position, max(map(SEQ, block)))
-            self._stale.update(map(ID, block))
-            self._batch.take(block)
+        return sum(self.take(block) for block in iter(lambda: list(islice(source, BLOCK)), []))
+
+    def take(self, changes: Sequence[Stored], words: Words | None = None) -> int:
+        """The same for some changes, of whose metadata `words` have the terms."""
+        self._writer()
+        if changes:
+            self._position = max(self._position, max(map(SEQ, changes)))
+            self._stale.update(map(ID, changes))
+            self._batch.take(changes, words)
             if self._batch.weight > FLUSH:
                 self._flush()
-        return count
+        return len(changes)
 
     def commit(self, position: int | None = None, extra: dict[str, Any] | None = None) -> None:
         """Makes everything applied so far durable and visible."""
@@ -230,7 +236,7 @@ class Engine:
 
     def _flush(self) -> None:
         """Turns the waiting batch into a segment, and notes which older documents it replaces."""
-        batch, self._batch = self._batch, Batch()
+        batch, self._batch = self._batch, Batch(self._side)
         stale = np.array(sorted(self._stale), np.int64)
         if stale.size:
             self._doom(self._working, stale)
@@ -291,7 +297,7 @@ class Engine:
         self._sweep()
 
     def _reset(self) -> None:
-        self._batch, self._stale, self._doomed, self._outdated = Batch(), set(), {}, []
+        self._batch, self._stale, self._doomed, self._outdated = Batch(self._side), set(), {}, []
         self._working = [self._opened[entry.segment.name] for entry in self._manifest.entries]
         self._position = self._manifest.position
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import tempfile
 import time
 
+import orjson
+
 from indlet.model import Stored, TermVector
 from indlet.service.index.engine import Engine
 from indlet.service.index.expression import Or, Phrase, Prefix, Term
@@ -31,18 +33,22 @@ def warm() -> float:
     The machine code stays on disk where it can (see `compiled`): a second call takes a fraction of a second.
     """
     # The reading of what is harvested is compiled by this room's rules, and imports them.
+    from indlet.service.analysis import Analyses
     from indlet.service.harvest.scan import scan
     from indlet.service.normalise import Normaliser
 
     began = time.perf_counter()
     page = scan(_PAGE)
     assert page is not None
-    Normaliser(Analyzer(Policy())).records(page.items)
+    analyzer = Analyzer(Policy())
+    Normaliser(analyzer).records(page.items)
+    plain = _record(4, 4, {})._replace(vector=None, metadata=orjson.dumps({"title": [_LINE]}))
     with tempfile.TemporaryDirectory() as folder, Engine.open(folder, writable=True) as engine:
         for id in (1, 2, 3):
             engine.apply([_record(id, id, {"heated": [0], "wing": [1], f"w{id}": [2]})])
             engine.commit()
-        engine.apply([_record(2, 4, None)])
+        engine.take(*Analyses(analyzer).together([plain]))
+        engine.apply([_record(2, 5, None)])
         engine.commit()
         engine.merge(everything=True)
         searcher = engine.searcher()

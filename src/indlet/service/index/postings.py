@@ -1,0 +1,521 @@
+"""From vectors and numbered words to posting lists, for a whole batch of records at once.
+
+A record's terms come in one of two ways. A packed vector has no mark-up, so a kernel can read the joined
+bytes of many and number the terms by hashing. Metadata that was analysed here comes as `Words`, whose terms
+have numbers already. Either way no Python object exists for a term or a posting.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from indlet.model import FIELD_MARKS
+from indlet.service.index import tokens
+from indlet.service.index.codec import PADDING, encode, room, word
+from indlet.service.index.compiled import kernel, part
+from indlet.service.index.segment import Array
+
+# The fields by their columns; what a record is searched by comes after them.
+COLUMNS: Final = tuple(sorted(FIELD_MARKS))
+BODY = 6
+assert len(COLUMNS) == BODY
+_MARKS: Final = np.frombuffer("".join(FIELD_MARKS[name] for name in COLUMNS).encode(), np.uint8)
+# Before a field's term stand so many bytes.
+_MARK = 2
+assert _MARKS.size == _MARK * BODY
+# What stands for a token that is no term; at or below RUN, for one that is several.
+LOST, RUN = -1, -3
+
+# A row for each term, one line of the processor's cache: its first sixteen bytes, its size, where its name
+# stands, its last posting, its hash.
+_LOW, _HIGH, _SIZE, _NAME, _LATEST, _HASH = range(6)
+# What is in use: terms, postings, bytes of names. And what the next document needs: of the first two, of the
+# third, and for its words.
+_TERMS, _POSTINGS, _BYTES, _MORE, _MORE_BYTES, _WORDS = range(6)
+
+
+# A record's types and its languages, each joined by zeros, and its date as a number.
+Facets = tuple[str, str, int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Names:
+    """Terms by their numbers: the bytes of all, where each ends in them. `lot` is whose numbers they are."""
+
+    lot: object
+    ends: Array
+    text: Array
+    longest: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Words:
+    """The fields of records, token by token: parts of one field each, those of a record together.
+
+    `terms` holds for each token the number of its term, or LOST, or RUN less a place in `runs`, where the
+    number of its terms stands before them. `until` says where each part ends, `codes` its record and, in the
+    lowest three bits, its column; `firsts` the first part of each record, and after the last how many there
+    are. `own` marks records that are searched by their fields: by the columns in `searched`, a bit for each.
+    `facets` are the values of each record's.
+    """
+
+    terms: NDArray[np.int32]
+    until: Array
+    codes: Array
+    firsts: Array
+    runs: Array
+    own: NDArray[np.uint8]
+    searched: int
+    names: Names
+    facets: Sequence[Facets]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Inverted:
+    """A batch's postings: `of` and `freqs` as they came, `stream` as they are stored."""
+
+    of: Array
+    freqs: Array
+    begins: Array
+    order: Array
+    starts: Array
+    stream: Array
+    bounds: Array
+    names: Array
+    name_ends: Array
+    lengths: Array
+    norms: Array
+
+    def cursors(self) -> Array:
+        """For each term, by the number that it came by, where its list begins."""
+        out = np.empty(int(self.order.max(initial=-1)) + 1, np.int64)
+        out[self.order] = self.starts[:-1]
+        return out
+
+
+def _none(documents: int) -> Words:
+    nothing = np.empty(0, np.int64)
+    return Words(
+        np.empty(0, np.int32), nothing, nothing, np.zeros(documents + 1, np.int64), nothing,
+        np.zeros(documents, np.uint8), 0, Names(None, nothing, np.empty(0, np.uint8), 0), (),
+    )  # fmt: skip
+
+
+class Postings:
+    """The postings of documents, as they come; for one thread at a time."""
+
+    def __init__(self) -> None:
+        self.documents = 0
+        self._used = np.zeros(6, np.int64)
+        self._rows = np.empty(8 << 12, np.int64)
+        self._slots = np.zeros(4 << 12, np.uint64)
+        self._names = np.empty(1 << 16, np.uint8)
+        self._of, self._freqs = np.empty(1 << 16, np.uint32), np.empty(1 << 16, np.uint32)
+        self._begins = np.zeros(1 << 10, np.int64)
+        self._norms, self._lengths = np.empty(1 << 10, np.float64), np.empty(1 << 10, np.int64)
+        self._lot: object = None
+        # Of each numbered term, for each column: the number that it has here, and its last posting.
+        self._known = np.empty(0, np.int64)
+        self._counts = np.zeros(1 << 10, np.int64)
+
+    @property
+    def weight(self) -> int:
+        """Bytes of what is held."""
+        return int(8 * self._used[_POSTINGS] + 96 * self._used[_TERMS])
+
+    def add(
+        self, vectors: Sequence[bytes], lengths: Array, words: Words | None = None, which: Array | None = None
+    ) -> None:
+        """Takes documents: of each a packed vector and one of its fields, its length; and what `words` say
+        of it, or of the records `which`.
+        """
+        size = lengths.size
+        if words is None:
+            words, which = _none(size), None
+        if which is None:
+            which = np.arange(size, dtype=np.int64)
+        self._meet(words.names)
+        sizes = np.fromiter(map(len, vectors), np.int64, 2 * size)
+        text = np.frombuffer(bytearray().join([*vectors, bytes(16)]), np.uint8)
+        most = int(sizes.max(initial=0)) // 2 + 1  # a term takes two bytes at least
+        cut, hashes = np.empty(5 * most, np.int64), np.empty(most, np.uint64)
+        end = self.documents + size
+        self._begins = _larger(self._begins, end + 1)
+        self._norms = _larger(self._norms, end)
+        self._lengths = _larger(self._lengths, end)
+        self._lengths[self.documents : end] = lengths
+        ends, names, w = np.cumsum(sizes), words.names, 0
+        while True:
+            w = int(
+                _gather(
+                    text, ends, which, words.terms, words.until, words.codes, words.firsts, words.runs,
+                    words.own, words.searched, names.text, names.ends, names.longest, _MARKS, self._known,
+                    self._rows, self._slots, self._names, self._of, self._freqs, self._begins, self._norms,
+                    self._lengths, self._used, cut, hashes, self._counts, w, self.documents,
+                )
+            )  # fmt: skip
+            if w == size:
+                break
+            self._grow()
+        self.documents = end
+
+    def _meet(self, names: Names) -> None:
+        """Makes room for what is known of numbered terms; of others than those before, nothing is."""
+        if names.lot is not self._lot:
+            self._lot, self._known = names.lot, np.empty(0, np.int64)
+        before, wanted = self._known.size, 8 * names.ends.size
+        if before < wanted:
+            self._known = _larger(self._known, wanted)
+            self._known[before:] = -1
+
+    def _grow(self) -> None:
+        terms, postings, filled, more, more_bytes, words = self._used.tolist()
+        self._of, self._freqs = _larger(self._of, postings + more), _larger(self._freqs, postings + more)
+        self._names = _larger(self._names, filled + more_bytes)
+        self._counts = _larger(self._counts, words + 1, empty=True)
+        if self._rows.size < 8 * (terms + more):
+            self._rows = _larger(self._rows, 8 * (terms + more))
+            self._slots = np.zeros(4 * _power(self._rows.size // 8), np.uint64)
+            _rehash(self._rows, terms, self._slots)
+
+    def inverted(self, alive: Array | None = None) -> Inverted:
+        """The posting lists of all documents, or of those (ascending) that are alive."""
+        terms, postings, filled = self._used[:3].tolist()
+        of, freqs, begins = self._of[:postings], self._freqs[:postings], self._begins[: self.documents + 1]
+        begins[self.documents] = postings
+        table = self._rows[: 8 * terms].reshape(terms, 8)
+        names, widths = table[:, _NAME].copy(), table[:, _SIZE].copy()
+        norms, lengths = self._norms[: self.documents], self._lengths[: self.documents]
+        if alive is not None:
+            sizes = np.diff(begins)
+            left = np.zeros(self.documents, bool)
+            left[alive] = True
+            kept = np.repeat(left, sizes)
+            of, freqs, norms, lengths = of[kept], freqs[kept], norms[alive], lengths[alive]
+            begins = np.concatenate(([0], np.cumsum(sizes[alive])))
+        df = np.zeros(terms, np.int64)
+        _frequencies(of, df)
+        present = np.flatnonzero(df)
+        text = self._names[:filled]
+        order = present[tokens.ordered(text, names[present], widths[present])]
+        starts = np.zeros(order.size + 1, np.int64)
+        np.cumsum(df[order], out=starts[1:])
+        cursors = np.empty(terms, np.int64)
+        cursors[order] = starts[:-1]
+        docs, counts = np.empty(of.size, np.uint32), np.empty(of.size, np.uint32)
+        tokens.scatter(of, freqs, begins, cursors, docs, counts)
+        shown = np.clip(lengths, 0, 0xFFFFFFFF).astype(np.uint32)
+        stream = np.empty(int(room(starts)) + PADDING, np.uint8)
+        ends = np.zeros(order.size, np.int64)
+        used = int(encode(docs, counts, starts, shown, stream, ends))
+        stream[used : used + PADDING] = 0
+        bounds = np.concatenate(([0], ends[:-1]))[: order.size]
+        blob, name_ends = np.empty(int(widths[order].sum()), np.uint8), np.empty(order.size, np.int64)
+        tokens.copied(text, names, widths, order, blob, name_ends)
+        stream = stream[: used + PADDING]
+        return Inverted(
+            of, freqs, begins, order, starts, stream, bounds, blob, name_ends, shown, norms.copy()
+        )
+
+
+def _power(least: int) -> int:
+    return 1 << (least - 1).bit_length()
+
+
+def _larger(array: Any, least: int, empty: bool = False) -> Any:
+    """The array with room for so many items, in steps of doubling; `empty` gives zeros alone."""
+    if array.size >= least:
+        return array
+    size = _power(least)
+    if empty:
+        return np.zeros(size, array.dtype)
+    out = np.empty(size, array.dtype)
+    out[: array.size] = array
+    return out
+
+
+@kernel
+def _scan(text: Any, at: Any, end: Any, cut: Any, hashes: Any) -> Any:
+    """Cuts one packed vector into its terms: place, size, first sixteen bytes, frequency; and hash.
+
+    Gives their number and the sum of (1 + ln f)² over the terms, lines in their order.
+    """
+    n = 0
+    squares = 0.0
+    while at < end:
+        frequency = np.int64(0)
+        while at < end and text[at] != 32 and text[at] != 10:
+            frequency = min(frequency * 10 + np.int64(text[at]) - 48, np.int64(0x7FFFFFFF))
+            at += 1
+        before = n
+        while at < end and text[at] == 32:
+            at += 1
+            low = at
+            while at < end and text[at] != 32 and text[at] != 10:
+                at += 1
+            size = at - low
+            if size == 0 or frequency < 1:
+                continue
+            first, second, hashes[n] = _hash(text, low, size)
+            cut[5 * n] = low
+            cut[5 * n + 1] = size
+            cut[5 * n + 2] = np.int64(first)
+            cut[5 * n + 3] = np.int64(second)
+            cut[5 * n + 4] = frequency
+            n += 1
+        if n > before:
+            weight = 1.0 + math.log(float(frequency))
+            squares += (n - before) * (weight * weight)
+        while at < end and text[at] != 10:
+            at += 1
+        at += 1
+    return n, squares
+
+
+@part
+def _hash(text: Any, low: Any, size: Any) -> Any:
+    """The first sixteen bytes of a name as two numbers, and its hash; sixteen bytes follow the last name."""
+    first = word(text, low)
+    second = np.uint64(0)
+    if size < 8:
+        first &= (np.uint64(1) << np.uint64(8 * size)) - np.uint64(1)
+    else:
+        second = word(text, low + 8)
+        if size < 16:
+            second &= (np.uint64(1) << np.uint64(8 * size - 64)) - np.uint64(1)
+    value = first * np.uint64(0x9E3779B97F4A7C15)
+    value = (value ^ (value >> np.uint64(32)) ^ second) * np.uint64(0xD6E8FEB86659FD93)
+    for i in range(low + 16, low + size):
+        value = (value ^ np.uint64(text[i])) * np.uint64(0x100000001B3)
+    value = (value ^ (value >> np.uint64(29)) ^ np.uint64(size)) * np.uint64(0xBF58476D1CE4E5B9)
+    return first, second, value ^ (value >> np.uint64(32))
+
+
+@kernel
+def _rehash(rows: Any, terms: Any, slots: Any) -> None:
+    """Puts all terms into empty slots, of which at most a quarter is taken.
+
+    A slot holds the upper half of a hash and the number of a term plus one.
+    """
+    last = np.uint64(slots.size - 1)
+    for term in range(terms):
+        value = np.uint64(rows[8 * term + _HASH])
+        slot = value & last
+        while slots[slot] != np.uint64(0):
+            slot = (slot + np.uint64(1)) & last
+        slots[slot] = value & np.uint64(0xFFFFFFFF00000000) | np.uint64(term + 1)
+
+
+@part
+def _number(
+    text: Any, low: Any, size: Any, first: Any, second: Any, value: Any, rows: Any, slots: Any, names: Any,
+    used: Any,
+) -> Any:  # fmt: skip
+    """The number of the term that stands in `text`, which gets one if it has none."""
+    upper, last, one = np.uint64(0xFFFFFFFF00000000), np.uint64(slots.size - 1), np.uint64(1)
+    slot = value & last
+    held = slots[slot]
+    while held != np.uint64(0):
+        if held & upper == value & upper:
+            at = ((held & ~upper) - one) * np.uint64(8)
+            if (
+                rows[at + np.uint64(_LOW)] == first
+                and rows[at + np.uint64(_HIGH)] == second
+                and rows[at + np.uint64(_SIZE)] == size
+            ):
+                i: Any = np.int64(16)
+                while i < size and text[low + i] == names[rows[at + np.uint64(_NAME)] + i]:
+                    i += 1
+                if i >= size:
+                    return np.int64(at >> np.uint64(3))
+        slot = (slot + one) & last
+        held = slots[slot]
+    term = used[_TERMS]
+    slots[slot] = value & upper | np.uint64(term + 1)
+    row = 8 * term
+    rows[row + _LOW] = first
+    rows[row + _HIGH] = second
+    rows[row + _SIZE] = size
+    rows[row + _NAME] = used[_BYTES]
+    rows[row + _LATEST] = -1
+    rows[row + _HASH] = np.int64(value)
+    for i in range(size):
+        names[used[_BYTES] + i] = text[low + i]
+    used[_BYTES] += size
+    used[_TERMS] += 1
+    return term
+
+
+@kernel
+def _count(
+    text: Any, cut: Any, hashes: Any, rows: Any, slots: Any, names: Any, used: Any, begin: Any, n: Any,
+    of: Any, freqs: Any,
+) -> Any:  # fmt: skip
+    """Counts a document's terms, `cut` by _scan, as postings from n on; gives the new number of postings.
+
+    A term that a malformed vector names twice counts once, with both frequencies.
+    """
+    for k in range(hashes.size):
+        term = _number(
+            text, cut[5 * k], cut[5 * k + 1], cut[5 * k + 2], cut[5 * k + 3], hashes[k], rows, slots, names,
+            used,
+        )  # fmt: skip
+        latest = rows[8 * term + _LATEST]
+        if latest >= begin:
+            freqs[latest] += np.uint32(cut[5 * k + 4])
+            continue
+        rows[8 * term + _LATEST] = n
+        of[n] = term
+        freqs[n] = cut[5 * k + 4]
+        n += 1
+    return n
+
+
+@kernel
+def _frequencies(of: Any, df: Any) -> None:
+    for i in range(of.size):
+        df[of[i]] += 1
+
+
+@kernel
+def _named(
+    text: Any, low: Any, size: Any, marks: Any, column: Any, rows: Any, slots: Any, names: Any, used: Any
+) -> Any:
+    """The number of a term of a field, or of the text, by its name."""
+    # It is spelt out where new names go; one that is known is written over by the next.
+    to = used[_BYTES]
+    if column < BODY:
+        for i in range(_MARK):
+            names[to + i] = marks[_MARK * column + i]
+        to += _MARK
+    for i in range(size):
+        names[to + i] = text[low + i]
+    begin = used[_BYTES]
+    size = to + size - begin
+    first, second, value = _hash(names, begin, size)
+    return _number(names, begin, size, np.int64(first), np.int64(second), value, rows, slots, names, used)
+
+
+@kernel
+def _counted(
+    low: Any, high: Any, body: Any, terms: Any, until: Any, codes: Any, runs: Any, searched: Any, spelt: Any,
+    spelt_ends: Any, marks: Any, known: Any, rows: Any, slots: Any, names: Any, used: Any, begin: Any, n: Any,
+    of: Any, freqs: Any,
+) -> Any:  # fmt: skip
+    """Counts the words of a document's parts as postings from n on: each in its column, or, for `body`, those
+    of the searched columns as one text. Gives their number and the new number of postings.
+    """
+    length = np.int64(0)
+    for p in range(low, high):
+        column = codes[p] & 7
+        if body:
+            if not (searched >> column) & 1:
+                continue
+            column = np.int64(BODY)
+        for i in range(until[p - 1] if p > 0 else np.int64(0), until[p]):
+            word = np.int64(terms[i])
+            k, more = np.int64(0), np.int64(1)
+            if word <= RUN:
+                k = RUN - word + 1
+                more = runs[k - 1]
+            elif word < 0:
+                continue
+            length += more
+            for j in range(k, k + more):
+                if k > 0:
+                    word = runs[j]
+                at = np.uint64(8 * word + column)
+                held = known[at]
+                if held < 0:
+                    place = spelt_ends[word - 1] if word > 0 else np.int64(0)
+                    term = _named(
+                        spelt, place, spelt_ends[word] - place, marks, column, rows, slots, names, used
+                    )
+                    held = term << 32
+                elif held & 0xFFFFFFFF >= begin:
+                    freqs[np.uint64(held & 0xFFFFFFFF)] += np.uint32(1)
+                    continue
+                known[at] = (held >> 32) << 32 | n
+                of[n] = held >> 32
+                freqs[n] = 1
+                n += 1
+    return length, n
+
+
+@part
+def _squares(freqs: Any, begin: Any, end: Any, counts: Any) -> Any:
+    """The sum of (1 + ln f)² over postings, by ascending frequency, as `_scan` has it."""
+    highest = np.int64(0)
+    for i in range(begin, end):
+        counts[freqs[i]] += 1
+        highest = max(highest, np.int64(freqs[i]))
+    squares = 0.0
+    for frequency in range(1, highest + 1):
+        if counts[frequency]:
+            weight = 1.0 + math.log(float(frequency))
+            squares += counts[frequency] * (weight * weight)
+            counts[frequency] = 0
+    return squares
+
+
+@kernel
+def _gather(
+    text: Any, ends: Any, which: Any,
+    terms: Any, until: Any, codes: Any, firsts: Any, runs: Any, own: Any, searched: Any,
+    spelt: Any, spelt_ends: Any, longest: Any, marks: Any, known: Any,
+    rows: Any, slots: Any, names: Any, of: Any, freqs: Any, begins: Any, norms: Any, lengths: Any, used: Any,
+    cut: Any, hashes: Any, counts: Any, w: Any, documents: Any,
+) -> Any:  # fmt: skip
+    """The postings of documents, from the w-th on. Gives the first that was not done, for want of room.
+
+    Document w is text[ends[2w-1]:ends[2w]] (its own vector), text[ends[2w]:ends[2w+1]] (its fields), and what
+    the words say of which[w]; 16 bytes follow the last. Its postings begin at begins[documents + w].
+    """
+    at = ends[2 * w - 1] if w > 0 else np.int64(0)
+    while w < which.size:
+        record = which[w]
+        low, high = firsts[record], firsts[record + 1]
+        more = np.int64(0)
+        for p in range(low, high):
+            for i in range(until[p - 1] if p > 0 else np.int64(0), until[p]):
+                more += runs[RUN - terms[i]] if terms[i] <= RUN else 1
+        size = ends[2 * w + 1] - at
+        used[_WORDS] = more
+        used[_MORE] = size // 2 + 2 + 2 * more
+        used[_MORE_BYTES] = size + 2 * more * (longest + _MARK) + 32
+        if (
+            8 * (used[_TERMS] + used[_MORE]) > rows.size
+            or used[_POSTINGS] + used[_MORE] > of.size
+            or used[_BYTES] + used[_MORE_BYTES] > names.size
+            or more >= counts.size
+        ):
+            return w
+        begin = n = used[_POSTINGS]
+        begins[documents + w] = begin
+        # The document's own terms come first: positions follow their order.
+        found, squares = _scan(text, at, ends[2 * w], cut, hashes)
+        n = _count(text, cut, hashes[:found], rows, slots, names, used, begin, n, of, freqs)
+        if own[record]:
+            length, n = _counted(
+                low, high, True, terms, until, codes, runs, searched, spelt, spelt_ends, marks, known, rows,
+                slots, names, used, begin, n, of, freqs,
+            )  # fmt: skip
+            lengths[documents + w] = length
+            squares = _squares(freqs, begin, n, counts)
+        norms[documents + w] = math.sqrt(squares)
+        _, n = _counted(
+            low, high, False, terms, until, codes, runs, searched, spelt, spelt_ends, marks, known, rows,
+            slots, names, used, begin, n, of, freqs,
+        )  # fmt: skip
+        found, _ = _scan(text, ends[2 * w], ends[2 * w + 1], cut, hashes)
+        n = _count(text, cut, hashes[:found], rows, slots, names, used, begin, n, of, freqs)
+        at = ends[2 * w + 1]
+        used[_POSTINGS] = n
+        w += 1
+    return w
