@@ -122,11 +122,33 @@ def test_stop_words_alone_are_explained(shelf: Library) -> None:
     assert caught.value.position == 0
 
 
+@pytest.mark.parametrize(
+    ("text", "model", "as_good_as"),
+    [
+        ("the heat of the ocean", "boolean", "heat ocean"),
+        ("the AND wind", "bm25", "wind language:en"),  # no German record holds "the"
+        ("wind AND der", "bm25", "wind language:de"),
+        ("+wind +of-the-layer", "vsm", "+wind +layer language:en"),
+        ("title:the AND title:waves", "bm25", "title:waves"),
+        ("the AND date:1905..1955", "bm25", "date:1905..1955 language:en"),
+        ("wind NOT the", "bm25", "wind"),
+        ("wind AND (the OR of)", "bm25", "thermodynamics"),  # not one of the two was found
+        ("the AND NOT wind", "bm25", "thermodynamics"),
+        ("the of", "boolean", "thermodynamics"),
+    ],
+)
+def test_what_a_language_drops_is_not_asked_of_its_records(
+    shelf: Library, text: str, model: str, as_good_as: str
+) -> None:
+    assert found(shelf, text, model=model) == found(shelf, as_good_as, model=model)
+
+
 def test_what_one_language_drops_another_may_hold(shelf: Library) -> None:
     assert shelf.search("*").languages == ("en", "de")
     assert found(shelf, "der wind") == found(
         shelf, "wind"
     )  # German drops "der", and no English record has it
+    assert shelf.search("the wind").suggestions == (), "no misspelling, but a stop word of English"
     with pytest.raises(QueryError):
         shelf.search("der", languages=("de",))
     with pytest.raises(SettingsError, match="no rules for the language"):

@@ -3,14 +3,15 @@
 A query's word has no language, and the index holds the stems of every language in it: the word becomes the
 distinct stems that it has under the languages asked for, alternatives that each score as a term of their own.
 A word of several tokens counts as several words where any of them may match (a run of words); where all must
-(AND, +, NOT, everything in the boolean model), each of its tokens must be there.
+(AND, +, NOT, everything in the boolean model), each of its tokens must be there. Records in a language that
+drops a token as a stop word were indexed without it: it is not asked of them, as long as anything else is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from indlet.errors import QueryError
 from indlet.model import FIELD_MARKS
@@ -46,6 +47,20 @@ class Meaning:
     filters: tuple[e.Expression, ...]
     asked: tuple[Asked, ...]
     notes: tuple[str, ...]
+
+
+class Forms(NamedTuple):
+    """What a token becomes: its distinct terms under the languages, and the languages that drop it."""
+
+    terms: list[str]
+    dropped: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Common(e.Or):
+    """A token's terms, where some languages drop it as a stop word."""
+
+    dropped: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -96,7 +111,7 @@ class Interpreter:
                 return self._run(items, strict=strict, excluded=excluded)
             case q.All(nodes):
                 parts = [self._node(part, strict=self._whole(part), excluded=excluded) for part in nodes]
-                return _all(_kept(parts))
+                return _all(_asked_of_all(_kept(parts)))
             case q.AnyOf(nodes):
                 parts = [self._node(part, strict=self.strict, excluded=excluded) for part in nodes]
                 return _any(_kept(parts)) if _kept(parts) else None
@@ -121,6 +136,7 @@ class Interpreter:
             else:
                 (required if must else wanted).append(part)
         conditions = [_any(parts) for parts in filters.values()]
+        required = _asked_of_all(required, conditions)
         if required and wanted:
             required.append(_any([*wanted, e.Everything()]))
         elif wanted:
@@ -137,11 +153,14 @@ class Interpreter:
             return self._prefix(word, pieces, strict=strict, excluded=excluded)
         groups = self._alternatives(pieces, word.field)
         if not excluded:
-            terms = tuple(dict.fromkeys(term for group in groups for term in group))
+            # What is a stop word to some is no misspelling of another word.
+            terms = tuple(
+                dict.fromkeys(term for group in groups if not group.dropped for term in group.terms)
+            )
             self._asked.append(Asked(word.text, word.field, terms, at=word.at))
         if strict:
-            return _all([_any([e.Term(term) for term in group]) for group in groups])
-        return _any([e.Term(term) for group in groups for term in group]) if groups else None
+            return _all(_asked_of_all([_one_of(group, excluded=excluded) for group in groups]))
+        return _any([e.Term(term) for group in groups for term in group.terms]) if groups else None
 
     def _prefix(
         self, word: q.Word, pieces: list[str], *, strict: bool, excluded: bool
@@ -149,14 +168,14 @@ class Interpreter:
         """Terms that begin so, and the word's own stems: "flying*" has to find what "flying" finds."""
         *before, last = (token for piece in pieces for token in words(piece))
         beginning = FIELD_MARKS.get(word.field, "") + last
-        stems = [term for group in self._alternatives([last], word.field) for term in group]
+        stems = [term for group in self._alternatives([last], word.field) for term in group.terms]
         groups = self._alternatives(before, word.field)
         if not excluded:
-            every = (*(term for group in groups for term in group), *stems)
+            every = (*(term for group in groups for term in group.terms), *stems)
             self._asked.append(Asked(word.text + "*", word.field, every, beginning, word.at))
-        parts = [*(_any([e.Term(term) for term in group]) for group in groups)]
+        parts = [_one_of(group, excluded=excluded) for group in groups]
         parts.append(_any([e.Prefix(beginning), *map(e.Term, stems)]))
-        return _all(parts) if strict else _any(parts)
+        return _all(_asked_of_all(parts)) if strict else _any(parts)
 
     def _phrase(self, phrase: q.Phrase, *, excluded: bool) -> e.Expression | None:
         pieces = split(phrase.text)
@@ -193,13 +212,19 @@ class Interpreter:
             return _any([e.Filter("language", v) for v in dict.fromkeys((node.value, code(node.value))) if v])
         return e.Filter(node.field, node.value)
 
-    def _alternatives(self, pieces: list[str], field: str) -> list[list[str]]:
+    def _alternatives(self, pieces: list[str], field: str) -> list[Forms]:
         """For each token its distinct terms under the languages; one that all of them drop is left out."""
         lexicons = [self.analyzer.lexicon(self.analyzer.rules_for(name)) for name in self.languages]
         mark = FIELD_MARKS.get(field, "")
         tokens = zip(*(lexicon.terms(pieces) for lexicon in lexicons), strict=True)
-        groups = ([mark + term for term in dict.fromkeys(forms) if term != LOST] for forms in tokens)
-        return [group for group in groups if group]
+        groups = (
+            Forms(
+                [mark + term for term in dict.fromkeys(forms) if term != LOST],
+                [name for name, term in zip(self.languages, forms, strict=True) if term == LOST],
+            )
+            for forms in tokens
+        )
+        return [group for group in groups if group.terms]
 
     def _all_stopped(self, query: q.Query) -> QueryError:
         asked = list(dict.fromkeys(word.text for word in q.words_of(query.tree)))
@@ -222,6 +247,25 @@ def _dated(value: str) -> e.Expression:
 
 def _kept(parts: Iterable[e.Expression | None]) -> list[e.Expression]:
     return [part for part in parts if part is not None]
+
+
+def _one_of(forms: Forms, *, excluded: bool) -> e.Expression:
+    terms = [e.Term(term) for term in forms.terms]
+    return _Common(tuple(terms), tuple(forms.dropped)) if forms.dropped and not excluded else _any(terms)
+
+
+def _asked_of_all(
+    required: Sequence[e.Expression], besides: Sequence[e.Expression] = ()
+) -> list[e.Expression]:
+    """The same; tokens that a language drops are not asked of records in it, if anything else is required."""
+    if all(isinstance(part, _Common | e.Not) for part in (*required, *besides)):
+        return list(required)
+    return [
+        e.Or((*part.parts, *(e.Filter("language", name) for name in part.dropped)))
+        if isinstance(part, _Common)
+        else part
+        for part in required
+    ]
 
 
 def _all(parts: Sequence[e.Expression]) -> e.Expression | None:
