@@ -219,6 +219,8 @@ def _own(language: str, count: int) -> str:
         # A broken word is joined over the end of a value, and over the end of a field.
         (Policy(), {"title": ["end\u00ad", "wing"], "description": ["x"]}),
         (Policy(), {"title": ["end\u00ad"], "description": ["wing"]}),
+        # What a record without a vector states first is all that counts.
+        (Policy(default_language="de"), {"title": ["1 Häusern"], "language": ["??", "fr"]}),
         (Policy(), {}),
     ],
 )
