@@ -632,3 +632,47 @@ def test_an_expired_token_and_a_from_that_finds_nothing(store: Store) -> None:
     with Provider(None, m.expiring(), nothing) as provider:
         assert harvest(store, provider.url).outcome == "complete"
     assert set(held(store)) == provider.live()
+
+
+def test_a_list_that_changes_while_nobody_reads_it(store: Store) -> None:
+    def later(request: m.Request, reply: m.Reply) -> m.Reply:
+        if request.arguments.get("resumptionToken", "").endswith("|20"):
+            return replace(reply, status=503, headers={"Retry-After": "86400"})
+        return reply
+
+    with Provider(None, later, sizes=False) as provider:
+        assert harvest(store, provider.url).outcome == "incomplete"
+        provider.faults = ()
+        for r in provider.records[:10]:  # to the end: the page after the last one read moves up before it
+            r.datestamp = "2024-06-01T11:00:00Z"
+        provider.records.sort(key=lambda r: r.datestamp)
+        progress = harvest(store, provider.url)
+    assert progress.outcome == "complete"
+    assert progress.repairs["lists that changed under way"]
+    assert set(held(store)) == provider.live()
+
+
+def test_last_tokens_that_are_refused_are_not_pursued_to_the_second(store: Store) -> None:
+    never = m.rewritten(
+        rb"<resumptionToken[^>]*></resumptionToken>", b"<resumptionToken>null</resumptionToken>"
+    )
+    for sizes in (True, False):
+        with Provider(None, never, sizes=sizes) as provider:
+            progress = harvest(store, provider.url, Wish(full=True))
+            assert progress.outcome == "complete"
+            assert len(provider.requests) < 80
+        assert set(held(store)) == provider.live()
+
+
+def test_refused_tokens_of_records_that_no_date_divides_are_a_gap(store: Store) -> None:
+    records = [Rec(f"oai:x.org:{i}", "2024-05-01T00:00:00Z", f"wing word{i}") for i in range(25)]
+    with Provider(records, m.barren_tokens("badResumptionToken"), sizes=False) as provider:
+        progress = harvest(store, provider.url)
+    assert progress.outcome == "incomplete"
+    assert not state(store).get("marks")
+
+
+def test_a_list_in_circles_whose_size_is_too_small(store: Store) -> None:
+    with Provider(None, m.repeated_token("ListRecords"), m.sizes(0.3)) as provider:
+        assert harvest(store, provider.url).outcome == "complete"
+    assert set(held(store)) == provider.live()

@@ -78,7 +78,7 @@ class Course:
     revealed: int = 0  # … and what they name that the whole list does not
     middle: str = ""  # a datestamp in the midst of the list; empty if it has none …
     alike: bool = False  # … or all have this one
-    odd: bool = False  # the list ended by a token that brought nothing
+    odd: str = ""  # how the list ended, if not in due form: its last token brought "nothing", was "refused"
     capped: bool = False  # parts were found to name more than the whole: its lists end early
     size_lies: bool = False  # parts were found to name no more than the whole: its sizes are wrong
     unconfirmed: int = 0  # lists short of their size that could not be tested in parts

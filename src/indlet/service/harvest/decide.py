@@ -45,6 +45,8 @@ BARREN: Final = 64
 # Silence costs its full time each time: a request that meets it is repeated this often at most.
 SILENCES: Final = 2
 STALE_PAGES: Final = 3
+# Ways to refuse a token. Some walls between us and a source take offence at them.
+_TOKENS: Final = ("token", "argument", "unsuitable", "refused")
 EMPTY_PAGES: Final = 20
 
 
@@ -137,10 +139,10 @@ def _listed(course: Course, page: Listed, source: Source, rules: Rules) -> tuple
         if not looping:
             return course, Ask()
         if course.size is not None and course.listed >= course.size:
-            return _list_ended(course)  # it goes in circles, but all of it has come
+            return _ended_oddly(course, "nothing")  # it goes in circles, but all of it may have come
         return _give_up_listing(course, source, "its tokens go in circles")
     if page.token is None and not page.records:  # where it should say noRecordsMatch
-        return _ended_oddly(course, bool(sent))
+        return _ended_oddly(course, "nothing" if sent else "")
     short = _short(course)
     # The last page of a list in pages must carry an empty token (OAI-PMH 2.0, section 3.5). One without, and
     # as full as those before it, looks like a list that was cut between two pages.
@@ -151,13 +153,13 @@ def _listed(course: Course, page: Listed, source: Source, rules: Rules) -> tuple
     return _check(course) if doubtful else _list_ended(course)
 
 
-def _ended_oddly(course: Course, token: bool) -> tuple[Course, Action]:
-    """Nothing at all, brought by a token, is an odd way to say that a list is over. A check settles whether
-    it is; where that ends in the same way, its parts must tell."""
+def _ended_oddly(course: Course, how: str) -> tuple[Course, Action]:
+    """A token that brings nothing or is not accepted is an odd way to say that a list is over. If the size
+    does not tell that it is, a check does; where that ends in the same way, its parts must."""
     course = replace(course, token="", attempt=0)
     if course.listed and course.listed == course.size:
         return _list_ended(course)
-    return (replace(course, odd=token), Compare()) if course.phase == "check" else _check(course)
+    return (replace(course, odd=how), Compare()) if course.phase == "check" else _check(course)
 
 
 def _done(course: Course) -> Course:
@@ -183,12 +185,11 @@ def _failed(course: Course, event: Failed, source: Source, rules: Rules) -> tupl
         if course.owed and not course.pages:
             return _check_whole(course)
         if course.token:
-            return _ended_oddly(course, True)
+            return _ended_oddly(course, "nothing")
         return _list_ended(replace(course, attempt=0))
     if trouble in PASSING:
         return _transient(course, event, source, rules)
-    # Some walls between us and a source take offence at tokens.
-    if trouble == "token" or (course.token and trouble in ("argument", "unsuitable", "refused")):
+    if trouble == "token" or (course.token and trouble in _TOKENS):
         return _token_refused(course, event, source)
     if trouble == "argument" or trouble == "unsuitable":
         return _arguments_refused(course, event, source)
@@ -225,10 +226,14 @@ def _pause(attempt: int, retry_after: float | None, rules: Rules) -> float:
 
 def _token_refused(course: Course, event: Failed, source: Source) -> tuple[Course, Action]:
     if not course.token:
-        return course, Stop(False, event.reason)
+        return _arguments_refused(course, event, source)
     if course.spelling + 1 < event.spellings:
         return replace(course, spelling=course.spelling + 1), Ask()
+    if course.listed and course.listed == course.size:
+        return _list_ended(replace(course, token="", attempt=0))
     if course.restarts >= 2 or (course.restarts == 1 and course.pages <= 1):
+        if course.phase == "check":
+            return _ended_oddly(course, "refused")
         return _give_up_listing(course, source, f"it does not accept its own tokens: {event.reason}")
     window = course.windows[0]
     if course.ordered and course.size and course.newest > window.since and course.phase == "list":
@@ -238,7 +243,7 @@ def _token_refused(course: Course, event: Failed, source: Source) -> tuple[Cours
         later = _fresh(course, (replace(window, since=since), *course.windows[1:]))
         owed = max(course.size - course.listed, 0) + course.at_newest
         return replace(later, owed=owed, whole=course.whole if course.owed else window.since), Ask()
-    return _fresh(course, course.windows, restarts=course.restarts + 1), Ask()
+    return replace(_fresh(course, course.windows, course.restarts + 1), phase=course.phase), Ask()
 
 
 def _arguments_refused(course: Course, event: Failed, source: Source) -> tuple[Course, Action]:
@@ -326,6 +331,8 @@ def _part_ended(course: Course) -> tuple[Course, Action]:
 
 def _doubted(course: Course, reason: str = "") -> tuple[Course, Action]:
     """The size could not be put to the test: a gap if others were right, else a doubt that is told."""
+    if course.odd == "refused":
+        return _gap(course, "it does not accept its own tokens")
     if course.capped:
         return _gap(course, f"its lists end before their size{reason and ': '}{reason}")
     return _advance(replace(_done(course), unconfirmed=course.unconfirmed + 1))
@@ -339,8 +346,10 @@ def _probe_failed(course: Course, event: Failed, rules: Rules) -> tuple[Course, 
     bearable = (event.retry_after or 0.0) <= rules.retry_after_limit_seconds
     if event.trouble in PASSING and bearable and attempt <= min(rules.retries, 2):
         return replace(course, attempt=attempt), Ask(_pause(attempt, event.retry_after, rules))
-    if event.trouble == "token" and course.spelling + 1 < event.spellings:
+    if event.trouble in _TOKENS and course.token and course.spelling + 1 < event.spellings:
         return replace(course, spelling=course.spelling + 1), Ask()
+    if event.trouble in _TOKENS and course.pages and (course.revealed or course.odd == "refused"):
+        return _part_ended(course)  # as the whole list did
     return _doubted(course, event.reason)
 
 

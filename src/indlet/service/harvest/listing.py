@@ -9,7 +9,8 @@ from hashlib import blake2b
 
 import numpy as np
 
-from indlet.oai.read import Page
+from indlet.model import Stored
+from indlet.oai.read import Item, Page
 from indlet.service.harvest import dates
 from indlet.service.harvest import decide as d
 from indlet.service.harvest.circles import Circles
@@ -28,6 +29,7 @@ class Listing:
         # What came, record by record: hashes of identifiers, and of identifiers with their datestamps.
         self._named, self._versions = array("q"), array("q")
         self._nameless = 0
+        self.moved = False  # something came again that had come before the run was interrupted
         self.identifiers: list[tuple[str, str, bool]] = []  # with datestamp and "deleted", in a check
 
     def took(self, page: Page, course: d.Course) -> tuple[d.Listed, bool]:
@@ -62,7 +64,7 @@ class Listing:
         if not page.token:
             distinct = np.unique(self._named).size
             repeats = len(self._named) - distinct
-            if repeats and np.unique(self._versions).size > distinct:
+            if self.moved or (repeats and np.unique(self._versions).size > distinct):
                 doubt = "lists that changed under way"
             elif self._nameless:
                 doubt = "lists with records that do not tell their names"
@@ -113,6 +115,16 @@ class Listing:
             found = stamps[bisect_right(stamps, found)]
         return found, stamps[0] == stamps[-1]
 
+    def compare(self, items: Sequence[Item], store: Store, origin: int) -> None:
+        """Notice what an interrupted run has in another version: the list may have changed under way, and
+        what came before the interruption is not remembered here."""
+        with store.read() as view:
+            self.moved = self.moved or any(
+                (held := view.get(item.identifier, [origin])) is not None
+                and not _same(held, item.datestamp, item.deleted)
+                for item in items
+            )
+
     def missing(self, store: Store, origin: int, failed: Set[str]) -> list[str]:
         """The identifiers of a check's list that are neither held as listed nor among those that failed."""
         listed: dict[str, tuple[str, bool]] = {}
@@ -123,10 +135,13 @@ class Listing:
         with store.read() as view:
             for identifier, (stamp, deleted) in listed.items():
                 held = view.get(identifier, [origin])
-                if (
-                    held is None
-                    or bool(held.deleted) != deleted
-                    or (not deleted and stamp and held.record.properties.get("source_datestamp") != stamp)
-                ):
+                if held is None or not _same(held, stamp, deleted):
                     found.append(identifier)
         return [i for i in found if i not in failed]
+
+
+def _same(held: Stored, stamp: str, deleted: bool) -> bool:
+    """Whether what is held is the version with that datestamp."""
+    if bool(held.deleted) != deleted:
+        return False
+    return deleted or not stamp or held.record.properties.get("source_datestamp") == stamp

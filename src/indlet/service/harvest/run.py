@@ -81,6 +81,7 @@ class Run:
         self.asker = Asker(client, self.rules, self._sleep, self.halt, self._tell, self._announce)
         with store.write() as tx:
             self.origin = tx.origin("source", name, {k: v for k, v in asdict(source).items() if k != "token"})
+        self.resumed = False  # an earlier run was interrupted, and this one goes on from there
         self.said = ""  # by the last request that brought nothing
         self.named: set[str] = set()  # by the last list of identifiers that was compared
 
@@ -173,6 +174,7 @@ class Run:
         kept = self.state.get("run")
         if kept and kept["key"] == key:
             course = d.Course.from_json(kept["course"])
+            self.resumed = True
         else:
             course = d.Course((d.Window(since, until),))
             self.state["run"] = {
@@ -249,6 +251,8 @@ class Run:
             event = replace(e.failed, spellings=len(spellings(course.token)) if course.token else 1)
             return d.step(course, event, self.remote, self.rules)
         self._count()
+        if self.resumed and course.phase == "list":
+            self.listing.compare(page.items, self.store, self.origin)
         listed, again = self.listing.took(page, course)
         if course.phase == "list" and not again:
             self.intake.page(page)
