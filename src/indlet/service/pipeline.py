@@ -7,14 +7,15 @@ the index then catches up with the store.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
-from queue import Empty, SimpleQueue
 
 from indlet.errors import IndletError, StoreError
 from indlet.service import follow
 from indlet.service.harvest.negotiate import source_name
 from indlet.service.harvest.progress import Progress
 from indlet.service.harvest.run import Extract, Run, Wish
+from indlet.service.harvest.turns import Turns
 from indlet.service.indexer import Indexer, collector_resting
 from indlet.settings import Settings, Source
 from indlet.store import Store
@@ -42,18 +43,12 @@ def harvest_all(
     if started is not None:
         started(progress)
     analyzer = Analyzer(policy_of(settings.analysis))
-    jobs: SimpleQueue[int] = SimpleQueue()
-    for number in range(len(wanted)):
-        jobs.put(number)
+    turns = Turns(progress, settings.harvest.at_once, time.monotonic)
     stop = halt or threading.Event()
     broken = list[BaseException]()
 
     def work() -> None:
-        while not stop.is_set():
-            try:
-                number = jobs.get_nowait()
-            except Empty:
-                return
+        while not stop.is_set() and (number := turns.take()) is not None:
             source, seen = wanted[number], progress[number]
             try:
                 Run(
@@ -65,18 +60,24 @@ def harvest_all(
             except BaseException as e:
                 seen.outcome, seen.reason, seen.phase = "failed", f"{type(e).__name__}: {e}", "failed"
                 broken.append(e)
+            finally:
+                turns.done(number)
 
-    threads = [
-        threading.Thread(target=work, name=f"harvest-{i}", daemon=True)
-        for i in range(min(len(wanted), max(settings.harvest.at_once, 1)))
-    ]
+    threads = list[threading.Thread]()
+
+    def begin() -> None:
+        threads.append(threading.Thread(target=work, name=f"harvest-{len(threads)}", daemon=True))
+        threads[-1].start()
+
     with collector_resting(), Indexer(store, analyzer.policy) as indexer:
         try:
-            for thread in threads:
-                thread.start()
-            for thread in threads:
+            for _ in range(min(len(wanted), max(settings.harvest.at_once, 1))):
+                begin()
+            for thread in threads:  # more may come to them
                 while thread.is_alive():
                     thread.join(0.05)  # with a timeout, so that Ctrl-C gets through
+                    if turns.call_for() and not stop.is_set():
+                        begin()
                     if index:
                         indexer.look(sum(p.remaining or 0 for p in progress if p.ended is None))
         except KeyboardInterrupt:

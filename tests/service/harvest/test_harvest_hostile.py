@@ -676,3 +676,26 @@ def test_a_list_in_circles_whose_size_is_too_small(store: Store) -> None:
     with Provider(None, m.repeated_token("ListRecords"), m.sizes(0.3)) as provider:
         assert harvest(store, provider.url).outcome == "complete"
     assert set(held(store)) == provider.live()
+
+
+@pytest.mark.parametrize("count", [5, 320])
+def test_what_had_gone_and_is_back_with_its_old_datestamp_is_taken(count: int, store: Store) -> None:
+    records = [Rec(f"oai:x.org:{i}", f"2024-05-01T00:{i // 60:02d}:{i % 60:02d}Z") for i in range(400)]
+    with Provider(records, page=100, deleted="no") as provider:
+        harvest(store, provider.url)
+        provider.records = records[count:]
+        assert harvest(store, provider.url, Wish(reconcile=True)).outcome == "complete"
+        assert set(held(store)) == provider.live()
+        provider.records = records
+        back = harvest(store, provider.url, Wish(reconcile=True))
+        if count > 300:
+            assert back.outcome == "incomplete", "said, and had by the next run"
+            harvest(store, provider.url)
+    assert set(held(store)) == provider.live()
+
+
+def test_a_source_that_is_named_twice_is_harvested_twice(store: Store) -> None:
+    with Provider() as provider:
+        sources = [Source(provider.url, name="repo"), Source(provider.url + "#again", name="repo")]
+        done = harvest_all(store, Settings(harvest=QUICK), sources, index=False)
+    assert [p.outcome for p in done] == ["complete", "complete"]

@@ -81,18 +81,24 @@ def vanished(
     specs: Sequence[str],
     lists: Callable[[str], set[str] | None],
     one: Callable[[str], Item | None],
-) -> tuple[list[str], int]:
-    """The records held that a source has no more, and how many its list left out though it has them."""
+) -> tuple[list[str], int, list[str]]:
+    """The records held that a source has no more, how many its list left out though it has them, and those
+    that it lists and that are not held: they have come back, with the datestamps that they had."""
     listed = _union(specs, lists)
     with store.read() as view:
-        gone = [identifier for identifier in view.identifiers(origin) if identifier not in listed]
+        held = set(view.identifiers(origin))
+    gone = sorted(held - listed)
     alive = still_there(gone, one)
     if alive is None:  # it gives no single records: two lists must agree
         alive = _union(specs, lists)
     left_out = [identifier for identifier in gone if identifier in alive]
     if left_out and len(gone) > FEW:
         raise CannotTell(f"found that the list leaves out records that are still there ({left_out[0]})")
-    return [identifier for identifier in gone if identifier not in alive], len(left_out)
+    return (
+        [identifier for identifier in gone if identifier not in alive],
+        len(left_out),
+        sorted(listed - held),
+    )
 
 
 def _union(specs: Sequence[str], lists: Callable[[str], set[str] | None]) -> set[str]:

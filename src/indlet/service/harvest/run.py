@@ -325,7 +325,7 @@ class Run:
         )  # fmt: skip
         specs = list(self.state.get("marks") or [self.source.set])
         try:
-            gone, left_out = vanished(self.store, self.origin, specs, lists, self.intake.one)
+            gone, left_out, back = vanished(self.store, self.origin, specs, lists, self.intake.one)
         except CannotTell as e:
             self._end("incomplete", f"reconciliation {e}; nothing was deleted")
             return
@@ -335,7 +335,16 @@ class Run:
             self.progress.deleted += tx.delete(self.origin, gone)
             self.state["reconciled"] = dates.write(self.now(), True)
             tx.state(self.origin, self.state)
-        self._end("complete", "")
+        back = [identifier for identifier in back if identifier not in self.writer.failed_places]
+        said = self._bring_back(back) if back else ""
+        self._end("incomplete" if said else "complete", said)
+
+    def _bring_back(self, identifiers: list[str]) -> str:
+        """Take what the source lists and we do not hold; why that cannot be done now, if it cannot."""
+        if len(identifiers) <= d.ONE_BY_ONE:
+            return self.intake.missing(identifiers, lambda: None)
+        self.state["marks"] = {}
+        return f"{len(identifiers)} records are listed that never came; the next run lists everything anew"
 
     # The edges
 
