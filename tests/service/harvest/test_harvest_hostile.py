@@ -699,3 +699,23 @@ def test_a_source_that_is_named_twice_is_harvested_twice(store: Store) -> None:
         sources = [Source(provider.url, name="repo"), Source(provider.url + "#again", name="repo")]
         done = harvest_all(store, Settings(harvest=QUICK), sources, index=False)
     assert [p.outcome for p in done] == ["complete", "complete"]
+
+
+@pytest.mark.parametrize("verbs", [("ListRecords",), ("ListRecords", "ListIdentifiers")])
+def test_a_page_that_is_lost_by_a_source_that_minds_how_far_it_is(
+    verbs: tuple[str, ...], store: Store
+) -> None:
+    lost = set[str]()
+
+    def lose(request: m.Request, reply: m.Reply) -> m.Reply:
+        third = len([q for q in request.provider.requests if q.verb == request.verb]) == 3
+        if third and request.verb in verbs and request.verb not in lost:
+            lost.add(request.verb)
+            return replace(reply, status=502, body=b"")
+        return reply
+
+    with Provider(None, m.session_token(), lose, sizes=False) as provider:
+        progress = harvest(store, provider.url)
+    assert lost == set(verbs)
+    assert progress.outcome == "complete"
+    assert set(held(store)) == provider.live()

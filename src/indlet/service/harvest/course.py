@@ -78,6 +78,8 @@ class Course:
     revealed: int = 0  # … and what they name that the whole list does not
     middle: str = ""  # a datestamp in the midst of the list; empty if it has none …
     alike: bool = False  # … or all have this one
+    again: bool = False  # a page behind a token was asked for once more …
+    constant: bool = False  # … and the source has but one token, and minds itself how far it is
     odd: str = ""  # how the list ended, if not in due form: its last token brought "nothing", was "refused"
     capped: bool = False  # parts were found to name more than the whole: its lists end early
     size_lies: bool = False  # parts were found to name no more than the whole: its sizes are wrong

@@ -111,6 +111,8 @@ def _listed(course: Course, page: Listed, source: Source, rules: Rules) -> tuple
         token=page.token or "",
         spelling=0,
         attempt=0,
+        again=course.again or bool(sent and course.attempt),
+        constant=course.constant or bool(sent and page.token == sent and not page.seen),
         pages=course.pages + 1,
         listed=course.listed + (0 if page.seen else page.records) - page.repeats,
         size=max(filter(None, (course.size, page.size)), default=None),
@@ -147,9 +149,13 @@ def _listed(course: Course, page: Listed, source: Source, rules: Rules) -> tuple
     # The last page of a list in pages must carry an empty token (OAI-PMH 2.0, section 3.5). One without, and
     # as full as those before it, looks like a list that was cut between two pages.
     cut = bool(sent) and page.token is None and (short or 0 < page.records == course.full_page)
+    # Where the source minds how far it is, a page that got lost on its way does not come again.
+    slipped = course.again and course.constant
     if course.phase == "check":
-        return _give_up_listing(course, source, "its lists end early") if cut else (course, Compare())
-    doubtful = short or bool(page.doubt) or (cut and course.size is None)
+        if cut:
+            return _give_up_listing(course, source, "its lists end early")
+        return _ended_oddly(course, "nothing") if slipped else (course, Compare())
+    doubtful = short or slipped or bool(page.doubt) or (cut and course.size is None)
     return _check(course) if doubtful else _list_ended(course)
 
 
