@@ -13,6 +13,7 @@ import numpy as np
 from indlet.service.index.codec import word
 from indlet.service.index.compiled import kernel, part
 from indlet.service.index.postings import LOST
+from indlet.service.index.tokens import spelling
 
 # Tokens that are longer are left to the analyser; no policy makes terms of them.
 LONGEST = 255
@@ -63,20 +64,7 @@ def _number(
     the tokens and the bytes of their names.
     """
     last, one, two, three = np.uint64(slots.size // _SLOT - 1), np.uint64(1), np.uint64(2), np.uint64(3)
-    first = word(text, low)
-    second = np.uint64(0)
-    if size < 8:
-        first &= (one << np.uint64(8 * size)) - one
-    elif size > 8:
-        second = word(text, low + 8)
-        if size < 16:
-            second &= (one << np.uint64(8 * size - 64)) - one
-    value = first * np.uint64(0x9E3779B97F4A7C15)
-    value = (value ^ (value >> np.uint64(32)) ^ second) * np.uint64(0xD6E8FEB86659FD93)
-    for j in range(low + 16, low + size):
-        value = (value ^ np.uint64(text[j])) * np.uint64(0x100000001B3)
-    value = (value ^ (value >> np.uint64(29)) ^ np.uint64(size)) * np.uint64(0xBF58476D1CE4E5B9)
-    value ^= value >> np.uint64(32)
+    first, second, value = spelling(text, low, size)
     slot = (value & last) * np.uint64(_SLOT)
     held = slots[slot + three]
     while held != np.uint64(0):

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from indlet.errors import IndexDamaged
@@ -101,6 +101,22 @@ class Both:
             assert {hit.id: hit.score for hit in hits} == expected.scores(words, model)
 
 
+# A segment that came of a merge is merged again, and dropped by a commit meanwhile.
+@example(
+    rounds=[
+        ([("put", 1, {})], [("put", 2, {"a": 1})]),
+        ([], []),
+        ([("put", 1, {})], [("delete", 2, None), ("commit", 0, None)]),
+    ]
+)
+# The same, and nothing else was to be merged.
+@example(
+    rounds=[
+        ([("put", 1, {})], [("put", 2, {"a": 1})]),
+        ([], []),
+        ([("delete", 1, None)], [("put", 1, {}), ("delete", 2, None), ("commit", 0, None)]),
+    ]
+)
 @given(rounds=st.lists(st.tuples(steps, steps), min_size=1, max_size=4))
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_what_changes_while_a_merge_runs_is_in_the_merged_index(

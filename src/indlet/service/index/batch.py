@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor, Future
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import count
@@ -113,6 +114,15 @@ class Batch:
         else:
             facets = words.facets if which is None else [words.facets[number] for number in which.tolist()]
         self._facets.extend(facets)
+
+    def clear(self) -> None:
+        """Forgets all records."""
+        with suppress(Exception):
+            self._settle()
+        self.records = {}
+        self._columns = {name: [] for name in _KEPT}
+        self._facets = []
+        self._postings.clear()
 
     def _settle(self) -> None:
         counting, self._counting = self._counting, None

@@ -236,17 +236,17 @@ class Engine:
 
     def _flush(self) -> None:
         """Turns the waiting batch into a segment, and notes which older documents it replaces."""
-        batch, self._batch = self._batch, Batch(self._side)
         stale = np.array(sorted(self._stale), np.int64)
         if stale.size:
             self._doom(self._working, stale)
             if not self._anew:
                 self._outdated.append(stale)
         self._stale = set()
-        if batch.records:
+        if self._batch.records:
             with self._or_nothing():
                 name = manifests.name("seg", self._manifest.generation + 1)
-                self._working.append(open_segment(self._folder, batch.write(self._folder / name), None))
+                self._working.append(open_segment(self._folder, self._batch.write(self._folder / name), None))
+        self._batch.clear()
 
     def _doom(self, segments: Iterable[Segment], stale: Array) -> None:
         """Notes which documents of these segments are of records (ascending ids) that have changed."""
@@ -297,7 +297,8 @@ class Engine:
         self._sweep()
 
     def _reset(self) -> None:
-        self._batch, self._stale, self._doomed, self._outdated = Batch(self._side), set(), {}, []
+        self._batch.clear()
+        self._stale, self._doomed, self._outdated = set(), {}, []
         self._working = [self._opened[entry.segment.name] for entry in self._manifest.entries]
         self._position = self._manifest.position
 

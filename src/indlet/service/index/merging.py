@@ -71,8 +71,9 @@ def tidy(folder: Path, everything: bool = False, halt: threading.Event | None = 
         joined = open_segment(folder, merge(chosen, path, halt), None)
         with manifests.turn(folder):
             done = _swap(folder, chosen, joined)
-        if not done:
-            path.unlink(missing_ok=True)
+            # What a writer drops while it is merged, it leaves to the merge.
+            for name in {segment.file.name for segment in (*chosen, joined)} - manifests.read(folder).files():
+                (folder / name).unlink(missing_ok=True)
         return done
 
 
@@ -112,7 +113,7 @@ def _swap(folder: Path, chosen: Sequence[Segment], joined: Segment) -> bool:
     manifests.sync(folder)
     fresh.write(folder)
     # What the writer has written and not committed is none of our business.
-    for name in (manifest.files() | {joined.file.name}) - fresh.files():
+    for name in manifest.files() - fresh.files():
         (folder / name).unlink(missing_ok=True)
     return True
 

@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 
 from indlet.model import FIELD_MARKS
 from indlet.service.index import tokens
-from indlet.service.index.codec import PADDING, encode, room, word
+from indlet.service.index.codec import PADDING, encode, room
 from indlet.service.index.compiled import kernel, part
 from indlet.service.index.segment import Array
+from indlet.service.index.tokens import spelling
 
 # The fields by their columns; what a record is searched by comes after them.
 COLUMNS: Final = tuple(sorted(FIELD_MARKS))
@@ -32,12 +33,16 @@ assert _MARKS.size == _MARK * BODY
 # What stands for a token that is no term; at or below RUN, for one that is several.
 LOST, RUN = -1, -3
 
-# A row for each term, one line of the processor's cache: its first sixteen bytes, its size, where its name
-# stands, its last posting, its hash.
-_LOW, _HIGH, _SIZE, _NAME, _LATEST, _HASH = range(6)
+# A row for each term, half a line of the processor's cache: its first sixteen bytes; where its name stands
+# and, in the lowest bits, its size; its last posting.
+_ROW = 4
+_LOW, _HIGH, _NAME, _LATEST = range(_ROW)
+_SIZE_BITS = 24
+# A term of more bytes is none.
+_LONGEST = (1 << _SIZE_BITS) - 1
 # What is in use: terms, postings, bytes of names. And what the next document needs: of the first two, of the
 # third, and for its words.
-_TERMS, _POSTINGS, _BYTES, _MORE, _MORE_BYTES, _WORDS = range(6)
+_TERMS, _POSTINGS, _BYTES, _MORE, _MORE_BYTES, _WORDS, _AHEAD = range(7)
 
 
 # A record's types and its languages, each joined by zeros, and its date as a number.
@@ -108,13 +113,16 @@ def _none(documents: int) -> Words:
 
 
 class Postings:
-    """The postings of documents, as they come; for one thread at a time."""
+    """The postings of documents, as they come; for one thread at a time.
+
+    What has room for one batch has room for the next: `clear` keeps that.
+    """
 
     def __init__(self) -> None:
         self.documents = 0
-        self._used = np.zeros(6, np.int64)
-        self._rows = np.empty(8 << 12, np.int64)
-        self._slots = np.zeros(4 << 12, np.uint64)
+        self._used = np.zeros(7, np.int64)
+        self._rows = np.empty(_ROW << 12, np.int64)
+        self._slots = np.zeros(2 << 12, np.uint64)  # at most half of them are taken
         self._names = np.empty(1 << 16, np.uint8)
         self._of, self._freqs = np.empty(1 << 16, np.uint32), np.empty(1 << 16, np.uint32)
         self._begins = np.zeros(1 << 10, np.int64)
@@ -124,10 +132,17 @@ class Postings:
         self._known = np.empty(0, np.int64)
         self._counts = np.zeros(1 << 10, np.int64)
 
+    def clear(self) -> None:
+        """Forgets all documents."""
+        self.documents = 0
+        self._used[:] = 0
+        self._slots[:] = 0
+        self._known[:] = -1
+
     @property
     def weight(self) -> int:
         """Bytes of what is held."""
-        return int(8 * self._used[_POSTINGS] + 96 * self._used[_TERMS])
+        return int(8 * self._used[_POSTINGS] + 64 * self._used[_TERMS] + self._used[_BYTES])
 
     def add(
         self, vectors: Sequence[bytes], lengths: Array, words: Words | None = None, which: Array | None = None
@@ -175,22 +190,22 @@ class Postings:
             self._known[before:] = -1
 
     def _grow(self) -> None:
-        terms, postings, filled, more, more_bytes, words = self._used.tolist()
+        terms, postings, filled, more, more_bytes, words = self._used[:6].tolist()
         self._of, self._freqs = _larger(self._of, postings + more), _larger(self._freqs, postings + more)
         self._names = _larger(self._names, filled + more_bytes)
         self._counts = _larger(self._counts, words + 1, empty=True)
-        if self._rows.size < 8 * (terms + more):
-            self._rows = _larger(self._rows, 8 * (terms + more))
-            self._slots = np.zeros(4 * _power(self._rows.size // 8), np.uint64)
-            _rehash(self._rows, terms, self._slots)
+        if self._rows.size < _ROW * (terms + more):
+            self._rows = _larger(self._rows, _ROW * (terms + more))
+            self._slots = np.zeros(2 * (self._rows.size // _ROW), np.uint64)
+            _rehash(self._rows, terms, self._names, self._slots)
 
     def inverted(self, alive: Array | None = None) -> Inverted:
         """The posting lists of all documents, or of those (ascending) that are alive."""
         terms, postings, filled = self._used[:3].tolist()
         of, freqs, begins = self._of[:postings], self._freqs[:postings], self._begins[: self.documents + 1]
         begins[self.documents] = postings
-        table = self._rows[: 8 * terms].reshape(terms, 8)
-        names, widths = table[:, _NAME].copy(), table[:, _SIZE].copy()
+        places = self._rows[: _ROW * terms].reshape(terms, _ROW)[:, _NAME]
+        names, widths = places >> _SIZE_BITS, places & _LONGEST
         norms, lengths = self._norms[: self.documents], self._lengths[: self.documents]
         if alive is not None:
             sizes = np.diff(begins)
@@ -260,9 +275,9 @@ def _scan(text: Any, at: Any, end: Any, cut: Any, hashes: Any) -> Any:
             while at < end and text[at] != 32 and text[at] != 10:
                 at += 1
             size = at - low
-            if size == 0 or frequency < 1:
+            if size == 0 or size > _LONGEST or frequency < 1:
                 continue
-            first, second, hashes[n] = _hash(text, low, size)
+            first, second, hashes[n] = spelling(text, low, size)
             cut[5 * n] = low
             cut[5 * n + 1] = size
             cut[5 * n + 2] = np.int64(first)
@@ -278,34 +293,16 @@ def _scan(text: Any, at: Any, end: Any, cut: Any, hashes: Any) -> Any:
     return n, squares
 
 
-@part
-def _hash(text: Any, low: Any, size: Any) -> Any:
-    """The first sixteen bytes of a name as two numbers, and its hash; sixteen bytes follow the last name."""
-    first = word(text, low)
-    second = np.uint64(0)
-    if size < 8:
-        first &= (np.uint64(1) << np.uint64(8 * size)) - np.uint64(1)
-    else:
-        second = word(text, low + 8)
-        if size < 16:
-            second &= (np.uint64(1) << np.uint64(8 * size - 64)) - np.uint64(1)
-    value = first * np.uint64(0x9E3779B97F4A7C15)
-    value = (value ^ (value >> np.uint64(32)) ^ second) * np.uint64(0xD6E8FEB86659FD93)
-    for i in range(low + 16, low + size):
-        value = (value ^ np.uint64(text[i])) * np.uint64(0x100000001B3)
-    value = (value ^ (value >> np.uint64(29)) ^ np.uint64(size)) * np.uint64(0xBF58476D1CE4E5B9)
-    return first, second, value ^ (value >> np.uint64(32))
-
-
 @kernel
-def _rehash(rows: Any, terms: Any, slots: Any) -> None:
-    """Puts all terms into empty slots, of which at most a quarter is taken.
+def _rehash(rows: Any, terms: Any, names: Any, slots: Any) -> None:
+    """Puts all terms into empty slots.
 
     A slot holds the upper half of a hash and the number of a term plus one.
     """
     last = np.uint64(slots.size - 1)
     for term in range(terms):
-        value = np.uint64(rows[8 * term + _HASH])
+        place = rows[_ROW * term + _NAME]
+        _, _, value = spelling(names, place >> _SIZE_BITS, place & _LONGEST)
         slot = value & last
         while slots[slot] != np.uint64(0):
             slot = (slot + np.uint64(1)) & last
@@ -323,28 +320,28 @@ def _number(
     held = slots[slot]
     while held != np.uint64(0):
         if held & upper == value & upper:
-            at = ((held & ~upper) - one) * np.uint64(8)
+            term = (held & ~upper) - one
+            row = term * np.uint64(_ROW)
+            place = rows[row + np.uint64(_NAME)]
             if (
-                rows[at + np.uint64(_LOW)] == first
-                and rows[at + np.uint64(_HIGH)] == second
-                and rows[at + np.uint64(_SIZE)] == size
+                rows[row + np.uint64(_LOW)] == first
+                and rows[row + np.uint64(_HIGH)] == second
+                and place & _LONGEST == size
             ):
                 i: Any = np.int64(16)
-                while i < size and text[low + i] == names[rows[at + np.uint64(_NAME)] + i]:
+                while i < size and text[low + i] == names[(place >> _SIZE_BITS) + i]:
                     i += 1
                 if i >= size:
-                    return np.int64(at >> np.uint64(3))
+                    return term
         slot = (slot + one) & last
         held = slots[slot]
-    term = used[_TERMS]
-    slots[slot] = value & upper | np.uint64(term + 1)
-    row = 8 * term
-    rows[row + _LOW] = first
-    rows[row + _HIGH] = second
-    rows[row + _SIZE] = size
-    rows[row + _NAME] = used[_BYTES]
-    rows[row + _LATEST] = -1
-    rows[row + _HASH] = np.int64(value)
+    term = np.uint64(used[_TERMS])
+    slots[slot] = value & upper | (term + one)
+    row = term * np.uint64(_ROW)
+    rows[row + np.uint64(_LOW)] = first
+    rows[row + np.uint64(_HIGH)] = second
+    rows[row + np.uint64(_NAME)] = used[_BYTES] << _SIZE_BITS | size
+    rows[row + np.uint64(_LATEST)] = -1
     for i in range(size):
         names[used[_BYTES] + i] = text[low + i]
     used[_BYTES] += size
@@ -361,16 +358,23 @@ def _count(
 
     A term that a malformed vector names twice counts once, with both frequencies.
     """
+    # A look ahead at all of them, so that the misses of the processor's cache overlap.
+    last_slot, ahead = np.uint64(slots.size - 1), np.uint64(0)
+    for k in range(hashes.size):
+        held = slots[hashes[k] & last_slot] & np.uint64(0xFFFFFFFF)
+        ahead ^= np.uint64(rows[(held - (held != np.uint64(0))) * np.uint64(_ROW)])
+    used[_AHEAD] = np.int64(ahead)
     for k in range(hashes.size):
         term = _number(
             text, cut[5 * k], cut[5 * k + 1], cut[5 * k + 2], cut[5 * k + 3], hashes[k], rows, slots, names,
             used,
         )  # fmt: skip
-        latest = rows[8 * term + _LATEST]
+        last = term * np.uint64(_ROW) + np.uint64(_LATEST)
+        latest = rows[last]
         if latest >= begin:
             freqs[latest] += np.uint32(cut[5 * k + 4])
             continue
-        rows[8 * term + _LATEST] = n
+        rows[last] = n
         of[n] = term
         freqs[n] = cut[5 * k + 4]
         n += 1
@@ -398,8 +402,10 @@ def _named(
         names[to + i] = text[low + i]
     begin = used[_BYTES]
     size = to + size - begin
-    first, second, value = _hash(names, begin, size)
-    return _number(names, begin, size, np.int64(first), np.int64(second), value, rows, slots, names, used)
+    first, second, value = spelling(names, begin, size)
+    return np.int64(
+        _number(names, begin, size, np.int64(first), np.int64(second), value, rows, slots, names, used)
+    )
 
 
 @kernel
@@ -490,7 +496,7 @@ def _gather(
         used[_MORE] = size // 2 + 2 + 2 * more
         used[_MORE_BYTES] = size + 2 * more * (longest + _MARK) + 32
         if (
-            8 * (used[_TERMS] + used[_MORE]) > rows.size
+            _ROW * (used[_TERMS] + used[_MORE]) > rows.size
             or used[_POSTINGS] + used[_MORE] > of.size
             or used[_BYTES] + used[_MORE_BYTES] > names.size
             or more >= counts.size

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from indlet.service.index.compiled import kernel
+from indlet.service.index.codec import word
+from indlet.service.index.compiled import kernel, part
 
 Bytes = NDArray[np.uint8]
 
@@ -31,6 +32,25 @@ def digests(text: Any, ends: Any, out: Any) -> None:
     for i in range(ends.size):
         out[i] = digest(text, low, ends[i]) if ends[i] > low else np.uint64(0)
         low = ends[i]
+
+
+@part
+def spelling(text: Any, low: Any, size: Any) -> Any:
+    """The first sixteen bytes of a name as two numbers, and its hash; sixteen bytes follow the last name."""
+    first = word(text, low)
+    second = np.uint64(0)
+    if size < 8:
+        first &= (np.uint64(1) << np.uint64(8 * size)) - np.uint64(1)
+    else:
+        second = word(text, low + 8)
+        if size < 16:
+            second &= (np.uint64(1) << np.uint64(8 * size - 64)) - np.uint64(1)
+    value = first * np.uint64(0x9E3779B97F4A7C15)
+    value = (value ^ (value >> np.uint64(32)) ^ second) * np.uint64(0xD6E8FEB86659FD93)
+    for i in range(low + 16, low + size):
+        value = (value ^ np.uint64(text[i])) * np.uint64(0x100000001B3)
+    value = (value ^ (value >> np.uint64(29)) ^ np.uint64(size)) * np.uint64(0xBF58476D1CE4E5B9)
+    return first, second, value ^ (value >> np.uint64(32))
 
 
 @kernel
