@@ -139,6 +139,12 @@ def test_damaged_statistics_are_refused(prefix: str, body: str) -> None:
         INDEX[prefix].read(element(f'<terms xmlns="{TF_NAMESPACE}">{body}</terms>'.encode()))
 
 
+@pytest.mark.parametrize("prefix", INDEX)
+def test_text_in_the_place_of_terms_is_refused(prefix: str) -> None:
+    with pytest.raises(BadResponse, match="text where elements should be"):
+        INDEX[prefix].read(element(b'<terms xmlns="urn:indlet:tf:1.0" length="3">database error</terms>'))
+
+
 def test_foreign_elements_are_refused() -> None:
     with pytest.raises(BadResponse, match="expected an element terms"):
         tf_compact.read(etree.fromstring(b"<terms/>"))

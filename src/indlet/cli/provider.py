@@ -282,6 +282,7 @@ def failures(data: Path | None, config: Path | None, jsonl: bool) -> None:
                     "stage": failure.stage,
                     "reason": failure.reason,
                     "at": datetime.fromtimestamp(failure.at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+                    "raw": failure.raw.decode("utf-8", "replace"),
                 }
                 click.echo(orjson.dumps(line).decode())
             else:

@@ -78,6 +78,8 @@ def header(root: etree._Element) -> tuple[int | None, str]:
     """The length (None where not told) and the language that a `terms` element states."""
     if root.tag != TERMS:
         raise BadResponse(f"expected an element terms of {TF_NAMESPACE}, found {root.tag}")
+    if (root.text or "").strip():
+        raise BadResponse(f"text where elements should be: {(root.text or '').strip()[:40]!r}")
     told = root.get("length")
     return None if told is None else number(told, "length", lowest=0), (root.get("lang") or "")[:35]
 

@@ -14,6 +14,7 @@ import pytest
 import tests.hostile.misbehaving as m
 from tests.hostile.misbehaving import Fault, Provider, Rec, collection
 
+from indlet.oai.names import FT_NAMESPACE
 from indlet.service.harvest.progress import Progress
 from indlet.service.harvest.run import Wish
 from indlet.service.pipeline import harvest_all
@@ -719,3 +720,25 @@ def test_a_page_that_is_lost_by_a_source_that_minds_how_far_it_is(
     assert lost == set(verbs)
     assert progress.outcome == "complete"
     assert set(held(store)) == provider.live()
+
+
+def test_an_index_that_is_offered_and_never_comes_is_told(store: Store) -> None:
+    index = '<index><terms xmlns="urn:indlet:tf:1.0"><t f="1">air</t></terms></index>'
+
+    def extended(request: m.Request, reply: m.Reply) -> m.Reply:
+        body = reply.body
+        if request.verb == "ListIndexFormats":
+            offer = "<indexFormat><indexPrefix>tf_compact</indexPrefix></indexFormat>"
+            body = request.provider._frame(request, f"<ListIndexFormats>{offer}</ListIndexFormats>").body
+        return replace(reply, body=body.replace(m.OAI.encode(), FT_NAMESPACE.encode()))
+
+    def once(request: m.Request, reply: m.Reply) -> m.Reply:
+        return replace(reply, body=reply.body.replace(b"</metadata>", f"</metadata>{index}".encode(), 1))
+
+    told = "records without the index that is offered"
+    with Provider(None, extended) as provider:
+        progress = harvest(store, provider.url)
+        assert (progress.outcome, progress.form) == ("complete", "oai_dc+tf_compact")
+        assert progress.repairs[told] == len(provider.live())
+        provider.faults += (once,)
+        assert not harvest(store, provider.url, Wish(full=True)).repairs[told], "some may well have none"

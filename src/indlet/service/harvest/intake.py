@@ -27,6 +27,8 @@ IN_A_ROW: Final = 3
 REFUSED_IN_A_ROW: Final = 20
 # The stage of failures that may pass, though the record will not be listed again.
 OWED: Final = "get"
+# Said where no record has an index part, though one was asked for.
+BARE: Final = "records without the index that is offered"
 
 
 class Intake:
@@ -42,6 +44,7 @@ class Intake:
         self._repairs = writer.progress.repairs
         self._halt = halt
         self._second_looks = 0
+        self._indexed = False  # an index part has come
 
     def page(self, page: Page) -> None:
         """Take every record of a page."""
@@ -50,11 +53,27 @@ class Intake:
             self._problem(problem.where, problem.reason, problem.raw)
 
     def records(self, items: Sequence[Item]) -> None:
+        if self._terms.index_prefix and not self._indexed:
+            self._look_for_index(items)
         for item, made in zip(items, self._normaliser.records(items), strict=True):
             if isinstance(made, BadResponse):
                 self._problem(item.identifier, str(made), _raw(item))
             else:
                 self._writer.keep(made)
+
+    def _look_for_index(self, items: Sequence[Item]) -> None:
+        """Records may well come without an index part; that all do, though the source offers one, is told."""
+        bare = 0
+        for item in items:
+            if item.index is not None or (
+                item.sheet is not None and item.sheet.vector(item.place) is not None
+            ):
+                self._indexed = True
+                del self._repairs[BARE]
+                return
+            bare += not item.deleted
+        if bare:
+            self._repairs[BARE] += bare
 
     def _problem(self, where: str, reason: str, raw: bytes) -> None:
         """A record of a list that cannot be used: asked for alone, and if that is no better, a failure."""
