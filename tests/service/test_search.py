@@ -135,6 +135,14 @@ def test_stop_words_alone_are_explained(shelf: Library) -> None:
         ("wind AND (the OR of)", "bm25", "thermodynamics"),  # not one of the two was found
         ("the AND NOT wind", "bm25", "thermodynamics"),
         ("the of", "boolean", "thermodynamics"),
+        ("+the heat", "bm25", "heat"),
+        ("+the -heat wind", "vsm", "wind -heat language:en"),
+        ("+the +der wind", "bm25", "thermodynamics"),  # either language holds one of them, and none has it
+        ("+der wind", "lm-jm", "wind language:de"),
+        ("+the wind date:1950..1955", "bm25", "wind date:1950..1955"),
+        ("+the of", "bm25", "thermodynamics"),
+        ("+of-the heat", "bm25", "heat"),
+        ("of-the AND wind", "bm25", "wind language:en"),
     ],
 )
 def test_what_a_language_drops_is_not_asked_of_its_records(
@@ -153,6 +161,34 @@ def test_what_one_language_drops_another_may_hold(shelf: Library) -> None:
         shelf.search("der", languages=("de",))
     with pytest.raises(SettingsError, match="no rules for the language"):
         shelf.search("wind", languages=("klingon",))
+
+
+def test_what_a_stop_word_of_some_asks_of_others_is_asked(make_shelf: Callable[..., Library]) -> None:
+    """A German record that holds an English stop word has what "+the" asks for, with or without the rest."""
+    library = make_shelf()
+    analyzer = Analyzer(Policy())
+    with library.store.write() as tx:
+        for name, text in (
+            ("1", "Das Projekt the Ocean"),
+            ("2", "Das Projekt the Meere"),
+            ("3", "Das Ocean"),
+        ):
+            record = Record(f"oai:de:{name}", {"language": ["de"]}, analyzer.vector(text, "de"))
+            tx.put(tx.origin("source", "sea"), [record])
+    ranked = library.search("+the ocean")
+    assert ranked.hits[0].identifier == "oai:de:1"
+    assert {hit.identifier for hit in ranked} == {"oai:de:1", "oai:de:2", "oai:sea:1"}
+    assert {part.term: part.weight for part in library.explain("+the ocean", "oai:de:1").shares} == {
+        "the": 1.0,
+        "ocean": 1.0,
+    }
+
+
+def test_one_language_may_be_named_as_it_is(shelf: Library) -> None:
+    assert shelf.search("wind", languages="de").languages == ("de",)
+    assert shelf.search("wind", languages="").languages == ("en", "de")
+    with pytest.raises(SettingsError, match="'klingon'"):
+        shelf.rank("wind", 10, languages="klingon")
 
 
 def test_notes_on_what_cannot_be_meant(shelf: Library) -> None:

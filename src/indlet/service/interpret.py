@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Final, NamedTuple
 
 from indlet.errors import QueryError
@@ -136,9 +137,10 @@ class Interpreter:
             else:
                 (required if must else wanted).append(part)
         conditions = [_any(parts) for parts in filters.values()]
-        required = _asked_of_all(required, conditions)
+        unasked = _unasked(required)
+        required = _asked_of_all(required, [*conditions, *wanted])
         if required and wanted:
-            required.append(_any([*wanted, e.Everything()]))
+            required.append(_any([*wanted, e.Not(_any(unasked)) if unasked else e.Everything()]))
         elif wanted:
             required.append(_any(wanted))
         return _all([*required, *conditions, *map(e.Not, barred)])
@@ -258,8 +260,9 @@ def _asked_of_all(
     required: Sequence[e.Expression], besides: Sequence[e.Expression] = ()
 ) -> list[e.Expression]:
     """The same; tokens that a language drops are not asked of records in it, if anything else is required."""
+    required = _flat(required)
     if all(isinstance(part, _Common | e.Not) for part in (*required, *besides)):
-        return list(required)
+        return required
     return [
         e.Or((*part.parts, *(e.Filter("language", name) for name in part.dropped)))
         if isinstance(part, _Common)
@@ -268,10 +271,20 @@ def _asked_of_all(
     ]
 
 
+def _unasked(required: Sequence[e.Expression]) -> list[e.Expression]:
+    """The languages that drop all that is required: of records in these only the other words can be asked."""
+    drops = [part.dropped if isinstance(part, _Common) else () for part in _flat(required)]
+    return [
+        e.Filter("language", name) for name in dict.fromkeys(chain(*drops)) if all(name in d for d in drops)
+    ]
+
+
+def _flat(parts: Iterable[e.Expression]) -> list[e.Expression]:
+    return [leaf for part in parts for leaf in (part.parts if isinstance(part, e.And) else (part,))]
+
+
 def _all(parts: Sequence[e.Expression]) -> e.Expression | None:
-    flat: list[e.Expression] = []
-    for part in parts:
-        flat.extend(part.parts if isinstance(part, e.And) else (part,))
+    flat = _flat(parts)
     if not flat:
         return None
     return flat[0] if len(flat) == 1 else e.And(tuple(flat))
