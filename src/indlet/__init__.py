@@ -5,7 +5,7 @@
     library = indlet.open("indlet-data")
     library.harvest("http://127.0.0.1:8080")
     for hit in library.search("boundary layer"):
-        print(hit.score, hit.metadata["title"][0])
+        print(hit.score, hit.title)
 
 What is named here is public; anything else may change. Names are imported when they are first used, so that a
 provider needs none of what only a service needs.

@@ -401,6 +401,8 @@ class Library:
         """By whose rules a query is analysed: as asked for, as set, or those that the records are in."""
         if self.analyzer.policy.language != "auto":
             return (self.analyzer.policy.language,)
+        if isinstance(asked, str):  # a sequence too, of letters
+            asked = (asked,) if asked else ()
         if named := tuple(asked) or self.settings.search.languages:
             for name in named:
                 if code(name) not in LANGUAGES:
