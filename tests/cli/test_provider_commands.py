@@ -20,7 +20,9 @@ from click.testing import CliRunner, Result
 
 from indlet.cli import cli, main
 from indlet.cli.template import template
+from indlet.model import Failure, Record
 from indlet.settings import Hierarchy, Settings, from_mapping, load
+from indlet.store import Store
 
 runner = CliRunner()
 
@@ -128,6 +130,38 @@ def test_mistakes_are_told(papers: Path, tmp_path: Path, capsys: pytest.CaptureF
         assert message in told.err
         assert told.out == ""
     assert sorted(p.name for p in papers.iterdir()) == ["a.txt", "sub"]
+
+
+def test_what_a_title_or_a_reason_says_cannot_command_a_terminal(tmp_path: Path) -> None:
+    said = "red \x1b[31m\x9b2J\u202e"
+    with Store.open(tmp_path) as store, store.write() as tx:
+        origin = tx.origin("source", "far")
+        tx.put(origin, [Record("oai:x:\x9b1", {"title": [said]})])
+        tx.fail(origin, Failure("oai:x:2\n", "record", said))
+    for command, shown in (
+        ("records", "  oai:x: 1  red  [31m 2J "),
+        ("failures", "far: oai:x:2\\n: record: red  [31m 2J "),
+    ):
+        (line,) = indlet(command, "--data", tmp_path).stdout.split("\n")[:-1]
+        assert line.endswith(shown) and line.isprintable()
+    whole = json.loads(indlet("records", "--data", tmp_path, "--jsonl").stdout)
+    assert whole["metadata"]["title"] == [said]
+    assert json.loads(indlet("failures", "--data", tmp_path, "--jsonl").stdout)["reason"] == said
+
+
+@pytest.mark.parametrize("form", [("records", "--jsonl"), ("records",), ("failures",), ("--help",)])
+def test_a_pipe_that_nobody_reads_on_ends_a_command_quietly(tmp_path: Path, form: tuple[str, ...]) -> None:
+    with Store.open(tmp_path) as store, store.write() as tx:
+        origin = tx.origin("source", "far")
+        tx.put(origin, [Record("oai:x:1", {"title": ["A title"]})])
+        tx.fail(origin, Failure("oai:x:2", "record", "a reason"))
+    read, write = os.pipe()
+    os.close(read)
+    options = () if form == ("--help",) else ("--data", str(tmp_path))
+    command = [sys.executable, "-m", "indlet", *form, *options]
+    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, timeout=60)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (141, b"")
 
 
 def test_forget(papers: Path, tmp_path: Path) -> None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import atexit
 import gc
+import os
 import sys
 import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -34,7 +37,28 @@ COMMANDS = {
 }
 
 
+class Unread(Exception):
+    """Whoever read our output has gone."""
+
+
+@contextmanager
+def _read() -> Iterator[None]:
+    """A broken pipe by a name that click does not know: it would end with status 1 for that."""
+    try:
+        yield
+    except BrokenPipeError as e:
+        raise Unread from e
+
+
 class Commands(click.Group):
+    def make_context(self, *arguments: Any, **named: Any) -> click.Context:
+        with _read():  # --help is printed here
+            return super().make_context(*arguments, **named)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with _read():
+            return super().invoke(ctx)
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
 
@@ -73,7 +97,10 @@ def _pointed(error: QueryError) -> str:
 
 
 def main(arguments: list[str] | None = None) -> Any:
-    """The entry point: errors of ours become one line and status 1; Ctrl-C becomes status 130."""
+    """The entry point: errors of ours become one line and status 1; Ctrl-C becomes status 130.
+
+    If nobody reads on, status 141, as of a program that the signal for it had ended.
+    """
     atexit.register(gc.freeze)  # nobody need look for cycles in what goes with the process
     try:
         return cli.main(arguments, standalone_mode=False)
@@ -97,6 +124,9 @@ def main(arguments: list[str] | None = None) -> Any:
     except (KeyboardInterrupt, click.Abort):
         click.echo("indlet: interrupted; run the same command again to go on", err=True)
         sys.exit(130)
-    except BrokenPipeError:
-        sys.stderr.close()
+    except Unread:
+        # What is still held back would be written at the end, and fail once more.
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for stream in (sys.stdout, sys.stderr):
+            os.dup2(nowhere, stream.fileno())
         sys.exit(141)

@@ -219,6 +219,7 @@ def records(data: Path | None, config: Path | None, jsonl: bool, set_spec: str |
     """
     import orjson
 
+    from indlet.cli.show import printable
     from indlet.service.policies import policy_for
     from indlet.text import Analyzer
 
@@ -254,8 +255,8 @@ def records(data: Path | None, config: Path | None, jsonl: bool, set_spec: str |
                     title = (
                         "(deleted)" if record.deleted else next(iter(record.metadata.get("title", ())), "")
                     )
-                    text = f"{stamp}  {record.identifier}  {' '.join(title.split())}\n"
-                    out.write(text.encode("utf-8", "replace"))
+                    text = printable(f"{stamp}  {record.identifier}  {' '.join(title.split())}")
+                    out.write(text.encode() + b"\n")
         out.flush()
 
 
@@ -270,6 +271,8 @@ def failures(data: Path | None, config: Path | None, jsonl: bool) -> None:
     indlet failures --data papers-data
     """
     import orjson
+
+    from indlet.cli.show import printable
 
     with _open(data, config) as store, store.read() as view:
         names = {origin.id: origin.name for origin in view.origins()}
@@ -286,7 +289,8 @@ def failures(data: Path | None, config: Path | None, jsonl: bool) -> None:
                 }
                 click.echo(orjson.dumps(line).decode())
             else:
-                click.echo(_one_line(f"{origin}: {failure.where}: {failure.stage}: {failure.reason}"))
+                told = _one_line(f"{origin}: {failure.where}: {failure.stage}: {failure.reason}")
+                click.echo(printable(told))
 
 
 @click.command()
