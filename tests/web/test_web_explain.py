@@ -138,4 +138,5 @@ def test_every_note_can_be_told_in_every_language(library_store: Store) -> None:
     for code, text in TEXTS.items():
         note = Note(code, **dict.fromkeys(names.findall(text), 1234))
         assert note == strings("en").told(note)
+        assert ("or too long" in note) == ("oder zu lang" in strings("de").told(note))
         assert strings("de").told(note) != note and ("1.234" in strings("de").told(note)) == ("1,234" in note)
