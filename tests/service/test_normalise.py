@@ -57,6 +57,9 @@ def test_order_repetition_and_emptiness() -> None:
         (["https://doi.org/10.1000/ABC.1"], "doi:10.1000/abc.1"),
         (["http://example.org/a", "doi:10.1000/abc.1."], "doi:10.1000/abc.1"),
         (["http://[bad"], "http://[bad"),
+        (["https://www.example.org/", "http://example.org/a"], "oai:x:1"),
+        (["http://example.org:8080//"], "oai:x:1"),
+        (["http://example.org/?id=7"], "http://example.org/?id=7"),
     ],
 )
 def test_one_key_for_one_resource(identifiers: list[str], key: str) -> None:

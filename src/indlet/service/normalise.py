@@ -55,6 +55,7 @@ _MEDIA_TYPE = re.compile(
 )
 # The usual form, which needs no taking apart.
 _PLAIN_URL = re.compile(r"https?://(?:www\.)?([a-z0-9.-]+)(/[^?#]*)")
+_SITE = re.compile(r"http://[^/?#]*/")
 _DOI = re.compile(r"(?:^|doi\.org/|doi:\s*|urn:doi:)(10\.\d{4,9}/\S+)$", re.IGNORECASE)
 
 
@@ -283,12 +284,16 @@ def _first_url(metadata: Metadata) -> str:
 
 
 def resource_key(identifier: str, metadata: Metadata, url: str = "") -> str:
-    """What tells that two records stand for one resource: its DOI, else its URL, else its OAI identifier."""
+    """What tells that two records stand for one resource: its DOI, else its URL, else its OAI identifier.
+
+    The address of a whole site is that of no resource.
+    """
     for value in metadata.get("identifier", ()):
         if "10." in value and (match := _DOI.search(value)):
             return "doi:" + match[1].lower().rstrip(".")
     if url := url or _first_url(metadata):
-        return _canonical_url(url)
+        key = _canonical_url(url)
+        return identifier if _SITE.fullmatch(key) else key
     return identifier
 
 

@@ -472,11 +472,8 @@ class Library:
         return bool(digest) and digest not in self._policies
 
     def _same_resource(self, stored: Stored) -> tuple[int, ...]:
-        if not stored.resource:
-            return (stored.id,)
         with self.store.read() as view:
-            ids = [other.id for other in view.of_resource(stored.resource) if not other.deleted]
-        return (stored.id, *(number for number in ids if number != stored.id))
+            return (stored.id, *(other.id for other in view.same_resource(stored)))
 
 
 def _check(

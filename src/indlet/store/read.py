@@ -222,13 +222,20 @@ class View:
             found.update((row[0], Stored._make(row)) for row in rows)
         return found
 
-    def of_resource(self, resource: int) -> list[Stored]:
-        """The live records that stand for one resource (see `Stored.resource`), oldest number first."""
+    def same_resource(self, stored: Stored) -> list[Stored]:
+        """The other live records that stand for a record's resource (see `Stored.resource`).
+
+        What several records of one origin share (the address of their repository, say) tells no resource.
+        """
+        (origins,) = self._connection.execute("SELECT count(*) FROM origins").fetchone()
         rows = self._connection.execute(
-            f"SELECT {_STORED} FROM records r WHERE r.resource = ? AND r.resource != 0 ORDER BY r.id",
-            (resource,),
+            f"SELECT {_STORED} FROM records r WHERE r.resource = ? AND r.resource != 0 LIMIT ?",
+            (stored.resource, origins + 1),
         )
-        return list(map(_stored, rows))
+        found = sorted(map(_stored, rows))
+        if len({other.origin for other in found}) < len(found):
+            return []
+        return [other for other in found if other.id != stored.id]
 
     def identifiers(self, origin: int, *, live: bool = True) -> Iterator[str]:
         rows = self._connection.execute(

@@ -145,17 +145,11 @@ class Records:
 
     def _others(self, stored: Stored) -> list[tuple[str, str]]:
         """The same resource as other sources tell it: (source, page)."""
-        if not stored.resource:
-            return []
         with self.portal.store.read() as view:
             names = {o.id: o.name for o in view.origins()}
             shown = set(self.portal.visible(view))
-            same = [other for other in view.of_resource(stored.resource) if other.origin in shown]
-        return [
-            (names.get(other.origin, ""), record_path(other.identifier))
-            for other in same[:20]
-            if other.id != stored.id and not other.deleted
-        ]
+            same = [other for other in view.same_resource(stored) if other.origin in shown]
+        return [(names.get(other.origin, ""), record_path(other.identifier)) for other in same[:20]]
 
     def _strongest(self, record: Record) -> tuple[Row, ...]:
         """The terms with the highest tf·idf, written as words of the description where it holds them."""

@@ -255,7 +255,7 @@ def test_skipping_changes_nothing(tmp_path: Path, record: Callable[..., Stored])
                 content = {word: drawn.count(word) * source.choice([1, 1, 1, 9]) for word in drawn}
                 marked = {f"\x1ft{word}": 1 for word in drawn[:2]}
                 shared = source.randrange(1, 4000) if id % 7 == 0 else 0
-                engine.apply([record(id, id, content, fields=marked, resource=shared)])
+                engine.apply([record(id, id, content, fields=marked, resource=shared, origin=id % 997)])
             engine.commit()
         engine.apply(record(id, 40_000 + id, None) for id in range(1, 28_000, 7))
         engine.commit()

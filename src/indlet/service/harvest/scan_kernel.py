@@ -508,8 +508,10 @@ def _key(text: Any, low: Any, high: Any, out: Any, to: Any) -> Any:
             return -1
     while high > slash and text[high - 1] == 47:
         high -= 1
+    if high == slash:
+        return -1
     to = _write(out, to, _HTTP)
-    for i in range(at, max(high, slash + 1)):
+    for i in range(at, high):
         out[to] = text[i]
         to += 1
     return to

@@ -26,6 +26,8 @@ FACETS: Final = ("origin", "type", "language", "set", "year")
 LONGEST: Final = 200  # characters of a facet's value; longer ones are cut
 
 _DATE = re.compile(r"\s*(\d{4})(?:-?(\d{2})(?:-?(\d{2}))?)?(?!\d)")
+# "c. 1890", "[1887?]", "12-20-2007".
+_YEAR = re.compile(r"(?<!\d)(1\d{3}|20\d\d)(?!\d)")
 
 
 @lru_cache(1 << 16)
@@ -38,11 +40,14 @@ def _date(value: str) -> int:
 
 
 def date_number(metadata: Metadata) -> int:
-    """The first readable date as yyyymmdd, with 00 for what it leaves open; 0 where there is none."""
-    for value in metadata.get("date", ()):
+    """The first readable date as yyyymmdd, with 00 for what it leaves open; else a year in the words of a
+    cataloguer; 0 where there is none."""
+    values = metadata.get("date", ())
+    for value in values:
         if number := _date(value):
             return number
-    return 0
+    years = (_YEAR.search(value[:1000]) for value in values)
+    return next((int(year[1]) * 10000 for year in years if year), 0)
 
 
 def facets_of(stored: Stored) -> Facets:

@@ -10,6 +10,7 @@ import numpy as np
 
 from indlet.model import FIELD_MARK
 from indlet.service.index import scoring
+from indlet.service.index.facets import ranges
 from indlet.service.index.segment import Array, Segment
 from indlet.service.rank import AnyModel, Bm25, Boolean, Collection, Dirichlet, JelinekMercer, QueryTerm, Vsm
 
@@ -235,6 +236,7 @@ def _best(key: Array, tie: Array, count: int) -> Array:
 def grouped(segments: Sequence[Segment]) -> Groups:
     """The groups of live documents that share a resource; no groups where every resource has one record.
 
+    What several records of one source share (the address of their repository, say) tells no resource.
     Each segment's resources are sorted once; a commit then costs a look-up of what it brought.
     """
     repeated = [segment.resources()[2] for segment in segments]
@@ -251,7 +253,7 @@ def grouped(segments: Sequence[Segment]) -> Groups:
         resources, docs, _ = segment.resources()
         lows, highs = np.searchsorted(resources, suspects), np.searchsorted(resources, suspects, "right")
         which = np.repeat(np.arange(suspects.size), highs - lows)
-        held = docs[_ranges(lows, highs)]
+        held = docs[ranges(lows, highs)]
         if segment.gone is not None:
             alive = ~segment.gone[held]
             held, which = held[alive], which[alive]
@@ -259,6 +261,7 @@ def grouped(segments: Sequence[Segment]) -> Groups:
     every = np.concatenate([which for _, which in found] or [np.empty(0, np.int64)])
     sizes = np.bincount(every, minlength=suspects.size)
     several = sizes > 1
+    several[_ambiguous(segments, found)] = False
     if not several.any():
         return NO_GROUPS
     number_of = np.where(several, np.cumsum(several), 0)
@@ -275,67 +278,14 @@ def grouped(segments: Sequence[Segment]) -> Groups:
     return Groups(tuple(of), id[np.lexsort((id, number))], starts)
 
 
-def _ranges(lows: Array, highs: Array) -> Array:
-    """The numbers from each low up to its high, one range after the other."""
-    sizes = (highs - lows).astype(np.int64)
-    shifts = np.repeat(lows.astype(np.int64) - np.concatenate(([0], np.cumsum(sizes)))[:-1], sizes)
-    out: Array = shifts + np.arange(shifts.size)
-    return out
-
-
-class Parted(NamedTuple):
-    """Documents of a segment: those that are alone, and those of a group with their groups."""
-
-    alone: Array
-    shared: Array
-    owners: Array
-
-
-def parted(matched: Sequence[Array], groups: Groups) -> list[Parted]:
-    if not groups:
-        return [Parted(docs, _NO_GROUP, _NO_GROUP) for docs in matched]
-    found = []
-    for docs, of in zip(matched, groups.of, strict=True):
-        owners = of[docs]
-        several = owners > 0
-        found.append(Parted(docs[~several], docs[several], owners[several]))
-    return found
-
-
-def count(segments: Sequence[Segment], matched: Sequence[Parted], name: str) -> tuple[tuple[str, int], ...]:
-    """The values of a facet over the matching documents, most frequent first; a resource counts once for a
-    value.
-    """
-    totals: dict[str, int] = {}
-    known: dict[str, int] = {}  # the values that grouped documents have, numbered over all segments
-    pairs: list[Array] = []  # (group, value) of grouped documents, as one number each
-    for segment, (docs, shared, owners) in zip(segments, matched, strict=True):
-        column = segment.facets.get(name)
-        if column is None:
-            raise ValueError(f"there is no facet {name!r}: choose from {', '.join(segment.facets)}")
-        if shared.size:
-            codes = _codes(column.codes, column.starts, shared)
-            if column.starts is not None:
-                owners = np.repeat(owners, np.diff(column.starts)[shared])
-            owners, codes = owners[codes > 0], codes[codes > 0]
-            present, places = np.unique(codes, return_inverse=True)
-            values = [known.setdefault(column.values[code], len(known)) for code in present.tolist()]
-            pairs.append(owners << 32 | np.array(values, np.int64)[places])
-        counts = np.bincount(_codes(column.codes, column.starts, docs), minlength=len(column.values))
-        for code in np.flatnonzero(counts).tolist():
-            if code:
-                value = column.values[code]
-                totals[value] = totals.get(value, 0) + int(counts[code])
-    if known:
-        once = np.unique(np.concatenate(pairs)) & 0xFFFFFFFF
-        for value, times in zip(known, np.bincount(once, minlength=len(known)).tolist(), strict=True):
-            totals[value] = totals.get(value, 0) + times
-    return tuple(sorted(totals.items(), key=lambda entry: (-entry[1], entry[0])))
-
-
-def _codes(codes: Array, starts: Array | None, docs: Array) -> Array:
-    at = docs
-    if starts is not None:
-        at = _ranges(starts[docs], starts[docs + 1])
-    out: Array = codes[at]
-    return out
+def _ambiguous(segments: Sequence[Segment], found: Sequence[tuple[Array, Array]]) -> Array:
+    """Which resources several documents of one source have."""
+    numbers: dict[str, int] = {}
+    pairs = []
+    for segment, (held, which) in zip(segments, found, strict=True):
+        origin = segment.facets["origin"]
+        known = np.array([numbers.setdefault(name, len(numbers)) for name in origin.values], np.int64)
+        pairs.append(which << 32 | known[origin.codes[held]])
+    ordered = np.sort(np.concatenate(pairs or [np.empty(0, np.int64)]))
+    twice: Array = ordered[1:][ordered[1:] == ordered[:-1]] >> 32
+    return twice

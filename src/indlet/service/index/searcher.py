@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from indlet.service.index import facets as counting
 from indlet.service.index import ranking
 from indlet.service.index.expression import Everything, Expression, Or, Phrase, Prefix, Term, positive
 from indlet.service.index.matching import Matcher, look_up, postings, prefixed
@@ -136,8 +137,8 @@ class Searcher:
         total, hits = page or ranking.sorted_hits(
             self.segments, matched, prepared, limit, offset, sort, groups
         )
-        parted = ranking.parted(matched, groups) if facets else []
-        counts = {name: ranking.count(self.segments, parted, name) for name in facets}
+        parted = counting.parted(matched, groups.of) if facets else []
+        counts = {name: counting.count(self.segments, parted, name) for name in facets}
         return Results(total, hits, counts, any(matcher.loose for matcher in matchers))
 
     def matching(self, expression: Expression = Everything()) -> Iterator[int]:  # noqa: B008
