@@ -82,6 +82,7 @@ def harvest(
       130  interrupted; the same command goes on from there
     """
     from indlet.node.fetched import extractor
+    from indlet.service.harvest.negotiate import not_offered
     from indlet.service.harvest.run import Wish
     from indlet.service.pipeline import harvest_all
     from indlet.store import Store
@@ -114,7 +115,7 @@ def harvest(
         for progress in done:
             click.echo(line(progress))
     for progress in done:
-        if progress.outcome == "complete" and not _as_asked(progress.form, index_format):
+        if progress.outcome == "complete" and not_offered(index_format) in progress.repairs:
             click.echo(
                 f"{printable(progress.source)}: has no {index_format}: metadata alone were harvested; "
                 "leave --index out for the best format that it has",
@@ -149,15 +150,6 @@ def sources(data: Path | None, config: Path | None, as_json: bool) -> None:
         click.echo("no sources yet; harvest one with  indlet harvest URL")
         return
     _table(rows)
-
-
-def _as_asked(form: str, wanted: str) -> bool:
-    """Whether a source was harvested in the index format asked for, beside or inside the metadata."""
-    from indlet.formats import bundle
-
-    inside = bundle.INSIDE.get(form)
-    used = inside.prefix if inside is not None else form.partition("+")[2]
-    return wanted in ("", "auto", "none", used)
 
 
 def line(progress: Progress) -> str:

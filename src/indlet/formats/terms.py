@@ -34,6 +34,7 @@ class IndexFormat:
     write: Callable[[TermVector], bytes]
     read: Callable[[etree._Element], TermVector]
     positions: bool = False  # whether it needs a vector that keeps them
+    frequencies: bool = True  # whether it tells them
 
 
 def opening(vector: TermVector) -> bytes:

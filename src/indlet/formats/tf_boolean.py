@@ -25,4 +25,4 @@ def read(root: etree._Element) -> TermVector:
     return terms.vector(names.items(), length, language)
 
 
-FORMAT = terms.IndexFormat(PREFIX, write, read)
+FORMAT = terms.IndexFormat(PREFIX, write, read, frequencies=False)

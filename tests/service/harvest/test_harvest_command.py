@@ -63,6 +63,11 @@ def test_an_index_format_that_is_not_had_is_said(tmp_path: Path) -> None:
         result = run(provider.url, "--data", str(tmp_path), "--index", "tf_basic")
         assert result.exit_code == 0
         assert "has no tf_basic: metadata alone were harvested" in result.output
+        again = run(provider.url, "--data", str(tmp_path), "--index", "tf_basic", "--json", "--quiet")
+        assert json.loads(again.stdout)[0]["repairs"]["tf_basic is not offered: no index taken"] == 1
+        with Store.open(tmp_path) as store, store.read() as view:
+            (origin,) = view.origins("source")
+            assert all("not offered" in str(entry.detail["repairs"]) for entry in view.runs(origin.id))
         for index in ("auto", "none"):
             assert "has no" not in run(provider.url, "--data", str(tmp_path / index), "--index", index).output
         unknown = run(provider.url, "--data", str(tmp_path), "--index", "tf_magic")

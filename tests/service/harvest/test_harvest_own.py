@@ -252,6 +252,25 @@ def test_a_harsher_source_is_taken_and_its_loss_is_told(tmp_path: Path, store: S
         assert view.origins("source")[0].state["loss"]
 
 
+@pytest.mark.parametrize("extended", [True, False])
+def test_an_index_without_frequencies_is_taken_and_their_loss_is_told(
+    tmp_path: Path, store: Store, extended: bool
+) -> None:
+    with Node_(tmp_path / "p", Analysis(), extended=extended) as node:
+        node.put(("1", "flat wings of flat plates"))
+        assert harvest(store, node.url, index="tf_boolean").repaired == 0
+        assert content(store)["oai:x.org:1"][:2] == (b"1 flat plate wing", 4)
+        with store.read() as view:
+            state = view.origins("source")[0].state
+        assert (state["reconciliation"], state["loss"]) == (
+            "identical",
+            ["frequencies missing: each term counts once"],
+        )
+        harvest(store, node.url, index="tf_basic")
+    with store.read() as view:
+        assert view.origins("source")[0].state["loss"] == []
+
+
 def test_a_change_of_our_policy_harvests_all_anew(node: Node_, store: Store) -> None:
     node.put(*texts(12))
     harvest(store, node.url)

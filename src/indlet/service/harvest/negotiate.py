@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from urllib.parse import urlsplit, urlunsplit
 
 from indlet.errors import Refused, Unreachable
-from indlet.formats import INDEX, bundle
+from indlet.formats import INDEX, IndexFormat, bundle
 from indlet.oai import answers
 from indlet.oai.answers import Identity
 from indlet.oai.names import FT_PATH, OAI_PATH
@@ -32,6 +32,18 @@ class Terms:
     @property
     def bundle_prefix(self) -> str:
         return self.metadata_prefix if self.metadata_prefix in bundle.INSIDE else ""
+
+    @property
+    def index(self) -> IndexFormat | None:
+        """The index format that is exchanged, beside the metadata or bound with them."""
+        return bundle.INSIDE.get(self.metadata_prefix) or INDEX.get(self.index_prefix)
+
+    @property
+    def losses(self) -> tuple[str, ...]:
+        """What the index format does not carry, whatever the policies."""
+        if self.index is None or self.index.frequencies:
+            return ()
+        return ("frequencies missing: each term counts once",)
 
     @property
     def form(self) -> str:
@@ -81,8 +93,20 @@ def source_name(source: Source) -> str:
 def negotiate(asker: Asker, source: Source, positions: bool, known: str = "") -> Terms:
     """How to harvest a source; RemoteError if nothing at its URL speaks OAI-PMH.
 
-    An endpoint that served before (`known`) and is in trouble now is not replaced by a poorer one.
+    An endpoint that served before (`known`) and is in trouble now is not replaced by a poorer one. An index
+    format that was asked for and is not to be had is noted.
     """
+    terms = _agreed(asker, source, positions, known)
+    if source.index in ("", "auto", "none") or (terms.index and terms.index.prefix == source.index):
+        return terms
+    return replace(terms, notes=(*terms.notes, not_offered(source.index)))
+
+
+def not_offered(index: str) -> str:
+    return f"{index} is not offered: no index taken"
+
+
+def _agreed(asker: Asker, source: Source, positions: bool, known: str) -> Terms:
     said = list[str]()
     silences = 0
     for url in candidates(source.url):

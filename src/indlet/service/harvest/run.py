@@ -165,7 +165,7 @@ class Run:
             deleted_record=terms.identity.deleted,
             granularity="second" if terms.seconds else "day",
             policy=terms.policy.to_json() if terms.policy else None,
-            loss=list(normaliser.reconciliation.losses) if normaliser.has_index else [],
+            loss=[*normaliser.reconciliation.losses, *terms.losses] if normaliser.has_index else [],
             reconciliation=normaliser.reconciliation.kind if normaliser.has_index else "own analysis",
         )
         remember(self.store, self.analyzer.policy)

@@ -61,7 +61,7 @@ def probe(source: Source, harvest: Harvest, ours: Policy) -> Probe:
         index_formats=indexes,
         indexed=indexed,
         policy=stand.kind if stand else "",
-        losses=stand.losses if stand else (),
+        losses=(*stand.losses, *terms.losses) if stand else (),
         notes=terms.notes,
     )
 
