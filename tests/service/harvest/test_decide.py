@@ -355,3 +355,23 @@ def test_retry_after_in_both_forms() -> None:
     assert dates.retry_after("Mon, 01 Jan 2020 00:00:30 GMT", now) == 0
     assert dates.retry_after("soon", now) is None
     assert dates.retry_after(None, now) is None
+
+
+def test_refused_tokens_and_lists_that_cannot_be_checked_come_to_an_end() -> None:
+    """All of one second, ten a page: no token is accepted, no list of identifiers is had."""
+    stamp = "2024-01-05T00:00:00Z"
+    page = Listed(10, "t", 25, response_date=NOW, lowest=stamp, highest=stamp, at_highest=10)
+    for answer in (Failed("argument", "too long"), Failed("broken", "500"), Failed("token", "which?")):
+        course, steps = Course(), 0
+        action: Action = Ask()
+        while not isinstance(action, Stop) and steps < 1000:
+            steps += 1
+            since, until = course.windows[0].since, course.windows[0].until or "3"
+            event: Event = answer
+            if course.phase == "list" and course.token:
+                event = Failed("token", "bad")
+            elif course.phase == "list":
+                within = since <= stamp and stamp[: len(until)] <= until
+                event = page if within else Failed("nothing", response_date=NOW)
+            course, action = step(course, event, SOURCE, RULES)
+        assert isinstance(action, Stop) and not action.complete

@@ -742,3 +742,12 @@ def test_an_index_that_is_offered_and_never_comes_is_told(store: Store) -> None:
         assert progress.repairs[told] == len(provider.live())
         provider.faults += (once,)
         assert not harvest(store, provider.url, Wish(full=True)).repairs[told], "some may well have none"
+
+
+@pytest.mark.parametrize("answer", ["noRecordsMatch", ""])
+def test_a_size_and_a_token_that_agree_that_there_is_more_are_believed(answer: str, store: Store) -> None:
+    records = [Rec(f"oai:x.org:{i}", "2024-05-01T00:00:00Z", f"wing word{i}") for i in range(25)]
+    with Provider(records, m.barren_tokens(answer)) as provider:
+        progress = harvest(store, provider.url)
+    assert progress.outcome == "incomplete"
+    assert "its tokens lead nowhere" in progress.reason

@@ -70,7 +70,7 @@ class Course:
     full_page: int = 0  # the most records on one page
     first_response: str = ""
     splits: int = 0  # windows split, less windows done since
-    parted: bool = False  # a window was split: those that are left are not what was asked for at first
+    parted: bool = False  # windows were changed: those that are left are not what was asked for at first
     fruitless: int = 0  # lists and checks in a row that brought no answer
     barren: int = 0  # the same, where answers that there is nothing do not count as fruit
     probes: tuple[Window, ...] = ()  # the parts of this window that are listed to test its size …

@@ -165,6 +165,8 @@ def _ended_oddly(course: Course, how: str) -> tuple[Course, Action]:
     course = replace(course, token="", attempt=0)
     if course.listed and course.listed == course.size:
         return _list_ended(course)
+    if how and _short(course):
+        how = "refused"  # the size and the token agree that there is more
     return (replace(course, odd=how), Compare()) if course.phase == "check" else _check(course)
 
 
@@ -248,7 +250,8 @@ def _token_refused(course: Course, event: Failed, source: Source) -> tuple[Cours
         since = dates.like(course.newest, source.seconds)
         later = _fresh(course, (replace(window, since=since), *course.windows[1:]))
         owed = max(course.size - course.listed, 0) + course.at_newest
-        return replace(later, owed=owed, whole=course.whole if course.owed else window.since), Ask()
+        whole = course.whole if course.owed else window.since
+        return replace(later, owed=owed, whole=whole, parted=True), Ask()
     return replace(_fresh(course, course.windows, course.restarts + 1), phase=course.phase), Ask()
 
 
@@ -263,7 +266,7 @@ def _arguments_refused(course: Course, event: Failed, source: Source) -> tuple[C
     if course.phase == "check" or course.parted:
         return _give_up_listing(course, source, event.reason)
     if window.since and not window.until:
-        return _fresh(course, (Window("", ""), *course.windows[1:])), Ask()
+        return replace(_fresh(course, (Window(), *course.windows[1:])), parted=True), Ask()
     if halves := _halves(course, source):
         return _split(course, halves)  # it refuses long lists
     return course, Stop(False, event.reason)
@@ -279,7 +282,8 @@ def _give_up_listing(course: Course, source: Source, reason: str) -> tuple[Cours
         return _check(course)
     window = course.windows[0]
     if window.since and not window.until and not course.pages and not course.parted:
-        return _fresh(course, (Window(), *course.windows[1:])), Ask()  # perhaps it cannot bear a `from`
+        # Perhaps it cannot bear a `from`.
+        return replace(_fresh(course, (Window(), *course.windows[1:])), parted=True), Ask()
     if halves := _halves(course, source):
         return _split(course, halves)
     return _gap(course, reason)
@@ -338,7 +342,7 @@ def _part_ended(course: Course) -> tuple[Course, Action]:
 def _doubted(course: Course, reason: str = "") -> tuple[Course, Action]:
     """The size could not be put to the test: a gap if others were right, else a doubt that is told."""
     if course.odd == "refused":
-        return _gap(course, "it does not accept its own tokens")
+        return _gap(course, "its tokens lead nowhere")
     if course.capped:
         return _gap(course, f"its lists end before their size{reason and ': '}{reason}")
     return _advance(replace(_done(course), unconfirmed=course.unconfirmed + 1))
