@@ -149,6 +149,12 @@ def test_what_a_title_or_a_reason_says_cannot_command_a_terminal(tmp_path: Path)
     assert json.loads(indlet("failures", "--data", tmp_path, "--jsonl").stdout)["reason"] == said
 
 
+def test_what_a_file_is_called_cannot_command_a_terminal(papers: Path, tmp_path: Path) -> None:
+    (papers / "red\x1b[31m.bin").symlink_to(tmp_path)
+    said = indlet("crawl", papers, "--data", tmp_path / "data").output
+    assert "red [31m.bin: " in said and "\x1b" not in said
+
+
 @pytest.mark.parametrize("form", [("records", "--jsonl"), ("records",), ("failures",), ("--help",)])
 def test_a_pipe_that_nobody_reads_on_ends_a_command_quietly(tmp_path: Path, form: tuple[str, ...]) -> None:
     with Store.open(tmp_path) as store, store.write() as tx:

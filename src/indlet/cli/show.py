@@ -113,7 +113,7 @@ def summary_lines(summary: Summary, names: int = 10) -> list[str]:
         more = sum(summary.skipped.values()) - names
         if more > 0:
             lines.append(f"    and {more:,} more")
-    return [line.replace("\n", "\\n") for line in lines]
+    return [printable(line.replace("\n", "\\n")) for line in lines]
 
 
 def print_summaries(summaries: list[Summary], as_json: bool) -> None:
