@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 from indlet.errors import StoreError
 from indlet.model import Failure, Record, Stored, TermVector
 from indlet.store import FileState, Store
-from indlet.store.migrations import first_schema
+from indlet.store.migrations import first_schema, migrate
 
 
 class Clock:
@@ -258,3 +260,16 @@ def test_a_folder_that_cannot_be_written_is_told_with_its_remedy(tmp_path: Path)
     (tmp_path / "store.sqlite").mkdir()  # even root cannot open this as a file
     with pytest.raises(StoreError, match="give the right to read and write it"):
         Store.open(tmp_path)
+
+
+def test_a_disk_that_is_full_while_a_store_is_made_is_called_that(tmp_path: Path) -> None:
+    class Small(sqlite3.Connection):
+        """A disk with room for three pages."""
+
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **options)
+            self.execute("PRAGMA max_page_count = 3")
+
+    connection = sqlite3.connect(tmp_path / "store.sqlite", isolation_level=None, factory=Small)
+    with contextlib.closing(connection), pytest.raises(sqlite3.OperationalError, match="full"):
+        migrate(connection, "here")

@@ -52,8 +52,9 @@ _PLAIN: Final = np.frombuffer(
 
 # Texts that are longer are judged by a sample.
 _JUDGED: Final = 2 * judging._SAMPLE
-# Tokens and terms that are remembered; a table starts again when it has more.
-_TOKENS: Final = 1 << 20
+# Tokens and terms that are remembered: a table starts again when it has more, which bounds its memory and
+# costs no more than the misses of a larger one.
+_TOKENS: Final = 1 << 17
 
 Numbers = NDArray[np.int64]
 

@@ -1,10 +1,10 @@
 """The index follows the store: it catches up with the change feed, and is made anew where it cannot.
 
-The store is the system of record, the index is derived. An index that is damaged, that belongs to another
-store, or that is ahead of its store (which was restored from a backup) is rebuilt by the same code. A new
-index is made beside the old one and takes its place when it is complete: who searches meanwhile has the old
-one, exact as of its last commit, or is told that it is damaged. Only an index that would mislead, for it
-speaks of other records, goes at once.
+The store is the system of record, the index is derived. An index that is damaged, that was made under another
+policy than the data's, that belongs to another store, or that is ahead of its store (which was restored from
+a backup) is rebuilt by the same code. A new index is made beside the old one and takes its place when it is
+complete: who searches meanwhile has the old one, exact as of its last commit, or is told that it is damaged.
+Only an index that would mislead, for it speaks of other records, goes at once.
 """
 
 from __future__ import annotations
@@ -23,9 +23,11 @@ from typing import Any, Final
 
 from indlet.errors import IndexBusy, IndexDamaged, IndletError, StoreError
 from indlet.model import Stored
+from indlet.service import policies
 from indlet.service.analysis import Analyses
 from indlet.service.index import Engine
 from indlet.service.index import manifest as manifests
+from indlet.service.index.manifest import Manifest
 from indlet.service.index.merging import Merger, settle, tidy
 from indlet.service.index.postings import Words
 from indlet.store import Store
@@ -71,10 +73,11 @@ def lag(store: Store) -> tuple[int, int]:
         manifest = manifests.read(folder(store))
     except IndexDamaged:
         manifest = None
-    newest = _newest(store)  # after the manifest: the index may go on, but not past what is read now
+    with store.read() as view:  # after the manifest: the index may go on, but not past what is read now
+        newest, policy = view.last_seq(), policies.kept_in(view)
     if manifest is None or manifest.extra.get("store", _identity(store)) != _identity(store):
         return newest, -1
-    return newest, manifest.position
+    return newest, -1 if _otherwise(policy, manifest) else manifest.position
 
 
 def catch_up(
@@ -114,7 +117,8 @@ def pursue(
     little is left to do. `ended` is asked with the seconds that it may take to answer. Changes are analysed
     while others are indexed, for kernels let go of the interpreter.
     """
-    extra: dict[str, Any] = {"store": _identity(store)}
+    analyzer = _ruling(store, analyzer)
+    extra = _about(store, analyzer)
     with (
         _explained(store),
         contextlib.closing(Merger(folder(store))) as merger,
@@ -245,9 +249,9 @@ def _follow(
     chunk: int,
     analyzer: Analyzer | None,
 ) -> int:
-    analyses = Analyses(analyzer or Analyzer(Policy()))
+    analyses = Analyses(_ruling(store, analyzer))
     applied = 0
-    extra: dict[str, Any] = {"store": _identity(store)}
+    extra = _about(store, analyses.analyzer)
     while True:
         with store.read() as view:
             changes = view.changes(engine.applied, chunk, parts=_PARTS)
@@ -273,6 +277,8 @@ def _opened(store: Store) -> tuple[Engine, str]:
     if reason:
         Engine.erase(folder(store))
     try:
+        if not reason and _otherwise(policies.kept(store), manifests.read(folder(store))):
+            return Engine.open(folder(store), writable=True, anew=True), "it was made under another policy"
         return Engine.open(folder(store), writable=True), reason
     except IndexDamaged as e:
         return Engine.open(folder(store), writable=True, anew=True), str(e).partition(";")[0]
@@ -296,6 +302,24 @@ def _misleading(store: Store) -> str:
     if manifest.position > _newest(store):
         return "it is ahead of its store, which was put back to an earlier state"
     return ""
+
+
+def _ruling(store: Store, analyzer: Analyzer | None) -> Analyzer:
+    """Whoever makes an index makes it by the policy of the data; by their own where the data has none."""
+    policy = policies.kept(store)
+    if policy is None:
+        return analyzer or Analyzer(Policy())
+    return analyzer if analyzer is not None and analyzer.policy == policy else Analyzer(policy)
+
+
+def _about(store: Store, analyzer: Analyzer) -> dict[str, Any]:
+    """What an index says of itself."""
+    return {"store": _identity(store), "policy": analyzer.policy.digest}
+
+
+def _otherwise(policy: Policy | None, manifest: Manifest) -> bool:
+    """Whether an index was made under another policy than the data's."""
+    return policy is not None and manifest.extra.get("policy", policy.digest) != policy.digest
 
 
 def _newest(store: Store) -> int:

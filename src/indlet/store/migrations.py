@@ -39,7 +39,8 @@ def migrate(connection: sqlite3.Connection, place: str, writable: bool = True) -
                 connection.execute(f"PRAGMA user_version = {version + 1}")
             connection.execute("COMMIT")
         except BaseException:
-            connection.execute("ROLLBACK")
+            if connection.in_transaction:  # a full disk has ended it
+                connection.execute("ROLLBACK")
             raise
     if version > len(STEPS):
         raise StoreError(

@@ -64,6 +64,10 @@ class Store:
         connection = store._connect()
         try:
             migrate(connection, str(store.path), store.writable)
+        except sqlite3.OperationalError:
+            connection.close()
+            with _explained(store.path):
+                raise
         except sqlite3.DatabaseError as e:
             connection.close()
             raise StoreError(f"{store.path}: not a usable store: {e}; restore it from a backup") from e

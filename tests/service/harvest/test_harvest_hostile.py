@@ -744,6 +744,28 @@ def test_an_index_that_is_offered_and_never_comes_is_told(store: Store) -> None:
         assert not harvest(store, provider.url, Wish(full=True)).repairs[told], "some may well have none"
 
 
+def test_an_index_that_cannot_be_had_for_now_is_not_given_up(store: Store) -> None:
+    broken = False
+
+    def extended(request: m.Request, reply: m.Reply) -> m.Reply:
+        body = reply.body
+        if request.verb == "ListIndexFormats":
+            if broken:
+                return replace(reply, status=503, body=b"")
+            offer = "<indexFormat><indexPrefix>tf_compact</indexPrefix></indexFormat>"
+            body = request.provider._frame(request, f"<ListIndexFormats>{offer}</ListIndexFormats>").body
+        return replace(reply, body=body.replace(m.OAI.encode(), FT_NAMESPACE.encode()))
+
+    with Provider(None, extended) as provider:
+        assert harvest(store, provider.url).form == "oai_dc+tf_compact"
+        broken = True
+        progress = harvest(store, provider.url)
+        assert (progress.outcome, progress.records) == ("failed", 0)
+        assert "nothing was changed, try again later" in progress.reason
+        broken = False
+        assert harvest(store, provider.url).outcome == "complete"
+
+
 @pytest.mark.parametrize("answer", ["noRecordsMatch", ""])
 def test_a_size_and_a_token_that_agree_that_there_is_more_are_believed(answer: str, store: Store) -> None:
     records = [Rec(f"oai:x.org:{i}", "2024-05-01T00:00:00Z", f"wing word{i}") for i in range(25)]

@@ -277,6 +277,27 @@ def test_a_change_of_our_policy_harvests_all_anew(node: Node_, store: Store) -> 
     assert harvest(store, node.url, analysis=Analysis(stem=False)).records == 12
 
 
+def indexed(store: Store, beginning: str) -> list[str]:
+    return [term for term, _, _ in Engine.open(follow.folder(store)).searcher().terms(beginning)]
+
+
+def test_a_change_of_our_policy_is_in_the_index_of_what_came_without_one(node: Node_, store: Store) -> None:
+    """Metadata that has not changed is not stored again, but its terms have: the index is made anew."""
+    node.put(*texts(300))
+    harvest(store, node.url, index="none")
+    follow.catch_up(store)
+    assert indexed(store, "w") == ["wing"]
+    again = harvest(store, node.url, index="none", analysis=Analysis(stem=False))
+    assert (again.records, again.changed) == (300, 0)
+    assert follow.catch_up(store).rebuilt == "it was made under another policy"
+    assert indexed(store, "w") == ["wings"]
+    assert follow.lag(store)[0] == follow.lag(store)[1]
+    # Who asks otherwise than the data was made does not change the index.
+    assert follow.catch_up(store, analyzer=Analyzer(Policy())).rebuilt == ""
+    assert follow.rebuild(store, analyzer=Analyzer(Policy())).applied == 300
+    assert indexed(store, "w") == ["wings"]
+
+
 def test_a_dead_source_delays_no_other(node: Node_, store: Store) -> None:
     node.put(*texts(5))
     with socket.socket() as unheard:

@@ -23,6 +23,8 @@ Trouble = Literal[
 
 # Troubles that may be over when the same is asked again.
 PASSING: Final = ("unreachable", "silent", "interrupted", "later", "broken")
+# Ways to refuse a token. Some walls between us and a source take offence at them.
+TOKENS: Final = ("token", "argument", "unsuitable", "refused")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,12 @@ class Rules:
     backoff_limit_seconds: float = 300.0
     retry_after_limit_seconds: float = 600.0
     pages: int = 1_000_000
+
+    def pause(self, attempt: int, retry_after: float | None) -> float:
+        """The seconds to wait before a request is made again."""
+        if retry_after is not None:
+            return max(0.0, retry_after)
+        return min(self.backoff_limit_seconds, self.backoff_seconds * 2.0 ** (attempt - 1))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,7 @@ for good, the window is *checked*: ListIdentifiers says what should have come, a
 fetched one by one. Where that fails too, or too many are missing, the window is split. A window that can be
 neither listed, checked nor split is a gap: the run goes on, ends incomplete, and its high-water mark stays.
 
-Where both lists end in due form, but short of the size that they state, one of the two is wrong. So the
-window is *probed*: its identifiers are listed in two parts. A list that was cut at some length names more in
-parts, and is split; one whose size merely lies does not.
+Where both lists end, and it is in doubt whether they name all, the window is *probed* (`probing`).
 """
 
 from __future__ import annotations
@@ -16,9 +14,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from indlet.service.harvest import dates
+from indlet.service.harvest import dates, probing
 from indlet.service.harvest.course import (
     PASSING,
+    TOKENS,
     Action,
     Ask,
     Checked,
@@ -34,46 +33,43 @@ from indlet.service.harvest.course import (
     Trouble,
     Window,
 )
+from indlet.service.harvest.windows import STALE_PAGES, done, end, fresh, gap, halves, split, turned
 
 # Fewer missing records than this are fetched one by one; more, and the window is listed again in two halves.
 ONE_BY_ONE: Final = 300
-SPLITS: Final = 64
 # Lists and checks that failed in a row without a single page between them: the source is not to be had now.
 FRUITLESS: Final = 24
 # The same with windows between them that hold nothing: twice the halvings from a century to a second.
 BARREN: Final = 64
 # Silence costs its full time each time: a request that meets it is repeated this often at most.
 SILENCES: Final = 2
-STALE_PAGES: Final = 3
-# Ways to refuse a token. Some walls between us and a source take offence at them.
-_TOKENS: Final = ("token", "argument", "unsuitable", "refused")
 EMPTY_PAGES: Final = 20
 
 
 def step(course: Course, event: Event, source: Source, rules: Rules) -> tuple[Course, Action]:
     """Where the run stands after an event, and what to do next."""
     if not course.windows:
-        return _end(course)
+        return end(course)
     match event:
         case Listed():
             if course.phase == "probe":
-                return _probed(course, event, rules)
+                return probing.listed(course, event, rules)
             return _listed(course, event, source, rules)
         case Checked(missing, middle, alike):
             course = replace(course, middle=middle, alike=alike)
-            if missing > ONE_BY_ONE and (halves := _halves(course, source)):
-                return _split(course, halves)
+            if missing > ONE_BY_ONE and (parts := halves(course, source)):
+                return split(course, parts)
             return course, Fetch()
         case Failed():
             if course.phase == "probe":
-                return _probe_failed(course, event, rules)
+                return probing.failed(course, event, rules)
             return _failed(course, event, source, rules)
 
 
 def resume(course: Course) -> tuple[Course, Action]:
     """What to do first, wherever the last run was interrupted."""
     if not course.windows:
-        return _end(course)
+        return end(course)
     # What a check and a probe compare with is not kept.
     return (course, Ask()) if course.phase == "list" else _check(course)
 
@@ -81,11 +77,8 @@ def resume(course: Course) -> tuple[Course, Action]:
 def window_done(course: Course) -> tuple[Course, Action]:
     """All that the first window's lists name is had: on to the next, unless they are in doubt."""
     if course.phase == "check" and (course.odd or (_short(course) and not course.size_lies)):
-        if parts := _parts(course.windows[0], course.middle, course.alike):
-            probe = replace(_fresh(course, course.windows), phase="probe", probes=parts, alike=course.alike)
-            return replace(probe, odd=course.odd), Ask()
-        return _doubted(course)
-    return _advance(_done(course))
+        return probing.begin(course)
+    return done(course)
 
 
 def arguments(course: Course, selection: Mapping[str, str]) -> dict[str, str]:
@@ -107,13 +100,9 @@ def _listed(course: Course, page: Listed, source: Source, rules: Rules) -> tuple
     beyond = bool(window.until and page.highest and dates.day(page.highest) > dates.next_day(window.until))
     sent = course.token
     course = replace(
-        course,
-        token=page.token or "",
-        spelling=0,
-        attempt=0,
+        turned(course, page),
         again=course.again or bool(sent and course.attempt),
         constant=course.constant or bool(sent and page.token == sent and not page.seen),
-        pages=course.pages + 1,
         listed=course.listed + (0 if page.seen else page.records) - page.repeats,
         size=max(filter(None, (course.size, page.size)), default=None),
         stale=course.stale + 1 if page.seen and page.records else 0,
@@ -170,10 +159,6 @@ def _ended_oddly(course: Course, how: str) -> tuple[Course, Action]:
     return (replace(course, odd=how), Compare()) if course.phase == "check" else _check(course)
 
 
-def _done(course: Course) -> Course:
-    return replace(course, splits=max(course.splits - 1, 0))
-
-
 def _short(course: Course) -> bool:
     return course.size is not None and course.listed < course.size
 
@@ -197,7 +182,7 @@ def _failed(course: Course, event: Failed, source: Source, rules: Rules) -> tupl
         return _list_ended(replace(course, attempt=0))
     if trouble in PASSING:
         return _transient(course, event, source, rules)
-    if trouble == "token" or (course.token and trouble in _TOKENS):
+    if trouble == "token" or (course.token and trouble in TOKENS):
         return _token_refused(course, event, source)
     if trouble == "argument" or trouble == "unsuitable":
         return _arguments_refused(course, event, source)
@@ -219,17 +204,11 @@ def _transient(course: Course, event: Failed, source: Source, rules: Rules) -> t
         reason = f"{event.reason}; it asks to come back in {event.retry_after:.0f} s"
         return replace(course, attempt=0), Stop(False, reason, resumable=True)
     if attempt <= allowed or (event.trouble == "later" and attempt <= rules.retries):
-        return replace(course, attempt=attempt), Ask(_pause(attempt, event.retry_after, rules))
+        return replace(course, attempt=attempt), Ask(rules.pause(attempt, event.retry_after))
     mute = event.trouble == "silent" and course.phase == "check" and not course.pages
     if event.trouble in ("unreachable", "later") or mute:
         return replace(course, attempt=0), Stop(False, event.reason, resumable=True)
     return _give_up_listing(course, source, event.reason)
-
-
-def _pause(attempt: int, retry_after: float | None, rules: Rules) -> float:
-    if retry_after is not None:
-        return max(0.0, retry_after)
-    return min(rules.backoff_limit_seconds, rules.backoff_seconds * 2.0 ** (attempt - 1))
 
 
 def _token_refused(course: Course, event: Failed, source: Source) -> tuple[Course, Action]:
@@ -248,11 +227,11 @@ def _token_refused(course: Course, event: Failed, source: Source) -> tuple[Cours
         # So far it came in the order of datestamps. If all of it does, what is missing lies at or after the
         # newest one; the size of that list will tell.
         since = dates.like(course.newest, source.seconds)
-        later = _fresh(course, (replace(window, since=since), *course.windows[1:]))
+        later = fresh(course, (replace(window, since=since), *course.windows[1:]))
         owed = max(course.size - course.listed, 0) + course.at_newest
         whole = course.whole if course.owed else window.since
         return replace(later, owed=owed, whole=whole, parted=True), Ask()
-    return replace(_fresh(course, course.windows, course.restarts + 1), phase=course.phase), Ask()
+    return replace(fresh(course, course.windows, course.restarts + 1), phase=course.phase), Ask()
 
 
 def _arguments_refused(course: Course, event: Failed, source: Source) -> tuple[Course, Action]:
@@ -260,15 +239,15 @@ def _arguments_refused(course: Course, event: Failed, source: Source) -> tuple[C
     coarse = Window(dates.day(window.since), dates.day(window.until))
     if coarse != window and coarse.since != coarse.until:
         # It promised seconds, and takes days only.
-        return replace(_fresh(course, (coarse, *course.windows[1:])), phase=course.phase), Ask()
-    if course.parted and (halves := _halves(course, source)):
-        return _split(course, halves)  # still too long for it
+        return replace(fresh(course, (coarse, *course.windows[1:])), phase=course.phase), Ask()
+    if course.parted and (parts := halves(course, source)):
+        return split(course, parts)  # still too long for it
     if course.phase == "check" or course.parted:
         return _give_up_listing(course, source, event.reason)
     if window.since and not window.until:
-        return replace(_fresh(course, (Window(), *course.windows[1:])), parted=True), Ask()
-    if halves := _halves(course, source):
-        return _split(course, halves)  # it refuses long lists
+        return replace(fresh(course, (Window(), *course.windows[1:])), parted=True), Ask()
+    if parts := halves(course, source):
+        return split(course, parts)  # it refuses long lists
     return course, Stop(False, event.reason)
 
 
@@ -283,84 +262,10 @@ def _give_up_listing(course: Course, source: Source, reason: str) -> tuple[Cours
     window = course.windows[0]
     if window.since and not window.until and not course.pages and not course.parted:
         # Perhaps it cannot bear a `from`.
-        return replace(_fresh(course, (Window(), *course.windows[1:])), parted=True), Ask()
-    if halves := _halves(course, source):
-        return _split(course, halves)
-    return _gap(course, reason)
-
-
-def _gap(course: Course, reason: str) -> tuple[Course, Action]:
-    return _advance(replace(course, gaps=(*course.gaps, f"{course.windows[0]}: {reason}")))
-
-
-# Probing a list whose size is in doubt
-
-
-def _parts(window: Window, middle: str, alike: bool) -> tuple[Window, ...]:
-    """The window before a datestamp and from it on; where all have that one, also what is after it."""
-    bound = window.since or window.until
-    if bound and middle:
-        middle = dates.like(middle, len(bound) > 10)
-    before, after = dates.beside(middle)
-    if not before:
-        return ()
-    parts = [Window(window.since, before), Window(middle, window.until)]
-    if alike:
-        parts[1:] = [Window(middle, middle), Window(after, window.until)]
-    return tuple(w for w in parts if not (w.since and w.until) or w.since <= w.until)
-
-
-def _probed(course: Course, page: Listed, rules: Rules) -> tuple[Course, Action]:
-    course = replace(
-        course,
-        token=page.token or "",
-        spelling=0,
-        attempt=0,
-        pages=course.pages + 1,
-        stale=course.stale + 1 if page.seen or not page.records else 0,
-        revealed=course.revealed + page.new,
-    )
-    if page.token and course.stale <= STALE_PAGES and course.pages <= rules.pages:
-        return course, Ask()
-    return _part_ended(course)
-
-
-def _part_ended(course: Course) -> tuple[Course, Action]:
-    if course.revealed:
-        course = replace(course, capped=True)
-        if course.splits >= SPLITS:
-            return _doubted(course)
-        return _split(course, course.probes)
-    if course.probing + 1 < len(course.probes):
-        onward = replace(_fresh(course, course.windows), phase="probe", probes=course.probes, odd=course.odd)
-        return replace(onward, alike=course.alike, probing=course.probing + 1), Ask()
-    if course.alike:
-        return _doubted(course)
-    return _advance(replace(_done(course), size_lies=course.size_lies or not course.odd))
-
-
-def _doubted(course: Course, reason: str = "") -> tuple[Course, Action]:
-    """The size could not be put to the test: a gap if others were right, else a doubt that is told."""
-    if course.odd == "refused":
-        return _gap(course, "its tokens lead nowhere")
-    if course.capped:
-        return _gap(course, f"its lists end before their size{reason and ': '}{reason}")
-    return _advance(replace(_done(course), unconfirmed=course.unconfirmed + 1))
-
-
-def _probe_failed(course: Course, event: Failed, rules: Rules) -> tuple[Course, Action]:
-    """A probe that cannot be carried out leaves the size in doubt, and costs nothing else."""
-    if event.trouble == "nothing":
-        return _part_ended(course)
-    attempt = course.attempt + 1
-    bearable = (event.retry_after or 0.0) <= rules.retry_after_limit_seconds
-    if event.trouble in PASSING and bearable and attempt <= min(rules.retries, 2):
-        return replace(course, attempt=attempt), Ask(_pause(attempt, event.retry_after, rules))
-    if event.trouble in _TOKENS and course.token and course.spelling + 1 < event.spellings:
-        return replace(course, spelling=course.spelling + 1), Ask()
-    if event.trouble in _TOKENS and course.pages and (course.revealed or course.odd == "refused"):
-        return _part_ended(course)  # as the whole list did
-    return _doubted(course, event.reason)
+        return replace(fresh(course, (Window(), *course.windows[1:])), parted=True), Ask()
+    if parts := halves(course, source):
+        return split(course, parts)
+    return gap(course, reason)
 
 
 def _check_whole(course: Course) -> tuple[Course, Action]:
@@ -370,65 +275,7 @@ def _check_whole(course: Course) -> tuple[Course, Action]:
 
 
 def _check(course: Course) -> tuple[Course, Action]:
-    return replace(_fresh(course, course.windows), phase="check"), Ask()
-
-
-def _split(course: Course, halves: tuple[Window, ...]) -> tuple[Course, Action]:
-    parts = _fresh(course, (*halves, *course.windows[1:]))
-    return replace(parts, splits=course.splits + 1, parted=True), Ask()
-
-
-def _halves(course: Course, source: Source) -> tuple[Window, Window] | None:
-    if course.unbounded or course.splits >= SPLITS:
-        return None
-    window = course.windows[0]
-    until = window.until or course.first_response or dates.END
-    since = window.since or source.earliest or dates.BEGINNING
-    if not window.until and not dates.before(since, until):
-        until = dates.END  # the source's clock is behind its records, or these are of the future
-    if not window.since and not dates.before(since, until):
-        since = dates.BEGINNING
-    # Days where the window has them, and seconds where a day is all it is.
-    seconds = source.seconds and (
-        len(window.since or window.until) != 10 or dates.day(since) == dates.day(until)
-    )
-    if seconds and len(until) == 10:
-        until = f"{until}T23:59:59Z"
-    since, until = dates.like(since, seconds), dates.like(until, seconds)
-    middle = dates.middle(since, until)
-    if middle is None:
-        return None
-    # Open ends stay open: neither the earliest datestamp nor the date of an answer is to be relied on.
-    return Window(window.since and since, middle[0]), Window(middle[1], window.until and until)
-
-
-def _fresh(course: Course, windows: tuple[Window, ...], restarts: int = 0) -> Course:
-    """At the first page of the first window."""
-    return Course(
-        windows,
-        first_response=course.first_response,
-        splits=course.splits,
-        parted=course.parted,
-        capped=course.capped,
-        size_lies=course.size_lies,
-        unconfirmed=course.unconfirmed,
-        unbounded=course.unbounded,
-        gaps=course.gaps,
-        restarts=restarts,
-        fruitless=course.fruitless,
-        barren=course.barren,
-    )
-
-
-def _advance(course: Course) -> tuple[Course, Action]:
-    course = _fresh(course, course.windows[1:])
-    return (course, Ask()) if course.windows else _end(course)
-
-
-def _end(course: Course) -> tuple[Course, Action]:
-    if course.gaps:
-        return course, Stop(False, "not to be had: " + "; ".join(course.gaps))
-    return course, Stop(True)
+    return replace(fresh(course, course.windows), phase="check"), Ask()
 
 
 __all__ = [

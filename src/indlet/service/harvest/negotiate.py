@@ -121,7 +121,7 @@ def _agreed(asker: Asker, source: Source, positions: bool, known: str) -> Terms:
             continue
         identity = answers.identity(page)
         if page.extended and source.index != "none":
-            if terms := _extended(asker, url, identity, source, positions):
+            if terms := _extended(asker, url, identity, source, positions, url == known):
                 return terms
             continue
         terms = _plain(asker, url, identity, source, positions)
@@ -169,12 +169,16 @@ def _lists(asker: Asker, source: Source) -> bool:
     return False
 
 
-def _extended(asker: Asker, url: str, identity: Identity, source: Source, positions: bool) -> Terms | None:
+def _extended(
+    asker: Asker, url: str, identity: Identity, source: Source, positions: bool, known: bool
+) -> Terms | None:
     try:
         offered = answers.index_formats(asker.patiently(url, {"verb": "ListIndexFormats"}))
     except NoAnswer as e:
         if "noIndexFormats" in str(e):
             return Terms(url, identity, source.metadata)
+        if known and e.failed.trouble in PASSING:
+            raise Unreachable(f"{e}; nothing was changed, try again later") from e
         return None
     prefix = best_index(offered, source.index, positions)
     if prefix is None:
