@@ -148,8 +148,9 @@ def test_running_text(policy: Policy) -> None:
     batch = realistic(60)
     held_to_the_analyzer(policy, batch)
     _, words = Analyses(Analyzer(policy)).together([stored(1, metadata, None) for metadata in batch])
-    languages = [language for _, language, _ in words.facets]
-    assert languages == [policy.language if policy.language != "auto" else g for g in ("en", "de", "fr") * 20]
+    assert words.facets.languages == [
+        policy.language if policy.language != "auto" else g for g in ("en", "de", "fr") * 20
+    ]
     assert words.own.all()
 
 
@@ -163,7 +164,7 @@ def test_a_clear_language_needs_no_second_look(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(analysis, "detect", detect)
     _, words = Analyses(Analyzer(Policy())).together([stored(1, metadata, None) for metadata in realistic(9)])
-    assert [language for _, language, _ in words.facets] == ["en", "de", "fr"] * 3
+    assert words.facets.languages == ["en", "de", "fr"] * 3
     assert asked == []
 
 

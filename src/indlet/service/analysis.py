@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from indlet.model import Metadata, Stored
 from indlet.service import analysis_kernel as k
-from indlet.service.index.batch import date_number, facets_of
+from indlet.service.index.batch import date_number, note
 from indlet.service.index.postings import COLUMNS, LOST, RUN, Facets, Names, Words
 from indlet.text import FIELDS, LANGUAGES, SEARCHED, Analyzer, analyse, code, detect, searched, stop_words
 from indlet.text import language as judging
@@ -103,20 +103,20 @@ class Analyses:
         odd = tokens.odd.tolist()
         by_language: dict[str, list[int]] = {}
         out = list(changes)
-        facets: list[Facets] = []
+        facets = Facets([], [], [])
         for number, (language, span) in enumerate(zip(languages, spans, strict=True)):
             if odd[number]:
                 own[number] = 0
                 out[number] = stored = self.one_by_one([changes[number]])[0]
-                facets.append(facets_of(stored))
+                note(stored, facets)
                 continue
             by_language.setdefault(language if language in LANGUAGES else "", []).append(number)
             stated = _joined(whole[span[0] : span[1]])
-            facets.append((
+            facets.add(
                 _joined(whole[span[2] : span[3]]),
                 stated or (language if own[number] else changes[number].language),
                 _date(whole[span[4] : span[5]]),
-            ))  # fmt: skip
+            )
         terms = np.full(tokens.ids.size, LOST, np.int32)
         for language, numbers in by_language.items():
             table.translate(language, tokens, np.array(numbers, np.int64), terms)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ import orjson
 from indlet.model import Metadata, Stored
 from indlet.service.index import tokens
 from indlet.service.index.positions import lay_out
-from indlet.service.index.postings import Facets, Inverted, Postings, Words
+from indlet.service.index.postings import Facets, Inverted, Postings, Words, cut
 from indlet.service.index.segment import Array, ArrayFile, File
 
 FACETS: Final = ("origin", "type", "language", "set", "year")
@@ -50,11 +50,11 @@ def date_number(metadata: Metadata) -> int:
     return next((int(year[1]) * 10000 for year in years if year), 0)
 
 
-def facets_of(stored: Stored) -> Facets:
-    """What facets are made of: a record's types, its languages, its date."""
+def note(stored: Stored, facets: Facets) -> None:
+    """Adds what facets are made of: a record's types, its languages, its date."""
     metadata: dict[str, list[str]] = orjson.loads(stored.metadata) if stored.metadata else {}
     languages = "\0".join(metadata.get("language", ())) or stored.language
-    return "\0".join(metadata.get("type", ())), languages, date_number(metadata)
+    facets.add("\0".join(metadata.get("type", ())), languages, date_number(metadata))
 
 
 def narrow(array: Array) -> Array:
@@ -66,9 +66,10 @@ def narrow(array: Array) -> Array:
 # The rest (raw, properties …) is let go: it may be larger than all that the index holds.
 _KEPT: Final = ("id", "origin", "identifier", "sets", "resource", "positions")
 _kept = {name: itemgetter(Stored._fields.index(name)) for name in _KEPT}
+_length = itemgetter(Stored._fields.index("length"))
 ID, SEQ, DELETED = (itemgetter(Stored._fields.index(name)) for name in ("id", "seq", "deleted"))
-# Fewer documents are counted at once, and not aside.
-_FEW: Final = 100
+# Documents that are counted together: many, for whoever counts aside waits for the interpreter once or twice.
+_TOGETHER: Final = 5_000
 
 
 @dataclass(slots=True)
@@ -81,18 +82,22 @@ class Batch:
     side: Executor
     records: dict[int, int] = field(default_factory=dict)  # by their ids, the places of their newest versions
     _columns: dict[str, list[Any]] = field(default_factory=lambda: {name: [] for name in _KEPT})
-    _facets: list[Facets] = field(default_factory=list)
+    _facets: Facets = field(default_factory=lambda: Facets([], [], []))
     _postings: Postings = field(default_factory=Postings)
+    # What waits to be counted: vectors and lengths of documents, bytes of the former.
+    _vectors: list[bytes] = field(default_factory=list)
+    _lengths: list[int] = field(default_factory=list)
+    _bytes: int = 0
     _counting: Future[None] | None = None
 
     @property
     def weight(self) -> int:
         """Bytes, more or less, that this takes."""
-        return self._postings.weight + 200 * len(self._facets)
+        return self._postings.weight + self._bytes + 200 * len(self._facets.dates)
 
     def take(self, changes: Sequence[Stored], words: Words | None = None) -> None:
         """Takes changes in their order: those of deleted records take them out. `words` are of them all."""
-        which, place = None, len(self._facets)
+        which, place = None, len(self._facets.dates)
         if any(map(DELETED, changes)):
             which = np.flatnonzero([not stored.deleted for stored in changes])
             for at, stored in enumerate(changes):
@@ -105,29 +110,41 @@ class Batch:
             self.records.update(zip(map(ID, changes), count(place)))
         if not changes:
             return
+        if words is not None:
+            self._count()
         vectors = [part or b"" for stored in changes for part in (stored.vector, stored.fields)]
-        lengths = np.array([stored.length for stored in changes], np.int64)
-        self._settle()
-        if len(changes) < _FEW:
-            self._postings.add(vectors, lengths, words, which)
-        else:
-            self._counting = self.side.submit(self._postings.add, vectors, lengths, words, which)
+        self._vectors += vectors
+        self._lengths.extend(map(_length, changes))
+        self._bytes += sum(map(len, vectors))
+        if words is not None or len(self._lengths) >= _TOGETHER:
+            self._count(words, which)
         for name, column in self._columns.items():
             column.extend(map(_kept[name], changes))
         if words is None:
-            facets: Iterable[Facets] = map(facets_of, changes)
-        else:
-            facets = words.facets if which is None else [words.facets[number] for number in which.tolist()]
-        self._facets.extend(facets)
+            for stored in changes:
+                note(stored, self._facets)
+            return
+        for name, values in words.facets._asdict().items():
+            own: list[Any] = getattr(self._facets, name)
+            own.extend(values if which is None else map(values.__getitem__, which.tolist()))
 
     def clear(self) -> None:
         """Forgets all records."""
         with suppress(Exception):
             self._settle()
+        self._vectors, self._lengths, self._bytes = [], [], 0
         self.records = {}
         self._columns = {name: [] for name in _KEPT}
-        self._facets = []
+        self._facets = Facets([], [], [])
         self._postings.clear()
+
+    def _count(self, words: Words | None = None, which: Array | None = None) -> None:
+        """Counts, aside, what waits for it; `words` are of that."""
+        if self._lengths:
+            terms, lengths = cut(self._vectors), np.array(self._lengths, np.int64)
+            self._settle()
+            self._counting = self.side.submit(self._postings.add, terms, lengths, words, which)
+            self._vectors, self._lengths, self._bytes = [], [], 0
 
     def _settle(self) -> None:
         counting, self._counting = self._counting, None
@@ -136,19 +153,20 @@ class Batch:
 
     def write(self, path: Path) -> File:
         """Writes a segment of these records."""
-        self._settle()
-        facets = list(zip(*self._facets, strict=True))
-        columns = self._columns | dict(zip(("type", "language", "date"), facets, strict=True))
+        self._count()
+        columns = {**self._columns, **self._facets._asdict()}
         alive = None
-        if len(self.records) < len(self._facets):
+        if len(self.records) < len(self._facets.dates):
             places = sorted(self.records.values())
             alive = np.array(places, np.int64)
             columns = {name: [column[place] for place in places] for name, column in columns.items()}
         out = ArrayFile(path)
         try:
+            # There is one thread at the side: it has counted before it comes to this.
             lists = self.side.submit(self._postings.inverted, alive)
             dates, values = _facets(columns)
             ties = _hashed([name.encode("utf-8", "surrogatepass") for name in columns["identifier"]])
+            self._settle()
             inverted = lists.result()
             _write_lists(out, inverted, columns["positions"])
             write_documents(
@@ -186,14 +204,14 @@ def _hashed(strings: list[bytes]) -> Array:
 
 def _facets(columns: Mapping[str, Sequence[Any]]) -> tuple[Array, dict[str, tuple[list[str], Array]]]:
     """The records' dates; and for each facet the different combinations of values, and each record's."""
-    when = np.array(columns["date"], np.uint32)
+    when = np.array(columns["dates"], np.uint32)
     years, year = np.unique(when // 10000, return_inverse=True)
     origins, origin = np.unique(np.array(columns["origin"], np.int64), return_inverse=True)
     sets, each = _combinations(columns["sets"])
     return when, {
         "origin": ([str(number) for number in origins.tolist()], origin),
-        "type": _combinations(columns["type"]),
-        "language": _combinations(columns["language"]),
+        "type": _combinations(columns["types"]),
+        "language": _combinations(columns["languages"]),
         "set": ([name.replace(" ", "\0") for name in sets], each),
         "year": ([f"{number:04}" if number else "" for number in years.tolist()], year),
     }

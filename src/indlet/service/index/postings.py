@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,8 +45,20 @@ _LONGEST = (1 << _SIZE_BITS) - 1
 _TERMS, _POSTINGS, _BYTES, _MORE, _MORE_BYTES, _WORDS, _AHEAD = range(7)
 
 
-# A record's types and its languages, each joined by zeros, and its date as a number.
-Facets = tuple[str, str, int]
+class Facets(NamedTuple):
+    """Of records, in their order: types and languages, those of each joined by zeros; dates as numbers.
+
+    Not a tuple for each record: a million containers would set the garbage collector going.
+    """
+
+    types: list[str]
+    languages: list[str]
+    dates: list[int]
+
+    def add(self, type: str, language: str, date: int) -> None:
+        self.types.append(type)
+        self.languages.append(language)
+        self.dates.append(date)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,7 +79,7 @@ class Words:
     number of its terms stands before them. `until` says where each part ends, `codes` its record and, in the
     lowest three bits, its column; `firsts` the first part of each record, and after the last how many there
     are. `own` marks records that are searched by their fields: by the columns in `searched`, a bit for each.
-    `facets` are the values of each record's.
+    `facets` are those of the records.
     """
 
     terms: NDArray[np.int32]
@@ -78,7 +90,7 @@ class Words:
     own: NDArray[np.uint8]
     searched: int
     names: Names
-    facets: Sequence[Facets]
+    facets: Facets
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,7 +120,8 @@ def _none(documents: int) -> Words:
     nothing = np.empty(0, np.int64)
     return Words(
         np.empty(0, np.int32), nothing, nothing, np.zeros(documents + 1, np.int64), nothing,
-        np.zeros(documents, np.uint8), 0, Names(None, nothing, np.empty(0, np.uint8), 0), (),
+        np.zeros(documents, np.uint8), 0, Names(None, nothing, np.empty(0, np.uint8), 0),
+        Facets([], [], []),
     )  # fmt: skip
 
 
@@ -145,10 +158,14 @@ class Postings:
         return int(8 * self._used[_POSTINGS] + 64 * self._used[_TERMS] + self._used[_BYTES])
 
     def add(
-        self, vectors: Sequence[bytes], lengths: Array, words: Words | None = None, which: Array | None = None
+        self,
+        vectors: Cut,
+        lengths: Array,
+        words: Words | None = None,
+        which: Array | None = None,
     ) -> None:
-        """Takes documents: of each a packed vector and one of its fields, its length; and what `words` say
-        of it, or of the records `which`.
+        """Takes documents: their vectors, their lengths, and what `words` say of them or of the records
+        `which`.
         """
         size = lengths.size
         if words is None:
@@ -156,23 +173,19 @@ class Postings:
         if which is None:
             which = np.arange(size, dtype=np.int64)
         self._meet(words.names)
-        sizes = np.fromiter(map(len, vectors), np.int64, 2 * size)
-        text = np.frombuffer(bytearray().join([*vectors, bytes(16)]), np.uint8)
-        most = int(sizes.max(initial=0)) // 2 + 1  # a term takes two bytes at least
-        cut, hashes = np.empty(5 * most, np.int64), np.empty(most, np.uint64)
         end = self.documents + size
         self._begins = _larger(self._begins, end + 1)
         self._norms = _larger(self._norms, end)
         self._lengths = _larger(self._lengths, end)
         self._lengths[self.documents : end] = lengths
-        ends, names, w = np.cumsum(sizes), words.names, 0
+        names, w = words.names, 0
         while True:
             w = int(
                 _gather(
-                    text, ends, which, words.terms, words.until, words.codes, words.firsts, words.runs,
+                    *vectors, which, words.terms, words.until, words.codes, words.firsts, words.runs,
                     words.own, words.searched, names.text, names.ends, names.longest, _MARKS, self._known,
                     self._rows, self._slots, self._names, self._of, self._freqs, self._begins, self._norms,
-                    self._lengths, self._used, cut, hashes, self._counts, w, self.documents,
+                    self._lengths, self._used, self._counts, w, self.documents,
                 )
             )  # fmt: skip
             if w == size:
@@ -239,6 +252,36 @@ class Postings:
         )
 
 
+class Cut(NamedTuple):
+    """Packed vectors, two for each document (its own and that of its fields), cut into terms.
+
+    Of each term: where it stands in `text` and its size, its first sixteen bytes, its hash, its frequency.
+    `until` says where each vector ends, `squares` is the sum of (1 + ln f)² over each.
+    """
+
+    text: Array
+    places: Array
+    first: Array
+    second: Array
+    hashes: Array
+    frequencies: Array
+    until: Array
+    squares: Array
+
+
+def cut(vectors: Sequence[bytes]) -> Cut:
+    sizes = np.fromiter(map(len, vectors), np.int64, len(vectors))
+    text = np.frombuffer(bytearray().join([*vectors, bytes(16)]), np.uint8)
+    most = text.size // 2 + 1  # a term takes two bytes at least
+    found = Cut(
+        text, np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64),
+        np.empty(most, np.uint64), np.empty(most, np.int64), np.empty(sizes.size, np.int64),
+        np.empty(sizes.size, np.float64),
+    )  # fmt: skip
+    _scan(np.cumsum(sizes), *found)
+    return found
+
+
 def _power(least: int) -> int:
     return 1 << (least - 1).bit_length()
 
@@ -247,50 +290,53 @@ def _larger(array: Any, least: int, empty: bool = False) -> Any:
     """The array with room for so many items, in steps of doubling; `empty` gives zeros alone."""
     if array.size >= least:
         return array
-    size = _power(least)
     if empty:
-        return np.zeros(size, array.dtype)
-    out = np.empty(size, array.dtype)
-    out[: array.size] = array
-    return out
+        return np.zeros(_power(least), array.dtype)
+    # In place, which moves no bytes where the system can move pages; nobody else has a view of it.
+    array.resize(_power(least), refcheck=False)
+    return array
 
 
 @kernel
-def _scan(text: Any, at: Any, end: Any, cut: Any, hashes: Any) -> Any:
-    """Cuts one packed vector into its terms: place, size, first sixteen bytes, frequency; and hash.
-
-    Gives their number and the sum of (1 + ln f)² over the terms, lines in their order.
-    """
-    n = 0
-    squares = 0.0
-    while at < end:
-        frequency = np.int64(0)
-        while at < end and text[at] != 32 and text[at] != 10:
-            frequency = min(frequency * 10 + np.int64(text[at]) - 48, np.int64(0x7FFFFFFF))
-            at += 1
-        before = n
-        while at < end and text[at] == 32:
-            at += 1
-            low = at
+def _scan(
+    ends: Any, text: Any, places: Any, firsts: Any, seconds: Any, hashes: Any, frequencies: Any, until: Any,
+    squares: Any,
+) -> None:  # fmt: skip
+    """Cuts packed vectors into their terms, see `Cut`; lines in their order."""
+    at = np.int64(0)
+    n = np.int64(0)
+    for v in range(ends.size):
+        end = ends[v]
+        total = 0.0
+        while at < end:
+            frequency = np.int64(0)
             while at < end and text[at] != 32 and text[at] != 10:
+                frequency = min(frequency * 10 + np.int64(text[at]) - 48, np.int64(0x7FFFFFFF))
                 at += 1
-            size = at - low
-            if size == 0 or size > _LONGEST or frequency < 1:
-                continue
-            first, second, hashes[n] = spelling(text, low, size)
-            cut[5 * n] = low
-            cut[5 * n + 1] = size
-            cut[5 * n + 2] = np.int64(first)
-            cut[5 * n + 3] = np.int64(second)
-            cut[5 * n + 4] = frequency
-            n += 1
-        if n > before:
-            weight = 1.0 + math.log(float(frequency))
-            squares += (n - before) * (weight * weight)
-        while at < end and text[at] != 10:
+            before = n
+            while at < end and text[at] == 32:
+                at += 1
+                low = at
+                while at < end and text[at] != 32 and text[at] != 10:
+                    at += 1
+                size = at - low
+                if size == 0 or size > _LONGEST or frequency < 1:
+                    continue
+                first, second, hashes[n] = spelling(text, low, size)
+                places[n] = low << _SIZE_BITS | size
+                firsts[n] = np.int64(first)
+                seconds[n] = np.int64(second)
+                frequencies[n] = frequency
+                n += 1
+            if n > before:
+                weight = 1.0 + math.log(float(frequency))
+                total += (n - before) * (weight * weight)
+            while at < end and text[at] != 10:
+                at += 1
             at += 1
-        at += 1
-    return n, squares
+        at = end
+        until[v] = n
+        squares[v] = total
 
 
 @kernel
@@ -351,32 +397,32 @@ def _number(
 
 @kernel
 def _count(
-    text: Any, cut: Any, hashes: Any, rows: Any, slots: Any, names: Any, used: Any, begin: Any, n: Any,
-    of: Any, freqs: Any,
+    low: Any, high: Any, text: Any, places: Any, firsts: Any, seconds: Any, hashes: Any, frequencies: Any,
+    rows: Any, slots: Any, names: Any, used: Any, begin: Any, n: Any, of: Any, freqs: Any,
 ) -> Any:  # fmt: skip
-    """Counts a document's terms, `cut` by _scan, as postings from n on; gives the new number of postings.
+    """Counts terms of a document as postings from n on; gives the new number of postings.
 
     A term that a malformed vector names twice counts once, with both frequencies.
     """
     # A look ahead at all of them, so that the misses of the processor's cache overlap.
     last_slot, ahead = np.uint64(slots.size - 1), np.uint64(0)
-    for k in range(hashes.size):
+    for k in range(low, high):
         held = slots[hashes[k] & last_slot] & np.uint64(0xFFFFFFFF)
         ahead ^= np.uint64(rows[(held - (held != np.uint64(0))) * np.uint64(_ROW)])
     used[_AHEAD] = np.int64(ahead)
-    for k in range(hashes.size):
+    for k in range(low, high):
         term = _number(
-            text, cut[5 * k], cut[5 * k + 1], cut[5 * k + 2], cut[5 * k + 3], hashes[k], rows, slots, names,
-            used,
+            text, places[k] >> _SIZE_BITS, places[k] & _LONGEST, firsts[k], seconds[k], hashes[k], rows,
+            slots, names, used,
         )  # fmt: skip
         last = term * np.uint64(_ROW) + np.uint64(_LATEST)
         latest = rows[last]
         if latest >= begin:
-            freqs[latest] += np.uint32(cut[5 * k + 4])
+            freqs[latest] += np.uint32(frequencies[k])
             continue
         rows[last] = n
         of[n] = term
-        freqs[n] = cut[5 * k + 4]
+        freqs[n] = frequencies[k]
         n += 1
     return n
 
@@ -472,18 +518,18 @@ def _squares(freqs: Any, begin: Any, end: Any, counts: Any) -> Any:
 
 @kernel
 def _gather(
-    text: Any, ends: Any, which: Any,
+    text: Any, places: Any, cut_firsts: Any, seconds: Any, hashes: Any, frequencies: Any, cut_until: Any,
+    squares: Any, which: Any,
     terms: Any, until: Any, codes: Any, firsts: Any, runs: Any, own: Any, searched: Any,
     spelt: Any, spelt_ends: Any, longest: Any, marks: Any, known: Any,
     rows: Any, slots: Any, names: Any, of: Any, freqs: Any, begins: Any, norms: Any, lengths: Any, used: Any,
-    cut: Any, hashes: Any, counts: Any, w: Any, documents: Any,
+    counts: Any, w: Any, documents: Any,
 ) -> Any:  # fmt: skip
     """The postings of documents, from the w-th on. Gives the first that was not done, for want of room.
 
-    Document w is text[ends[2w-1]:ends[2w]] (its own vector), text[ends[2w]:ends[2w+1]] (its fields), and what
-    the words say of which[w]; 16 bytes follow the last. Its postings begin at begins[documents + w].
+    Document w has two vectors of a `Cut`, and what the words say of which[w]. Its postings begin at
+    begins[documents + w].
     """
-    at = ends[2 * w - 1] if w > 0 else np.int64(0)
     while w < which.size:
         record = which[w]
         low, high = firsts[record], firsts[record + 1]
@@ -491,9 +537,13 @@ def _gather(
         for p in range(low, high):
             for i in range(until[p - 1] if p > 0 else np.int64(0), until[p]):
                 more += runs[RUN - terms[i]] if terms[i] <= RUN else 1
-        size = ends[2 * w + 1] - at
+        start = cut_until[2 * w - 1] if w > 0 else np.int64(0)
+        middle, stop = cut_until[2 * w], cut_until[2 * w + 1]
+        size = np.int64(0)
+        for k in range(start, stop):
+            size += places[k] & _LONGEST
         used[_WORDS] = more
-        used[_MORE] = size // 2 + 2 + 2 * more
+        used[_MORE] = stop - start + 2 * more + 1
         used[_MORE_BYTES] = size + 2 * more * (longest + _MARK) + 32
         if (
             _ROW * (used[_TERMS] + used[_MORE]) > rows.size
@@ -505,23 +555,27 @@ def _gather(
         begin = n = used[_POSTINGS]
         begins[documents + w] = begin
         # The document's own terms come first: positions follow their order.
-        found, squares = _scan(text, at, ends[2 * w], cut, hashes)
-        n = _count(text, cut, hashes[:found], rows, slots, names, used, begin, n, of, freqs)
+        n = _count(
+            start, middle, text, places, cut_firsts, seconds, hashes, frequencies, rows, slots, names, used,
+            begin, n, of, freqs,
+        )  # fmt: skip
+        total = squares[2 * w]
         if own[record]:
             length, n = _counted(
                 low, high, True, terms, until, codes, runs, searched, spelt, spelt_ends, marks, known, rows,
                 slots, names, used, begin, n, of, freqs,
             )  # fmt: skip
             lengths[documents + w] = length
-            squares = _squares(freqs, begin, n, counts)
-        norms[documents + w] = math.sqrt(squares)
+            total = _squares(freqs, begin, n, counts)
+        norms[documents + w] = math.sqrt(total)
         _, n = _counted(
             low, high, False, terms, until, codes, runs, searched, spelt, spelt_ends, marks, known, rows,
             slots, names, used, begin, n, of, freqs,
         )  # fmt: skip
-        found, _ = _scan(text, ends[2 * w], ends[2 * w + 1], cut, hashes)
-        n = _count(text, cut, hashes[:found], rows, slots, names, used, begin, n, of, freqs)
-        at = ends[2 * w + 1]
+        n = _count(
+            middle, stop, text, places, cut_firsts, seconds, hashes, frequencies, rows, slots, names, used,
+            begin, n, of, freqs,
+        )  # fmt: skip
         used[_POSTINGS] = n
         w += 1
     return w
