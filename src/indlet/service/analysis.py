@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property
 from itertools import count, islice
 from typing import Final
 
@@ -23,6 +23,7 @@ from indlet.model import Metadata, Stored
 from indlet.service import analysis_kernel as k
 from indlet.service.index.batch import date_number, note
 from indlet.service.index.postings import COLUMNS, LOST, RUN, Facets, Names, Words
+from indlet.service.remembered import remembered
 from indlet.text import FIELDS, LANGUAGES, SEARCHED, Analyzer, analyse, code, detect, searched, stop_words
 from indlet.text import language as judging
 
@@ -170,25 +171,29 @@ class Analyses:
         return detect(text) or believed or self.analyzer.policy.default_language
 
 
-@lru_cache(maxsize=1 << 12)
 def _told(values: tuple[str, ...]) -> tuple[str, bool]:
     """The language that is stated, and whether it has to be believed."""
-    stated = next(filter(None, (code(value) for value in values if value)), "")
+    stated = next(filter(None, map(_code, values)), "")
     return stated, bool(stated) and not stop_words(stated)
 
 
-@lru_cache(maxsize=1 << 14)
+@remembered(1 << 10)
+def _code(value: str) -> str:
+    return code(value) if value else ""
+
+
+@remembered(1 << 14)
 def _values(span: bytes) -> tuple[str, ...]:
     """The values between the brackets of a list in JSON."""
     return tuple(orjson.loads(b"[%b]" % span))
 
 
-@lru_cache(maxsize=1 << 14)
+@remembered(1 << 14)
 def _joined(span: bytes) -> str:
     return "\0".join(_values(span))
 
 
-@lru_cache(maxsize=1 << 16)
+@remembered(1 << 16)
 def _date(span: bytes) -> int:
     return date_number({"date": _values(span)})
 

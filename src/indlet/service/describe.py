@@ -7,7 +7,6 @@ the usual one) is left to `normalise`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 
 import numpy as np
 import orjson
@@ -17,6 +16,7 @@ from indlet.model import DUBLIN_CORE, Metadata, Packed
 from indlet.oai.read import Item
 from indlet.service.harvest import scan_kernel as k
 from indlet.service.harvest.scan import Scanned, unescaped
+from indlet.service.remembered import remembered
 from indlet.store import fingerprint, resource_hash
 
 # An element's value, by the element's name -> the form that it takes, and whether that is a media type.
@@ -105,7 +105,7 @@ def _forms(sheet: Scanned, form: Form) -> tuple[NDArray[np.uint8], NDArray[np.in
     return np.concatenate((sheet.text, np.frombuffer(b"".join(made) + bytes(64), np.uint8))), forms
 
 
-@lru_cache(maxsize=1 << 14)
+@remembered(1 << 14)
 def _formed(form: Form, name: int, value: bytes) -> tuple[bytes, bool]:
     found, media = form(DUBLIN_CORE[name], unescaped(value.decode()))
     return found.encode(), media

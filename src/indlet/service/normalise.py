@@ -22,6 +22,7 @@ from indlet.model import DUBLIN_CORE, Metadata, Packed, Record, TermVector
 from indlet.oai.read import Item, canonical
 from indlet.service.describe import packed_records
 from indlet.service.harvest.scan import Scanned
+from indlet.service.remembered import remembered
 from indlet.text import Analyzer, Policy, Reconciliation, loss, renormalise, searched
 
 # The text of the document that a record (first argument) links to (second); empty where it is not to be had.
@@ -216,23 +217,23 @@ def _ordered(elements: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(element for element in DUBLIN_CORE if element in elements)
 
 
-@lru_cache(maxsize=8192)
+@remembered(8192)
 def _date(value: str) -> str:
     return iso_date(value)
 
 
-@lru_cache(maxsize=2048)
+@remembered(2048)
 def _language(value: str) -> str:
     return language_code(value) or value
 
 
-@lru_cache(maxsize=2048)
+@remembered(2048)
 def _type(value: str) -> str:
     name = value.rpartition("/")[2] if "purl.org/dc/dcmitype/" in value else value
     return _DCMI_TYPES.get(name.lower().replace(" ", ""), value)
 
 
-@lru_cache(maxsize=2048)
+@remembered(2048)
 def _media(value: str) -> str:
     lower = value.lower().split(";")[0].strip()
     if lower in _MEDIA:
@@ -240,7 +241,7 @@ def _media(value: str) -> str:
     return lower if _MEDIA_TYPE.fullmatch(lower) else value
 
 
-@lru_cache(maxsize=2048)
+@remembered(2048)
 def _is_media_type(value: str) -> bool:
     return _MEDIA_TYPE.fullmatch(value) is not None
 

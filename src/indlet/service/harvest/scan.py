@@ -22,6 +22,7 @@ from indlet.oai.read import Item, Page, read
 from indlet.oai.xml import element
 from indlet.service.harvest import scan_kernel as k
 from indlet.service.harvest.canonical import totals
+from indlet.service.remembered import remembered
 
 _ENCODING = re.compile(rb"""\s*<\?xml[^<>]*\bencoding\s*=\s*["'](?!(?i:utf-8)["'])""")
 _ROOT = re.compile(rb"<oai_dc:dc[^<>]*>")
@@ -171,7 +172,7 @@ def _encoded(body: bytes) -> bool:
     return b"\xef\xbf" not in body
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def _sets(region: bytes) -> tuple[str, ...]:
     """The setSpecs between the first one's start and the last one's end."""
     return tuple(dict.fromkeys(re.split(r"</setSpec>\s*<setSpec>", region.decode())))

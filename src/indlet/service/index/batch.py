@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import lru_cache
 from itertools import count
 from operator import itemgetter
 from pathlib import Path
@@ -21,6 +20,7 @@ from indlet.service.index import tokens
 from indlet.service.index.positions import lay_out
 from indlet.service.index.postings import Facets, Inverted, Postings, Words, cut
 from indlet.service.index.segment import Array, ArrayFile, File
+from indlet.service.remembered import remembered
 
 FACETS: Final = ("origin", "type", "language", "set", "year")
 LONGEST: Final = 200  # characters of a facet's value; longer ones are cut
@@ -30,7 +30,7 @@ _DATE = re.compile(r"\s*(\d{4})(?:-?(\d{2})(?:-?(\d{2}))?)?(?!\d)")
 _YEAR = re.compile(r"(?<!\d)(1\d{3}|20\d\d)(?!\d)")
 
 
-@lru_cache(1 << 16)
+@remembered(1 << 16)
 def _date(value: str) -> int:
     found = _DATE.match(value)
     if not found:

@@ -6,9 +6,11 @@ as one, under the spelling that most have, and a set counts what is in any set b
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from operator import eq
 from typing import NamedTuple
 
 import numpy as np
@@ -40,8 +42,8 @@ def parted(matched: Sequence[Array], of: Sequence[Array]) -> list[Parted]:
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """A facet of a segment as it is shown: `keys` are what is counted, the key that each value spells is
-    keys[first[code]], and what else it counts for follows up to first[code + 1] in `counted`.
+    """A facet of a segment as it is shown: `keys` are what is counted, and a value counts for those numbered
+    in counted[first[code]:first[code + 1]]; `each` has the same as tuples.
 
     `column` has the keys of documents where those have several values, else it is None. `spelt` tells how
     each key is written, if `uniform`; else documents write some in several ways.
@@ -52,6 +54,7 @@ class _Shown:
     uniform: bool
     first: Array
     counted: Array
+    each: tuple[tuple[int, ...], ...]
     column: Facet | None
 
 
@@ -87,21 +90,23 @@ def _made(facet: Facet, hierarchical: bool) -> _Shown:
         docs = np.repeat(np.arange(facet.starts.size - 1), bounds[1:] - bounds[:-1])
         docs = np.repeat(docs, starts[codes + 1] - starts[codes])
         pairs = np.unique(docs * max(len(numbers), 1) + keys[ranges(starts[codes], starts[codes + 1])])
-        each = np.bincount(pairs // max(len(numbers), 1), minlength=facet.starts.size - 1)
+        sizes = np.bincount(pairs // max(len(numbers), 1), minlength=facet.starts.size - 1)
         column = Facet(
             tuple(spelt),
             (pairs % max(len(numbers), 1)).astype(np.uint32),
-            np.concatenate(([0], np.cumsum(each))),
+            np.concatenate(([0], np.cumsum(sizes))),
         )
-    return _Shown(tuple(numbers), tuple(spelt), uniform, starts, keys, column)
+    each = tuple(tuple(counted[low:high]) for low, high in pairwise(first))
+    return _Shown(tuple(numbers), tuple(spelt), uniform, starts, keys, each, column)
 
 
 def count(segments: Sequence[Segment], matched: Sequence[Parted], name: str) -> tuple[tuple[str, int], ...]:
     """The values of a facet over the matching documents, most frequent first; a resource counts once for a
     value.
     """
-    totals: Counter[str] = Counter()
-    spellings: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    totals: Counter[str] = Counter()  # by keys
+    found: list[tuple[Facet, Array, Array]] = []
+    told: list[_Shown] = []
     known: dict[str, int] = {}  # the values that grouped documents have, numbered over all segments
     pairs: list[Array] = []  # (group, value) of grouped documents, as one number each
     for segment, (docs, shared, owners) in zip(segments, matched, strict=True):
@@ -109,40 +114,37 @@ def count(segments: Sequence[Segment], matched: Sequence[Parted], name: str) -> 
         if facet is None:
             raise ValueError(f"there is no facet {name!r}: choose from {', '.join(segment.facets)}")
         shown = _shown(segment, name)
+        told.append(shown)
         for number, times in _counts(facet, shown, docs):
             totals[shown.keys[number]] += times
-            spellings[shown.keys[number]][shown.spelt[number]] += times if shown.uniform else 0
         if shared.size:
             numbers, whose = _keys(facet, shown, shared, owners)
             present, places = np.unique(numbers, return_inverse=True)
             values = [known.setdefault(shown.keys[number], len(known)) for number in present.tolist()]
             pairs.append(whose << 32 | np.array(values, np.int64)[places])
-            for number in present.tolist():
-                spellings[shown.keys[number]][shown.spelt[number]] += shown.uniform
-        if not shown.uniform:
-            _spell(facet, shown, np.concatenate((docs, shared)), spellings)
+        found.append((facet, docs, shared))
     if known:
         once = np.unique(np.concatenate(pairs)) & 0xFFFFFFFF
         for key, times in zip(known, np.bincount(once, minlength=len(known)).tolist(), strict=True):
             totals[key] += times
-    written = (
-        (min(spellings[key].items(), key=lambda entry: (-entry[1], entry[0]))[0], times)
-        for key, times in totals.items()
-        if times
-    )
-    return tuple(sorted(written, key=lambda entry: (-entry[1], entry[0])))
+    written = {key: spelling for shown in told for key, spelling in zip(shown.keys, shown.spelt, strict=True)}
+    if not all(s.uniform and all(map(eq, map(written.__getitem__, s.keys), s.spelt)) for s in told):
+        written = _spelt(told, found)
+    shares = ((written[key], times) for key, times in totals.items())
+    return tuple(sorted(shares, key=lambda entry: (-entry[1], entry[0])))
 
 
 def _counts(facet: Facet, shown: _Shown, docs: Array) -> list[tuple[int, int]]:
     """The keys of documents, and how many have each."""
     if shown.column is not None:
         counts = np.bincount(_codes(shown.column, docs), minlength=len(shown.keys))
-        return [(number, int(counts[number])) for number in np.flatnonzero(counts).tolist()]
+        return [(number, times) for number, times in enumerate(counts.tolist()) if times]
     counts = np.bincount(facet.codes[docs], minlength=len(facet.values))
     return [
-        (number, int(counts[code]))
-        for code in np.flatnonzero(counts).tolist()
-        for number in shown.counted[shown.first[code] : shown.first[code + 1]].tolist()
+        (number, times)
+        for numbers, times in zip(shown.each, counts.tolist(), strict=True)
+        if times
+        for number in numbers
     ]
 
 
@@ -156,16 +158,21 @@ def _keys(facet: Facet, shown: _Shown, docs: Array, owners: Array) -> tuple[Arra
     return shown.counted[ranges(low, high)], np.repeat(owners, high - low)
 
 
-def _spell(facet: Facet, shown: _Shown, docs: Array, spellings: defaultdict[str, Counter[str]]) -> None:
-    """Notes how documents write the keys that they have."""
-    counts = np.bincount(_codes(facet, docs), minlength=len(facet.values))
-    for code in np.flatnonzero(counts).tolist():
-        parts = facet.values[code].split(":")
-        for number in shown.counted[shown.first[code] : shown.first[code + 1]].tolist():
-            key = shown.keys[number]
-            depth = key.count(":") + 1
-            spelling = ":".join(parts[:depth]) if key != facet.values[code].casefold() else facet.values[code]
-            spellings[key][spelling] += int(counts[code])
+def _spelt(told: Sequence[_Shown], found: Sequence[tuple[Facet, Array, Array]]) -> dict[str, str]:
+    """How most of the documents write each key that they have."""
+    spellings: Counter[str] = Counter()
+    for shown, (facet, docs, shared) in zip(told, found, strict=True):
+        counts = np.bincount(_codes(facet, np.concatenate((docs, shared))), minlength=len(facet.values))
+        for code in np.flatnonzero(counts).tolist():
+            value = facet.values[code]
+            parts = value.split(":")
+            for number in shown.each[code]:
+                key = shown.keys[number]
+                own = key == value.casefold()
+                spellings[value if own else ":".join(parts[: key.count(":") + 1])] += int(counts[code])
+    # The most frequent comes last, and of those the first by name.
+    order = sorted(sorted(spellings, reverse=True), key=spellings.__getitem__)
+    return {spelling.casefold(): spelling for spelling in order}
 
 
 def _codes(column: Facet, docs: Array) -> Array:

@@ -40,6 +40,8 @@ _LOW, _HIGH, _NAME, _LATEST = range(_ROW)
 _SIZE_BITS = 24
 # A term of more bytes is none.
 _LONGEST = (1 << _SIZE_BITS) - 1
+# Postings of a large batch.
+_MANY: Final = 1 << 24
 # What is in use: terms, postings, bytes of names. And what the next document needs: of the first two, of the
 # third, and for its words.
 _TERMS, _POSTINGS, _BYTES, _MORE, _MORE_BYTES, _WORDS, _AHEAD = range(7)
@@ -204,7 +206,9 @@ class Postings:
 
     def _grow(self) -> None:
         terms, postings, filled, more, more_bytes, words = self._used[:6].tolist()
-        self._of, self._freqs = _larger(self._of, postings + more), _larger(self._freqs, postings + more)
+        # Where there are many there will be more: room that is not used costs nothing, to move them does.
+        least = max(postings + more, _MANY if postings > _MANY >> 4 else 0)
+        self._of, self._freqs = _larger(self._of, least), _larger(self._freqs, least)
         self._names = _larger(self._names, filled + more_bytes)
         self._counts = _larger(self._counts, words + 1, empty=True)
         if self._rows.size < _ROW * (terms + more):
@@ -292,9 +296,9 @@ def _larger(array: Any, least: int, empty: bool = False) -> Any:
         return array
     if empty:
         return np.zeros(_power(least), array.dtype)
-    # In place, which moves no bytes where the system can move pages; nobody else has a view of it.
-    array.resize(_power(least), refcheck=False)
-    return array
+    out = np.empty(_power(least), array.dtype)
+    out[: array.size] = array
+    return out
 
 
 @kernel
