@@ -45,8 +45,8 @@ class _Shown:
     """A facet of a segment as it is shown: `keys` are what is counted, and a value counts for those numbered
     in counted[first[code]:first[code + 1]]; `each` has the same as tuples.
 
-    `column` has the keys of documents where those have several values, else it is None. `spelt` tells how
-    each key is written, if `uniform`; else documents write some in several ways.
+    `column` has the keys of documents where those of several values may be the same, else it is None. `spelt`
+    tells how each key is written, if `uniform`; else documents write some in several ways.
     """
 
     keys: tuple[str, ...]
@@ -56,6 +56,12 @@ class _Shown:
     counted: Array
     each: tuple[tuple[int, ...], ...]
     column: Facet | None
+
+
+def prepare(segment: Segment) -> None:
+    """Works out what every count needs to know of a segment."""
+    for name in segment.facets:
+        _shown(segment, name)
 
 
 def _shown(segment: Segment, name: str) -> _Shown:
@@ -84,7 +90,7 @@ def _made(facet: Facet, hierarchical: bool) -> _Shown:
         first.append(len(counted))
     starts, keys = np.array(first, np.int64), np.array(counted, np.int64)
     column = None
-    if facet.starts is not None:
+    if facet.starts is not None and not len(counted) == len(numbers) == len(facet.values) - 1:
         codes = facet.codes.astype(np.int64)
         bounds: Array = facet.starts.astype(np.int64)
         docs = np.repeat(np.arange(facet.starts.size - 1), bounds[1:] - bounds[:-1])
@@ -139,7 +145,7 @@ def _counts(facet: Facet, shown: _Shown, docs: Array) -> list[tuple[int, int]]:
     if shown.column is not None:
         counts = np.bincount(_codes(shown.column, docs), minlength=len(shown.keys))
         return [(number, times) for number, times in enumerate(counts.tolist()) if times]
-    counts = np.bincount(facet.codes[docs], minlength=len(facet.values))
+    counts = np.bincount(_codes(facet, docs), minlength=len(facet.values))
     return [
         (number, times)
         for numbers, times in zip(shown.each, counts.tolist(), strict=True)
@@ -153,7 +159,9 @@ def _keys(facet: Facet, shown: _Shown, docs: Array, owners: Array) -> tuple[Arra
     if shown.column is not None:
         assert shown.column.starts is not None
         return _codes(shown.column, docs), np.repeat(owners, np.diff(shown.column.starts)[docs])
-    codes = facet.codes[docs].astype(np.int64)
+    if facet.starts is not None:
+        owners = np.repeat(owners, np.diff(facet.starts)[docs])
+    codes = _codes(facet, docs).astype(np.int64)
     low, high = shown.first[codes], shown.first[codes + 1]
     return shown.counted[ranges(low, high)], np.repeat(owners, high - low)
 

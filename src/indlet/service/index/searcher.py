@@ -239,6 +239,7 @@ class Searcher:
     def make_ready(self, model: AnyModel | None = None) -> None:
         """Works out what every question needs to know, so that the first one need not."""
         for segment in self.segments:
+            counting.prepare(segment)
             segment.frequencies()
         self.groups()
         if model is not None:
