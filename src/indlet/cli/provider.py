@@ -233,7 +233,8 @@ def records(data: Path | None, config: Path | None, jsonl: bool, set_spec: str |
             for stored in page:
                 if live and stored.deleted:
                     continue
-                stored = analyzer.completed(stored)
+                if jsonl:
+                    stored = analyzer.completed(stored)
                 record = stored.record
                 stamp = datetime.fromtimestamp(stored.datestamp, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
                 if jsonl:

@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from indlet.model import Metadata, Stored
 from indlet.service import analysis_kernel as k
 from indlet.service.index.batch import date_number, note
-from indlet.service.index.postings import COLUMNS, LOST, RUN, Facets, Names, Words
+from indlet.service.index.postings import COLUMNS, Facets, Names, Words
+from indlet.service.index.postings_kernel import LOST, RUN
 from indlet.service.remembered import remembered
 from indlet.text import FIELDS, LANGUAGES, SEARCHED, Analyzer, analyse, code, detect, searched, stop_words
 from indlet.text import language as judging

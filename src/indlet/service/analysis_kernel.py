@@ -12,7 +12,7 @@ import numpy as np
 
 from indlet.service.index.codec import word
 from indlet.service.index.compiled import kernel, part
-from indlet.service.index.postings import LOST
+from indlet.service.index.postings_kernel import LOST
 from indlet.service.index.tokens import spelling
 
 # Tokens that are longer are left to the analyser; no policy makes terms of them.
@@ -21,7 +21,7 @@ LONGEST = 255
 RECORD = 1 << 15
 # What is known of a token.
 DIGITS, WIDE, FOREIGN = 1, 2, 4
-# A token's term in a language, where it is not yet known; for the rest see `index.postings`.
+# A token's term in a language, where it is not yet known; for the rest see `index.postings_kernel`.
 UNKNOWN = -2
 # A slot of the table: the first sixteen bytes of a token, its hash, its size and (plus one) its number.
 _SLOT = 4

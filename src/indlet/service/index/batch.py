@@ -18,7 +18,7 @@ import orjson
 from indlet.model import Metadata, Stored
 from indlet.service.index import tokens
 from indlet.service.index.positions import lay_out
-from indlet.service.index.postings import Facets, Inverted, Postings, Words, cut
+from indlet.service.index.postings import Facets, Inverted, Postings, Words, cursors, cut
 from indlet.service.index.segment import Array, ArrayFile, File
 from indlet.service.remembered import remembered
 
@@ -100,11 +100,12 @@ class Batch:
         which, place = None, len(self._facets.dates)
         if any(map(DELETED, changes)):
             which = np.flatnonzero([not stored.deleted for stored in changes])
-            for at, stored in enumerate(changes):
+            for stored in changes:
                 if stored.deleted:
                     self.records.pop(stored.id, None)
                 else:
-                    self.records[stored.id] = place + int(np.searchsorted(which, at))
+                    self.records[stored.id] = place
+                    place += 1
             changes = [stored for stored in changes if not stored.deleted]
         else:
             self.records.update(zip(map(ID, changes), count(place)))
@@ -188,7 +189,13 @@ class Batch:
 def _write_lists(out: ArrayFile, inverted: Inverted, positions: Sequence[bytes | None]) -> None:
     if any(part is not None for part in positions):
         lay_out(
-            out, positions, inverted.of, inverted.freqs, inverted.begins, inverted.cursors(), inverted.starts
+            out,
+            positions,
+            inverted.of,
+            inverted.freqs,
+            inverted.begins,
+            cursors(inverted.order, inverted.starts),
+            inverted.starts,
         )
     out.add("stream", inverted.stream)
     out.add("starts", inverted.bounds.astype(np.uint32))

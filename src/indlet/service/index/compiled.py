@@ -20,7 +20,7 @@ _FILES: Final = (
     "codec.py",
     "merge.py",
     "positions.py",
-    "postings.py",
+    "postings_kernel.py",
     "scoring.py",
     "tokens.py",
     "vocabulary.py",

@@ -95,11 +95,12 @@ def _made(facet: Facet, hierarchical: bool) -> _Shown:
         bounds: Array = facet.starts.astype(np.int64)
         docs = np.repeat(np.arange(facet.starts.size - 1), bounds[1:] - bounds[:-1])
         docs = np.repeat(docs, starts[codes + 1] - starts[codes])
-        pairs = np.unique(docs * max(len(numbers), 1) + keys[ranges(starts[codes], starts[codes + 1])])
-        sizes = np.bincount(pairs // max(len(numbers), 1), minlength=facet.starts.size - 1)
+        width = max(len(numbers), 1)
+        pairs = np.unique(docs * width + keys[ranges(starts[codes], starts[codes + 1])])
+        sizes = np.bincount(pairs // width, minlength=facet.starts.size - 1)
         column = Facet(
             tuple(spelt),
-            (pairs % max(len(numbers), 1)).astype(np.uint32),
+            (pairs % width).astype(np.uint32),
             np.concatenate(([0], np.cumsum(sizes))),
         )
     each = tuple(tuple(counted[low:high]) for low, high in pairwise(first))
