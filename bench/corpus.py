@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from bench.generated import CHUNK, FREQUENT, draw, vocabulary
 
-from indlet.formats import oai_dc
+from indlet.formats.metadata import oai_dc
 from indlet.model import Record, TermVector
 from indlet.store import Store
 

@@ -25,8 +25,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from indlet.service.evaluate import DEPTH, MEASURES, Evaluation, Named, evaluate, read_judgements, read_topics
-from indlet.service.search import Library
+from indlet.service.search.evaluate import (
+    DEPTH,
+    MEASURES,
+    Evaluation,
+    Named,
+    evaluate,
+    read_judgements,
+    read_topics,
+)
+from indlet.service.search.library import Library
 from indlet.text import Analyzer, Policy
 
 TOLERANCE = 0.005

@@ -27,7 +27,7 @@ from bench.comparison import compare, total
 from bench.generated import words
 from bench.processes import free_port, indlet
 
-from indlet.service.search import Library
+from indlet.service.search.library import Library
 
 FORMATS = ("auto", "tf_basic", "tf_compact")
 KINDS = ("txt", "html", "md")

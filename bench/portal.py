@@ -35,7 +35,7 @@ from bench.harvest import Serving
 from rich.console import Console
 from rich.table import Table
 
-from indlet.formats import oai_dc
+from indlet.formats.metadata import oai_dc
 from indlet.model import Record, TermVector
 from indlet.store import Store
 
@@ -102,8 +102,8 @@ def serve(folder: Path, descriptor: int, source: str) -> None:
 
     from indlet.service.harvest.progress import Progress
     from indlet.settings import Analysis, Node, Settings, Source
-    from indlet.web.apart import harvest_apart
     from indlet.web.app import application
+    from indlet.web.harvest_process import harvest_apart
 
     sock = socket.socket(fileno=descriptor)
     # The words are made up: no language has rules for them.
@@ -195,7 +195,7 @@ def run(records: int, rate: float, seconds: float, at_source: int) -> tuple[list
         documents = collection(records, TERMS)
         fill(folder, "here", documents, "source")
         fill(remote, "there", collection(at_source, TERMS, seed=3), "hierarchy")
-        from indlet.service import follow
+        from indlet.service.index import follow
 
         with Store.open(folder) as store:
             follow.catch_up(store)

@@ -58,7 +58,7 @@ def node() -> Iterator[tuple[str, str]]:
     from tests.web.collection import fill
     from tests.web.nodes import PASSWORD, free_socket, listening, settings_for
 
-    from indlet.service import follow
+    from indlet.service.index import follow
     from indlet.store import Store
     from indlet.web.app import application
 

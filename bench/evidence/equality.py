@@ -29,7 +29,7 @@ from reportlab.lib.pagesizes import A4
 from reportlab.pdfgen.canvas import Canvas
 
 from indlet.service.rank import MODELS
-from indlet.service.search import Library
+from indlet.service.search.library import Library
 
 TITLE = "Equality over time"
 ROOT = Path(__file__).parents[2]

@@ -20,10 +20,10 @@ from bench.evidence.statistics import holm, randomisation
 from bench.evidence.topics import MEASURES, RANKED, Ranking, by_topic, mean
 from bench.serve import decoded, next_token
 
-from indlet.formats import oai_dc
+from indlet.formats.metadata import oai_dc
 from indlet.model import Record
 from indlet.provider.serve import application
-from indlet.service.search import Library
+from indlet.service.search.library import Library
 from indlet.settings import Analysis, Node, Settings
 from indlet.store import Store
 from indlet.text import Analyzer, Policy

@@ -13,7 +13,7 @@ import numpy as np
 from bench.effectiveness import documents
 from bench.generated import words
 
-from indlet.service.evaluate import Judgement, Topic, read_judgements, read_topics
+from indlet.service.search.evaluate import Judgement, Topic, read_judgements, read_topics
 
 _STORY = re.compile(r"<REUTERS.*?</REUTERS>", re.DOTALL)
 

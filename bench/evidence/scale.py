@@ -27,7 +27,7 @@ from bench.processes import run as execute
 
 from indlet.service.index.expression import Or, Term
 from indlet.service.rank import MODELS
-from indlet.service.search import Library
+from indlet.service.search.library import Library
 
 TITLE = "Scale"
 ROOT: Final = Path(__file__).parents[2]

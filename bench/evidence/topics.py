@@ -8,7 +8,7 @@ from typing import Final
 import ir_measures
 from bench.evidence.material import Judged
 
-from indlet.service.evaluate import DEPTH, Named, matcher
+from indlet.service.search.evaluate import DEPTH, Named, matcher
 
 RANKED: Final = ("bm25", "vsm", "lm-dirichlet", "lm-jm")
 MEASURES: Final = ("MAP", "nDCG@10", "P@10", "R@100")

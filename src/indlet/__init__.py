@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from indlet.errors import IndletError as IndletError
     from indlet.model import Record as Record
     from indlet.model import TermVector as TermVector
-    from indlet.service.results import Comparison as Comparison
-    from indlet.service.results import Explained as Explained
-    from indlet.service.results import Hit as Hit
-    from indlet.service.results import Result as Result
-    from indlet.service.search import Library as Library
+    from indlet.service.search.library import Library as Library
+    from indlet.service.search.results import Comparison as Comparison
+    from indlet.service.search.results import Explained as Explained
+    from indlet.service.search.results import Hit as Hit
+    from indlet.service.search.results import Result as Result
     from indlet.settings import Settings as Settings
     from indlet.store import Store as Store
     from indlet.text import Analyzer as Analyzer
@@ -36,14 +36,14 @@ __version__ = "0.1.0"
 
 _WHERE = {
     "Analyzer": "text",
-    "Comparison": "service.results",
-    "Explained": "service.results",
-    "Hit": "service.results",
+    "Comparison": "service.search.results",
+    "Explained": "service.search.results",
+    "Hit": "service.search.results",
     "IndletError": "errors",
-    "Library": "service.search",
+    "Library": "service.search.library",
     "Policy": "text",
     "Record": "model",
-    "Result": "service.results",
+    "Result": "service.search.results",
     "Settings": "settings",
     "Store": "store",
     "TermVector": "model",
@@ -55,7 +55,7 @@ __all__ = ["__version__", "open", *_WHERE]
 def open(folder: Path | str = "indlet-data", settings: Settings | None = None) -> Library:
     """The library in a data folder, made if it is not there."""
     try:
-        from indlet.service.search import Library
+        from indlet.service.search.library import Library
     except ModuleNotFoundError as e:
         if (e.name or "").startswith("indlet"):
             raise

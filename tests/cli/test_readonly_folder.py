@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from indlet.model import Record, TermVector
-from indlet.service import follow
+from indlet.service.index import follow
 from indlet.store import Store
 
 # The system's own administrator may write everywhere, unless that right is given up.

@@ -14,7 +14,7 @@ import pytest
 
 from indlet.cli import main
 from indlet.model import Record
-from indlet.service.search import Library
+from indlet.service.search.library import Library
 from indlet.store import Store
 from indlet.text import Analyzer, Policy
 

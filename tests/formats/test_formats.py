@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from indlet.errors import BadResponse
-from indlet.formats import INDEX, IndexFormat, bundle, oai_dc, tf_basic, tf_boolean, tf_compact, tf_positions
+from indlet.formats import INDEX, IndexFormat, bundle
+from indlet.formats.index import tf_basic, tf_boolean, tf_compact, tf_positions
+from indlet.formats.metadata import oai_dc
 from indlet.model import DUBLIN_CORE, TermVector
 from indlet.oai.names import TF_NAMESPACE
 from indlet.oai.xml import FORBIDDEN, element

@@ -11,16 +11,22 @@ ROOMS = [
     "model",
     "errors",
     "settings",
+    "memo",
     "text",
     "oai",
     "formats",
     "store",
     "provider",
+    "kernels",
     "service",
     "node",
     "web",
     "cli",
 ]
+# The same within a room. A model's formula is known to every index, so `rank` stands above `index`.
+SUB_ROOMS = {
+    "service": ["rank", "records", "harvest", "index", "pipeline", "search", "api"],
+}
 # What a plain `pip install indlet` does not bring; only rooms below "provider" may need it.
 EXTRAS = {
     "httpx",
@@ -73,6 +79,29 @@ def test_imports_point_upward() -> None:
             if parts[0] == "indlet" and len(parts) > 1 and parts[1] in ROOMS and ROOMS.index(parts[1]) > here:
                 wrong.append(f"{path.relative_to(PACKAGE)} imports {name}")
     assert not wrong
+
+
+def test_imports_point_upward_within_a_room() -> None:
+    wrong = []
+    for name, order in SUB_ROOMS.items():
+        for path in modules():
+            parts = path.relative_to(PACKAGE).with_suffix("").parts
+            if parts[0] != name or parts[1] == "__init__":
+                continue
+            assert parts[1] in order, f"{path}: not in SUB_ROOMS"
+            for imported in imports(path):
+                inner = imported.split(".")[1:3]
+                if inner[0:1] == [name] and inner[1:] and inner[1] in order[order.index(parts[1]) + 1 :]:
+                    wrong.append(f"{path.relative_to(PACKAGE)} imports {imported}")
+    assert not wrong
+
+
+def test_kernels_import_nothing_but_kernels_and_nouns() -> None:
+    """So that the key of the kernel cache, made of these files, covers everything compiled into them."""
+    for path in modules():
+        if room(path) == "kernels":
+            ours = {n.split(".")[1] for n in imports(path) if n.startswith("indlet.")}
+            assert ours <= {"kernels", "model"}, f"{path} imports {ours}"
 
 
 def test_provider_and_service_meet_only_over_http() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from indlet.errors import BadResponse
-from indlet.formats import oai_dc
+from indlet.formats.metadata import oai_dc
 from indlet.oai.answers import identity, index_formats, metadata_formats, set_names
 from indlet.oai.read import Page, Truncated, read
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from indlet.model import Record
-from indlet.service.search import Library
+from indlet.service.search.library import Library
 from indlet.store import Store
 from indlet.text import Analyzer, Policy
 

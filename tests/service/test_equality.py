@@ -26,12 +26,11 @@ from indlet.model import Stored
 from indlet.provider.pipeline import crawl
 from indlet.provider.serve import application
 from indlet.provider.workers import Workers
-from indlet.service import follow
-from indlet.service.harvest import asking
-from indlet.service.index import Engine, Searcher
+from indlet.service.harvest import fetch_page
+from indlet.service.index import Engine, Searcher, follow
 from indlet.service.index.expression import Or, Term
 from indlet.service.rank import MODELS, model
-from indlet.service.search import Library
+from indlet.service.search.library import Library
 from indlet.settings import Analysis, Crawl, Harvest, Hierarchy, Node, Settings
 from indlet.store import Store
 from indlet.text import Analyzer, Policy, policy_of
@@ -42,7 +41,7 @@ def way(request: pytest.FixtureRequest) -> Iterator[None]:
     """Large sources are read and analysed by kernels, small ones without."""
     with pytest.MonkeyPatch.context() as patched:
         if request.param == "by kernels":
-            patched.setattr(asking, "MUCH", 0)
+            patched.setattr(fetch_page, "MUCH", 0)
             patched.setattr(follow, "FEW", 0)
         yield
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from indlet.errors import StoreError
 from indlet.model import Failure, Record, Stored, TermVector
 from indlet.store import FileState, Store
-from indlet.store.migrations import first_schema, migrate
+from indlet.store.sqlite.migrations import first_schema, migrate
 
 
 class Clock:

@@ -14,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 
 from indlet.provider.pipeline import crawl
 from indlet.provider.serve import application as provider_application
-from indlet.service import follow
+from indlet.service.index import follow
 from indlet.settings import Crawl, Hierarchy, Node, Serve, Settings
 from indlet.store import Store
 

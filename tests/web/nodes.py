@@ -14,7 +14,7 @@ from typing import Any
 import uvicorn
 from starlette.testclient import TestClient
 
-from indlet.service import follow
+from indlet.service.index import follow
 from indlet.settings import Admin, Harvest, Node, Settings
 from indlet.store import Store
 from indlet.web.app import application

@@ -19,7 +19,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, Request, expect, 
 from tests.web.collection import fill
 from tests.web.nodes import PASSWORD, free_socket, listening, settings_for
 
-from indlet.service import follow
+from indlet.service.index import follow
 from indlet.settings import Hierarchy
 from indlet.store import Store
 from indlet.web.app import application

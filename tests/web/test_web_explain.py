@@ -9,10 +9,10 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 from starlette.testclient import TestClient
 
-from indlet.service.notes import TEXTS, Note
 from indlet.service.rank import MODELS
+from indlet.service.search.notes import TEXTS, Note
 from indlet.store import Store
-from indlet.web.language import strings
+from indlet.web.i18n import strings
 
 QUERY = "archive harvest* title:metadata record"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.testclient import TestClient
 
 from indlet.model import Record
-from indlet.service import follow
+from indlet.service.index import follow
 from indlet.store import Store
 from indlet.text import Analyzer, Policy
 

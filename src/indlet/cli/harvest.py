@@ -83,7 +83,7 @@ def harvest(
     """
     from indlet.node.fetched import extractor
     from indlet.service.harvest.negotiate import not_offered
-    from indlet.service.harvest.run import Wish
+    from indlet.service.harvest.run import RunOptions
     from indlet.service.pipeline import harvest_all
     from indlet.store import Store
 
@@ -99,7 +99,7 @@ def harvest(
     if at_once is not None:
         chosen = replace(chosen, at_once=at_once)
     settings = replace(settings, harvest=chosen)
-    wish = Wish(full, since, until, reconcile)
+    wish = RunOptions(full, since, until, reconcile)
     with Store.open(settings.data) as store, Shown(quiet or as_json) as shown:
         done = harvest_all(
             store,

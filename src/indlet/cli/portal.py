@@ -89,7 +89,7 @@ def _run(console: Console, home: Path, once: bool, port: int | None) -> None:
         tour.provide()
         settings = _with_sources(settings, pair, home)
         # Only now: numba takes its time, and the providers have been at work meanwhile.
-        from indlet.service.search import Library
+        from indlet.service.search.library import Library
 
         with Library.open(settings.data, settings) as library:
             tour.harvest(library)

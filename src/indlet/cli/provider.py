@@ -220,7 +220,7 @@ def records(data: Path | None, config: Path | None, jsonl: bool, set_spec: str |
     import orjson
 
     from indlet.cli.show import printable
-    from indlet.service.policies import policy_for
+    from indlet.service.records.stored_policy import policy_for
     from indlet.text import Analyzer
 
     with _open(data, config) as store, store.read() as view:

@@ -17,9 +17,9 @@ from indlet.errors import SettingsError
 from indlet.settings import Settings, load
 
 if TYPE_CHECKING:
-    from indlet.service.evaluate import Topic
-    from indlet.service.results import Hit, Result
-    from indlet.service.search import Library
+    from indlet.service.search.evaluate import Topic
+    from indlet.service.search.library import Library
+    from indlet.service.search.results import Hit, Result
 
 WIDTH = 78
 RUN_DEPTH = 1000
@@ -83,14 +83,14 @@ def search(
     spoken = _languages(languages)
     with _library(data, config, follow=not no_sync) as library:
         if queries is not None or trec:
-            from indlet.service.evaluate import Topic, read_topics
+            from indlet.service.search.evaluate import Topic, read_topics
 
             topics = read_topics(queries) if queries is not None else [Topic(qid, " ".join(query))]
             options = {"model": model, "parameters": parameters, "languages": spoken}
             with _wrong_options():
                 _run(library, topics, trec, limit, plain=plain or queries is not None, **options)
             return
-        from indlet.service.search import FACETS
+        from indlet.service.search.library import FACETS
 
         text = " ".join(query)
         with _wrong_options():
@@ -159,7 +159,7 @@ def reindex(data: Path | None, config: Path | None) -> None:
     Needed only by the curious: an index that is damaged or out of step is rebuilt without being asked.
     """
     settings = _settings(data, config)
-    from indlet.service.search import Library
+    from indlet.service.search.library import Library
 
     begun = time.perf_counter()
     with Library.open(settings.data, settings, create=False) as library:
@@ -193,8 +193,8 @@ def evaluate(
     indlet evaluate --queries topics.jsonl --qrels qrels.txt
     indlet evaluate --queries topics.tsv --qrels qrels.txt --models bm25 --param k1=0.9 --param b=0.4
     """
-    from indlet.service.evaluate import MEASURES, Named, read_judgements, read_topics
-    from indlet.service.evaluate import evaluate as measure
+    from indlet.service.search.evaluate import MEASURES, Named, read_judgements, read_topics
+    from indlet.service.search.evaluate import evaluate as measure
 
     names = list(dict.fromkeys(name.strip() for name in models.split(",") if name.strip()))
     if not names:
@@ -248,7 +248,7 @@ def _library(data: Path | None, config: Path | None, *, follow: bool = True) -> 
         raise SettingsError(
             f"{settings.data}: no such folder; name the one given as --data to indlet harvest"
         )
-    from indlet.service.search import Library
+    from indlet.service.search.library import Library
 
     return Library.open(settings.data, settings, create=False, follow=follow)
 

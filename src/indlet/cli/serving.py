@@ -131,7 +131,7 @@ def _schedule_harvests(schedule: Schedule, store: Store, settings: Settings) -> 
         from indlet.service.harvest.negotiate import source_name
         from indlet.service.harvest.progress import Progress
         from indlet.web.admin.harvests import is_paused
-        from indlet.web.apart import harvest_apart
+        from indlet.web.harvest_process import harvest_apart
     except ModuleNotFoundError as e:
         raise MissingExtra(f"harvesting (it imports {e.name})", "service") from e
 

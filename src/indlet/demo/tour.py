@@ -19,8 +19,8 @@ from indlet.errors import IndletError
 
 if TYPE_CHECKING:
     from indlet.service.harvest.progress import Progress
-    from indlet.service.results import Result
-    from indlet.service.search import Library
+    from indlet.service.search.library import Library
+    from indlet.service.search.results import Result
 
 WIDTH = 80
 QUERIES = (

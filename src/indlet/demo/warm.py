@@ -18,9 +18,9 @@ from importlib import resources
 from pathlib import Path
 
 from indlet.model import Record, TermVector
-from indlet.service import follow
+from indlet.service.index import follow
 from indlet.service.rank import MODELS
-from indlet.service.search import FACETS, Library
+from indlet.service.search.library import FACETS, Library
 
 VECTORS = (b"1 barrel harbour\n2 salt", b"1 orchard salt\n3 wind", b"1 appl salt wind", b"2 wind")
 

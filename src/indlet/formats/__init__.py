@@ -4,8 +4,10 @@
 metadata formats that bind oai_dc and an index part. What a reader cannot use raises `BadResponse`.
 """
 
-from indlet.formats import bundle, oai_dc, tf_basic, tf_boolean, tf_compact, tf_positions
-from indlet.formats.terms import IndexFormat
+from indlet.formats import bundle
+from indlet.formats.index import tf_basic, tf_boolean, tf_compact, tf_positions
+from indlet.formats.index.terms import IndexFormat
+from indlet.formats.metadata import oai_dc
 
 INDEX: dict[str, IndexFormat] = {
     f.prefix: f for f in (tf_positions.FORMAT, tf_compact.FORMAT, tf_basic.FORMAT, tf_boolean.FORMAT)

@@ -8,8 +8,9 @@ from __future__ import annotations
 from lxml import etree
 
 from indlet.errors import BadResponse
-from indlet.formats import oai_dc, tf_basic, tf_boolean, tf_compact, tf_positions
-from indlet.formats.terms import TERMS, IndexFormat
+from indlet.formats.index import tf_basic, tf_boolean, tf_compact, tf_positions
+from indlet.formats.index.terms import TERMS, IndexFormat
+from indlet.formats.metadata import oai_dc
 from indlet.model import TermVector
 from indlet.oai.names import BUNDLE_NAMESPACE, XSI_NAMESPACE
 from indlet.oai.xml import attribute, element

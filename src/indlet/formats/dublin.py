@@ -55,7 +55,7 @@ def described(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
 @cache
 def _languages() -> dict[str, str]:
     table: dict[str, str] = {}
-    text = resources.files(__package__).joinpath("languages.tsv").read_text("utf-8")
+    text = resources.files(__package__).joinpath("tables", "languages.tsv").read_text("utf-8")
     for line in text.splitlines():
         if not line.startswith("#"):
             code, terminological, bibliographic, names = line.split("\t")

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from indlet.errors import SettingsError
-from indlet.formats import oai_dc
+from indlet.formats.metadata import oai_dc
 from indlet.model import DUBLIN_CORE, Metadata, Record, merged
 from indlet.oai.identifier import identifier, repository_identifier, set_spec
 from indlet.provider.hierarchy import Entry, content_root, join, shown, web_address

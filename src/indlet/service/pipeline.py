@@ -11,12 +11,12 @@ import time
 from collections.abc import Callable, Sequence
 
 from indlet.errors import IndletError, StoreError
-from indlet.service import follow
+from indlet.service.harvest.concurrency import Turns
 from indlet.service.harvest.negotiate import source_name
 from indlet.service.harvest.progress import Progress
-from indlet.service.harvest.run import Extract, Run, Wish
-from indlet.service.harvest.turns import Turns
-from indlet.service.indexer import Indexer, collector_resting
+from indlet.service.harvest.run import Extract, Run, RunOptions
+from indlet.service.index import follow
+from indlet.service.index.indexer import Indexer, collector_resting
 from indlet.settings import Settings, Source
 from indlet.store import Store
 from indlet.text import Analyzer, policy_of
@@ -27,7 +27,7 @@ def harvest_all(
     settings: Settings,
     sources: Sequence[Source] | None = None,
     *,
-    wish: Wish | None = None,
+    wish: RunOptions | None = None,
     extract: Extract | None = None,
     index: bool = True,
     halt: threading.Event | None = None,

@@ -26,18 +26,18 @@ from indlet.errors import IndletError
 from indlet.provider import serve
 from indlet.provider.hierarchy import named
 from indlet.provider.serve.usage import Usage
-from indlet.service import api
+from indlet.service.api import routes as api
 from indlet.service.index import warm
-from indlet.service.search import Library
+from indlet.service.search.library import Library
 from indlet.settings import Settings
 from indlet.store import Store
 from indlet.web.admin import Desk
 from indlet.web.auth import Gate
 from indlet.web.compare import Comparing
-from indlet.web.current import Current
 from indlet.web.explain import Explaining
-from indlet.web.keeping import Keeper
-from indlet.web.language import strings
+from indlet.web.feed_routes import Current
+from indlet.web.i18n import strings
+from indlet.web.index_supervisor import Keeper
 from indlet.web.metrics import Meter, Metrics
 from indlet.web.page import Pages, packed, static_version
 from indlet.web.portal import Portal
@@ -143,7 +143,7 @@ def application(
         routes=routes,
         lifespan=lifespan,
         exception_handlers={HTTPException: not_found, IndletError: broken, Exception: broken},
-        middleware=[Middleware(_metered, meter=meter), Middleware(Careful)],
+        middleware=[Middleware(_metered, meter=meter), Middleware(SecurityHeaders)],
     )
     app.state.library, app.state.desk = library, desk
     return app
@@ -165,7 +165,7 @@ class _metered:
         await self._app(scope, receive, send)
 
 
-class Careful:
+class SecurityHeaders:
     """Adds the headers of caution to every response; documents of a collection lose their scripts."""
 
     def __init__(self, app: ASGIApp) -> None:

@@ -11,10 +11,10 @@ from starlette.responses import Response
 
 from indlet.errors import QueryError
 from indlet.service.rank import MODELS
-from indlet.web.item import item
-from indlet.web.language import strings
-from indlet.web.pictures import movements
+from indlet.web.hit_view import item
+from indlet.web.i18n import strings
 from indlet.web.portal import Portal, fault
+from indlet.web.svg import movements
 
 USUAL: Final = ("bm25", "vsm", "lm-dirichlet")
 DEPTH: Final = 10

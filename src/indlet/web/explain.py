@@ -12,12 +12,12 @@ from starlette.responses import RedirectResponse, Response
 
 from indlet.errors import QueryError, UnknownRecord
 from indlet.service.rank import MODELS
-from indlet.service.results import Explained, Share
+from indlet.service.search.results import Explained, Share
 from indlet.web.citation import record_path
-from indlet.web.item import item
-from indlet.web.language import Strings, strings
-from indlet.web.pictures import shares
+from indlet.web.hit_view import item
+from indlet.web.i18n import Strings, strings
 from indlet.web.portal import Portal, fault
+from indlet.web.svg import shares
 
 MOST: Final = 40  # lines of each kind: a prefix may stand for hundreds of terms
 

@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from indlet.settings import Settings
-from indlet.web.language import LANGUAGES, chosen, strings
+from indlet.web.i18n import LANGUAGES, chosen, strings
 
 # No script and no style but our own files, no frame, no form that posts elsewhere.
 POLICY: Final = (

@@ -11,17 +11,17 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from indlet.errors import QueryError
 from indlet.service.rank import MODELS
-from indlet.service.results import Result
-from indlet.service.search import Library
+from indlet.service.search.library import Library
+from indlet.service.search.results import Result
 from indlet.store import Store, View
 from indlet.web.citation import citation, record_path
 from indlet.web.discovery import opensearch, website_json_ld
-from indlet.web.item import item as shown
-from indlet.web.item import shown_kind
-from indlet.web.language import LANGUAGES, Strings, strings
+from indlet.web.hit_view import item as shown
+from indlet.web.hit_view import shown_kind
+from indlet.web.i18n import LANGUAGES, Strings, strings
 from indlet.web.page import THEMES, Pages
-from indlet.web.pictures import histogram
-from indlet.web.state import FILTERS, ORDERS, State, label, page_list, plain_words
+from indlet.web.search_url import FILTERS, ORDERS, State, label, page_list, plain_words
+from indlet.web.svg import histogram
 
 FACETS: Final = (*FILTERS, "year")
 NEWEST: Final = 6  # records on the start page

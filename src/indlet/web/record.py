@@ -19,11 +19,11 @@ from indlet.web.citation import citation, record_path, safe_url
 from indlet.web.discovery import coins, export_path, highwire, json_ld, signposting, unapi_formats
 from indlet.web.export import EXPORTS, Export, citation_key
 from indlet.web.feeds import rfc3339
-from indlet.web.item import item, shown_kind
-from indlet.web.language import Strings, strings
-from indlet.web.pictures import Row, bars
+from indlet.web.hit_view import item, shown_kind
+from indlet.web.i18n import Strings, strings
 from indlet.web.portal import Portal
-from indlet.web.state import State
+from indlet.web.search_url import State
+from indlet.web.svg import Row, bars
 
 STRONGEST: Final = 12
 SIMILAR: Final = 5

@@ -18,7 +18,7 @@ from lxml import etree
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from indlet.formats import oai_dc
+from indlet.formats.metadata import oai_dc
 from indlet.model import Record, TermVector
 from indlet.oai.names import BUNDLE_NAMESPACE, FT_NAMESPACE, OAI_NAMESPACE
 from indlet.provider.serve import application

@@ -19,7 +19,7 @@ from lxml import etree
 from starlette.testclient import TestClient
 
 from indlet.errors import SettingsError
-from indlet.formats import oai_dc
+from indlet.formats.metadata import oai_dc
 from indlet.provider.serve.coding import negotiated
 from indlet.store import Store
 

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 from lxml import etree
 
-from indlet.formats import oai_dc
+from indlet.formats.metadata import oai_dc
 from indlet.model import Record
 from indlet.settings import Serve, Settings
 from indlet.store import Store

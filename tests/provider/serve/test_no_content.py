@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from indlet.formats import oai_dc
+from indlet.formats.metadata import oai_dc
 from indlet.model import Record
 from indlet.provider.serve.access import Permit
 from indlet.provider.serve.repository import Repository

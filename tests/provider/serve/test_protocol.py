@@ -11,8 +11,9 @@ from urllib.parse import parse_qsl, quote
 import pytest
 from lxml import etree
 
-from indlet.formats import INDEX, bundle, oai_dc
-from indlet.formats.terms import TERMS
+from indlet.formats import INDEX, bundle
+from indlet.formats.index.terms import TERMS
+from indlet.formats.metadata import oai_dc
 from indlet.model import Record
 from indlet.oai.answers import identity, index_formats
 from indlet.oai.identifier import identifier

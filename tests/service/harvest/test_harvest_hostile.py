@@ -16,7 +16,7 @@ from tests.hostile.misbehaving import Fault, Provider, Rec, collection
 
 from indlet.oai.names import FT_NAMESPACE
 from indlet.service.harvest.progress import Progress
-from indlet.service.harvest.run import Wish
+from indlet.service.harvest.run import RunOptions
 from indlet.service.pipeline import harvest_all
 from indlet.settings import Harvest, Settings, Source
 from indlet.store import Store
@@ -38,7 +38,7 @@ def store(tmp_path: Path) -> Iterable[Store]:
         yield opened
 
 
-def harvest(store: Store, url: str, wish: Wish | None = None, **source: Any) -> Progress:
+def harvest(store: Store, url: str, wish: RunOptions | None = None, **source: Any) -> Progress:
     settings = Settings(harvest=source.pop("harvest", QUICK))
     (progress,) = harvest_all(store, settings, [Source(url, name="repo", **source)], wish=wish, index=False)
     return progress
@@ -224,7 +224,7 @@ def test_what_was_mended_reads_well(store: Store) -> None:
         (m.in_titles(b"\x0b<![CDATA[x & y]]>"), "flutter x & y of wing 1 word1"),
     ):
         with Provider(None, fault) as provider:
-            harvest(store, provider.url, Wish(full=True))
+            harvest(store, provider.url, RunOptions(full=True))
         assert held(store)["oai:x.org:0001"] == title
 
 
@@ -280,7 +280,7 @@ def test_one_bad_record_costs_that_record(store: Store) -> None:
         (m.poison(bad), "500"),
     ):
         with Provider(None, fault) as provider:
-            progress = harvest(store, provider.url, Wish(full=True))
+            progress = harvest(store, provider.url, RunOptions(full=True))
             assert progress.outcome == "complete"
             assert progress.failed == 1
             assert not progress.ok
@@ -290,7 +290,7 @@ def test_one_bad_record_costs_that_record(store: Store) -> None:
             if "well-formed" in reason:
                 assert b"word12</dc:titel>" in failures(store)[bad][1]
             provider.faults = ()
-            assert harvest(store, provider.url, Wish(full=True)).failed == 0
+            assert harvest(store, provider.url, RunOptions(full=True)).failed == 0
             assert set(held(store)) == provider.live()
             assert failures(store) == {}
             with store.write() as tx:
@@ -375,7 +375,7 @@ def test_a_plus_that_gets_lost(store: Store) -> None:
         assert progress.repairs["token respelt"] > 0
     assert set(held(store)) == provider.live()
     with Provider(None, plus=True) as provider:
-        assert harvest(store, provider.url, Wish(full=True)).repairs["token respelt"] == 0
+        assert harvest(store, provider.url, RunOptions(full=True)).repairs["token respelt"] == 0
 
 
 def test_many_records_of_one_second_behind_a_poisoned_one(store: Store) -> None:
@@ -414,7 +414,7 @@ def test_a_source_whose_sizes_are_wrong_is_reconciled_all_the_same(store: Store)
         assert harvest(store, provider.url).outcome == "complete"
         gone = sorted(provider.live())[3]
         provider.records = [r for r in provider.records if r.identifier != gone]
-        assert harvest(store, provider.url, Wish(reconcile=True)).outcome == "complete"
+        assert harvest(store, provider.url, RunOptions(reconcile=True)).outcome == "complete"
         assert set(held(store)) == provider.live()
 
 
@@ -443,7 +443,7 @@ def test_a_source_that_denies_what_it_lists_is_not_believed(store: Store) -> Non
         assert "idDoesNotExist" in progress.reason
     few = collection(12)
     with Provider(few, m.cut_list(), other_names, page=5) as provider:
-        progress = harvest(store, provider.url, Wish(full=True))
+        progress = harvest(store, provider.url, RunOptions(full=True))
         assert (progress.outcome, progress.failed) == ("complete", 12)
         assert "GetRecord does not know it" in failures(store)["OAI:X.ORG:0011"][0]
 
@@ -496,7 +496,7 @@ def test_a_repository_of_the_first_version(cut: bool, store: Store) -> None:
         assert harvest(store, provider.url).outcome == "complete"
         assert set(held(store)) == provider.live()
         gone = provider.records.pop(3)
-        assert harvest(store, provider.url, Wish(reconcile=True)).outcome == "complete"
+        assert harvest(store, provider.url, RunOptions(reconcile=True)).outcome == "complete"
         assert gone.identifier not in held(store)
         assert set(held(store)) == provider.live()
 
@@ -659,7 +659,7 @@ def test_last_tokens_that_are_refused_are_not_pursued_to_the_second(store: Store
     )
     for sizes in (True, False):
         with Provider(None, never, sizes=sizes) as provider:
-            progress = harvest(store, provider.url, Wish(full=True))
+            progress = harvest(store, provider.url, RunOptions(full=True))
             assert progress.outcome == "complete"
             assert len(provider.requests) < 80
         assert set(held(store)) == provider.live()
@@ -685,10 +685,10 @@ def test_what_had_gone_and_is_back_with_its_old_datestamp_is_taken(count: int, s
     with Provider(records, page=100, deleted="no") as provider:
         harvest(store, provider.url)
         provider.records = records[count:]
-        assert harvest(store, provider.url, Wish(reconcile=True)).outcome == "complete"
+        assert harvest(store, provider.url, RunOptions(reconcile=True)).outcome == "complete"
         assert set(held(store)) == provider.live()
         provider.records = records
-        back = harvest(store, provider.url, Wish(reconcile=True))
+        back = harvest(store, provider.url, RunOptions(reconcile=True))
         if count > 300:
             assert back.outcome == "incomplete", "said, and had by the next run"
             harvest(store, provider.url)
@@ -741,7 +741,9 @@ def test_an_index_that_is_offered_and_never_comes_is_told(store: Store) -> None:
         assert (progress.outcome, progress.form) == ("complete", "oai_dc+tf_compact")
         assert progress.repairs[told] == len(provider.live())
         provider.faults += (once,)
-        assert not harvest(store, provider.url, Wish(full=True)).repairs[told], "some may well have none"
+        assert not harvest(store, provider.url, RunOptions(full=True)).repairs[told], (
+            "some may well have none"
+        )
 
 
 def test_an_index_that_cannot_be_had_for_now_is_not_given_up(store: Store) -> None:

@@ -19,14 +19,13 @@ import pytest
 import uvicorn
 from tests.hostile import misbehaving as m
 
-from indlet.formats import oai_dc
+from indlet.formats.metadata import oai_dc
 from indlet.model import Record
 from indlet.provider.serve import application
-from indlet.service import follow
 from indlet.service.harvest.negotiate import best_index, candidates, source_name
 from indlet.service.harvest.progress import Progress
-from indlet.service.harvest.run import Wish
-from indlet.service.index import Engine
+from indlet.service.harvest.run import RunOptions
+from indlet.service.index import Engine, follow
 from indlet.service.pipeline import harvest_all
 from indlet.settings import Analysis, Harvest, Node, Serve, Settings, Source
 from indlet.store import Store
@@ -146,7 +145,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-def harvest(store: Store, url: str, wish: Wish | None = None, **source: Any) -> Progress:
+def harvest(store: Store, url: str, wish: RunOptions | None = None, **source: Any) -> Progress:
     settings = Settings(harvest=QUICK, analysis=source.pop("analysis", Analysis()))
     (progress,) = harvest_all(store, settings, [Source(url, **source)], wish=wish, index=False)
     return progress
@@ -219,14 +218,14 @@ def test_changes_deletions_and_returns_come_over(node: Node_, store: Store) -> N
     node.put(("007", "back again"))
     assert harvest(store, node.url).changed == 1
     assert content(store) == node.content()
-    assert harvest(store, node.url, Wish(full=True)).changed == 0
+    assert harvest(store, node.url, RunOptions(full=True)).changed == 0
 
 
 def test_sets_and_dates_select(node: Node_, store: Store) -> None:
     node.put(*texts(10), ("longer", "a text"))
     assert harvest(store, node.url, set="h:6").records == 1
-    assert harvest(store, node.url, Wish(until="2000-01-01")).records == 0
-    assert harvest(store, node.url, Wish(since="2000-01-01")).records == 11
+    assert harvest(store, node.url, RunOptions(until="2000-01-01")).records == 0
+    assert harvest(store, node.url, RunOptions(since="2000-01-01")).records == 11
     # A selective run moves no mark: the next plain one lists everything.
     assert harvest(store, node.url).records == 11
 
@@ -320,13 +319,13 @@ def test_sources_without_deletions_are_reconciled_only_by_a_whole_list(store: St
             provider.records.remove(r)
         assert harvest(store, provider.url, name="repo").deleted == 0
         provider.faults = (m.cut_list(verb="ListIdentifiers"),)
-        broken = harvest(store, provider.url, Wish(reconcile=True), name="repo")
+        broken = harvest(store, provider.url, RunOptions(reconcile=True), name="repo")
         assert (broken.outcome, broken.deleted) == ("incomplete", 0)
         provider.faults = (lambda q, r: provider.error(q, "noRecordsMatch") if q.listing else r,)
-        emptied = harvest(store, provider.url, Wish(reconcile=True), name="repo")
+        emptied = harvest(store, provider.url, RunOptions(reconcile=True), name="repo")
         assert (emptied.outcome, emptied.deleted) == ("incomplete", 0)
         provider.faults = ()
-        assert harvest(store, provider.url, Wish(reconcile=True), name="repo").deleted == 5
+        assert harvest(store, provider.url, RunOptions(reconcile=True), name="repo").deleted == 5
     assert {i for i, c in content(store).items() if c is not None} == provider.live()
 
 
@@ -338,19 +337,19 @@ def test_what_a_list_leaves_out_is_deleted_only_if_it_has_gone(store: Store) -> 
         gone = provider.records.pop(7)
         hidden = rb"<header><identifier>oai:x.org:0012</identifier>.*?</header>"
         provider.faults = (m.rewritten(hidden, b"", "ListIdentifiers"),)
-        found = harvest(store, provider.url, Wish(reconcile=True), name="repo")
+        found = harvest(store, provider.url, RunOptions(reconcile=True), name="repo")
         assert (found.outcome, found.deleted) == ("complete", 1)
         assert found.repairs["records that a list left out"] == 1
         assert content(store)[gone.identifier] is None
         half = rb"<header><identifier>oai:x.org:0[1-5].*?</header>"
         provider.faults = (m.rewritten(half, b"", "ListIdentifiers"),)
-        cut = harvest(store, provider.url, Wish(reconcile=True), name="repo")
+        cut = harvest(store, provider.url, RunOptions(reconcile=True), name="repo")
         assert (cut.outcome, cut.deleted) == ("incomplete", 0)
         assert "still there" in cut.reason
         # Where single records cannot be had, a second list must agree with the first.
         also = provider.records.pop(20)
         provider.faults = (m.broken_verb("GetRecord"),)
-        assert harvest(store, provider.url, Wish(reconcile=True), name="repo").deleted == 1
+        assert harvest(store, provider.url, RunOptions(reconcile=True), name="repo").deleted == 1
         assert content(store)[also.identifier] is None
     assert {i for i, c in content(store).items() if c is not None} == provider.live()
 

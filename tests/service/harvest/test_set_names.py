@@ -14,7 +14,7 @@ from indlet.cli.service import search
 from indlet.service.harvest.progress import Progress
 from indlet.service.harvest.sets import due
 from indlet.service.pipeline import harvest_all
-from indlet.service.search import Library
+from indlet.service.search.library import Library
 from indlet.settings import Harvest, Settings, Source
 from indlet.store import Store
 

@@ -70,7 +70,7 @@ def test_kernels_work_where_nothing_can_be_cached(tmp_path: Path) -> None:
     program = (
         "import numba.core.caching as c\n"
         "c.CacheImpl._locator_classes = []\n"
-        "from indlet.service.index.tokens import digests\n"
+        "from indlet.kernels.term_hash import digests\n"
         "import numpy as np\n"
         "out = np.zeros(2, np.uint64)\n"
         "digests(np.frombuffer(bytearray(b'ab'), np.uint8), np.array([2, 2]), out)\n"

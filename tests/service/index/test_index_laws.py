@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from indlet.model import Stored
 from indlet.service.index import Engine, Searcher
+from indlet.service.index.embedded.vocabulary import union
 from indlet.service.index.expression import And, Everything, Expression, Filter, Not, Or, Term
-from indlet.service.index.vocabulary import union
 from indlet.service.rank import MODELS, Bm25, Dirichlet, JelinekMercer
 
 TERMS = [

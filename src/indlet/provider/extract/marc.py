@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from lxml import etree
 
 from indlet.errors import ExtractionError
-from indlet.formats import marc
+from indlet.formats.metadata import marc21
 from indlet.model import Document, Failure
 from indlet.provider.extract.decode import declared_encoding, decode
 from indlet.provider.extract.file import File, Part
@@ -18,9 +18,9 @@ RAW_BYTES = 65_536
 
 
 def extract(file: File) -> Iterator[Part]:
-    for number, raw in enumerate(marc.split_iso2709(file.data), 1):
+    for number, raw in enumerate(marc21.split_iso2709(file.data), 1):
         try:
-            yield _document(marc.read_iso2709(raw), number, file.media_type)
+            yield _document(marc21.read_iso2709(raw), number, file.media_type)
         except (ValueError, LookupError) as error:
             yield Failure(f"{file.name}#{number}", "extract", f"broken MARC record: {error}", raw[:RAW_BYTES])
 
@@ -44,7 +44,7 @@ def extract_xml(file: File) -> Iterator[Part]:
         for _, element in events:
             number += 1
             try:
-                yield _document(marc.read_xml(element), number, file.media_type)
+                yield _document(marc21.read_xml(element), number, file.media_type)
             except (ValueError, LookupError) as error:
                 raw = etree.tostring(element)[:RAW_BYTES]
                 yield Failure(f"{file.name}#{number}", "extract", f"broken MARCXML record: {error}", raw)
@@ -76,9 +76,9 @@ def _one_root(data: bytes) -> bytes:
     return f"<collection>{text}</collection>".encode("utf-8", "replace")
 
 
-def _document(record: marc.Marc, number: int, media_type: str) -> Document:
-    metadata = marc.dublin_core(record)
+def _document(record: marc21.Marc, number: int, media_type: str) -> Document:
+    metadata = marc21.dublin_core(record)
     languages = metadata.get("language", ())
-    text = marc.searchable(record)
+    text = marc21.searchable(record)
     key = record.control("001").strip() or str(number)
     return Document(text, metadata, media_type, key, languages[0] if len(languages) == 1 else "")

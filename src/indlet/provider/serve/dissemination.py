@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterable
 
 from indlet.errors import CannotDisseminateFormat, ProtocolError
-from indlet.formats import INDEX, IndexFormat, bundle, oai_dc
+from indlet.formats import INDEX, IndexFormat, bundle
+from indlet.formats.metadata import oai_dc
 from indlet.model import Stored, TermVector
 from indlet.oai import frames
 from indlet.oai.names import BUNDLE_NAMESPACE

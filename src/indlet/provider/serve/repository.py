@@ -15,7 +15,7 @@ from indlet.errors import (
     ProtocolError,
     SettingsError,
 )
-from indlet.formats import oai_dc
+from indlet.formats.metadata import oai_dc
 from indlet.model import Stored
 from indlet.oai import describe, frames
 from indlet.oai.arguments import Request, parse

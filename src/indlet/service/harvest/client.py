@@ -19,7 +19,7 @@ from urllib.parse import quote, urljoin, urlsplit
 import httpx
 
 from indlet import __version__
-from indlet.service.harvest import body, dates
+from indlet.service.harvest import dates, decompress
 from indlet.service.harvest.decide import Failed, Trouble
 from indlet.settings import Harvest
 
@@ -209,10 +209,10 @@ class Client:
         status, headers = response.status_code, response.headers
         trouble = _meaning(status, headers, url)
         try:
-            text, repairs = body.plain(raw, headers.get("Content-Encoding", ""), limit)
-        except body.TooLarge as e:
+            text, repairs = decompress.plain(raw, headers.get("Content-Encoding", ""), limit)
+        except decompress.TooLarge as e:
             raise NoAnswer("large", f"{url}: an answer that unpacks to more than {limit} bytes") from e
-        except body.Damaged as e:
+        except decompress.Damaged as e:
             raise trouble or NoAnswer("interrupted", f"{url}: {e}") from e
         moment = dates.http_date(headers.get("Date"))
         return Answer(

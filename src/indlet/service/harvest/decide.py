@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Final
 
 from indlet.service.harvest import dates, probing
-from indlet.service.harvest.course import (
+from indlet.service.harvest.run_state import (
     PASSING,
     TOKENS,
     Action,

@@ -13,7 +13,7 @@ from indlet.model import Stored
 from indlet.oai.read import Item, Page
 from indlet.service.harvest import dates
 from indlet.service.harvest import decide as d
-from indlet.service.harvest.circles import Circles
+from indlet.service.harvest.loop_detector import Circles
 from indlet.service.harvest.progress import Progress
 from indlet.store import Store
 

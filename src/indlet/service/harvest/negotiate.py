@@ -11,15 +11,15 @@ from indlet.oai import answers
 from indlet.oai.answers import Identity
 from indlet.oai.names import FT_PATH, OAI_PATH
 from indlet.oai.read import Page
-from indlet.service.harvest.asking import Asker
 from indlet.service.harvest.client import NoAnswer
 from indlet.service.harvest.decide import PASSING
+from indlet.service.harvest.fetch_page import PageFetcher
 from indlet.settings import Source
 from indlet.text import Policy
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class Agreement:
     """How one source is harvested."""
 
     url: str
@@ -90,7 +90,7 @@ def source_name(source: Source) -> str:
     return parts.netloc.rpartition("@")[2] + path + (f"?{parts.query}" if parts.query else "")
 
 
-def negotiate(asker: Asker, source: Source, positions: bool, known: str = "") -> Terms:
+def negotiate(asker: PageFetcher, source: Source, positions: bool, known: str = "") -> Agreement:
     """How to harvest a source; RemoteError if nothing at its URL speaks OAI-PMH.
 
     An endpoint that served before (`known`) and is in trouble now is not replaced by a poorer one. An index
@@ -106,7 +106,7 @@ def not_offered(index: str) -> str:
     return f"{index} is not offered: no index taken"
 
 
-def _agreed(asker: Asker, source: Source, positions: bool, known: str) -> Terms:
+def _agreed(asker: PageFetcher, source: Source, positions: bool, known: str) -> Agreement:
     said = list[str]()
     silences = 0
     for url in candidates(source.url):
@@ -132,7 +132,7 @@ def _agreed(asker: Asker, source: Source, positions: bool, known: str) -> Terms:
     return _unidentified(asker, source, said)
 
 
-def _identify(asker: Asker, url: str, named: bool) -> Page:
+def _identify(asker: PageFetcher, url: str, named: bool) -> Page:
     """Identify, asked more than once of a URL that is no mere guess, or where nothing answers for now."""
     try:
         return asker.page(url, {"verb": "Identify"})
@@ -143,7 +143,7 @@ def _identify(asker: Asker, url: str, named: bool) -> Page:
         return asker.patiently(url, {"verb": "Identify"}, attempts=1 if e.failed.trouble == "silent" else 3)
 
 
-def _unidentified(asker: Asker, source: Source, said: list[str]) -> Terms:
+def _unidentified(asker: PageFetcher, source: Source, said: list[str]) -> Agreement:
     """Identify is broken, but the lists may not be."""
     try:
         page = asker.patiently(source.url, {"verb": "ListMetadataFormats"}, attempts=2)
@@ -152,12 +152,12 @@ def _unidentified(asker: Asker, source: Source, said: list[str]) -> Terms:
         formats = []
     if formats or _lists(asker, source):
         terms = _plain(asker, source.url, Identity(), source, False)
-        return Terms(terms.url, terms.identity, terms.metadata_prefix, notes=("Identify is broken",))
+        return Agreement(terms.url, terms.identity, terms.metadata_prefix, notes=("Identify is broken",))
     tried = "; ".join(dict.fromkeys(said))
     raise Refused(f"{source.url}: nothing there answers as an OAI-PMH repository ({tried}); check the URL")
 
 
-def _lists(asker: Asker, source: Source) -> bool:
+def _lists(asker: PageFetcher, source: Source) -> bool:
     for verb in ("ListIdentifiers", "ListRecords"):
         try:
             asker.page(source.url, {"verb": verb, "metadataPrefix": source.metadata})
@@ -170,20 +170,20 @@ def _lists(asker: Asker, source: Source) -> bool:
 
 
 def _extended(
-    asker: Asker, url: str, identity: Identity, source: Source, positions: bool, known: bool
-) -> Terms | None:
+    asker: PageFetcher, url: str, identity: Identity, source: Source, positions: bool, known: bool
+) -> Agreement | None:
     try:
         offered = answers.index_formats(asker.patiently(url, {"verb": "ListIndexFormats"}))
     except NoAnswer as e:
         if "noIndexFormats" in str(e):
-            return Terms(url, identity, source.metadata)
+            return Agreement(url, identity, source.metadata)
         if known and e.failed.trouble in PASSING:
             raise Unreachable(f"{e}; nothing was changed, try again later") from e
         return None
     prefix = best_index(offered, source.index, positions)
     if prefix is None:
         return None
-    return Terms(url, identity, source.metadata, prefix, Policy.read(offered[prefix]))
+    return Agreement(url, identity, source.metadata, prefix, Policy.read(offered[prefix]))
 
 
 def best_index(offered: dict[str, str], wanted: str, positions: bool) -> str | None:
@@ -196,18 +196,18 @@ def best_index(offered: dict[str, str], wanted: str, positions: bool) -> str | N
     return next((p for p in order if p in offered and p in INDEX), None)
 
 
-def _plain(asker: Asker, url: str, identity: Identity, source: Source, positions: bool) -> Terms:
+def _plain(asker: PageFetcher, url: str, identity: Identity, source: Source, positions: bool) -> Agreement:
     try:
         offered = answers.metadata_formats(asker.patiently(url, {"verb": "ListMetadataFormats"}))
     except NoAnswer:
         # Every repository must have oai_dc (section 3.4); one that cannot list its formats may still.
-        return Terms(url, identity, source.metadata, notes=("ListMetadataFormats is broken",))
+        return Agreement(url, identity, source.metadata, notes=("ListMetadataFormats is broken",))
     if source.index != "none" and source.metadata == "oai_dc":
         inside = {f.prefix: name for name, f in bundle.INSIDE.items() if name in offered}
         prefix = best_index(dict.fromkeys(inside, ""), source.index, positions)
         if prefix is not None:
-            return Terms(url, identity, inside[prefix], "", Policy.read(identity.policy or None))
+            return Agreement(url, identity, inside[prefix], "", Policy.read(identity.policy or None))
     if source.metadata not in offered and "oai_dc" in offered:
         note = f"{source.metadata} is not offered: oai_dc taken"
-        return Terms(url, identity, "oai_dc", notes=(note,))
-    return Terms(url, identity, source.metadata)
+        return Agreement(url, identity, "oai_dc", notes=(note,))
+    return Agreement(url, identity, source.metadata)

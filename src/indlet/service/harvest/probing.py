@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from indlet.service.harvest import dates
-from indlet.service.harvest.course import (
+from indlet.service.harvest.run_state import (
     PASSING,
     TOKENS,
     Action,

@@ -10,10 +10,10 @@ from typing import Any, Final
 from indlet.oai.read import Item
 from indlet.service.harvest import dates
 from indlet.service.harvest import decide as d
-from indlet.service.harvest.asking import Asker
 from indlet.service.harvest.client import NoAnswer, spellings
-from indlet.service.harvest.intake import IN_A_ROW
-from indlet.service.harvest.negotiate import Terms
+from indlet.service.harvest.fetch_page import PageFetcher
+from indlet.service.harvest.negotiate import Agreement
+from indlet.service.harvest.record_intake import IN_A_ROW
 from indlet.settings import seconds as interval
 from indlet.store import Store
 
@@ -31,8 +31,8 @@ def due(state: Mapping[str, Any], every: str, now: datetime) -> bool:
 
 
 def whole_list(
-    asker: Asker,
-    terms: Terms,
+    asker: PageFetcher,
+    terms: Agreement,
     set_spec: str,
     remote: d.Source,
     rules: d.Rules,

@@ -16,16 +16,16 @@ from indlet.errors import IndletError, RemoteError, SettingsError
 from indlet.model import Failure
 from indlet.service.harvest import dates, sets
 from indlet.service.harvest import decide as d
-from indlet.service.harvest.asking import Asker, Interrupted
 from indlet.service.harvest.client import Client, NoAnswer, spellings
-from indlet.service.harvest.intake import OWED, Intake
+from indlet.service.harvest.commit import Writer
+from indlet.service.harvest.fetch_page import Interrupted, PageFetcher
 from indlet.service.harvest.listing import Listing
-from indlet.service.harvest.negotiate import Terms, negotiate
+from indlet.service.harvest.negotiate import Agreement, negotiate
 from indlet.service.harvest.progress import Progress
 from indlet.service.harvest.reconcile import CannotTell, due, vanished, whole_list
-from indlet.service.harvest.writing import Writer
-from indlet.service.normalise import Normaliser
-from indlet.service.policies import remember
+from indlet.service.harvest.record_intake import OWED, Intake
+from indlet.service.records.normalise import Normaliser
+from indlet.service.records.stored_policy import remember
 from indlet.settings import Harvest, Source
 from indlet.store import Store
 from indlet.text import Analyzer
@@ -34,7 +34,7 @@ Extract = Callable[[bytes, str, str], str]  # content, URL, media type -> text
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class RunOptions:
     """What is asked of a run beyond the source's settings."""
 
     full: bool = False
@@ -55,7 +55,7 @@ class Run:
         harvest: Harvest,
         progress: Progress,
         *,
-        wish: Wish | None = None,
+        wish: RunOptions | None = None,
         extract: Extract | None = None,
         halt: threading.Event | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
@@ -65,7 +65,7 @@ class Run:
         self.analyzer = analyzer
         self.harvest = harvest
         self.progress = progress
-        self.wish = wish or Wish()
+        self.wish = wish or RunOptions()
         self.extract = extract
         self.halt = halt or threading.Event()
         self.now = now
@@ -78,7 +78,7 @@ class Run:
         )
         delay = source.delay_seconds if source.delay_seconds >= 0 else harvest.delay_seconds
         client = Client(harvest, token=source.token, delay_seconds=delay, sleep=self._sleep)
-        self.asker = Asker(client, self.rules, self._sleep, self.halt, self._tell, self._announce)
+        self.asker = PageFetcher(client, self.rules, self._sleep, self.halt, self._tell, self._announce)
         with store.write() as tx:
             self.origin = tx.origin("source", name, {k: v for k, v in asdict(source).items() if k != "token"})
         self.resumed = False  # an earlier run was interrupted, and this one goes on from there
@@ -147,7 +147,7 @@ class Run:
         if stop.complete and self._reconcile_due():
             self._reconcile()
 
-    def _begin(self, terms: Terms, normaliser: Normaliser) -> d.Course:
+    def _begin(self, terms: Agreement, normaliser: Normaliser) -> d.Course:
         """Where to start: where the last run was interrupted, at its high-water mark, or anew."""
         shape = [
             terms.url, terms.metadata_prefix, terms.index_prefix, terms.policy.digest if terms.policy else "",
@@ -185,7 +185,7 @@ class Run:
         self.writer.commit(course)
         return course
 
-    def _bounds(self, terms: Terms) -> tuple[str, str]:
+    def _bounds(self, terms: Agreement) -> tuple[str, str]:
         since, until = self.wish.since or self.source.from_, self.wish.until or self.source.until
         for bound in (since, until):
             if bound and dates.parse(bound) is None:
@@ -372,4 +372,4 @@ class Run:
             return ""
 
 
-__all__ = ["Extract", "Interrupted", "Run", "Wish"]
+__all__ = ["Extract", "Interrupted", "Run", "RunOptions"]

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from indlet.oai import answers
 from indlet.service.harvest import dates
-from indlet.service.harvest.asking import Asker
 from indlet.service.harvest.client import NoAnswer
+from indlet.service.harvest.fetch_page import PageFetcher
 from indlet.store import Store
 
 AGAIN: Final = timedelta(days=1)
@@ -28,7 +28,9 @@ def due(state: Mapping[str, Any], known: Mapping[str, str], now: datetime) -> bo
     return asked is None or now - asked >= AGAIN or nameless > last.get("nameless", 0)
 
 
-def learn(store: Store, origin: int, asker: Asker, url: str, state: dict[str, Any], now: datetime) -> str:
+def learn(
+    store: Store, origin: int, asker: PageFetcher, url: str, state: dict[str, Any], now: datetime
+) -> str:
     """What went wrong in bringing the names of a source's sets up to date; nothing if that was not due.
 
     Only sets that records are in are named: a list without end of others costs no room.
@@ -49,7 +51,7 @@ def learn(store: Store, origin: int, asker: Asker, url: str, state: dict[str, An
     return trouble
 
 
-def names(asker: Asker, url: str) -> tuple[dict[str, str], str]:
+def names(asker: PageFetcher, url: str) -> tuple[dict[str, str], str]:
     """setSpec -> name by ListSets, as far as it goes, and what ended it early."""
     found: dict[str, str] = {}
     arguments = {"verb": "ListSets"}

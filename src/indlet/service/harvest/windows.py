@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from indlet.service.harvest import dates
-from indlet.service.harvest.course import Action, Ask, Course, Listed, Source, Stop, Window
+from indlet.service.harvest.run_state import Action, Ask, Course, Listed, Source, Stop, Window
 
 # Windows split, less windows done since, at most.
 SPLITS: Final = 64

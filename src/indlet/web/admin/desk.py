@@ -17,15 +17,15 @@ from starlette.routing import BaseRoute, Route
 
 from indlet.errors import IndletError, SettingsError
 from indlet.provider.serve.usage import Usage
-from indlet.service import follow
 from indlet.service.harvest.negotiate import source_name
+from indlet.service.index import follow
 from indlet.settings import Source
 from indlet.web.admin import show
 from indlet.web.admin.harvests import Harvests
 from indlet.web.admin.probe import Probe, probe
 from indlet.web.auth import COOKIE, Gate, Session, client_address
-from indlet.web.keeping import Keeper, index_apart
-from indlet.web.language import Strings, strings
+from indlet.web.i18n import Strings, strings
+from indlet.web.index_supervisor import Keeper, index_apart
 from indlet.web.portal import Portal
 
 _log = logging.getLogger("indlet.web")

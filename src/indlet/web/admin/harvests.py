@@ -18,10 +18,10 @@ from indlet.errors import IndletError, SettingsError
 from indlet.node.schedule import next_run
 from indlet.service.harvest.negotiate import source_name
 from indlet.service.harvest.progress import Progress
-from indlet.service.harvest.run import Wish
+from indlet.service.harvest.run import RunOptions
 from indlet.settings import Settings, Source
 from indlet.store import Store
-from indlet.web.apart import harvest_apart
+from indlet.web.harvest_process import harvest_apart
 
 _log = logging.getLogger("indlet.web")
 _KEY: Final = "desk"
@@ -157,7 +157,7 @@ class Harvests:
             progress = self._live[name]
         try:
             progress.phase = "starting"
-            harvest_apart(self._settings, source, progress, Wish(full=full), halt)
+            harvest_apart(self._settings, source, progress, RunOptions(full=full), halt)
         except Exception as e:
             _log.exception("harvest of %s failed", name)
             progress.reason = f"{type(e).__name__}: {e}"

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from indlet.errors import IndletError
 from indlet.oai import answers
 from indlet.service.harvest import decide
-from indlet.service.harvest.asking import Asker
 from indlet.service.harvest.client import Client, NoAnswer
+from indlet.service.harvest.fetch_page import PageFetcher
 from indlet.service.harvest.negotiate import negotiate
 from indlet.settings import Harvest, Source
 from indlet.text import Policy, loss
@@ -38,7 +38,7 @@ def probe(source: Source, harvest: Harvest, ours: Policy) -> Probe:
     quick = replace(harvest, timeout_seconds=10.0, stall_seconds=10.0, retries=0)
     rules = decide.Rules(0, quick.backoff_seconds, quick.backoff_limit_seconds, 0.0, quick.pages)
     client = Client(quick, token=source.token)
-    asker = Asker(client, rules, lambda _: None)
+    asker = PageFetcher(client, rules, lambda _: None)
     try:
         terms = negotiate(asker, source, ours.positions)
         formats = _formats(asker, terms.url)
@@ -66,7 +66,7 @@ def probe(source: Source, harvest: Harvest, ours: Policy) -> Probe:
     )
 
 
-def _formats(asker: Asker, url: str) -> tuple[str, ...]:
+def _formats(asker: PageFetcher, url: str) -> tuple[str, ...]:
     try:
         return tuple(
             answers.metadata_formats(asker.patiently(url, {"verb": "ListMetadataFormats"}, attempts=1))
@@ -75,7 +75,7 @@ def _formats(asker: Asker, url: str) -> tuple[str, ...]:
         return ()
 
 
-def _index_formats(asker: Asker, url: str) -> tuple[str, ...]:
+def _index_formats(asker: PageFetcher, url: str) -> tuple[str, ...]:
     try:
         return tuple(answers.index_formats(asker.patiently(url, {"verb": "ListIndexFormats"}, attempts=1)))
     except NoAnswer:

@@ -11,13 +11,13 @@ from typing import Any, Final
 
 from indlet.errors import IndletError, StoreError
 from indlet.node.schedule import next_run
-from indlet.service import follow
 from indlet.service.harvest.progress import Progress
-from indlet.service.search import Library
+from indlet.service.index import follow
+from indlet.service.search.library import Library
 from indlet.settings import Settings, Source
 from indlet.store import Origin, RunEntry, Store, StoredFailure
-from indlet.web.language import Strings
-from indlet.web.pictures import Line, line
+from indlet.web.i18n import Strings
+from indlet.web.svg import Line, line
 
 RAW: Final = 4000  # bytes of a failure's raw form that a page shows
 FAILURES: Final = 100

@@ -1,0 +1,319 @@
+"""The loops of `analysis`, compiled: metadata to numbered tokens, tokens to a language and to terms.
+
+A *part* is a value of one field of one record; the parts of a record stand together. `codes` tells for each
+the record (from bit 3 on) and the field (the lowest three bits).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from indlet.kernels.codec import word
+from indlet.kernels.jit import kernel, part
+from indlet.kernels.postings import LOST
+from indlet.kernels.term_hash import spelling
+
+# Tokens that are longer are left to the analyser; no policy makes terms of them.
+LONGEST = 255
+# So are records with more bytes.
+RECORD = 1 << 15
+# What is known of a token.
+DIGITS, WIDE, FOREIGN = 1, 2, 4
+# A token's term in a language, where it is not yet known; for the rest see `index.postings_kernel`.
+UNKNOWN = -2
+# A slot of the table: the first sixteen bytes of a token, its hash, its size and (plus one) its number.
+_SLOT = 4
+
+
+@kernel
+def _looked_at(text: Any, at: Any) -> Any:
+    """What stands for a character that may be more than its first byte says, and how many bytes that takes
+    the place of; 0 for one that is left to the analyser.
+    """
+    c, second, third = text[at], text[at + 1], text[at + 2]
+    space = np.uint8(32)
+    if c == 92:
+        if second != 117:
+            return space, 2
+        # Only controls are written by their numbers.
+        return space if third == 48 and text[at + 3] == 48 and text[at + 4] < 50 else np.uint8(0), 6
+    # White space beyond ASCII, soft hyphens.
+    if c == 0xC2:
+        if second in (0x85, 0xA0):
+            return space, 2
+        return np.uint8(0) if second == 0xAD else c, 1
+    if c == 0xE1:
+        blank = second == 0x9A and third == 0x80
+    elif c == 0xE2:
+        blank = second == 0x80 and (third <= 0x8A or third in (0xA8, 0xA9, 0xAF))
+        blank = blank or (second == 0x81 and third == 0x9F)
+    else:
+        blank = second == 0x80 and third == 0x80
+    return (space, 3) if blank else (c, 1)
+
+
+@part
+def _number(
+    text: Any, low: Any, size: Any, slots: Any, places: Any, names: Any, kinds: Any, used: Any
+) -> Any:
+    """The number of a token, which gets one if it has none; -1 if the table is full.
+
+    A token of up to sixteen bytes is told by its slot alone: one line of the processor's cache. `used` counts
+    the tokens and the bytes of their names.
+    """
+    last, one, two, three = np.uint64(slots.size // _SLOT - 1), np.uint64(1), np.uint64(2), np.uint64(3)
+    first, second, value = spelling(text, low, size)
+    slot = (value & last) * np.uint64(_SLOT)
+    held = slots[slot + three]
+    while held != np.uint64(0):
+        if slots[slot] == first and slots[slot + one] == second and held >> np.uint64(32) == np.uint64(size):
+            found = np.int64(held & np.uint64(0xFFFFFFFF)) - 1
+            i = np.int64(16)
+            while i < size and text[low + i] == names[places[found] + i]:
+                i += 1
+            if i >= size:
+                return found
+        slot = (slot + np.uint64(_SLOT)) & (np.uint64(slots.size) - one)
+        held = slots[slot + three]
+    tokens, filled = used[0], used[1]
+    if tokens == kinds.size or filled + size > names.size:
+        return np.int64(-1)
+    used[0], used[1] = tokens + 1, filled + size
+    slots[slot] = first
+    slots[slot + one] = second
+    slots[slot + two] = value
+    slots[slot + three] = np.uint64(size) << np.uint64(32) | np.uint64(tokens + 1)
+    places[tokens] = filled
+    places[tokens + 1] = filled + size
+    kinds[tokens] = _kind(text, low, low + size)
+    for j in range(size):
+        names[filled + j] = text[low + j]
+    return np.int64(tokens)
+
+
+@kernel
+def read(
+    text: Any, ends: Any, record: Any, plain: Any, keys: Any, lengths: Any, columns: Any, value: Any,
+    slots: Any, places: Any, names: Any, kinds: Any, used: Any, ids: Any, until: Any, codes: Any,
+    sizes: Any, firsts: Any, spans: Any, odd: Any,
+) -> Any:  # fmt: skip
+    """The tokens of metadata, records in JSON one after another, from the given record on; gives the first
+    that was not done, because the table is full.
+
+    An element is known by the first eight bytes of its name and the name's length. The values of one with a
+    column are parts: `ids` gets the numbers of their tokens up to until[p], `sizes` their bytes. Those of one
+    with a column below -1 stand in text[spans[record, 2c]:spans[record, 2c + 1]], where c is -2 less the
+    column. `plain` tells what a byte becomes: 0 ends a value, 1 takes a look, a space separates. What JSON
+    escapes separates, and so does white space beyond ASCII. Records that are not written as ours are, or that
+    hold soft hyphens or tokens that are too long, are marked as odd. Sixteen bytes follow the text; `value`
+    has room for a record, and for sixteen more.
+    """
+    p = firsts[record]
+    n = until[p - 1] if p > 0 else np.int64(0)
+    at = ends[record - 1] if record > 0 else np.int64(0)
+    while record < ends.size:
+        end = ends[record]
+        firsts[record] = p
+        before, first_id = p, n
+        for s in range(spans.shape[1]):
+            spans[record, s] = 0
+        good = end - at <= RECORD and end - at >= 2 and text[at] == 123 and text[end - 1] == 125
+        at += 1
+        while good and at < end - 1:
+            # "name":[
+            good = text[at] == 34
+            at += 1
+            low = at
+            while at < end and text[at] != 34:
+                at += 1
+            size = at - low
+            key = word(text, low)
+            if size < 8:
+                key &= (np.uint64(1) << np.uint64(8 * size)) - np.uint64(1)
+            column = np.int64(-1)
+            for k in range(keys.size):
+                if keys[k] == key and lengths[k] == size:
+                    column = columns[k]
+            good = good and text[at + 1] == 58 and text[at + 2] == 91
+            at += 3
+            begin = at
+            while good and text[at] == 34:
+                at += 1
+                if column < 0:
+                    while at < end and text[at] != 34:
+                        at += 2 if text[at] == 92 else 1
+                else:
+                    low = at
+                    to = np.int64(0)
+                    while at < end:
+                        c = plain[text[at]]
+                        if c < 2:
+                            if c == 0:
+                                break
+                            c, size = _looked_at(text, at)
+                            good = good and c != 0
+                            at += size - 1
+                        value[to] = c
+                        to += 1
+                        at += 1
+                    value[to] = 32
+                    i = np.int64(0)
+                    while i < to:
+                        if value[i] == 32:
+                            i += 1
+                            continue
+                        start = i
+                        while value[i] != 32:
+                            i += 1
+                        if i - start > LONGEST:
+                            good = False
+                            continue
+                        number = _number(value, start, i - start, slots, places, names, kinds, used)
+                        if number < 0:
+                            return record
+                        ids[n] = number
+                        n += 1
+                    codes[p] = record << 3 | column
+                    until[p] = n
+                    sizes[p] = at - low
+                    p += 1
+                at += 1
+                if text[at] == 44:
+                    at += 1
+            good = good and text[at] == 93
+            if column < -1:
+                spans[record, -2 * column - 4] = begin
+                spans[record, -2 * column - 3] = at
+            at += 1
+            if text[at] == 44:
+                at += 1
+        if not good:
+            odd[record] = 1
+            p, n = before, first_id
+        at = end
+        record += 1
+        firsts[record] = p
+    return record
+
+
+@part
+def _kind(text: Any, low: Any, high: Any) -> Any:
+    """Whether text[low:high] is all ASCII digits; holds more than ASCII; may hold letters of U+0370 and
+    beyond, which only starts from 0xCD on can, and of those 0xE2 for U+2D00 and beyond alone.
+    """
+    digits, kind = True, 0
+    for i in range(low, high):
+        c = text[i]
+        digits = digits and c >= 48 and c <= 57
+        if c >= 0x80:
+            kind |= WIDE
+            if c >= 0xCD and (c != 0xE2 or i + 1 >= high or text[i + 1] >= 0xB4):
+                kind |= FOREIGN
+    return kind | DIGITS if digits else kind
+
+
+@kernel
+def rehash(old: Any, slots: Any) -> None:
+    """Puts all tokens into empty slots."""
+    for place in range(0, old.size, _SLOT):
+        if old[place + 3]:
+            slot = (old[place + 2] & np.uint64(slots.size // _SLOT - 1)) * np.uint64(_SLOT)
+            while slots[slot + np.uint64(3)] != np.uint64(0):
+                slot = (slot + np.uint64(_SLOT)) & np.uint64(slots.size - 1)
+            for i in range(_SLOT):
+                slots[slot + np.uint64(i)] = old[place + i]
+
+
+@kernel
+def languages(
+    ids: Any, until: Any, codes: Any, mask: Any, units: Any, kinds: Any, rules: Any, seen: Any, hits: Any,
+    known: Any, out: Any,
+) -> None:  # fmt: skip
+    """For each record the language that the function words in the fields of `mask` make sure, or -1.
+
+    Tokens below len(units) are function words, with their units for each language. `rules` are the numbers of
+    `text.language`: enough units, the lead, words, words of a table. What is -1 here may still be told
+    by `detect`, which the answers agree with. `seen` comes filled with -1.
+    """
+    words, kinds_of = units.shape[0], units.shape[1]
+    p = 0
+    while p < codes.size:
+        record = codes[p] >> 3
+        met = pieces = digits = wide = 0
+        foreign = False
+        for k in range(kinds_of):
+            hits[k] = 0
+        while p < codes.size and codes[p] >> 3 == record:
+            if (mask >> (codes[p] & 7)) & 1:
+                for i in range(until[p - 1] if p > 0 else 0, until[p]):
+                    token = ids[i]
+                    kind = kinds[token]
+                    pieces += 1
+                    digits += kind & DIGITS
+                    wide += (kind & WIDE) >> 1
+                    foreign |= (kind & FOREIGN) != 0
+                    if token < words and seen[token] != record:
+                        seen[token] = record
+                        known[met] = token
+                        met += 1
+                        for k in range(kinds_of):
+                            hits[k] += units[token, k]
+            p += 1
+        out[record] = -1
+        if foreign:
+            continue
+        best = 0
+        second = np.int64(-1)
+        for k in range(1, kinds_of):
+            if hits[k] > hits[best]:
+                second = hits[best]
+                best = k
+            elif hits[k] > second:
+                second = hits[k]
+        if hits[best] < rules[0] or hits[best] <= rules[1] * second:
+            continue
+        own = 0
+        for i in range(met):
+            own += units[known[i], best] > 0
+        # A piece beyond ASCII may be a digit all the same.
+        if own >= rules[3] or (own >= rules[2] and 5 * (digits + wide) < pieces):
+            out[record] = best
+
+
+@kernel
+def unknown(ids: Any, until: Any, firsts: Any, which: Any, terms: Any, out: Any) -> Any:
+    """The tokens of records that have no term yet, each once, in `out`; gives their number."""
+    n = 0
+    for record in which:
+        low = until[firsts[record] - 1] if firsts[record] > 0 else np.int64(0)
+        high = until[firsts[record + 1] - 1] if firsts[record + 1] > 0 else np.int64(0)
+        for i in range(low, high):
+            if terms[ids[i]] == UNKNOWN:
+                terms[ids[i]] = LOST
+                out[n] = ids[i]
+                n += 1
+    return n
+
+
+@kernel
+def spelt(tokens: Any, places: Any, names: Any, out: Any) -> None:
+    """Writes the names of tokens, with a space after each."""
+    to = 0
+    for i in range(tokens.size):
+        for j in range(places[tokens[i]], places[tokens[i] + 1]):
+            out[to] = names[j]
+            to += 1
+        out[to] = 32
+        to += 1
+
+
+@kernel
+def translated(ids: Any, until: Any, firsts: Any, which: Any, terms: Any, out: Any) -> None:
+    """Writes the terms of records' tokens."""
+    for record in which:
+        low = until[firsts[record] - 1] if firsts[record] > 0 else np.int64(0)
+        high = until[firsts[record + 1] - 1] if firsts[record + 1] > 0 else np.int64(0)
+        for i in range(low, high):
+            out[i] = terms[ids[i]]

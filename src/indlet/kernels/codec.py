@@ -1,0 +1,272 @@
+"""How a posting list becomes bytes and comes back.
+
+A term's entry in the stream::
+
+    varint df, varint cf - df
+    df == 1:        varint document                           (its frequency is cf)
+    df > BLOCK:     uint32 largest frequency, uint32 largest frequency/length in units of 2^-24, rounded up;
+                    for each block: uint32 last document, uint32 end of its bytes counted from the first block
+    each block:     byte w, byte v, then gaps of w bits, then frequencies less one of v bits, from the low bit
+    up
+
+A gap is the difference to the document before, less one; the first counts from -1. The stream ends in eight
+zero bytes, so that a value can be read as one unaligned word.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba import types
+from numba.extending import intrinsic
+
+from indlet.kernels.jit import kernel, part
+
+BLOCK: Final = 128
+PADDING: Final = 8
+STEEP: Final = 1 << 24
+
+
+def _word(typing_context: Any, array: Any, at: Any) -> Any:
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        pointer = builder.gep(data, [arguments[1]])
+        return builder.load(builder.bitcast(pointer, ir.IntType(64).as_pointer()), align=1)
+
+    return types.uint64(array, types.int64), generate
+
+
+# word(array, at): the eight bytes from `at` on as one little-endian integer, aligned or not.
+word: Callable[..., Any] = intrinsic(_word)
+
+
+@part
+def read_varint(stream: Any, at: Any) -> Any:
+    """A LEB128 number and the place after it."""
+    value = np.int64(0)
+    shift = 0
+    while True:
+        byte = np.int64(stream[at])
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+        shift += 7
+
+
+@kernel
+def _write_varint(out: Any, at: Any, value: Any) -> Any:
+    while value > 0x7F:
+        out[at] = value & 0x7F | 0x80
+        at += 1
+        value >>= 7
+    out[at] = value
+    return at + 1
+
+
+@kernel
+def _write32(out: Any, at: Any, value: Any) -> None:
+    for i in range(4):
+        out[at + i] = (value >> (8 * i)) & 0xFF
+
+
+@kernel
+def _bits(value: Any) -> Any:
+    width = 0
+    while value > 0:
+        value >>= 1
+        width += 1
+    return width
+
+
+@kernel
+def _pack(out: Any, at: Any, values: Any, first: Any, count: Any, width: Any) -> Any:
+    """Writes `count` values of `width` bits at byte `at`; gives the byte after them."""
+    held = np.uint64(0)
+    filled = 0
+    for i in range(first, first + count):
+        held |= np.uint64(values[i]) << np.uint64(filled)
+        filled += width
+        while filled >= 8:
+            out[at] = held & np.uint64(0xFF)
+            at += 1
+            held >>= np.uint64(8)
+            filled -= 8
+    if filled > 0:
+        out[at] = held & np.uint64(0xFF)
+        at += 1
+    return at
+
+
+@part
+def decode_docs(stream: Any, at: Any, count: Any, before: Any, docs: Any, to: Any) -> Any:
+    """Fills `docs` from `to` on with a block that starts at byte `at`; gives the byte where its frequencies
+    are.
+    """
+    width = np.int64(stream[at])
+    bit = (at + 2) * 8
+    mask = (np.uint64(1) << np.uint64(width)) - np.uint64(1)
+    doc = np.int64(before)
+    for i in range(count):
+        gap = (word(stream, bit >> 3) >> np.uint64(bit & 7)) & mask
+        doc += np.int64(gap) + 1
+        docs[to + i] = doc
+        bit += width
+    return at + 2 + (count * width + 7) // 8
+
+
+@part
+def decode_freqs(stream: Any, at: Any, count: Any, wide: Any, freqs: Any, to: Any) -> None:
+    """Fills `freqs` from `to` on with the frequencies at byte `at`, of `wide` bits each."""
+    mask = (np.uint64(1) << np.uint64(wide)) - np.uint64(1)
+    bit = at * 8
+    for i in range(count):
+        freqs[to + i] = np.int64((word(stream, bit >> 3) >> np.uint64(bit & 7)) & mask) + 1
+        bit += wide
+
+
+@kernel
+def decode_block(stream: Any, at: Any, count: Any, before: Any, docs: Any, freqs: Any, to: Any) -> Any:
+    """Fills `docs` and `freqs` from `to` on with a block at byte `at`; gives the byte after it."""
+    wide = np.int64(stream[at + 1])
+    at = decode_docs(stream, at, count, before, docs, to)
+    decode_freqs(stream, at, count, wide, freqs, to)
+    return at + (count * wide + 7) // 8
+
+
+@kernel
+def decode(stream: Any, at: Any, docs: Any, freqs: Any, to: Any) -> Any:
+    """Fills `docs` and `freqs` from `to` on, where they have room, with a whole list; gives its df."""
+    df, at = read_varint(stream, at)
+    more, at = read_varint(stream, at)
+    if df == 1:
+        docs[to], at = read_varint(stream, at)
+        freqs[to] = more + 1
+        return df
+    if df > BLOCK:
+        at += 8 + 8 * ((df + BLOCK - 1) // BLOCK)
+    before = np.int64(-1)
+    for done in range(0, df, BLOCK):
+        count = min(BLOCK, df - done)
+        at = decode_block(stream, at, count, before, docs, freqs, to + done)
+        before = np.int64(docs[to + done + count - 1])
+    return df
+
+
+@kernel
+def room(starts: Any) -> Any:
+    """An upper bound for the bytes of the lists that `encode` would write for these posting counts."""
+    total = 0
+    for i in range(starts.size - 1):
+        df = starts[i + 1] - starts[i]
+        total += 32 + df * 8 + 10 * ((df + BLOCK - 1) // BLOCK)
+    return total
+
+
+@kernel
+def encode(docs: Any, freqs: Any, starts: Any, lengths: Any, out: Any, ends: Any) -> Any:
+    """Writes the lists docs[starts[t]:starts[t+1]] into `out`, one after another; list t ends at ends[t].
+
+    Lists are in ascending order of documents and not empty. `docs` and `freqs` are overwritten.
+    """
+    at = np.int64(0)
+    for t in range(starts.size - 1):
+        low, high = starts[t], starts[t + 1]
+        df = high - low
+        cf = np.int64(0)
+        for i in range(low, high):
+            cf += freqs[i]
+        at = _write_varint(out, at, df)
+        at = _write_varint(out, at, cf - df)
+        if df == 1:
+            at = _write_varint(out, at, np.int64(docs[low]))
+            ends[t] = at
+            continue
+        directory = at
+        if df > BLOCK:
+            most, steep = np.int64(0), 0.0
+            for i in range(low, high):
+                most = max(most, np.int64(freqs[i]))
+                steep = max(steep, float(freqs[i]) / max(np.int64(lengths[docs[i]]), np.int64(1)))
+            _write32(out, at, most)
+            _write32(out, at + 4, np.int64(min(math.ceil(steep * STEEP) + 1, 0xFFFFFFFF)))
+            directory += 8
+            at += 8 + 8 * ((df + BLOCK - 1) // BLOCK)
+        first = at
+        before = np.int64(-1)
+        for begin in range(low, high, BLOCK):
+            count = min(BLOCK, high - begin)
+            gaps = np.int64(0)
+            rest = np.int64(0)
+            for i in range(begin, begin + count):
+                doc = np.int64(docs[i])
+                docs[i] = doc - before - 1
+                gaps |= doc - before - 1
+                before = doc
+                freqs[i] -= 1
+                rest |= np.int64(freqs[i])
+            width, wide = _bits(gaps), _bits(rest)
+            out[at] = width
+            out[at + 1] = wide
+            at = _pack(out, at + 2, docs, begin, count, width)
+            at = _pack(out, at, freqs, begin, count, wide)
+            if df > BLOCK:
+                _write32(out, directory, before)
+                _write32(out, directory + 4, at - first)
+                directory += 8
+        ends[t] = at
+    return at
+
+
+@kernel
+def headers(stream: Any, starts: Any, df: Any, cf: Any) -> None:
+    """Document and collection frequency of each term, as encoded."""
+    for t in range(starts.size):
+        count, at = read_varint(stream, np.int64(starts[t]))
+        more, at = read_varint(stream, at)
+        df[t] = count
+        cf[t] = count + more
+
+
+@kernel
+def subtract(stream: Any, starts: Any, gone: Any, ahead: Any, df: Any, cf: Any) -> None:
+    """Adds to `df` and `cf` what the documents flagged in `gone` hold of each term.
+
+    `ahead[d]` counts the flags before document d: a block without any is not decoded.
+    """
+    docs = np.empty(BLOCK, np.uint32)
+    freqs = np.empty(BLOCK, np.uint32)
+    for t in range(starts.size):
+        count, at = read_varint(stream, np.int64(starts[t]))
+        more, at = read_varint(stream, at)
+        if count == 1:
+            doc, at = read_varint(stream, at)
+            if gone[doc]:
+                df[t] += 1
+                cf[t] += 1 + more
+            continue
+        blocks = (count + BLOCK - 1) // BLOCK
+        directory = at + 8
+        first = directory + 8 * blocks if count > BLOCK else at
+        before = np.int64(-1)
+        begin = first
+        for b in range(blocks):
+            size = min(BLOCK, count - b * BLOCK)
+            if count > BLOCK:
+                entry = word(stream, directory + 8 * b)
+                last = np.int64(entry & np.uint64(0xFFFFFFFF))
+                end = first + np.int64(entry >> np.uint64(32))
+                if ahead[last + 1] == ahead[before + 1]:
+                    before, begin = last, end
+                    continue
+            begin = decode_block(stream, begin, size, before, docs, freqs, np.int64(0))
+            for i in range(size):
+                if gone[docs[i]]:
+                    df[t] += 1
+                    cf[t] += np.int64(freqs[i])
+            before = np.int64(docs[size - 1])

@@ -1,0 +1,357 @@
+"""The JSON API. One table says what there is: routes, checks of arguments and the OpenAPI document follow it.
+
+Handlers are ordinary functions, so each request runs in a worker thread and none waits for another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from indlet import __version__
+from indlet.errors import IndletError, QueryError, SettingsError, StoreError, UnknownRecord
+from indlet.service.api import schemas
+from indlet.service.rank import MODELS
+from indlet.service.search.library import FACETS, FILTERS, MAX_OFFSET, Library
+from indlet.service.search.results import Explained
+
+MAX_LIMIT: Final = 1000
+_CORS: Final = {"Access-Control-Allow-Origin": "*"}
+_LANGUAGES: Final = "By whose rules the query is analysed; as many as wanted. Default: those of the records."
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    name: str
+    about: str
+    kind: type = str
+    required: bool = False
+    repeated: bool = False
+    default: Any = None
+    choices: tuple[str, ...] = ()
+    most: int = 0
+
+    def read(self, request: Request) -> Any:
+        """The argument as given, checked; SettingsError says what is wrong with it."""
+        given = request.query_params.getlist(self.name)
+        if self.required and not given:
+            raise SettingsError(f"{self.name} is missing: {self.about}")
+        if not self.repeated and len(given) > 1:
+            raise SettingsError(f"{self.name} is given {len(given)} times; give it once")
+        values = [self._value(text) for text in given]
+        if self.repeated:
+            return tuple(values)
+        return values[0] if values else self.default
+
+    def _value(self, text: str) -> Any:
+        if self.choices and text not in self.choices:
+            raise SettingsError(f"{self.name} is {text!r}; choose from {', '.join(self.choices)}")
+        if self.kind is bool:
+            if text.lower() not in ("", "0", "1", "true", "false"):
+                raise SettingsError(f"{self.name} is {text!r}; give true or false")
+            return text.lower() not in ("0", "false")
+        if self.kind is int:
+            if not (text.isascii() and text.isdecimal()) or len(text) > 9 or int(text) > self.most:
+                raise SettingsError(f"{self.name} is {text[:40]!r}; give a number from 0 to {self.most:,}")
+            return int(text)
+        return text
+
+    def schema(self) -> dict[str, Any]:
+        inner: dict[str, Any] = {"type": {int: "integer", bool: "boolean", str: "string"}[self.kind]}
+        if self.kind is int:
+            inner |= {"minimum": 0, "maximum": self.most}
+        if self.choices:
+            inner["enum"] = list(self.choices)
+        if self.default is not None:
+            inner["default"] = self.default
+        shape = {"type": "array", "items": inner} if self.repeated else inner
+        more: dict[str, Any] = {"style": "form", "explode": True} if self.repeated else {}
+        return {
+            "name": self.name, "in": "query", "required": self.required, "description": self.about,
+            "schema": shape, **more,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    path: str
+    about: str
+    answer: Callable[[Library, Mapping[str, Any]], Any]
+    parameters: tuple[Parameter, ...]
+    schema: str  # its answer's name among the schemas
+
+
+_Q: Final = Parameter("q", "The query; * for every record. See docs/query.md.", required=True)
+_IDENTIFIER: Final = Parameter("identifier", "A record's OAI identifier.", required=True)
+_SOURCE: Final = Parameter("source", "As this source has it, where several have it.")
+_MODEL: Final = (
+    Parameter("model", "The retrieval model.", choices=tuple(MODELS)),
+    Parameter("param", "A parameter of the model, as k1=0.9; as many as it has.", repeated=True),
+)
+_PLAIN: Final = Parameter("plain", "Take q as words, whatever signs are in it.", bool, default=False)
+_SPOKEN: Final = Parameter("languages", _LANGUAGES, repeated=True)
+_LIMIT: Final = Parameter("limit", "How many records.", int, default=10, most=MAX_LIMIT)
+
+
+def _search(library: Library, given: Mapping[str, Any]) -> Any:
+    facets = FACETS if "all" in given["facets"] else tuple(dict.fromkeys(given["facets"]))
+    return library.search(
+        given["q"],
+        model=given["model"] or "",
+        parameters=given["param"],
+        limit=given["limit"],
+        offset=given["offset"],
+        sort=given["sort"],
+        facets=facets,
+        facet_values=given["facet_values"],
+        filters={name: given[name] for name in FILTERS if given[name]},
+        languages=given["languages"],
+        plain=given["plain"],
+    ).to_json()
+
+
+def _compare(library: Library, given: Mapping[str, Any]) -> Any:
+    models = given["model"] or tuple(MODELS)
+    return library.compare(
+        given["q"], models, limit=given["limit"], languages=given["languages"], plain=given["plain"]
+    ).to_json()
+
+
+def _explain(library: Library, given: Mapping[str, Any]) -> Any:
+    """Of a record that several sources have under one identifier, the one that the search shows: the best."""
+
+    def told(source: str) -> Explained:
+        return library.explain(
+            given["q"],
+            given["identifier"],
+            source=source,
+            model=given["model"] or "",
+            parameters=given["param"],
+            languages=given["languages"],
+            plain=given["plain"],
+        )
+
+    found = told(given["source"] or "")
+    if not given["source"]:
+        for source in library.record(given["identifier"]).sources:
+            with suppress(UnknownRecord):  # some sources have the resource under another identifier
+                found = max(found, told(source), key=lambda one: (one.matches, one.score))
+    return found.to_json()
+
+
+def _similar(library: Library, given: Mapping[str, Any]) -> Any:
+    return library.similar(
+        given["identifier"], limit=given["limit"], model=given["model"] or "bm25"
+    ).to_json()
+
+
+def _suggest(library: Library, given: Mapping[str, Any]) -> Any:
+    found = library.suggest(given["q"], given["limit"])
+    return {"q": given["q"], "completions": [{"word": word, "records": count} for word, count in found]}
+
+
+def _record(library: Library, given: Mapping[str, Any]) -> Any:
+    return library.record(given["identifier"], given["source"] or "").to_json() | {
+        "frequencies": library.frequencies(given["identifier"], given["source"] or "")
+        if given["frequencies"]
+        else {}
+    }
+
+
+def _stats(library: Library, given: Mapping[str, Any]) -> Any:
+    counted = library.stats()
+    del counted["store"]["path"]  # where things lie on our disk is nobody's business
+    return counted
+
+
+def _sources(library: Library, given: Mapping[str, Any]) -> Any:
+    return {"sources": library.sources()}
+
+
+ENDPOINTS: Final = (
+    Endpoint(
+        "/api/search",
+        "Records that match a query, best first",
+        _search,
+        (
+            _Q, *_MODEL, _LIMIT,
+            Parameter("offset", "Leave out so many.", int, default=0, most=MAX_OFFSET),
+            Parameter("sort", "The order.", choices=("score", "newest", "oldest"), default="score"),
+            Parameter("facets", "Which facets to count.", repeated=True, choices=(*FACETS, "all")),
+            Parameter("facet_values", "How many values of each facet.", int, default=50, most=1000),
+            *(Parameter(name, f"Only records of this {name}; several: any of them.", repeated=True)
+              for name in FILTERS),
+            _SPOKEN, _PLAIN,
+        ),
+        "Result",
+    ),
+    Endpoint(
+        "/api/compare",
+        "One query under several models, side by side",
+        _compare,
+        (
+            _Q,
+            Parameter("model", "A model to compare; default: all.", repeated=True, choices=tuple(MODELS)),
+            _LIMIT, _SPOKEN, _PLAIN,
+        ),
+        "Comparison",
+    ),
+    Endpoint(
+        "/api/explain", "How a record comes by its score", _explain,
+        (_Q, _IDENTIFIER, _SOURCE, *_MODEL, _SPOKEN, _PLAIN), "Explanation",
+    ),
+    Endpoint("/api/similar", "Records like one", _similar, (_IDENTIFIER, _MODEL[0], _LIMIT), "Result"),
+    Endpoint(
+        "/api/suggest", "Words that complete the last one", _suggest,
+        (_Q, Parameter("limit", "How many.", int, default=8, most=50)), "Completions",
+    ),
+    Endpoint(
+        "/api/record",
+        "One record",
+        _record,
+        (
+            _IDENTIFIER,
+            _SOURCE,
+            Parameter("frequencies", "With its term vector.", bool, default=False),
+        ),
+        "Record",
+    ),
+    Endpoint("/api/sources", "Where the records come from", _sources, (), "Sources"),
+    Endpoint("/api/stats", "Store and index in numbers", _stats, (), "Statistics"),
+)  # fmt: skip
+
+
+def routes(library: Library) -> list[BaseRoute]:
+    """The API's routes over a library, and the document that describes them."""
+
+    def described(request: Request) -> Response:
+        return _json(openapi(str(request.base_url).rstrip("/")))
+
+    return [
+        *(Route(endpoint.path, _handler(endpoint, library), methods=["GET"]) for endpoint in ENDPOINTS),
+        Route("/api/openapi.json", described, methods=["GET"]),
+        Route("/api/{rest:path}", _preflight, methods=["OPTIONS"]),
+        Route("/api/{rest:path}", _unknown, methods=["GET"]),
+        Route("/api/{rest:path}", _refused, methods=["POST", "PUT", "PATCH", "DELETE"]),
+    ]
+
+
+def application(library: Library) -> Starlette:
+    """The API alone."""
+    return Starlette(routes=routes(library))
+
+
+def _handler(endpoint: Endpoint, library: Library) -> Callable[[Request], Response]:
+    known = {parameter.name for parameter in endpoint.parameters}
+
+    def handle(request: Request) -> Response:
+        try:
+            for name in request.query_params:
+                if name not in known:
+                    takes = f"it takes {', '.join(sorted(known))}" if known else "it takes none"
+                    raise SettingsError(f"{endpoint.path} has no parameter {name[:40]!r}; {takes}")
+            given = {parameter.name: parameter.read(request) for parameter in endpoint.parameters}
+            return _json(endpoint.answer(library, given))
+        except IndletError as e:
+            return _problem(e)
+
+    return handle
+
+
+def _json(value: Any, status: int = 200, media_type: str = "application/json") -> Response:
+    return Response(orjson.dumps(value), status, _CORS, media_type)
+
+
+def _problem(error: IndletError) -> Response:
+    """An error as RFC 9457 wants it: what it is, and in `detail` the thing, the problem and the remedy."""
+    more: dict[str, Any] = {}
+    if isinstance(error, QueryError):
+        status, title = 400, "The query cannot be understood"
+        more = {"detail": error.problem, "query": error.query, "position": error.position}
+    elif isinstance(error, UnknownRecord):
+        status, title = 404, "No such record"
+    elif isinstance(error, SettingsError):
+        status, title = 400, "An argument cannot be used"
+    elif isinstance(error, StoreError):
+        status, title = 503, "The store cannot answer now"
+    else:
+        status, title = 500, "Something went wrong here"
+    body = {"type": "about:blank", "title": title, "status": status, "detail": str(error)} | more
+    return _json(body, status, "application/problem+json")
+
+
+def _preflight(request: Request) -> Response:
+    return Response(
+        status_code=204,
+        headers=_CORS | {"Access-Control-Allow-Methods": "GET, HEAD", "Access-Control-Max-Age": "86400"},
+    )
+
+
+def _unknown(request: Request) -> Response:
+    paths = ", ".join(endpoint.path for endpoint in ENDPOINTS)
+    body = {
+        "type": "about:blank",
+        "title": "Not found",
+        "status": 404,
+        "detail": f"{request.url.path} is not part of the API; there are {paths} and /api/openapi.json",
+    }
+    return _json(body, 404, "application/problem+json")
+
+
+def _refused(request: Request) -> Response:
+    body = {
+        "type": "about:blank",
+        "title": "Method not allowed",
+        "status": 405,
+        "detail": f"{request.method} changes nothing here: the API only answers questions; use GET",
+    }
+    answer = _json(body, 405, "application/problem+json")
+    answer.headers["Allow"] = "GET, HEAD, OPTIONS"
+    return answer
+
+
+def openapi(server: str = "") -> dict[str, Any]:
+    """The OpenAPI document."""
+    failure = {"content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}}
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "indlet",
+            "version": __version__,
+            "summary": "Search collections that you do not hold.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": server or "/"}],
+        "paths": {
+            endpoint.path: {
+                "get": {
+                    "operationId": endpoint.path.rpartition("/")[2],
+                    "summary": endpoint.about,
+                    "parameters": [parameter.schema() for parameter in endpoint.parameters],
+                    "responses": {
+                        "200": {
+                            "description": endpoint.about,
+                            "content": {
+                                "application/json": {
+                                    "schema": {"$ref": f"#/components/schemas/{endpoint.schema}"}
+                                }
+                            },
+                        },
+                        "400": {"description": "An argument cannot be used"} | failure,
+                        "404": {"description": "No such record"} | failure,
+                        "503": {"description": "The store cannot answer now"} | failure,
+                    },
+                }
+            }
+            for endpoint in ENDPOINTS
+        },
+        "components": {"schemas": schemas.SCHEMAS},
+    }

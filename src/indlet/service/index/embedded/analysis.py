@@ -1,0 +1,362 @@
+"""The metadata of many records analysed at once: what `Analyzer` gives, term for term, but sooner.
+
+The texts of a batch are cut into tokens by a compiled kernel, which numbers them in a table that lasts.
+Python is asked once for each token and language what term it becomes; after that a record is numbers, and
+goes to the index as such. What the kernels do not do (soft hyphens, huge records and tokens, positions,
+pruning) the analyser does as ever.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from itertools import count, islice
+from typing import Final
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from indlet.kernels import analyse as k
+from indlet.kernels.postings import LOST, RUN
+from indlet.memo import remembered
+from indlet.model import Metadata, Stored
+from indlet.service.index.embedded.batch import date_number, note
+from indlet.service.index.embedded.postings import COLUMNS, Facets, Names, Words
+from indlet.text import FIELDS, LANGUAGES, SEARCHED, Analyzer, analyse, code, detect, searched, stop_words
+from indlet.text import language as judging
+
+# The columns of what is searched where a record has no vector, and of all, a bit for each.
+_SEARCHED: Final = sum(1 << COLUMNS.index(name) for name in SEARCHED)
+_ALL: Final = (1 << len(COLUMNS)) - 1
+# Elements whose values facets are made of, the language first; their columns are -2, -3, -4.
+_FACETS: Final = ("language", "type", "date")
+# How elements are known to a kernel: the first eight bytes of their names, the names' sizes, their columns.
+_ELEMENTS: Final = (
+    np.array([int.from_bytes(name[:8].encode(), "little") for name in (*COLUMNS, *_FACETS)], np.uint64),
+    np.array([len(name) for name in (*COLUMNS, *_FACETS)]),
+    np.array([*range(len(COLUMNS)), *range(-2, -2 - len(_FACETS), -1)]),
+)
+
+# ASCII in lower case; what is neither letter nor digit separates (rule 2 of `indlet.text.tokens`). What
+# escapes in JSON, and with what white space beyond ASCII and soft hyphens begin, takes a look.
+_PLAIN: Final = np.frombuffer(
+    bytes(
+        0 if byte == 0x22
+        else 1 if byte in b"\\\xc2\xe1\xe2\xe3"
+        else byte if byte > 0x7F or chr(byte).isalnum() else 0x20
+        for byte in bytes(range(256)).lower()
+    ),
+    np.uint8,
+)  # fmt: skip
+
+# Texts that are longer are judged by a sample.
+_JUDGED: Final = 2 * judging._SAMPLE
+# Tokens and terms that are remembered: a table starts again when it has more, which bounds its memory and
+# costs no more than the misses of a larger one.
+_TOKENS: Final = 1 << 17
+
+Numbers = NDArray[np.int64]
+
+_LANGUAGES: Final = tuple(LANGUAGES)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tokens:
+    """The tokens of records; for `until`, `codes` and `firsts` see `Words`, for the rest the kernel."""
+
+    ids: NDArray[np.int32]
+    until: Numbers
+    codes: Numbers
+    sizes: Numbers
+    firsts: Numbers
+    spans: Numbers
+    odd: NDArray[np.uint8]
+
+
+class Analyses:
+    """The analyses of one analyser, for one thread. Keep it: it is fast because it remembers."""
+
+    def __init__(self, analyzer: Analyzer) -> None:
+        self.analyzer = analyzer
+
+    @cached_property
+    def _table(self) -> _Table:
+        return _Table(self.analyzer)
+
+    def one_by_one(self, changes: Sequence[Stored]) -> list[Stored]:
+        """Changes with their vectors and the terms of their fields, which are made here and kept in the index
+        alone."""
+        return [stored if stored.deleted else self._described(stored) for stored in changes]
+
+    def together(self, changes: Sequence[Stored]) -> tuple[list[Stored], Words]:
+        """The same for many, most of it as words."""
+        policy = self.analyzer.policy
+        if policy.positions or policy.prune is not None:
+            changes = [self.analyzer.completed(stored) for stored in changes]
+        table = self._table
+        whole = b"".join([*(stored.metadata for stored in changes), bytes(16)])
+        tokens = table.cut(whole, [len(stored.metadata) for stored in changes])
+        own = [int(stored.vector is None and not stored.deleted) for stored in changes]
+        spans = tokens.spans.tolist()
+        languages = self._languages(changes, own, tokens, [_values(whole[s[0] : s[1]]) for s in spans])
+        odd = tokens.odd.tolist()
+        by_language: dict[str, list[int]] = {}
+        out = list(changes)
+        facets = Facets([], [], [])
+        for number, (language, span) in enumerate(zip(languages, spans, strict=True)):
+            if odd[number]:
+                own[number] = 0
+                out[number] = stored = self.one_by_one([changes[number]])[0]
+                note(stored, facets)
+                continue
+            by_language.setdefault(language if language in LANGUAGES else "", []).append(number)
+            stated = _joined(whole[span[0] : span[1]])
+            facets.add(
+                _joined(whole[span[2] : span[3]]),
+                stated or (language if own[number] else changes[number].language),
+                _date(whole[span[4] : span[5]]),
+            )
+        terms = np.full(tokens.ids.size, LOST, np.int32)
+        for language, numbers in by_language.items():
+            table.translate(language, tokens, np.array(numbers, np.int64), terms)
+        return out, Words(
+            terms, tokens.until, tokens.codes, tokens.firsts, table.runs, np.array(own, np.uint8), _SEARCHED,
+            table.names(), facets,
+        )  # fmt: skip
+
+    def _described(self, stored: Stored) -> Stored:
+        stored = self.analyzer.completed(stored)
+        fields = self.analyzer.fields(orjson.loads(stored.metadata or b"{}"), stored.language)
+        return stored._replace(fields=fields) if fields else stored
+
+    def _languages(
+        self,
+        changes: Sequence[Stored],
+        own: Sequence[int],
+        tokens: _Tokens,
+        stated: Sequence[tuple[str, ...]],
+    ) -> list[str]:
+        """The language by whose rules each record is treated. One that has none, and so asks for that of all
+        its fields, becomes odd.
+        """
+        rules_for = self.analyzer.rules_for
+        known = ["" if mine else stored.language for stored, mine in zip(changes, own, strict=True)]
+        if self.analyzer.policy.language != "auto" or all(known):
+            return [rules_for(language) for language in known]
+        judged = [
+            self._table.judged(tokens, mask) if mine in own else []
+            for mine, mask in ((0, _ALL), (1, _SEARCHED))
+        ]
+        out: list[str] = []
+        for number, language in enumerate(known):
+            if not language:
+                mine = own[number]
+                language = self._language(changes[number], mine, stated[number], judged[mine][number])
+                if mine and not language:
+                    tokens.odd[number] = 1
+            out.append(language)
+        return out
+
+    def _language(self, stored: Stored, own: int, told: tuple[str, ...], judged: int) -> str:
+        """The language by `Analyzer`'s rules, of what is searched or of all fields, under "auto"."""
+        believed, sure = _told(told[:1] if own else told)
+        if sure:
+            return believed
+        if judged >= 0:
+            return _LANGUAGES[judged]
+        metadata: Metadata = orjson.loads(stored.metadata or b"{}")
+        text = searched(metadata) if own else "\n".join(v for name in FIELDS for v in metadata.get(name, ()))
+        return detect(text) or believed or self.analyzer.policy.default_language
+
+
+def _told(values: tuple[str, ...]) -> tuple[str, bool]:
+    """The language that is stated, and whether it has to be believed."""
+    stated = next(filter(None, map(_code, values)), "")
+    return stated, bool(stated) and not stop_words(stated)
+
+
+@remembered(1 << 10)
+def _code(value: str) -> str:
+    return code(value) if value else ""
+
+
+@remembered(1 << 14)
+def _values(span: bytes) -> tuple[str, ...]:
+    """The values between the brackets of a list in JSON."""
+    return tuple(orjson.loads(b"[%b]" % span))
+
+
+@remembered(1 << 14)
+def _joined(span: bytes) -> str:
+    return "\0".join(_values(span))
+
+
+@remembered(1 << 16)
+def _date(span: bytes) -> int:
+    return date_number({"date": _values(span)})
+
+
+class _Table:
+    """Tokens with their numbers, and their terms in each language."""
+
+    def __init__(self, analyzer: Analyzer) -> None:
+        self._analyzer = analyzer
+        self._begin()
+
+    def _begin(self) -> None:
+        words, units = _function_words()
+        self._units = units
+        self._used = np.zeros(2, np.int64)  # tokens, bytes of their names
+        self._slots = np.empty(0, np.uint64)
+        self._places = np.empty(1, np.int64)  # where their names begin, and after the last where it ends
+        self._names = np.empty(0, np.uint8)
+        self._kinds = np.empty(0, np.uint8)
+        self._maps: dict[str, NDArray[np.int32]] = {}
+        self.runs = np.empty(0, np.int64)
+        # Terms with their numbers, given as they come; what stands for none has the first.
+        self._terms = defaultdict[str, int](count().__next__)
+        self._ends = np.empty(1 << 12, np.int64)
+        self._text = np.empty(1 << 15, np.uint8)
+        self._longest = 0
+        assert self._terms[analyse.LOST] == 0
+        self._add([analyse.LOST])
+        self._grow()
+        # The first tokens are the function words, by whose numbers the kernel knows them.
+        lines = [
+            orjson.dumps({"title": [" ".join(words[at : at + 1000])]}) for at in range(0, len(words), 1000)
+        ]
+        self._cut(b"".join([*lines, bytes(16)]), list(map(len, lines)))
+        assert self._used[0] == len(units)
+
+    def names(self) -> Names:
+        """The terms so far. Arrays are only ever added to, or replaced: these stay as they are."""
+        return Names(self._terms, self._ends[: len(self._terms)], self._text, self._longest)
+
+    def _grow(self) -> None:
+        size = max(1 << 14, 2 * self._kinds.size)
+        self._places = np.resize(self._places, size + 1)
+        self._names = np.resize(self._names, 16 * size)
+        self._kinds = np.resize(self._kinds, size)
+        slots = np.zeros(2 * 4 * size, np.uint64)  # at most half of them are taken
+        k.rehash(self._slots, slots)
+        self._slots = slots
+
+    def cut(self, metadata: bytes, sizes: Sequence[int]) -> _Tokens:
+        """The tokens of metadata, records in JSON one after another; sixteen bytes follow the last."""
+        if self._used[0] > _TOKENS or len(self._terms) > _TOKENS:
+            self._begin()
+        return self._cut(metadata, sizes)
+
+    def _cut(self, metadata: bytes, sizes: Sequence[int]) -> _Tokens:
+        records = len(sizes)
+        # A token takes a separator; a value two quotation marks, and a comma or bracket.
+        ids, room = np.empty(len(metadata) // 2 + 1, np.int32), len(metadata) // 3 + 1
+        until, codes, bytes_of = (np.empty(room, np.int64) for _ in range(3))
+        firsts, spans = np.zeros(records + 1, np.int64), np.empty((records, 2 * len(_FACETS)), np.int64)
+        odd, value = np.zeros(records, np.uint8), np.empty(k.RECORD + 32, np.uint8)
+        text, ends, done = np.frombuffer(metadata, np.uint8), np.cumsum(np.array(sizes, np.int64)), 0
+        while True:
+            done = k.read(
+                text, ends, done, _PLAIN, *_ELEMENTS, value, self._slots, self._places,
+                self._names, self._kinds, self._used, ids, until, codes, bytes_of, firsts, spans, odd,
+            )  # fmt: skip
+            if done == records:
+                break
+            self._grow()
+        parts = int(firsts[-1])
+        until = until[:parts]
+        return _Tokens(
+            ids[: until[-1] if parts else 0], until, codes[:parts], bytes_of[:parts], firsts, spans, odd
+        )
+
+    def judged(self, tokens: _Tokens, mask: int) -> list[int]:
+        """The number of the language that each record's words make sure, -1 for none."""
+        codes, records = tokens.codes, tokens.odd.size
+        out = np.full(records, -1, np.int64)
+        seen, known = np.full(len(self._units), -1, np.int64), np.empty(len(self._units), np.int64)
+        hits = np.empty(len(_LANGUAGES), np.int64)
+        k.languages(
+            tokens.ids, tokens.until, codes, mask, self._units, self._kinds, _RULES, seen, hits, known, out
+        )
+        sizes = (tokens.sizes + 1) * ((mask >> (codes & 7)) & 1)  # in bytes: never too small
+        out[np.bincount(codes >> 3, sizes, records) > _JUDGED + 1] = -1
+        return out.tolist()
+
+    def translate(self, language: str, tokens: _Tokens, which: Numbers, out: NDArray[np.int32]) -> None:
+        """Writes the terms of the tokens of records in one language."""
+        terms = self._map(language)
+        new = np.empty(tokens.ids.size, np.int32)
+        count = k.unknown(tokens.ids, tokens.until, tokens.firsts, which, terms, new)
+        if count:
+            self._resolve(language, terms, new[:count])
+        k.translated(tokens.ids, tokens.until, tokens.firsts, which, terms, out)
+
+    def _map(self, language: str) -> NDArray[np.int32]:
+        found = self._maps.get(language)
+        if found is None or found.size < self._kinds.size:
+            grown = np.full(self._kinds.size, k.UNKNOWN, np.int32)
+            if found is not None:
+                grown[: found.size] = found
+            self._maps[language] = found = grown
+        return found
+
+    def _resolve(self, language: str, terms: NDArray[np.int32], tokens: NDArray[np.int32]) -> None:
+        """Fills in the terms of tokens in a language, and the new ones among the terms."""
+        lexicon = self._analyzer.lexicon(language)
+        sizes = self._places[tokens + 1] - self._places[tokens]
+        room = np.empty(int(sizes.sum()) + tokens.size, np.uint8)
+        k.spelt(tokens, self._places, self._names, room)
+        names = room[:-1].tobytes().decode().split(" ")
+        made = lexicon.many(names)
+        known, before = self._terms, len(self._terms)
+        runs: list[int] = []
+        # Only what goes beyond ASCII can become several terms.
+        wide = np.flatnonzero(self._kinds[tokens] & k.WIDE).tolist()
+        for place in wide:
+            each = [known[term] for term in lexicon[names[place]].split() if term != analyse.LOST]
+            made[place] = analyse.LOST
+            if each:
+                runs += [place, len(each), *each]
+        values = np.fromiter(map(known.__getitem__, made), np.int32, len(made))
+        values[values == 0] = LOST
+        at = 0
+        while at < len(runs):
+            place, count = runs[at : at + 2]
+            values[place] = runs[at + 2] if count == 1 else RUN - self.runs.size
+            if count > 1:
+                self.runs = np.append(self.runs, np.array(runs[at + 1 : at + 2 + count], np.int64))
+            at += 2 + count
+        terms[tokens] = values
+        if new := len(known) - before:
+            self._add([*islice(reversed(known), new)][::-1])
+
+    def _add(self, new: list[str]) -> None:
+        """Notes new terms, which have numbers already."""
+        end = len(self._terms)
+        begin = end - len(new)
+        low = int(self._ends[begin - 1]) if begin else 0
+        text = "".join(new).encode()
+        while self._ends.size < end:
+            self._ends = np.resize(self._ends, 2 * self._ends.size)
+        while self._text.size < low + len(text):
+            self._text = np.resize(self._text, 2 * self._text.size)
+        self._text[low : low + len(text)] = np.frombuffer(text, np.uint8)
+        ascii_only = len(text) == sum(map(len, new))
+        sizes = list(map(len, new if ascii_only else [term.encode() for term in new]))
+        self._ends[begin:end] = low + np.cumsum(sizes)
+        self._longest = max(self._longest, *sizes)
+
+
+# What `detect` asks of function words.
+_RULES: Final = np.array([judging._ENOUGH, judging._LEAD, judging._WORDS, judging._TABLE_WORDS], np.float64)
+
+
+@cache
+def _function_words() -> tuple[list[str], NDArray[np.uint8]]:
+    """The function words of all languages, and their units for each language."""
+    evidence: Mapping[str, int] = judging._evidence()
+    units = [list(number.to_bytes(2 * len(LANGUAGES), "little")[::2]) for number in evidence.values()]
+    return list(evidence), np.array(units, np.uint8)

@@ -1,0 +1,356 @@
+"""The index as a whole: it follows the store's change feed, commits, merges, and hands out snapshots.
+
+One writer at a time, held by a lock on a file; any number of readers in any number of processes. A commit
+makes new files durable and then replaces the manifest: whatever is killed, what was committed is there and
+nothing else is. Merges go on aside (`merging`), and may put one segment in the place of several between two
+commits.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any, Final, Self
+
+import numpy as np
+
+from indlet.errors import IndexBusy, IndexDamaged, StoreError
+from indlet.model import Stored
+from indlet.service.index.embedded import manifest as manifests
+from indlet.service.index.embedded.batch import ID, SEQ, Batch
+from indlet.service.index.embedded.manifest import Entry, Manifest
+from indlet.service.index.embedded.merge_scheduler import tidy
+from indlet.service.index.embedded.postings import Words
+from indlet.service.index.embedded.searcher import Searcher, Statistics
+from indlet.service.index.embedded.segment import REMEDY, Array, Segment, check, open_segment
+
+FLUSH: Final = 128 << 20  # bytes of postings that wait in memory before they become a segment
+BLOCK: Final = 1000  # changes that are taken together
+
+
+class Engine:
+    """Open with `Engine.open`. Methods that write belong to one thread at a time."""
+
+    def __init__(self, folder: Path, lock: IO[bytes] | None, anew: bool = False) -> None:
+        self._folder = folder
+        self._lock = lock
+        self._anew = anew
+        self._guard = threading.RLock()
+        self._opened: dict[str, Segment] = {}
+        self._manifest = Manifest()
+        self._stamp: tuple[int, ...] = ()
+        self._searcher: Searcher | None = None
+        self._side = ThreadPoolExecutor(1, "index-count")
+        self._batch = Batch(self._side)
+        self._working: list[Segment] = []
+        self._doomed: dict[str, set[int]] = {}
+        self._position = 0
+        self._stale: set[int] = set()
+        self._outdated: list[Array] = []
+
+    @classmethod
+    def open(cls, path: Path | str, writable: bool = False, anew: bool = False) -> Self:
+        """The index in a folder. Raises IndexDamaged if it cannot be served, IndexBusy if another writes.
+
+        With `anew` the writer begins with an empty index, whatever is there: readers keep that until the
+        first commit puts the new one in its place.
+        """
+        folder = Path(path)
+        engine = cls(folder, _locked(folder) if writable else None, anew)
+        try:
+            if not writable:
+                engine._load()
+            else:
+                with manifests.turn(folder):
+                    engine._back()
+                    engine._sweep()
+        except BaseException:
+            engine.close()
+            raise
+        return engine
+
+    @classmethod
+    def erase(cls, path: Path | str) -> None:
+        """Empties an index, damaged or not: the change feed then rebuilds it from the beginning."""
+        folder = Path(path)
+        with _locked(folder), manifests.turn(folder):
+            (folder / manifests.NAME).unlink(missing_ok=True)
+            manifests.sync(folder)
+            for file in folder.iterdir():
+                if file.name not in manifests.LOCKS:
+                    file.unlink()
+
+    def close(self) -> None:
+        """Lets another write. What was applied and not committed is forgotten; searchers go on working."""
+        self._side.shutdown()
+        if self._lock is not None:
+            if len(self._working) > len(self._manifest.entries):
+                with suppress(OSError), manifests.turn(self._folder):
+                    self._sweep()
+            self._lock.close()
+            self._lock = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # ---- reading
+
+    @property
+    def position(self) -> int:
+        """The last change that is committed."""
+        return self._manifest.position
+
+    @property
+    def applied(self) -> int:
+        """The last change that was applied, committed or not."""
+        return self._position
+
+    @property
+    def anew(self) -> bool:
+        """Whether the next commit puts a new index in the place of the one that is there."""
+        return self._anew
+
+    @property
+    def extra(self) -> dict[str, Any]:
+        """What the owner stored with the last commit."""
+        return dict(self._manifest.extra)
+
+    def searcher(self) -> Searcher:
+        """The newest committed state; the same object until it changes."""
+        if self._lock is None:
+            self._refresh()
+        with self._guard:
+            if self._searcher is None:
+                held = [self._opened[entry.segment.name] for entry in self._manifest.entries]
+                self._searcher = Searcher(held, self._manifest.position, self._manifest.extra)
+            return self._searcher
+
+    def stats(self) -> Statistics:
+        return self.searcher().stats()
+
+    def verify(self) -> None:
+        """Reads every file of the index once more; raises IndexDamaged for one that is not as written."""
+        while True:
+            stamp = manifests.stamp(self._folder)
+            try:
+                for entry in manifests.read(self._folder).entries:
+                    check(self._folder, entry.segment)
+                    if entry.deletions is not None:
+                        check(self._folder, entry.deletions)
+                return
+            except FileNotFoundError as error:
+                if manifests.stamp(self._folder) == stamp:
+                    raise IndexDamaged(f"{error.filename} is missing; {REMEDY}") from error
+
+    # ---- writing
+
+    def apply(self, changes: Iterable[Stored]) -> int:
+        """Takes changes in the order of the feed; they are seen after `commit`. Gives their number."""
+        source = iter(changes)
+        return sum(self.take(block) for block in iter(lambda: list(islice(source, BLOCK)), []))
+
+    def take(self, changes: Sequence[Stored], words: Words | None = None) -> int:
+        """The same for some changes, of whose metadata `words` have the terms."""
+        self._writer()
+        if changes:
+            self._position = max(self._position, max(map(SEQ, changes)))
+            self._stale.update(map(ID, changes))
+            self._batch.take(changes, words)
+            if self._batch.weight > FLUSH:
+                self._flush()
+        return len(changes)
+
+    def commit(self, position: int | None = None, extra: dict[str, Any] | None = None) -> None:
+        """Makes everything applied so far durable and visible."""
+        self._writer()
+        self._flush()
+        if position is not None:
+            self._position = max(self._position, position)
+        kept = self._manifest.extra if extra is None else extra
+        if not self._pending() and (self._position, kept) == (self._manifest.position, self._manifest.extra):
+            return
+        with self._or_nothing(), manifests.turn(self._folder):
+            generation = self._rebase() + 1
+            fresh = []
+            for segment in self._working:
+                doomed = self._doomed.pop(segment.file.name, None)
+                if doomed:
+                    docs = np.array(sorted(doomed), np.int64)
+                    segment = segment.without(docs, self._folder, manifests.name("gone", generation))
+                if segment.documents:
+                    fresh.append(segment)
+            self._publish(fresh, generation, kept)
+
+    def rollback(self) -> None:
+        """Forgets what was applied since the last commit."""
+        self._writer()
+        with manifests.turn(self._folder):
+            self._back()
+            self._sweep()
+
+    def merge(self, everything: bool = False) -> bool:
+        """Joins one set of segments that is due (or all) at once; tells whether it did. Nothing may be
+        pending.
+        """
+        self._writer()
+        if self._pending():
+            raise StoreError(f"{self._folder} has changes that are not committed: commit before merging")
+        done = tidy(self._folder, everything)
+        if done:
+            self._load()
+        return done
+
+    # ---- inside
+
+    @contextmanager
+    def _or_nothing(self) -> Iterator[None]:
+        """After a failure (a full disk, say) the engine stands at the last commit again, and can go on."""
+        try:
+            yield
+        except BaseException:
+            self._back()
+            raise
+
+    def _back(self) -> None:
+        """To the last commit; or, before the first one of an index made anew, to its empty beginning."""
+        if self._anew:
+            self._reset()
+        else:
+            self._load()
+
+    def _writer(self) -> None:
+        if self._lock is None:
+            raise StoreError(f"{self._folder} was opened for reading: open it with writable=True")
+
+    def _pending(self) -> bool:
+        changed = self._stale or self._doomed or len(self._working) != len(self._manifest.entries)
+        return bool(changed or self._anew)
+
+    def _flush(self) -> None:
+        """Turns the waiting batch into a segment, and notes which older documents it replaces."""
+        stale = np.array(sorted(self._stale), np.int64)
+        if stale.size:
+            self._doom(self._working, stale)
+            if not self._anew:
+                self._outdated.append(stale)
+        self._stale = set()
+        if self._batch.records:
+            with self._or_nothing():
+                name = manifests.name("seg", self._manifest.generation + 1)
+                self._working.append(open_segment(self._folder, self._batch.write(self._folder / name), None))
+        self._batch.clear()
+
+    def _doom(self, segments: Iterable[Segment], stale: Array) -> None:
+        """Notes which documents of these segments are of records (ascending ids) that have changed."""
+        for segment in segments:
+            ids, docs = segment.by_id()
+            at = np.searchsorted(ids, stale)
+            at[at == ids.size] = 0
+            found = docs[at[ids[at] == stale]]
+            if segment.gone is not None:
+                found = found[~segment.gone[found]]
+            if found.size:
+                self._doomed.setdefault(segment.file.name, set()).update(found.tolist())
+
+    def _rebase(self) -> int:
+        """Goes on from the manifest as it is now, in one's turn; gives its generation.
+
+        If a merge has been faster, what has become stale since the last commit is looked up in its segment.
+        """
+        if self._anew:
+            try:
+                return manifests.read(self._folder).generation
+            except IndexDamaged:
+                return 0
+        manifest, known = manifests.read(self._folder), self._manifest
+        if (manifest.position, manifest.extra) != (known.position, known.extra):
+            # No merge does that: somebody has emptied the folder, or put another index there.
+            raise IndexDamaged(f"{self._folder} was changed by another hand; {REMEDY}")
+        if manifest.generation != known.generation:
+            opened = self._open(manifest)
+            before = {id(segment) for segment in self._opened.values()}
+            merged = [segment for segment in opened.values() if id(segment) not in before]
+            self._working = [*opened.values(), *self._working[len(known.entries) :]]
+            for stale in self._outdated:
+                self._doom(merged, stale)
+        return manifest.generation
+
+    def _publish(self, segments: list[Segment], generation: int, extra: dict[str, Any]) -> None:
+        entries = tuple(Entry(segment.file, segment.deletions_file) for segment in segments)
+        fresh = Manifest(generation, self._position, entries, dict(extra))
+        manifests.sync(self._folder)
+        fresh.write(self._folder)
+        with self._guard:
+            self._anew = False
+            self._manifest = fresh
+            self._opened = {segment.file.name: segment for segment in segments}
+            self._searcher = None
+        self._reset()
+        self._sweep()
+
+    def _reset(self) -> None:
+        self._batch.clear()
+        self._stale, self._doomed, self._outdated = set(), {}, []
+        self._working = [self._opened[entry.segment.name] for entry in self._manifest.entries]
+        self._position = self._manifest.position
+
+    def _sweep(self) -> None:
+        """Removes what a killed writer or merge has left. An index that cannot be read is of no use."""
+        try:
+            kept = manifests.read(self._folder).files()
+        except IndexDamaged:
+            kept = set()
+        manifests.sweep(self._folder, kept)
+
+    def _load(self) -> None:
+        """Opens what the manifest names; begins anew if a commit moved it meanwhile."""
+        while True:
+            stamp = manifests.stamp(self._folder)
+            manifest = manifests.read(self._folder)
+            try:
+                opened = self._open(manifest)
+            except FileNotFoundError as error:
+                if manifests.stamp(self._folder) != stamp:
+                    continue
+                raise IndexDamaged(f"{error.filename} is missing; {REMEDY}") from error
+            with self._guard:
+                self._opened, self._manifest, self._stamp = opened, manifest, stamp
+                self._searcher = None
+            self._reset()
+            return
+
+    def _open(self, manifest: Manifest) -> dict[str, Segment]:
+        """The segments of a manifest, by name and in its order; those that are open already, as they are."""
+        opened: dict[str, Segment] = {}
+        for entry in manifest.entries:
+            known = self._opened.get(entry.segment.name)
+            if known is None or known.file != entry.segment or known.deletions_file != entry.deletions:
+                known = open_segment(self._folder, entry.segment, entry.deletions)
+            opened[entry.segment.name] = known
+        return opened
+
+    def _refresh(self) -> None:
+        if manifests.stamp(self._folder) != self._stamp:
+            with self._guard:
+                if manifests.stamp(self._folder) != self._stamp:
+                    self._load()
+
+
+def _locked(folder: Path) -> IO[bytes]:
+    """The lock of the one writer, taken."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = (folder / manifests.WRITING).open("ab")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        lock.close()
+        raise IndexBusy(f"{folder} is being written by another process: wait for it, or stop it") from error
+    return lock

@@ -1,0 +1,200 @@
+"""How many of the matching documents have which value: counted as the filter of that value would find them.
+
+A filter minds no case, and one for a set means those below it, too. So values that differ in case alone count
+as one, under the spelling that most have, and a set counts what is in any set below it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from operator import eq
+from typing import NamedTuple
+
+import numpy as np
+
+from indlet.service.index.embedded.segment import Array, Facet, Segment
+
+_NOTHING = np.zeros(0, np.int64)
+
+
+class Parted(NamedTuple):
+    """Documents of a segment: those that are alone, and those of a group with their groups."""
+
+    alone: Array
+    shared: Array
+    owners: Array
+
+
+def parted(matched: Sequence[Array], of: Sequence[Array]) -> list[Parted]:
+    """The matching documents of segments, by the groups that they are of (0: alone); of none, if none are."""
+    if not of:
+        return [Parted(docs, _NOTHING, _NOTHING) for docs in matched]
+    found = []
+    for docs, groups in zip(matched, of, strict=True):
+        owners = groups[docs]
+        several = owners > 0
+        found.append(Parted(docs[~several], docs[several], owners[several]))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """A facet of a segment as it is shown: `keys` are what is counted, and a value counts for those numbered
+    in counted[first[code]:first[code + 1]]; `each` has the same as tuples.
+
+    `column` has the keys of documents where those of several values may be the same, else it is None. `spelt`
+    tells how each key is written, if `uniform`; else documents write some in several ways.
+    """
+
+    keys: tuple[str, ...]
+    spelt: tuple[str, ...]
+    uniform: bool
+    first: Array
+    counted: Array
+    each: tuple[tuple[int, ...], ...]
+    column: Facet | None
+
+
+def prepare(segment: Segment) -> None:
+    """Works out what every count needs to know of a segment."""
+    for name in segment.facets:
+        _shown(segment, name)
+
+
+def _shown(segment: Segment, name: str) -> _Shown:
+    known = f"shown:{name}"
+    if known not in segment.shared:
+        segment.shared[known] = _made(segment.facets[name], name == "set")
+    found: _Shown = segment.shared[known]
+    return found
+
+
+def _made(facet: Facet, hierarchical: bool) -> _Shown:
+    numbers: dict[str, int] = {}
+    spelt: list[str] = []
+    counted: list[int] = []
+    first = [0, 0]  # no value is none's
+    uniform = True
+    for value in facet.values[1:]:
+        parts = value.split(":") if hierarchical else [value]
+        for depth in range(len(parts), 0, -1):
+            spelling = ":".join(parts[:depth])
+            number = numbers.setdefault(spelling.casefold(), len(numbers))
+            if number == len(spelt):
+                spelt.append(spelling)
+            uniform = uniform and spelt[number] == spelling
+            counted.append(number)
+        first.append(len(counted))
+    starts, keys = np.array(first, np.int64), np.array(counted, np.int64)
+    column = None
+    if facet.starts is not None and not len(counted) == len(numbers) == len(facet.values) - 1:
+        codes = facet.codes.astype(np.int64)
+        bounds: Array = facet.starts.astype(np.int64)
+        docs = np.repeat(np.arange(facet.starts.size - 1), bounds[1:] - bounds[:-1])
+        docs = np.repeat(docs, starts[codes + 1] - starts[codes])
+        width = max(len(numbers), 1)
+        pairs = np.unique(docs * width + keys[ranges(starts[codes], starts[codes + 1])])
+        sizes = np.bincount(pairs // width, minlength=facet.starts.size - 1)
+        column = Facet(
+            tuple(spelt),
+            (pairs % width).astype(np.uint32),
+            np.concatenate(([0], np.cumsum(sizes))),
+        )
+    each = tuple(tuple(counted[low:high]) for low, high in pairwise(first))
+    return _Shown(tuple(numbers), tuple(spelt), uniform, starts, keys, each, column)
+
+
+def count(segments: Sequence[Segment], matched: Sequence[Parted], name: str) -> tuple[tuple[str, int], ...]:
+    """The values of a facet over the matching documents, most frequent first; a resource counts once for a
+    value.
+    """
+    totals: Counter[str] = Counter()  # by keys
+    found: list[tuple[Facet, Array, Array]] = []
+    told: list[_Shown] = []
+    known: dict[str, int] = {}  # the values that grouped documents have, numbered over all segments
+    pairs: list[Array] = []  # (group, value) of grouped documents, as one number each
+    for segment, (docs, shared, owners) in zip(segments, matched, strict=True):
+        facet = segment.facets.get(name)
+        if facet is None:
+            raise ValueError(f"there is no facet {name!r}: choose from {', '.join(segment.facets)}")
+        shown = _shown(segment, name)
+        told.append(shown)
+        for number, times in _counts(facet, shown, docs):
+            totals[shown.keys[number]] += times
+        if shared.size:
+            numbers, whose = _keys(facet, shown, shared, owners)
+            present, places = np.unique(numbers, return_inverse=True)
+            values = [known.setdefault(shown.keys[number], len(known)) for number in present.tolist()]
+            pairs.append(whose << 32 | np.array(values, np.int64)[places])
+        found.append((facet, docs, shared))
+    if known:
+        once = np.unique(np.concatenate(pairs)) & 0xFFFFFFFF
+        for key, times in zip(known, np.bincount(once, minlength=len(known)).tolist(), strict=True):
+            totals[key] += times
+    written = {key: spelling for shown in told for key, spelling in zip(shown.keys, shown.spelt, strict=True)}
+    if not all(s.uniform and all(map(eq, map(written.__getitem__, s.keys), s.spelt)) for s in told):
+        written = _spelt(told, found)
+    shares = ((written[key], times) for key, times in totals.items())
+    return tuple(sorted(shares, key=lambda entry: (-entry[1], entry[0])))
+
+
+def _counts(facet: Facet, shown: _Shown, docs: Array) -> list[tuple[int, int]]:
+    """The keys of documents, and how many have each."""
+    if shown.column is not None:
+        counts = np.bincount(_codes(shown.column, docs), minlength=len(shown.keys))
+        return [(number, times) for number, times in enumerate(counts.tolist()) if times]
+    counts = np.bincount(_codes(facet, docs), minlength=len(facet.values))
+    return [
+        (number, times)
+        for numbers, times in zip(shown.each, counts.tolist(), strict=True)
+        if times
+        for number in numbers
+    ]
+
+
+def _keys(facet: Facet, shown: _Shown, docs: Array, owners: Array) -> tuple[Array, Array]:
+    """All keys of documents, and whose each is."""
+    if shown.column is not None:
+        assert shown.column.starts is not None
+        return _codes(shown.column, docs), np.repeat(owners, np.diff(shown.column.starts)[docs])
+    if facet.starts is not None:
+        owners = np.repeat(owners, np.diff(facet.starts)[docs])
+    codes = _codes(facet, docs).astype(np.int64)
+    low, high = shown.first[codes], shown.first[codes + 1]
+    return shown.counted[ranges(low, high)], np.repeat(owners, high - low)
+
+
+def _spelt(told: Sequence[_Shown], found: Sequence[tuple[Facet, Array, Array]]) -> dict[str, str]:
+    """How most of the documents write each key that they have."""
+    spellings: Counter[str] = Counter()
+    for shown, (facet, docs, shared) in zip(told, found, strict=True):
+        counts = np.bincount(_codes(facet, np.concatenate((docs, shared))), minlength=len(facet.values))
+        for code in np.flatnonzero(counts).tolist():
+            value = facet.values[code]
+            parts = value.split(":")
+            for number in shown.each[code]:
+                key = shown.keys[number]
+                own = key == value.casefold()
+                spellings[value if own else ":".join(parts[: key.count(":") + 1])] += int(counts[code])
+    # The most frequent comes last, and of those the first by name.
+    order = sorted(sorted(spellings, reverse=True), key=spellings.__getitem__)
+    return {spelling.casefold(): spelling for spelling in order}
+
+
+def _codes(column: Facet, docs: Array) -> Array:
+    at = docs
+    if column.starts is not None:
+        at = ranges(column.starts[docs], column.starts[docs + 1])
+    out: Array = column.codes[at]
+    return out
+
+
+def ranges(lows: Array, highs: Array) -> Array:
+    """The numbers from each low up to its high, one range after the other."""
+    sizes = (highs - lows).astype(np.int64)
+    shifts = np.repeat(lows.astype(np.int64) - np.concatenate(([0], np.cumsum(sizes)))[:-1], sizes)
+    out: Array = shifts + np.arange(shifts.size)
+    return out

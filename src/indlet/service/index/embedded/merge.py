@@ -1,0 +1,265 @@
+"""Several segments become one, without their deleted documents, in bounded memory.
+
+Documents keep their order, so lists are joined, not sorted. Terms and lists pass through in pieces; what
+stays is a few bytes for each document and the names of the merged terms.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from indlet.kernels.codec import PADDING, decode, encode, room
+from indlet.kernels.jit import kernel
+from indlet.service.index.embedded.batch import narrow
+from indlet.service.index.embedded.positions import copy_places
+from indlet.service.index.embedded.segment import Array, ArrayFile, File, Segment
+from indlet.service.index.embedded.vocabulary import Words, union
+
+CHUNK: Final = 1 << 20  # postings at a time
+
+
+@kernel
+def _unpack(stream: Any, starts: Any, bounds: Any, docs: Any, freqs: Any) -> None:
+    for t in range(starts.size):
+        decode(stream, np.int64(starts[t]), docs, freqs, bounds[t])
+
+
+@kernel
+def _move(
+    docs: Any, freqs: Any, bounds: Any, numbers: Any, targets: Any, to_docs: Any, to_freqs: Any
+) -> None:
+    """Copies the live postings of list t to targets[t] on, under their new numbers (-1: deleted)."""
+    for t in range(targets.size):
+        to = targets[t]
+        for i in range(bounds[t], bounds[t + 1]):
+            number = numbers[docs[i]]
+            if number >= 0:
+                to_docs[to] = number
+                to_freqs[to] = freqs[i]
+                to += 1
+
+
+@kernel
+def _gather(source: Any, begins: Any, sizes: Any, targets: Any, out: Any) -> None:
+    for t in range(begins.size):
+        for k in range(sizes[t]):
+            out[targets[t] + k] = source[begins[t] + k]
+
+
+class Halted(Exception):
+    """A merge was told to stop; it has left nothing behind."""
+
+
+def renumbered(segments: Sequence[Segment]) -> list[Array]:
+    """The number that each document of each segment gets in their merge; -1 for the deleted."""
+    numbers, base = [], 0
+    for segment in segments:
+        live = _live(segment)
+        count = int(np.count_nonzero(live))
+        number = np.full(segment.size, -1, np.int32)
+        number[live] = np.arange(base, base + count, dtype=np.int32)
+        numbers.append(number)
+        base += count
+    return numbers
+
+
+def merge(segments: Sequence[Segment], path: Path, halt: threading.Event | None = None) -> File:
+    """Writes one segment with the live documents of all; `halt` ends it early, with Halted."""
+    out = ArrayFile(path)
+    try:
+        lengths = _joined(segments, "length")
+        postings = _merge_postings(segments, renumbered(segments), lengths, out, path.parent, halt)
+        ids = _joined(segments, "id")
+        out.add("id", narrow(ids) if ids.max(initial=0) < 1 << 32 else ids)
+        del ids
+        out.add("length", lengths)
+        for name in ("norm", "tie", "resource", "date"):
+            out.add(name, _joined(segments, name))
+        facets = {name: _merge_facet(segments, name, out) for name in segments[0].facets}
+        return out.close({"facets": facets, "postings": postings})
+    except BaseException:
+        out.discard()
+        raise
+
+
+def _live(segment: Segment) -> Array:
+    return np.ones(segment.size, np.bool_) if segment.gone is None else ~segment.gone
+
+
+def _joined(segments: Sequence[Segment], name: str) -> Array:
+    return np.concatenate([segment.arrays[name][_live(segment)] for segment in segments])
+
+
+class _Places:
+    """Collects positions in a file without a name until the stream, which is being written, is complete."""
+
+    def __init__(self, folder: Path) -> None:
+        self._spool = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  closed by `write`
+        self._sizes: list[Array] = []
+
+    def add(self, count: int, group: Array, owner: Array, copies: Sequence[tuple[Array, Array]]) -> None:
+        """Takes what the segments hold for the next terms; `group` and `owner` tell what each entry is."""
+        sizes = np.zeros(owner.size, np.int64)
+        for number, (_, ends) in enumerate(copies):
+            if ends.size:
+                sizes[owner == number] = np.diff(ends, prepend=0)
+        to = np.concatenate(([0], np.cumsum(sizes)))
+        joined = np.empty(int(to[-1]), np.uint8)
+        for number, (places, ends) in enumerate(copies):
+            if ends.size:
+                mine = owner == number
+                _gather(places, ends - sizes[mine], sizes[mine], to[:-1][mine], joined)
+        self._spool.write(joined.data)
+        self._sizes.append(np.bincount(group, sizes, count).astype(np.int64))
+
+    def write(self, out: ArrayFile, placed: Array) -> None:
+        out.begin("places", np.uint8)
+        self._spool.seek(0)
+        while piece := self._spool.read(CHUNK):
+            out.append("places", np.frombuffer(piece, np.uint8))
+        self.close()
+        out.add("place_starts", np.cumsum(np.concatenate([np.zeros(1, np.int64), *self._sizes])))
+        out.add("placed", placed)
+
+    def close(self) -> None:
+        self._spool.close()
+
+
+def _merge_postings(
+    segments: Sequence[Segment],
+    numbers: Sequence[Array],
+    lengths: Array,
+    out: ArrayFile,
+    folder: Path,
+    halt: threading.Event | None,
+) -> int:
+    positional = any(segment.positional for segment in segments)
+    starts, names, bounds = [], [], [np.zeros(1, np.uint32)]
+    at = named = postings = 0
+    with closing(_Places(folder)) as places:
+        out.begin("stream", np.uint8)
+        for piece in union(segments):
+            for low, high, docs, freqs, ends, copies in _chunks(segments, numbers, piece):
+                if halt is not None and halt.is_set():
+                    raise Halted
+                if positional:
+                    entries = slice(*np.searchsorted(piece.group, [low, high]))
+                    places.add(high - low, piece.group[entries] - low, piece.owner[entries], copies)
+                room_for = np.empty(int(room(ends)), np.uint8)
+                stops = np.empty(high - low, np.int64)
+                used = int(encode(docs, freqs, ends, lengths, room_for, stops))
+                out.append("stream", room_for[:used])
+                starts.append((at + np.concatenate(([0], stops[:-1]))).astype(np.uint32))
+                at += used
+                postings += docs.size
+            names.append(piece.blob)
+            bounds.append((named + piece.ends).astype(np.uint32))
+            named += piece.blob.size
+        out.append("stream", np.zeros(PADDING, np.uint8))
+        for name, dtype, pieces in (
+            ("starts", np.uint32, starts),
+            ("names", np.uint8, names),
+            ("bounds", np.uint32, bounds),
+        ):
+            out.begin(name, dtype)
+            for each in pieces:
+                out.append(name, each)
+        if positional:
+            placed = [
+                segment.arrays.get("placed", np.zeros(segment.size, np.uint8))[number >= 0]
+                for segment, number in zip(segments, numbers, strict=True)
+            ]
+            places.write(out, np.concatenate(placed))
+    return postings
+
+
+def _chunks(
+    segments: Sequence[Segment], numbers: Sequence[Array], piece: Words
+) -> Iterator[tuple[int, int, Array, Array, Array, list[tuple[Array, Array]]]]:
+    """The joined lists of a piece's terms, so many at a time that memory is bounded: from which term to
+    which, documents and frequencies, where each list ends, and the positions in each segment.
+    """
+    counts = np.bincount(piece.group, piece.df, piece.count).astype(np.int64)
+    total = np.concatenate(([0], np.cumsum(counts)))
+    low = 0
+    while low < piece.count:
+        high = max(int(np.searchsorted(total, total[low] + CHUNK, "right")) - 1, low + 1)
+        entries = slice(*np.searchsorted(piece.group, [low, high]))
+        owner, term, listed = piece.owner[entries], piece.term[entries], piece.listed[entries]
+        docs = np.empty(int(total[high] - total[low]), np.uint32)
+        freqs = np.empty(docs.size, np.uint32)
+        targets = np.concatenate(([0], np.cumsum(piece.df[entries])))[:-1]
+        copies = []
+        for number, segment in enumerate(segments):
+            mine = owner == number
+            copies.append(
+                _take(segment, term[mine], listed[mine], numbers[number], targets[mine], docs, freqs)
+            )
+        yield low, high, docs, freqs, total[low : high + 1] - total[low], copies
+        low = high
+
+
+def _take(
+    segment: Segment, terms: Array, listed: Array, numbers: Array, targets: Array, docs: Array, freqs: Array
+) -> tuple[Array, Array]:
+    """Copies a segment's live postings of some terms into place; gives their positions and where each term's
+    end.
+    """
+    arrays = segment.arrays
+    bounds = np.concatenate(([0], np.cumsum(listed)))
+    all_docs, all_freqs = np.empty(int(bounds[-1]), np.uint32), np.empty(int(bounds[-1]), np.uint32)
+    _unpack(arrays["stream"], arrays["starts"][terms], bounds, all_docs, all_freqs)
+    _move(all_docs, all_freqs, bounds, numbers, targets, docs, freqs)
+    if not segment.positional:
+        return np.empty(0, np.uint8), np.empty(0, np.int64)
+    starts = arrays["place_starts"]
+    begins, stops = starts[terms], starts[terms + 1]
+    places = np.empty(int((stops - begins).sum()), np.uint8)
+    ends = np.empty(terms.size, np.int64)
+    copy_places(
+        arrays["places"],
+        begins,
+        stops,
+        all_docs,
+        all_freqs,
+        bounds,
+        arrays["placed"],
+        numbers < 0,
+        places,
+        ends,
+    )
+    return places, ends
+
+
+def _merge_facet(segments: Sequence[Segment], name: str, out: ArrayFile) -> list[str]:
+    numbers: dict[str, int] = {"": 0}
+    codes, counts = [], []
+    for segment in segments:
+        facet, live = segment.facets[name], _live(segment)
+        known = np.array([numbers.setdefault(value, len(numbers)) for value in facet.values], np.int64)
+        if facet.starts is None:
+            codes.append(known[facet.codes[live]])
+            counts.append(np.ones(codes[-1].size, np.int64))
+            continue
+        begins = facet.starts.astype(np.int64)
+        count = (begins[1:] - begins[:-1])[live]
+        first = np.repeat(begins[:-1][live] - np.concatenate(([0], np.cumsum(count)))[:-1], count)
+        codes.append(known[facet.codes[first + np.arange(first.size)]])
+        counts.append(count)
+    joined = np.concatenate(codes)
+    used = np.unique(joined[joined > 0])
+    fresh = np.zeros(len(numbers), np.int64)
+    fresh[used] = np.arange(1, used.size + 1)
+    out.add(f"facet:{name}", narrow(fresh[joined]))
+    count = np.concatenate(counts)
+    if joined.size > count.size:
+        out.add(f"facets:{name}", np.concatenate(([0], np.cumsum(count))).astype(np.uint32))
+    values = list(numbers)
+    return [values[code] for code in used]

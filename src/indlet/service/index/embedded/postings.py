@@ -1,0 +1,282 @@
+"""From vectors and numbered words to posting lists, for a whole batch of records at once.
+
+A record's terms come in one of two ways. A packed vector has no mark-up, so a kernel can read the joined
+bytes of many and number the terms by hashing. Metadata that was analysed here comes as `Words`, whose terms
+have numbers already. Either way no Python object exists for a term or a posting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from indlet.kernels import postings as k
+from indlet.kernels import term_hash
+from indlet.kernels.codec import PADDING, encode, room
+from indlet.model import FIELD_MARKS
+from indlet.service.index.embedded.segment import Array
+
+# The fields by their columns.
+COLUMNS: Final = tuple(sorted(FIELD_MARKS))
+assert len(COLUMNS) == k.BODY
+_MARKS: Final = np.frombuffer("".join(FIELD_MARKS[name] for name in COLUMNS).encode(), np.uint8)
+assert _MARKS.size == k.MARK * k.BODY
+# Postings of a large batch.
+_MANY: Final = 1 << 24
+
+
+class Facets(NamedTuple):
+    """Of records, in their order: types and languages, those of each joined by zeros; dates as numbers.
+
+    Not a tuple for each record: a million containers would set the garbage collector going.
+    """
+
+    types: list[str]
+    languages: list[str]
+    dates: list[int]
+
+    def add(self, type: str, language: str, date: int) -> None:
+        self.types.append(type)
+        self.languages.append(language)
+        self.dates.append(date)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Names:
+    """Terms by their numbers: the bytes of all, where each ends in them. `lot` is whose numbers they are."""
+
+    lot: object
+    ends: Array
+    text: Array
+    longest: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Words:
+    """The fields of records, token by token: parts of one field each, those of a record together.
+
+    `terms` holds for each token the number of its term, or LOST, or RUN less a place in `runs`, where the
+    number of its terms stands before them. `until` says where each part ends, `codes` its record and, in the
+    lowest three bits, its column; `firsts` the first part of each record, and after the last how many there
+    are. `own` marks records that are searched by their fields: by the columns in `searched`, a bit for each.
+    `facets` are those of the records.
+    """
+
+    terms: NDArray[np.int32]
+    until: Array
+    codes: Array
+    firsts: Array
+    runs: Array
+    own: NDArray[np.uint8]
+    searched: int
+    names: Names
+    facets: Facets
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Inverted:
+    """A batch's postings: `of` and `freqs` as they came, `stream` as they are stored."""
+
+    of: Array
+    freqs: Array
+    begins: Array
+    order: Array
+    starts: Array
+    stream: Array
+    bounds: Array
+    names: Array
+    name_ends: Array
+    lengths: Array
+    norms: Array
+
+
+def cursors(order: Array, starts: Array) -> Array:
+    """For each term, by the number that it came by, where its list begins."""
+    out = np.empty(int(order.max(initial=-1)) + 1, np.int64)
+    out[order] = starts[:-1]
+    return out
+
+
+def _none(documents: int) -> Words:
+    nothing = np.empty(0, np.int64)
+    return Words(
+        np.empty(0, np.int32), nothing, nothing, np.zeros(documents + 1, np.int64), nothing,
+        np.zeros(documents, np.uint8), 0, Names(None, nothing, np.empty(0, np.uint8), 0),
+        Facets([], [], []),
+    )  # fmt: skip
+
+
+class Postings:
+    """The postings of documents, as they come; for one thread at a time.
+
+    What has room for one batch has room for the next: `clear` keeps that.
+    """
+
+    def __init__(self) -> None:
+        self.documents = 0
+        self._used = np.zeros(7, np.int64)
+        self._rows = np.empty(k.ROW << 12, np.int64)
+        self._slots = np.zeros(2 << 12, np.uint64)  # at most half of them are taken
+        self._names = np.empty(1 << 16, np.uint8)
+        self._of, self._freqs = np.empty(1 << 16, np.uint32), np.empty(1 << 16, np.uint32)
+        self._begins = np.zeros(1 << 10, np.int64)
+        self._norms, self._lengths = np.empty(1 << 10, np.float64), np.empty(1 << 10, np.int64)
+        self._lot: object = None
+        # Of each numbered term, for each column: the number that it has here, and its last posting.
+        self._known = np.empty(0, np.int64)
+        self._counts = np.zeros(1 << 10, np.int64)
+
+    def clear(self) -> None:
+        """Forgets all documents."""
+        self.documents = 0
+        self._used[:] = 0
+        self._slots[:] = 0
+        self._known[:] = -1
+
+    @property
+    def weight(self) -> int:
+        """Bytes of what is held."""
+        return int(8 * self._used[k.POSTINGS] + 64 * self._used[k.TERMS] + self._used[k.BYTES])
+
+    def add(
+        self,
+        vectors: Cut,
+        lengths: Array,
+        words: Words | None = None,
+        which: Array | None = None,
+    ) -> None:
+        """Takes documents: their vectors, their lengths, and what `words` say of them or of the records
+        `which`.
+        """
+        size = lengths.size
+        if words is None:
+            words, which = _none(size), None
+        if which is None:
+            which = np.arange(size, dtype=np.int64)
+        self._meet(words.names)
+        end = self.documents + size
+        self._begins = _larger(self._begins, end + 1)
+        self._norms = _larger(self._norms, end)
+        self._lengths = _larger(self._lengths, end)
+        self._lengths[self.documents : end] = lengths
+        names, w = words.names, 0
+        while True:
+            w = int(
+                k.gather(
+                    *vectors, which, words.terms, words.until, words.codes, words.firsts, words.runs,
+                    words.own, words.searched, names.text, names.ends, names.longest, _MARKS, self._known,
+                    self._rows, self._slots, self._names, self._of, self._freqs, self._begins, self._norms,
+                    self._lengths, self._used, self._counts, w, self.documents,
+                )
+            )  # fmt: skip
+            if w == size:
+                break
+            self._grow()
+        self.documents = end
+
+    def _meet(self, names: Names) -> None:
+        """Makes room for what is known of numbered terms; of others than those before, nothing is."""
+        if names.lot is not self._lot:
+            self._lot, self._known = names.lot, np.empty(0, np.int64)
+        before, wanted = self._known.size, 8 * names.ends.size
+        if before < wanted:
+            self._known = _larger(self._known, wanted)
+            self._known[before:] = -1
+
+    def _grow(self) -> None:
+        terms, postings, filled, more, more_bytes, words = self._used[:6].tolist()
+        # Where there are many there will be more: room that is not used costs nothing, to move them does.
+        least = max(postings + more, _MANY if postings > _MANY >> 4 else 0)
+        self._of, self._freqs = _larger(self._of, least), _larger(self._freqs, least)
+        self._names = _larger(self._names, filled + more_bytes)
+        self._counts = _larger(self._counts, words + 1, empty=True)
+        if self._rows.size < k.ROW * (terms + more):
+            self._rows = _larger(self._rows, k.ROW * (terms + more))
+            self._slots = np.zeros(2 * (self._rows.size // k.ROW), np.uint64)
+            k.rehash(self._rows, terms, self._names, self._slots)
+
+    def inverted(self, alive: Array | None = None) -> Inverted:
+        """The posting lists of all documents, or of those (ascending) that are alive."""
+        terms, postings, filled = self._used[:3].tolist()
+        of, freqs, begins = self._of[:postings], self._freqs[:postings], self._begins[: self.documents + 1]
+        begins[self.documents] = postings
+        places = self._rows[: k.ROW * terms].reshape(terms, k.ROW)[:, k.NAME]
+        names, widths = places >> k.SIZE_BITS, places & k.LONGEST
+        norms, lengths = self._norms[: self.documents], self._lengths[: self.documents]
+        if alive is not None:
+            sizes = np.diff(begins)
+            left = np.zeros(self.documents, bool)
+            left[alive] = True
+            kept = np.repeat(left, sizes)
+            of, freqs, norms, lengths = of[kept], freqs[kept], norms[alive], lengths[alive]
+            begins = np.concatenate(([0], np.cumsum(sizes[alive])))
+        df = np.zeros(terms, np.int64)
+        k.frequencies(of, df)
+        present = np.flatnonzero(df)
+        text = self._names[:filled]
+        order = present[term_hash.ordered(text, names[present], widths[present])]
+        starts = np.zeros(order.size + 1, np.int64)
+        np.cumsum(df[order], out=starts[1:])
+        docs, counts = np.empty(of.size, np.uint32), np.empty(of.size, np.uint32)
+        term_hash.scatter(of, freqs, begins, cursors(order, starts), docs, counts)
+        shown = np.clip(lengths, 0, 0xFFFFFFFF).astype(np.uint32)
+        stream = np.empty(int(room(starts)) + PADDING, np.uint8)
+        ends = np.zeros(order.size, np.int64)
+        used = int(encode(docs, counts, starts, shown, stream, ends))
+        stream[used : used + PADDING] = 0
+        bounds = np.concatenate(([0], ends[:-1]))[: order.size]
+        blob, name_ends = np.empty(int(widths[order].sum()), np.uint8), np.empty(order.size, np.int64)
+        term_hash.copied(text, names, widths, order, blob, name_ends)
+        stream = stream[: used + PADDING]
+        return Inverted(
+            of, freqs, begins, order, starts, stream, bounds, blob, name_ends, shown, norms.copy()
+        )
+
+
+class Cut(NamedTuple):
+    """Packed vectors, two for each document (its own and that of its fields), cut into terms.
+
+    Of each term: where it stands in `text` and its size, its first sixteen bytes, its hash, its frequency.
+    `until` says where each vector ends, `squares` is the sum of (1 + ln f)² over each.
+    """
+
+    text: Array
+    places: Array
+    first: Array
+    second: Array
+    hashes: Array
+    frequencies: Array
+    until: Array
+    squares: Array
+
+
+def cut(vectors: Sequence[bytes]) -> Cut:
+    sizes = np.fromiter(map(len, vectors), np.int64, len(vectors))
+    text = np.frombuffer(bytearray().join([*vectors, bytes(16)]), np.uint8)
+    most = text.size // 2 + 1  # a term takes two bytes at least
+    found = Cut(
+        text, np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64),
+        np.empty(most, np.uint64), np.empty(most, np.int64), np.empty(sizes.size, np.int64),
+        np.empty(sizes.size, np.float64),
+    )  # fmt: skip
+    k.scan(np.cumsum(sizes), *found)
+    return found
+
+
+def _power(least: int) -> int:
+    return 1 << (least - 1).bit_length()
+
+
+def _larger(array: Any, least: int, empty: bool = False) -> Any:
+    """The array with room for so many items, in steps of doubling; `empty` gives zeros alone."""
+    if array.size >= least:
+        return array
+    if empty:
+        return np.zeros(_power(least), array.dtype)
+    out = np.empty(_power(least), array.dtype)
+    out[: array.size] = array
+    return out

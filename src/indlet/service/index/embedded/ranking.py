@@ -1,0 +1,291 @@
+"""From matching documents to a page of hits: scores, order, duplicates, facets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from indlet.kernels import scoring
+from indlet.model import FIELD_MARK
+from indlet.service.index.embedded.facets import ranges
+from indlet.service.index.embedded.segment import Array, Segment
+from indlet.service.rank import AnyModel, Bm25, Boolean, Collection, Dirichlet, JelinekMercer, QueryTerm, Vsm
+
+KINDS: Final[dict[str, int]] = {
+    Bm25.name: scoring.BM25,
+    Vsm.name: scoring.VSM,
+    Dirichlet.name: scoring.DIRICHLET,
+    JelinekMercer.name: scoring.JELINEK_MERCER,
+    Boolean.name: scoring.BOOLEAN,
+}
+ADJUSTMENTS: Final[dict[str, str]] = {
+    Bm25.name: "the sum is the score",
+    Vsm.name: "the sum is divided by the norms of document and query",
+    Dirichlet.name: "to the sum come |q| ln(mu/(length + mu)) and the query's likelihood in the collection",
+    JelinekMercer.name: "to the sum comes the query's likelihood in the collection, weighed by lambda",
+    Boolean.name: "a match scores 1",
+}
+LONGEST_TABLE: Final = 1 << 12  # longer documents are rare: theirs is worked out when met
+_MARK: Final = FIELD_MARK.encode()
+_NONE_HIDDEN: Final = np.zeros(0, np.bool_)
+_NO_GROUP: Final = np.zeros(0, np.int64)
+
+
+class Found(NamedTuple):
+    """A hit: the record's id in the store, its score, its date, and all records of its resource, itself
+    first.
+    """
+
+    id: int
+    score: float
+    date: int
+    ids: tuple[int, ...]
+
+
+class Tables(NamedTuple):
+    """What a model needs for each document length, worked out once for a snapshot."""
+
+    by_length: Array
+    parameters: Array
+
+
+class Prepared(NamedTuple):
+    """A query ready for the kernels."""
+
+    kind: int
+    where: list[Array]
+    first: Array
+    second: Array
+    outlook: Array
+    tables: Tables
+    skipping: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Records of one resource: for each segment the group of each document (0: alone); the ids of the grouped
+    records, group by group, and where each group begins.
+    """
+
+    of: tuple[Array, ...]
+    ids: Array
+    starts: Array
+
+    def __bool__(self) -> bool:
+        return self.ids.size > 0
+
+    def with_others(self, id: int, group: int) -> tuple[int, ...]:
+        """A record's id, and those of the others in its group, ascending."""
+        if group == 0:
+            return (id,)
+        members = self.ids[self.starts[group - 1] : self.starts[group]].tolist()
+        return (id, *(other for other in members if other != id))
+
+
+NO_GROUPS: Final = Groups((), np.empty(0, np.int64), np.zeros(1, np.int64))
+
+
+def tables(model: AnyModel, collection: Collection, segments: Sequence[Segment]) -> Tables:
+    longest = max((int(segment.arrays["length"].max(initial=0)) for segment in segments), default=0)
+    lengths = range(min(longest + 1, LONGEST_TABLE))
+    match model:
+        case Bm25(k1, b):
+            values = [model.damping(length, collection) for length in lengths]
+            return Tables(np.array(values), np.array([k1, b, collection.average]))
+        case Dirichlet(mu):
+            return Tables(np.array([model.discount(length) for length in lengths]), np.array([mu]))
+        case _:
+            return Tables(np.zeros(1), np.zeros(1))
+
+
+def prepare(
+    terms: list[QueryTerm], where: list[Array], model: AnyModel, collection: Collection, tables: Tables
+) -> Prepared:
+    """`where` says for each segment where the lists of the terms begin."""
+    constants = [model.constants(term, collection) for term in terms]
+    size, constant = model.outlook(terms, collection)
+    return Prepared(
+        KINDS[model.name],
+        where,
+        np.array([first for first, _ in constants]),
+        np.array([second for _, second in constants]),
+        np.array([size or 1.0 if model.name == Vsm.name else size, constant]),
+        tables,
+        # A document's norm bounds its cosine, but not over the terms of its fields, which it does not count.
+        model.name != Vsm.name or not any(_MARK in term.term for term in terms),
+    )
+
+
+def top(
+    segments: Sequence[Segment],
+    hidden: Sequence[Array | None],
+    query: Prepared,
+    limit: int,
+    offset: int,
+    groups: Groups,
+) -> tuple[int, tuple[Found, ...]]:
+    """The number of resources with a document that holds any of the terms and is not hidden, and the page of
+    the best.
+    """
+    offset = max(offset, 0)
+    size = min(max(limit, 0) + offset, sum(segment.documents for segment in segments))
+    scores, ties, where = np.empty(size), np.empty(size, np.uint64), np.empty(size, np.int64)
+    among, seen = np.empty(size, np.int64), np.zeros(groups.starts.size, np.uint8)
+    total = filled = 0
+    for number, (segment, without) in enumerate(zip(segments, hidden, strict=True)):
+        arrays = segment.arrays
+        live, filled = scoring.best(
+            query.kind, arrays["stream"], query.where[number], query.first, query.second,
+            arrays["length"], arrays["norm"], query.tables.by_length, query.tables.parameters,
+            query.outlook, query.skipping, _NONE_HIDDEN if without is None else without,
+            arrays["tie"], groups.of[number] if groups else _NO_GROUP, seen, number, scores, ties, where,
+            among, filled,
+        )  # fmt: skip
+        total += live
+    heap = (-scores[:filled], ties[:filled], where[:filled], among[:filled])
+    hits = []
+    for negative, _, place, group in sorted(zip(*(part.tolist() for part in heap), strict=True))[offset:]:
+        arrays = segments[place >> 32].arrays
+        doc = place & 0xFFFFFFFF
+        id = arrays["id"].item(doc)
+        hits.append(Found(id, -negative, arrays["date"].item(doc), groups.with_others(id, group)))
+    return total, tuple(hits)
+
+
+def sorted_hits(
+    segments: Sequence[Segment],
+    matched: Sequence[Array],
+    query: Prepared,
+    limit: int,
+    offset: int,
+    sort: str,
+    groups: Groups,
+) -> tuple[int, tuple[Found, ...]]:
+    """The number of resources among the matching documents, and the page of the best of them."""
+    scores = [
+        _scores(segment, where, docs, query)
+        for segment, where, docs in zip(segments, query.where, matched, strict=True)
+    ]
+    score = np.concatenate(scores or [np.empty(0)])
+    tie, date, id = (
+        np.concatenate(
+            [s.arrays[name][docs] for s, docs in zip(segments, matched, strict=True)] or [np.empty(0)]
+        )
+        for name in ("tie", "date", "id")
+    )
+    if sort == "score":
+        key = score
+    else:
+        key = date.astype(np.float64) * (1.0 if sort == "newest" else -1.0)
+        key[date == 0] = -np.inf
+    which = np.arange(score.size)
+    group = np.zeros(0, np.int64)
+    if groups:
+        group = np.concatenate([of[docs] for of, docs in zip(groups.of, matched, strict=True)])
+        which = _one_each(group, key, tie)
+    total = which.size
+    page = which[_best(key[which], tie[which], max(offset, 0) + max(limit, 0))[max(offset, 0) :]]
+    hits = []
+    for i in page.tolist():
+        own = int(id[i])
+        ids = groups.with_others(own, int(group[i]) if groups else 0)
+        hits.append(Found(own, float(score[i]), int(date[i]), ids))
+    return total, tuple(hits)
+
+
+def _scores(segment: Segment, where: Array, docs: Array, query: Prepared) -> Array:
+    arrays = segment.arrays
+    out = np.empty(docs.size)
+    scoring.scored(
+        query.kind, arrays["stream"], where, query.first, query.second,
+        arrays["length"], arrays["norm"], query.tables.by_length, query.tables.parameters, query.outlook,
+        docs, out,
+    )  # fmt: skip
+    return out
+
+
+def _one_each(group: Array, key: Array, tie: Array) -> Array:
+    """Of the documents of each group the first in ranking order, and all that are alone."""
+    alone = np.flatnonzero(group == 0)
+    shared = np.flatnonzero(group)
+    shared = shared[np.lexsort((tie[shared], -key[shared], group[shared]))]
+    first = np.ones(shared.size, np.bool_)
+    first[1:] = group[shared][1:] != group[shared][:-1]
+    return np.concatenate((alone, shared[first]))
+
+
+def _best(key: Array, tie: Array, count: int) -> Array:
+    """The places of the `count` largest keys in order; equal keys go by tie, lowest first."""
+    if count <= 0:
+        return np.empty(0, np.int64)
+    if key.size > 4 * count:
+        threshold = np.partition(key, key.size - count)[key.size - count]
+        above, level = np.flatnonzero(key > threshold), np.flatnonzero(key == threshold)
+        missing = count - above.size
+        if level.size > missing:
+            level = level[np.argpartition(tie[level], missing - 1)[:missing]]
+        picked = np.concatenate((above, level))
+    else:
+        picked = np.arange(key.size)
+    return picked[np.lexsort((tie[picked], -key[picked]))][:count]
+
+
+def grouped(segments: Sequence[Segment]) -> Groups:
+    """The groups of live documents that share a resource; no groups where every resource has one record.
+
+    What several records of one source share (the address of their repository, say) tells no resource.
+    Each segment's resources are sorted once; a commit then costs a look-up of what it brought.
+    """
+    repeated = [segment.resources()[2] for segment in segments]
+    ordered = sorted((segment.resources()[0] for segment in segments), key=len)
+    for i, smaller in enumerate(ordered):
+        for larger in ordered[i + 1 :]:
+            at = np.searchsorted(larger, smaller)
+            at[at == larger.size] = 0
+            if larger.size:
+                repeated.append(smaller[larger[at] == smaller])
+    suspects = np.unique(np.concatenate(repeated or [np.empty(0, np.uint64)]))
+    found: list[tuple[Array, Array]] = []  # for each segment: live documents of a suspect, and which
+    for segment in segments:
+        resources, docs, _ = segment.resources()
+        lows, highs = np.searchsorted(resources, suspects), np.searchsorted(resources, suspects, "right")
+        which = np.repeat(np.arange(suspects.size), highs - lows)
+        held = docs[ranges(lows, highs)]
+        if segment.gone is not None:
+            alive = ~segment.gone[held]
+            held, which = held[alive], which[alive]
+        found.append((held, which))
+    every = np.concatenate([which for _, which in found] or [np.empty(0, np.int64)])
+    sizes = np.bincount(every, minlength=suspects.size)
+    several = sizes > 1
+    several[_ambiguous(segments, found)] = False
+    if not several.any():
+        return NO_GROUPS
+    number_of = np.where(several, np.cumsum(several), 0)
+    of, ids, places = [], [], []
+    for segment, (held, which) in zip(segments, found, strict=True):
+        groups = np.zeros(segment.size, np.int64)
+        groups[held] = number_of[which]
+        of.append(groups)
+        grouped_here = number_of[which] > 0
+        ids.append(segment.arrays["id"][held[grouped_here]].astype(np.int64))
+        places.append(number_of[which[grouped_here]])
+    id, number = np.concatenate(ids), np.concatenate(places)
+    starts = np.concatenate(([0], np.cumsum(sizes[several])))
+    return Groups(tuple(of), id[np.lexsort((id, number))], starts)
+
+
+def _ambiguous(segments: Sequence[Segment], found: Sequence[tuple[Array, Array]]) -> Array:
+    """Which resources several documents of one source have."""
+    numbers: dict[str, int] = {}
+    pairs = []
+    for segment, (held, which) in zip(segments, found, strict=True):
+        origin = segment.facets["origin"]
+        known = np.array([numbers.setdefault(name, len(numbers)) for name in origin.values], np.int64)
+        pairs.append(which << 32 | known[origin.codes[held]])
+    ordered = np.sort(np.concatenate(pairs or [np.empty(0, np.int64)]))
+    twice: Array = ordered[1:][ordered[1:] == ordered[:-1]] >> 32
+    return twice

@@ -1,0 +1,328 @@
+"""A snapshot of the index, and the questions it answers.
+
+A searcher never changes: commits and merges that happen meanwhile are seen by the next one. Ranking does not
+depend on how documents are spread over segments: scores are equal bit for bit, and equal scores are ordered
+by a hash of the record's identifier.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby, pairwise
+from typing import Any, Final
+
+import numpy as np
+
+from indlet.service.index.embedded import facets as counting
+from indlet.service.index.embedded import ranking
+from indlet.service.index.embedded.matching import Matcher, look_up, postings, prefixed
+from indlet.service.index.embedded.ranking import Found, Prepared
+from indlet.service.index.embedded.segment import Array, Segment
+from indlet.service.index.embedded.vocabulary import union
+from indlet.service.index.expression import Everything, Expression, Or, Phrase, Prefix, Term, positive
+from indlet.service.rank import AnyModel, Bm25, Collection, Document, QueryTerm, canonical
+
+SORTS: Final = ("score", "newest", "oldest")
+MOST_GROUPED: Final = 1000
+MOST_TABLES: Final = 256  # models whose tables are kept for a snapshot, 32 kB each
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """`total` counts all that match, `hits` are the page asked for, `facets` count values over all that
+    match.
+
+    `loose` tells that a phrase was matched as a conjunction in records whose positions are not known.
+    """
+
+    total: int
+    hits: tuple[Found, ...]
+    facets: dict[str, tuple[tuple[str, int], ...]] = field(default_factory=dict)
+    loose: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One term's share in a score."""
+
+    term: str
+    frequency: int
+    df: int
+    cf: int
+    weight: float
+    constants: tuple[float, float]
+    contribution: float
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """How a score came about: the parts are added in this order, then `adjustment` says what the model did to
+    the sum. `score` is the very number that the search gives."""
+
+    id: int
+    score: float
+    length: int
+    norm: float
+    parts: tuple[Part, ...]
+    total: float
+    adjustment: str
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    documents: int
+    terms: int
+    postings: int
+    length: int
+    bytes: int
+    segments: int
+    deleted: int
+    position: int
+
+
+class Searcher:
+    def __init__(
+        self, segments: Sequence[Segment], position: int, extra: dict[str, Any] | None = None
+    ) -> None:
+        self.segments = tuple(segments)
+        self.position = position
+        self.extra = dict(extra or {})
+        self.collection = Collection(
+            sum(segment.documents for segment in self.segments),
+            sum(segment.length for segment in self.segments),
+        )
+        self._tables: dict[AnyModel, ranking.Tables] = {}
+        self._groups: ranking.Groups | None = None
+
+    # ---- searching
+
+    def search(
+        self,
+        expression: Expression,
+        model: AnyModel | None = None,
+        limit: int = 10,
+        offset: int = 0,
+        *,
+        filters: Sequence[Expression] = (),
+        sort: str = "score",
+        facets: Sequence[str] = (),
+        collapse: bool = True,
+    ) -> Results:
+        """The matching documents, best first; records of one resource are one hit if `collapse` is on."""
+        if sort not in SORTS:
+            raise ValueError(f"sort is one of {', '.join(SORTS)}, not {sort!r}")
+        prepared = self._prepare(expression, model or Bm25())
+        groups = self.groups() if collapse else ranking.NO_GROUPS
+        plain = isinstance(expression, Term) or (
+            isinstance(expression, Or) and all(isinstance(part, Term) for part in expression.parts)
+        )
+        # A group is looked for among all of the best, one by one: that must not be many.
+        few = not groups or limit + offset <= MOST_GROUPED
+        matchers = [Matcher(segment) for segment in self.segments]
+        hidden = [matcher.hidden(filters) for matcher in matchers]
+        page = None
+        if plain and sort == "score" and few:
+            page = ranking.top(self.segments, hidden, prepared, limit, offset, groups)
+            if not facets:
+                return Results(*page, loose=any(matcher.loose for matcher in matchers))
+        matched = []
+        for matcher, without in zip(matchers, hidden, strict=True):
+            mask = matcher.mask(expression)
+            if without is not None:
+                mask &= ~without
+            matched.append(np.flatnonzero(mask))
+        total, hits = page or ranking.sorted_hits(
+            self.segments, matched, prepared, limit, offset, sort, groups
+        )
+        parted = counting.parted(matched, groups.of) if facets else []
+        counts = {name: counting.count(self.segments, parted, name) for name in facets}
+        return Results(total, hits, counts, any(matcher.loose for matcher in matchers))
+
+    def matching(self, expression: Expression = Everything()) -> Iterator[int]:  # noqa: B008
+        """The ids of all records that match, in no particular order."""
+        for segment in self.segments:
+            yield from segment.arrays["id"][Matcher(segment).live(expression)].tolist()
+
+    def explain(self, expression: Expression, id: int, model: AnyModel | None = None) -> Explanation | None:
+        """How a record's score came about; None if the index does not hold the record."""
+        model = model or Bm25()
+        found = self._locate(id)
+        if found is None:
+            return None
+        segment, doc = found
+        terms = self.query_terms(expression)
+        document = Document(int(segment.arrays["length"][doc]), float(segment.arrays["norm"][doc]))
+        parts, total = [], 0.0
+        for term, number in zip(
+            terms, look_up((segment,), [term.term for term in terms]).numbers[0], strict=True
+        ):
+            frequency = _frequency(segment, int(number), doc)
+            if frequency:
+                constants = model.constants(term, self.collection)
+                share = model.contribution(constants, frequency, document, self.collection)
+                total += share
+                name = term.term.decode(errors="replace")
+                parts.append(Part(name, frequency, term.df, term.cf, term.weight, constants, share))
+        score = model.finish(total, model.outlook(terms, self.collection), document)
+        return Explanation(
+            id, score, document.length, document.norm, tuple(parts), total, ranking.ADJUSTMENTS[model.name]
+        )
+
+    def query_terms(self, expression: Expression) -> list[QueryTerm]:
+        """The terms that count for a score, with their statistics, in canonical order."""
+        return self._terms_of(expression)[0]
+
+    # ---- statistics
+
+    def df(self, term: str) -> int:
+        return int(look_up(self.segments, [term.encode("utf-8", "surrogatepass")]).sums[0, 0])
+
+    def cf(self, term: str) -> int:
+        return int(look_up(self.segments, [term.encode("utf-8", "surrogatepass")]).sums[0, 1])
+
+    def terms(self, prefix: str = "", limit: int | None = None) -> list[tuple[str, int, int]]:
+        """Terms that begin so with their df and cf: the `limit` most frequent ones, most frequent first."""
+        start = prefix.encode("utf-8", "surrogatepass")
+        totals: dict[bytes, tuple[int, int]] = {}
+        for segment in self.segments:
+            df, cf = segment.frequencies()
+            for number in prefixed(segment, start):
+                name = segment.term(number)
+                seen = totals.get(name, (0, 0))
+                totals[name] = seen[0] + int(df[number]), seen[1] + int(cf[number])
+        ranked = ((-df, name, cf) for name, (df, cf) in totals.items() if df)
+        picked = sorted(ranked) if limit is None else heapq.nsmallest(limit, ranked)
+        return [(name.decode(errors="replace"), -df, cf) for df, name, cf in picked]
+
+    def vocabulary(self) -> Iterator[tuple[bytes, int, int]]:
+        """Every term with its exact df and cf, in the order of bytes."""
+        streams = map(_entries, self.segments)
+        for name, group in groupby(heapq.merge(*streams), key=lambda entry: entry[0]):
+            df_sum = cf_sum = 0
+            for _, df_part, cf_part in group:
+                df_sum += df_part
+                cf_sum += cf_part
+            if df_sum:
+                yield name, df_sum, cf_sum
+
+    def fingerprint(self) -> str:
+        """A digest of all statistics: equal for equal content, however the index is laid out."""
+        digest = hashlib.blake2b(digest_size=16)
+        digest.update(b"%d %d\n" % (self.collection.documents, self.collection.length))
+        for name, df, cf in self.vocabulary():
+            digest.update(b"%s %d %d\n" % (name, df, cf))
+        # Lengths, norms and dates go in the order of the identifiers' hashes, which no layout changes.
+        columns = [
+            np.concatenate([_live(segment, name) for segment in self.segments] or [np.empty(0)])
+            for name in ("tie", "length", "norm", "date")
+        ]
+        order = np.argsort(columns[0], kind="stable")
+        for column in columns:
+            digest.update(column[order].tobytes())
+        return digest.hexdigest()
+
+    def stats(self) -> Statistics:
+        sizes = [
+            segment.file.size + (segment.deletions_file.size if segment.deletions_file else 0)
+            for segment in self.segments
+        ]
+        postings = sum(int(segment.frequencies()[0].sum()) for segment in self.segments)
+        terms = sum(piece.count for piece in union(self.segments))
+        return Statistics(
+            self.collection.documents, terms, postings, self.collection.length, sum(sizes),
+            len(self.segments), sum(segment.ended for segment in self.segments), self.position,
+        )  # fmt: skip
+
+    def make_ready(self, model: AnyModel | None = None) -> None:
+        """Works out what every question needs to know, so that the first one need not."""
+        for segment in self.segments:
+            counting.prepare(segment)
+            segment.frequencies()
+        self.groups()
+        if model is not None:
+            self._tables_of(model)
+
+    def groups(self) -> ranking.Groups:
+        """Which documents are records of one resource; found out once for a snapshot."""
+        if self._groups is None:
+            self._groups = ranking.grouped(self.segments)
+        return self._groups
+
+    # ---- inside
+
+    def _terms_of(self, expression: Expression) -> tuple[list[QueryTerm], list[Array]]:
+        """The query terms, and for each segment where their lists begin."""
+        weights: dict[bytes, float] = {}
+        for leaf in positive(expression):
+            match leaf:
+                case Term(term, weight):
+                    words = [term.encode("utf-8", "surrogatepass")]
+                case Phrase(phrase, _, weight):
+                    words = [term.encode("utf-8", "surrogatepass") for term in phrase]
+                case Prefix(prefix, most):
+                    words, weight = (
+                        [term.encode("utf-8", "surrogatepass") for term, _, _ in self.terms(prefix, most)],
+                        1.0,
+                    )
+            if not weight > 0:
+                raise ValueError(f"{leaf} has the weight {weight}: it must be above 0")
+            for word in words:
+                weights[word] = weights.get(word, 0.0) + weight
+        words = list(weights)
+        _, where, sums = look_up(self.segments, words)
+        terms = canonical(
+            [
+                QueryTerm(word, weights[word], df, cf)
+                for word, (df, cf) in zip(words, sums.tolist(), strict=True)
+            ]
+        )
+        if [term.term for term in terms] == words:
+            return terms, where
+        at = {word: place for place, word in enumerate(words)}
+        order = np.array([at[term.term] for term in terms], np.int64)
+        return terms, [own[order] for own in where]
+
+    def _prepare(self, expression: Expression, model: AnyModel) -> Prepared:
+        terms, where = self._terms_of(expression)
+        return ranking.prepare(terms, where, model, self.collection, self._tables_of(model))
+
+    def _tables_of(self, model: AnyModel) -> ranking.Tables:
+        tables = self._tables.get(model)
+        if tables is None:
+            if len(self._tables) >= MOST_TABLES:  # a model of other parameters is another model
+                self._tables.clear()
+            tables = self._tables[model] = ranking.tables(model, self.collection, self.segments)
+        return tables
+
+    def _locate(self, id: int) -> tuple[Segment, int] | None:
+        for segment in self.segments:
+            ids, docs = segment.by_id()
+            at = int(np.searchsorted(ids, id))
+            if at < ids.size and ids[at] == id:
+                doc = int(docs[at])
+                if segment.gone is None or not segment.gone[doc]:
+                    return segment, doc
+        return None
+
+
+def _entries(segment: Segment) -> Iterator[tuple[bytes, int, int]]:
+    df, cf = segment.frequencies()
+    names, bounds = segment.arrays["names"].tobytes(), segment.arrays["bounds"].tolist()
+    for number, (low, high) in enumerate(pairwise(bounds)):
+        yield names[low:high], int(df[number]), int(cf[number])
+
+
+def _frequency(segment: Segment, number: int, doc: int) -> int:
+    if number < 0:
+        return 0
+    docs, freqs = postings(segment, number)
+    at = int(np.searchsorted(docs, doc))
+    return int(freqs[at]) if at < docs.size and docs[at] == doc else 0
+
+
+def _live(segment: Segment, name: str) -> Array:
+    array = segment.arrays[name]
+    return array if segment.gone is None else array[~segment.gone]

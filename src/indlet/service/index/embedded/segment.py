@@ -1,0 +1,277 @@
+"""An immutable part of the index: one file of plain arrays, memory-mapped.
+
+The file is the arrays one after another, each at a multiple of 64 bytes, then a JSON directory (name -> type,
+place, count; and `facts`), then the directory's size and a magic word. Deleting documents leaves it
+untouched: a small file beside it (`Deletions`) says which documents have gone and what that takes from each
+term.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import zlib
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from indlet.errors import IndexDamaged
+from indlet.kernels.codec import headers, subtract
+
+MAGIC: Final = b"indlet-1"
+ALIGN: Final = 64
+REMEDY: Final = "the index is derived from the store: rebuild it with  indlet reindex"
+
+Array = NDArray[Any]
+
+# Files that this process has read through and found whole: they never change.
+_verified: set[tuple[int, ...]] = set()
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A written file, as the manifest knows it."""
+
+    name: str
+    size: int
+    checksum: int
+
+
+class ArrayFile:
+    """Writes arrays into one file; an array may be appended in pieces. `close` makes it durable."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._handle = path.open("wb")
+        self._at = 0
+        self._checksum = 0
+        self._directory: dict[str, list[Any]] = {}
+
+    def begin(self, name: str, dtype: Any) -> None:
+        self._write(b"\0" * (-self._at % ALIGN))
+        self._directory[name] = [np.dtype(dtype).str, self._at, 0]
+
+    def append(self, name: str, piece: Array) -> None:
+        entry = self._directory[name]
+        self._write(np.ascontiguousarray(piece, dtype=entry[0]).view(np.uint8).data)
+        entry[2] += piece.size
+
+    def add(self, name: str, array: Array) -> None:
+        self.begin(name, array.dtype)
+        if array.size:
+            self.append(name, array)
+
+    def close(self, facts: Mapping[str, Any]) -> File:
+        directory = json.dumps({"arrays": self._directory, "facts": facts}).encode()
+        self._write(directory + len(directory).to_bytes(8, "little") + MAGIC)
+        self._handle.flush()
+        os.fsync(self._handle.fileno())
+        self._handle.close()
+        return File(self._path.name, self._at, self._checksum)
+
+    def discard(self) -> None:
+        with suppress(OSError):  # what waits to be written finds no room either
+            self._handle.close()
+        self._path.unlink(missing_ok=True)
+
+    def _write(self, data: bytes | memoryview) -> None:
+        self._handle.write(data)
+        self._checksum = zlib.crc32(data, self._checksum)
+        self._at += len(data)
+
+
+def read_arrays(folder: Path, file: File) -> tuple[dict[str, Array], dict[str, Any]]:
+    """The arrays and facts of a file, checked by its checksum; raises FileNotFoundError if it has gone."""
+    path = folder / file.name
+    with path.open("rb") as handle:
+        about = os.fstat(handle.fileno())
+        known = about.st_dev, about.st_ino, about.st_mtime_ns, about.st_ctime_ns, file.checksum
+        if about.st_size != file.size:
+            raise IndexDamaged(f"{path} has not the {file.size} bytes that were written; {REMEDY}")
+        # Copy-on-write, though nothing writes: kernels would be compiled twice, for read-only arrays and
+        # for others.
+        data = mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_COPY)
+    if known not in _verified:
+        if zlib.crc32(data) != file.checksum:
+            raise IndexDamaged(f"{path} fails its checksum; {REMEDY}")
+        _verified.add(known)
+    if data[-8:] != MAGIC:
+        raise IndexDamaged(f"{path} is of another version; {REMEDY}")
+    size = int.from_bytes(data[-16:-8], "little")
+    directory = json.loads(data[-16 - size : -16])
+    arrays = {
+        name: np.frombuffer(data, dtype=np.dtype(dtype), count=count, offset=place)
+        for name, (dtype, place, count) in directory["arrays"].items()
+    }
+    return arrays, directory["facts"]
+
+
+def check(folder: Path, file: File) -> None:
+    """Reads a file from disk as if it had never been read; raises IndexDamaged if it is not as written."""
+    with (folder / file.name).open("rb") as handle:
+        checksum = 0
+        while piece := handle.read(1 << 22):
+            checksum = zlib.crc32(piece, checksum)
+    if checksum != file.checksum:
+        raise IndexDamaged(f"{folder / file.name} fails its checksum; {REMEDY}")
+
+
+@dataclass(frozen=True, slots=True)
+class Deletions:
+    """The documents of a segment that have gone, and what they took from the terms (by term number)."""
+
+    docs: Array
+    terms: Array
+    df: Array
+    cf: Array
+
+
+@dataclass(frozen=True, slots=True)
+class Facet:
+    """A column of names: `codes` number `values`; code 0 stands for none.
+
+    `starts`, where documents may have several, says where each document's codes begin.
+    """
+
+    values: tuple[str, ...]
+    codes: Array
+    starts: Array | None
+
+
+@dataclass(frozen=True, eq=False)
+class Segment:
+    """One segment as read, with its deletions up to a commit."""
+
+    file: File
+    deletions_file: File | None
+    arrays: dict[str, Array]
+    facts: dict[str, Any]
+    deletions: Deletions | None
+    gone: NDArray[np.bool_] | None
+    documents: int
+    length: int
+    facets: dict[str, Facet]
+    # Worked out when first asked for; `shared` holds what deletions do not change.
+    cache: dict[str, Any] = field(default_factory=dict)
+    shared: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """Documents in the file, deleted ones too."""
+        return int(self.arrays["id"].size)
+
+    @property
+    def ended(self) -> int:
+        return self.size - self.documents
+
+    @property
+    def positional(self) -> bool:
+        return "places" in self.arrays
+
+    def term(self, number: int) -> bytes:
+        bounds = self.arrays["bounds"]
+        return self.arrays["names"][int(bounds[number]) : int(bounds[number + 1])].tobytes()
+
+    def frequencies(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Exact document and collection frequency of every term, without the deleted documents."""
+        if "frequencies" not in self.cache:
+            count = self.arrays["starts"].size
+            df, cf = np.empty(count, np.int64), np.empty(count, np.int64)
+            headers(self.arrays["stream"], self.arrays["starts"], df, cf)
+            if self.deletions is not None:
+                df[self.deletions.terms] -= self.deletions.df
+                cf[self.deletions.terms] -= self.deletions.cf
+            self.cache["frequencies"] = df, cf
+        found: tuple[NDArray[np.int64], NDArray[np.int64]] = self.cache["frequencies"]
+        return found
+
+    def listed(self) -> NDArray[np.int64]:
+        """The postings of every term in the file, those of deleted documents too."""
+        df = self.frequencies()[0]
+        if self.deletions is not None:
+            df = df.copy()
+            df[self.deletions.terms] += self.deletions.df
+        return df
+
+    def by_id(self) -> tuple[Array, Array]:
+        """The record ids in ascending order, and their documents."""
+        if "by_id" not in self.shared:
+            ids = self.arrays["id"].astype(np.int64)
+            order = np.argsort(ids, kind="stable")
+            self.shared["by_id"] = ids[order], order
+        found: tuple[Array, Array] = self.shared["by_id"]
+        return found
+
+    def resources(self) -> tuple[Array, Array, Array]:
+        """The resources in ascending order, their documents, and which occur more than once; deleted ones
+        too.
+        """
+        if "resources" not in self.shared:
+            resource = self.arrays["resource"]
+            docs = np.argsort(resource, kind="stable")
+            docs = docs[resource[docs] != 0]
+            ordered = resource[docs]
+            self.shared["resources"] = ordered, docs, np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
+        found: tuple[Array, Array, Array] = self.shared["resources"]
+        return found
+
+    def without(self, docs: Array, folder: Path, name: str) -> Segment:
+        """This segment with these documents deleted as well; writes the new deletions file."""
+        gone = np.zeros(self.size, np.bool_)
+        gone[docs] = True
+        before = self.deletions
+        if before is not None:
+            gone[before.docs] = False
+        ahead = np.zeros(self.size + 1, np.int64)
+        np.cumsum(gone, out=ahead[1:])
+        starts = self.arrays["starts"]
+        df, cf = np.zeros(starts.size, np.int64), np.zeros(starts.size, np.int64)
+        subtract(self.arrays["stream"], starts, gone, ahead, df, cf)
+        if before is not None:
+            df[before.terms] += before.df
+            cf[before.terms] += before.cf
+            gone[before.docs] = True
+        terms = np.flatnonzero(df)
+        out = ArrayFile(folder / name)
+        out.add("docs", np.flatnonzero(gone).astype(np.uint32))
+        out.add("terms", terms.astype(np.uint32))
+        out.add("df", df[terms])
+        out.add("cf", cf[terms])
+        return load(self.file, out.close({}), self.arrays, self.facts, folder, self.shared)
+
+
+def open_segment(folder: Path, file: File, deletions: File | None) -> Segment:
+    arrays, facts = read_arrays(folder, file)
+    return load(file, deletions, arrays, facts, folder, {})
+
+
+def load(
+    file: File,
+    removed: File | None,
+    arrays: dict[str, Array],
+    facts: dict[str, Any],
+    folder: Path,
+    shared: dict[str, Any],
+) -> Segment:
+    lengths = arrays["length"]
+    deletions = None
+    gone = None
+    documents, length = lengths.size, int(lengths.sum(dtype=np.int64))
+    if removed is not None:
+        found, _ = read_arrays(folder, removed)
+        deletions = Deletions(found["docs"], found["terms"], found["df"], found["cf"])
+        gone = np.zeros(lengths.size, np.bool_)
+        gone[deletions.docs] = True
+        documents -= deletions.docs.size
+        length -= int(lengths[deletions.docs].sum(dtype=np.int64))
+    facets = {
+        name: Facet(("", *values), arrays[f"facet:{name}"], arrays.get(f"facets:{name}"))
+        for name, values in facts["facets"].items()
+    }
+    return Segment(file, removed, arrays, facts, deletions, gone, documents, length, facets, {}, shared)

@@ -1,0 +1,310 @@
+"""What a source lists becomes our records: metadata cleaned, terms under our policy, the original kept.
+
+item of a page -> Record, or BadResponse that says what is wrong with it
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Final, cast
+from urllib.parse import urlsplit, urlunsplit
+
+import orjson
+from lxml import etree
+
+from indlet.errors import BadResponse
+from indlet.formats import INDEX, bundle
+from indlet.formats.dublin import folded, iso_date, language_code
+from indlet.memo import remembered
+from indlet.model import DUBLIN_CORE, Metadata, Packed, Record, TermVector
+from indlet.oai.read import Item, canonical
+from indlet.service.records.describe import packed_records
+from indlet.service.records.scan import Scanned
+from indlet.text import Analyzer, Policy, Reconciliation, loss, renormalise, searched
+
+# The text of the document that a record (first argument) links to (second); empty where it is not to be had.
+FullText = Callable[[str, str], str]
+
+_ELEMENTS: Final = frozenset(DUBLIN_CORE)
+# Qualified Dublin Core, refinements to what they refine.
+_REFINED: Final = {
+    "alternative": "title", "abstract": "description", "tableOfContents": "description", "issued": "date",
+    "created": "date", "available": "date", "modified": "date", "dateAccepted": "date", "extent": "format",
+    "medium": "format", "spatial": "coverage", "temporal": "coverage", "bibliographicCitation": "identifier",
+    "isPartOf": "relation", "accessRights": "rights", "license": "rights",
+}  # fmt: skip
+_DCMI_TYPES: Final = {
+    name.lower(): name
+    for name in (
+        "Collection", "Dataset", "Event", "Image", "InteractiveResource", "MovingImage", "PhysicalObject",
+        "Service", "Software", "Sound", "StillImage", "Text",
+    )
+}  # fmt: skip
+_MEDIA: Final = {
+    "pdf": "application/pdf", "html": "text/html", "txt": "text/plain", "xml": "application/xml",
+    "text/pdf": "application/pdf", "application/x-pdf": "application/pdf", "adobe pdf": "application/pdf",
+    "doc": "application/msword", "ps": "application/postscript", "jpg": "image/jpeg", "jpeg": "image/jpeg",
+    "image/jpg": "image/jpeg", "mp3": "audio/mpeg", "epub": "application/epub+zip",
+    "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+}  # fmt: skip
+_CONTROLS: Final = bytes([*range(32), 127])
+_MEDIA_TYPE = re.compile(
+    r"(?:application|audio|font|image|message|model|multipart|text|video)/[\w.+-]+", re.A
+)
+# The usual form, which needs no taking apart.
+_PLAIN_URL = re.compile(r"https?://(?:www\.)?([a-z0-9.-]+)(/[^?#]*)")
+_SITE = re.compile(r"http://[^/?#]*/")
+_DOI = re.compile(r"(?:^|doi\.org/|doi:\s*|urn:doi:)(10\.\d{4,9}/\S+)$", re.IGNORECASE)
+
+
+@dataclass(slots=True)
+class Normaliser:
+    """Makes records of one source's items, under one analysis policy of ours."""
+
+    analyzer: Analyzer
+    index_prefix: str = ""
+    bundle_prefix: str = ""
+    policy: Policy | None = None
+    full_text: FullText | None = None
+    reconciliation: Reconciliation = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.reconciliation = loss(self.policy, self.analyzer.policy)
+
+    @property
+    def has_index(self) -> bool:
+        return bool(self.index_prefix or self.bundle_prefix)
+
+    def record(self, item: Item) -> Record:
+        """The record that an item of a list is to us."""
+        (made,) = self._one_by_one((item,))
+        if isinstance(made, BadResponse):
+            raise made
+        return made
+
+    def records(self, items: Sequence[Item]) -> list[Record | Packed | BadResponse]:
+        """What each item of a list is to us: a record, or what is wrong with it. Many together cost less."""
+        sheet = items[0].sheet if items else None
+        if not isinstance(sheet, Scanned) or len(items) != len(sheet.heads) or not self._as_it_comes():
+            return [*self._one_by_one(items)]
+        made: list[Record | Packed | BadResponse | None] = [
+            *packed_records(sheet, items, self._suffix(), _form, resource_key)
+        ]
+        left = [place for place, each in enumerate(made) if each is None]
+        for place, each in zip(left, self._one_by_one([items[place] for place in left]), strict=True):
+            made[place] = each
+        return cast("list[Record | Packed | BadResponse]", made)
+
+    def _as_it_comes(self) -> bool:
+        """Whether vectors are kept as they come, or none come."""
+        if self.has_index:
+            return bool(self.index_prefix) and self.reconciliation.kind == "identical"
+        return self.full_text is None
+
+    def _suffix(self) -> bytes:
+        """How the properties of every record end."""
+        if self.has_index and not self.reconciliation.exact:
+            return b',"policy":' + orjson.dumps(self.policy.digest if self.policy else "unknown") + b"}"
+        return b"}"
+
+    def _one_by_one(self, items: Sequence[Item]) -> list[Record | BadResponse]:
+        out: list[Record | BadResponse] = []
+        for item in items:
+            if item.deleted:
+                out.append(Record(item.identifier, sets=item.sets, deleted=True))
+                continue
+            try:
+                raw, metadata, index = self._read(item)
+                vector = self._vector(item, index, metadata)
+            except BadResponse as e:
+                out.append(e)
+            else:
+                out.append(self._made(item, raw, metadata, vector))
+        return out
+
+    def _read(self, item: Item) -> tuple[bytes, Metadata, etree._Element | None]:
+        part, index = item.metadata, item.index
+        if item.sheet is not None:
+            return item.sheet.raw(item.place), cleaned(item.sheet.pairs(item.place)), None
+        if self.bundle_prefix and part is not None and part.tag == bundle.ROOT:
+            part, index = _unbound(part)
+        if part is None:
+            raise BadResponse("a record without metadata that is not marked as deleted")
+        return canonical(part), cleaned(list(_pairs(part))), index
+
+    def _made(self, item: Item, raw: bytes, metadata: Metadata, vector: TermVector | None) -> Record:
+        properties: dict[str, Any] = {"source_datestamp": item.datestamp}
+        url = _first_url(metadata)
+        if url:
+            properties["url"] = url
+        for form in metadata.get("format", ()):
+            if _is_media_type(form):
+                properties["media_type"] = form
+                break
+        if self.has_index and not self.reconciliation.exact:
+            properties["policy"] = self.policy.digest if self.policy else "unknown"
+        if item.about:
+            properties["about"] = [a.decode("utf-8", "replace") for a in item.about]
+        key = resource_key(item.identifier, metadata, url)
+        return Record(item.identifier, metadata, vector, item.sets, False, raw, key, properties)
+
+    def _vector(self, item: Item, index: etree._Element | None, metadata: Metadata) -> TermVector | None:
+        """The vector that came with an item or is made from its full text.
+
+        Where there is none, that of the metadata stands for it, which is made when it is asked for
+        (`Analyzer.completed`).
+        """
+        if not self.has_index:
+            if self.full_text is None:
+                return None
+            text = searched(metadata)
+            if url := _first_url(metadata):
+                text = f"{text}\n{self.full_text(item.identifier, url)}"
+            return self.analyzer.vector(text, next(iter(metadata.get("language", ())), ""))
+        vector = None if item.sheet is None else item.sheet.vector(item.place)
+        if vector is None:
+            if index is None:
+                return None
+            prefix = self.index_prefix or bundle.INSIDE[self.bundle_prefix].prefix
+            vector = INDEX[prefix].read(index)
+        if self.reconciliation.kind == "identical":
+            return vector
+        return renormalise(vector, self.policy, self.analyzer)
+
+
+def cleaned(pairs: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
+    """Metadata in Dublin Core order: white space folded; dates, languages and types in one form.
+
+    Nothing is cut: a paper may have three thousand authors, an abstract a million words.
+    """
+    # Most values are clean already, which one look at all of them tells: joined by spaces, one that begins or
+    # ends with a space makes two of them.
+    whole = " ".join([value for _, value in pairs])
+    clean = (
+        whole.isascii()
+        and "  " not in whole
+        and whole[:1] != " "
+        and whole[-1:] != " "
+        and len(whole.encode().translate(None, _CONTROLS)) == len(whole)
+    )
+    found: dict[str, list[str]] = {}
+    repeated = False
+    for element, value in pairs:
+        if not clean:
+            value = folded(value)
+        if element in _FORMS:
+            value = _FORMS[element](value)
+        if value:
+            if element in found:
+                found[element].append(value)
+                repeated = True
+            else:
+                found[element] = [value]
+    if repeated:
+        for element, values in found.items():
+            if len(values) > 1 and len(set(values)) != len(values):
+                found[element] = list(dict.fromkeys(values))
+    names = tuple(found)
+    order = _ordered(names)
+    return found if order == names else {element: found[element] for element in order}
+
+
+@lru_cache(maxsize=1024)
+def _ordered(elements: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(element for element in DUBLIN_CORE if element in elements)
+
+
+@remembered(8192)
+def _date(value: str) -> str:
+    return iso_date(value)
+
+
+@remembered(2048)
+def _language(value: str) -> str:
+    return language_code(value) or value
+
+
+@remembered(2048)
+def _type(value: str) -> str:
+    name = value.rpartition("/")[2] if "purl.org/dc/dcmitype/" in value else value
+    return _DCMI_TYPES.get(name.lower().replace(" ", ""), value)
+
+
+@remembered(2048)
+def _media(value: str) -> str:
+    lower = value.lower().split(";")[0].strip()
+    if lower in _MEDIA:
+        return _MEDIA[lower]
+    return lower if _MEDIA_TYPE.fullmatch(lower) else value
+
+
+@remembered(2048)
+def _is_media_type(value: str) -> bool:
+    return _MEDIA_TYPE.fullmatch(value) is not None
+
+
+def _form(element: str, value: str) -> tuple[str, bool]:
+    """A value of an element as it should be, and whether it is a media type."""
+    value = _FORMS[element](value)
+    return value, element == "format" and _is_media_type(value)
+
+
+_FORMS: Final[dict[str, Callable[[str], str]]] = {
+    "date": _date, "language": _language, "type": _type, "format": _media,
+}  # fmt: skip
+
+
+def _pairs(root: etree._Element) -> Iterable[tuple[str, str]]:
+    """(element, value) for everything that is Dublin Core by its local name, whatever its namespace."""
+    for node in root.iter(etree.Element):
+        name = str(node.tag).rpartition("}")[2]
+        element = name if name in _ELEMENTS else _REFINED.get(name) or name.lower()
+        if element in _ELEMENTS and node is not root:
+            yield element, "".join(map(str, node.itertext())).strip()
+
+
+def _unbound(root: etree._Element) -> tuple[etree._Element | None, etree._Element | None]:
+    described_part = terms = None
+    for child in root:
+        if isinstance(child.tag, str):
+            if child.tag.endswith("}terms"):
+                terms = child
+            else:
+                described_part = child
+    return described_part, terms
+
+
+def _first_url(metadata: Metadata) -> str:
+    for value in metadata.get("identifier", ()):
+        if value.startswith(("http://", "https://")):
+            return value
+    return ""
+
+
+def resource_key(identifier: str, metadata: Metadata, url: str = "") -> str:
+    """What tells that two records stand for one resource: its DOI, else its URL, else its OAI identifier.
+
+    The address of a whole site is that of no resource.
+    """
+    for value in metadata.get("identifier", ()):
+        if "10." in value and (match := _DOI.search(value)):
+            return "doi:" + match[1].lower().rstrip(".")
+    if url := url or _first_url(metadata):
+        key = _canonical_url(url)
+        return identifier if _SITE.fullmatch(key) else key
+    return identifier
+
+
+def _canonical_url(url: str) -> str:
+    if match := _PLAIN_URL.fullmatch(url):
+        return f"http://{match[1]}{match[2].rstrip('/') or '/'}"
+    try:
+        parts = urlsplit(url)
+        host = (parts.hostname or "").removeprefix("www.")
+        port = f":{parts.port}" if parts.port not in (None, 80, 443) else ""
+    except ValueError:
+        return url
+    return urlunsplit(("http", host + port, parts.path.rstrip("/") or "/", parts.query, parts.fragment))

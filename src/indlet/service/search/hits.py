@@ -1,0 +1,225 @@
+"""From what the index found to what is shown: the store's records, and which words made them match."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Final
+
+import orjson
+
+from indlet.errors import UnknownRecord
+from indlet.model import FIELD_MARK, Facet, Stored, groups, unmarked
+from indlet.service.index import Found, Searcher
+from indlet.service.index import expression as e
+from indlet.service.rank import AnyModel, Bm25, Document, QueryTerm
+from indlet.service.search.interpret import Meaning
+from indlet.service.search.results import Explained, Hit, Matched, Share, Suggestion, link, shown_date
+from indlet.store import Origin, Store
+from indlet.text import Analyzer
+
+# A facet's name here -> its name in the index, where it is not the same.
+ENGINE_FACETS: Final = {"source": "origin"}
+_MOST_NAMES: Final = 3  # of one set, shown together
+
+
+@dataclass(slots=True)
+class Shares:
+    """Which terms of a query a record holds, and how much each adds to its score."""
+
+    searcher: Searcher
+    meaning: Meaning
+    model: AnyModel
+    analyzer: Analyzer
+    _terms: dict[str, tuple[QueryTerm, tuple[float, float]]] = field(init=False)
+    _names: frozenset[str] = field(init=False)
+    _marked: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        collection = self.searcher.collection
+        self._terms = {
+            term.term.decode(): (term, self.model.constants(term, collection))
+            for term in self.searcher.query_terms(self.meaning.expression)
+        }
+        self._names = frozenset(self._terms)
+        self._marked = any(FIELD_MARK in name for name in self._terms)
+
+    def of(self, stored: Stored) -> tuple[Matched, ...]:
+        """The terms in a record, greatest share first."""
+        document = Document(stored.length, 1.0)
+        parts: list[tuple[str, int, int, float]] = []
+        fields = b""
+        if self._marked:
+            fields = self.analyzer.fields(orjson.loads(stored.metadata), stored.language)
+        for packed in (stored.vector or b"", fields):
+            for frequency, terms in groups(packed):
+                # A line holds hundreds of terms, hardly ever one of the query's.
+                if self._names.isdisjoint(terms):
+                    continue
+                for name in terms:
+                    if (known := self._terms.get(name)) is not None:
+                        term, constants = known
+                        amount = self.model.contribution(
+                            constants, frequency, document, self.searcher.collection
+                        )
+                        parts.append((name, frequency, term.df, amount))
+        total = sum(part[3] for part in parts)
+        matched = [
+            Matched(
+                *unmarked(name), asked_by(self.meaning, name), frequency, df,
+                amount / total if total else 1 / len(parts),
+            )
+            for name, frequency, df, amount in parts
+        ]  # fmt: skip
+        return tuple(sorted(matched, key=lambda part: (-part.share, part.field, part.term)))
+
+
+def hits(
+    store: Store,
+    found: Sequence[Found],
+    origins: Mapping[int, Origin],
+    analyzer: Analyzer,
+    shares: Shares | None = None,
+    offset: int = 0,
+) -> tuple[Hit, ...]:
+    """The records behind what was found. One that was deleted since the index saw it is left out."""
+    wanted = dict.fromkeys(number for one in found for number in one.ids)
+    with store.read() as view:
+        records = view.by_id(list(wanted))
+    out = []
+    for rank, one in enumerate(found, offset + 1):
+        stored = records.get(one.id)
+        if stored is None or stored.deleted:
+            continue
+        stored = analyzer.completed(stored)
+        record = stored.record
+        through = (records[number].origin for number in one.ids if number in records)
+        names = tuple(dict.fromkeys(origins[number].name for number in through if number in origins))
+        out.append(
+            Hit(
+                rank=rank,
+                id=stored.id,
+                identifier=stored.identifier,
+                score=one.score,
+                source=names[0] if names else "",
+                sources=names,
+                metadata=record.metadata,
+                url=link(record.metadata, record.properties),
+                date=shown_date(one.date),
+                language=stored.language,
+                sets=record.sets,
+                datestamp=stored.datestamp,
+                length=stored.length,
+                terms=shares.of(stored) if shares is not None else (),
+                properties=record.properties,
+            )
+        )
+    return tuple(out)
+
+
+def explained(searcher: Searcher, meaning: Meaning, model: AnyModel, stored: Stored) -> Explained:
+    """How a record comes by its score, term by term."""
+    told = searcher.explain(meaning.expression, stored.id, model)
+    if told is None:
+        raise UnknownRecord(f"record {stored.identifier!r} is not in the index yet; ask again in a moment")
+    matching = searcher.search(meaning.expression, model, 0, filters=(e.Ids((stored.id,)),)).total
+    # Dividing the sum by the norms divides each part of it; what a model adds to the sum stays apart.
+    scale = told.score / told.total if model.name == "vsm" and told.total else 1.0
+    shares = tuple(
+        Share(
+            *unmarked(part.term), asked_by(meaning, part.term), part.frequency, part.df, part.cf,
+            part.weight, part.contribution * scale,
+        )
+        for part in told.parts
+    )  # fmt: skip
+    held = {part.term for part in told.parts}
+    terms = searcher.query_terms(meaning.expression)
+    missing = ((term, term.term.decode(errors="replace")) for term in terms)
+    return Explained(
+        identifier=stored.identifier,
+        model=model.name,
+        parameters=parameters_of(model),
+        score=told.score,
+        matches=matching > 0,
+        shares=shares,
+        remainder=0.0 if model.name in ("bm25", "vsm") else told.score - told.total,
+        formula=told.adjustment,
+        length=told.length,
+        average_length=searcher.collection.average,
+        records=searcher.collection.documents,
+        tokens=searcher.collection.length,
+        norm=told.norm,
+        outlook=model.outlook(terms, searcher.collection),
+        missing=tuple(
+            Share(*unmarked(name), asked_by(meaning, name), 0, term.df, term.cf, term.weight, 0.0)
+            for term, name in missing
+            if name not in held
+        ),
+    )
+
+
+def distinctive_terms(searcher: Searcher, frequencies: Mapping[str, int]) -> list[str]:
+    """A record's terms, first those that tell it most apart from the others (tf·idf)."""
+    known = searcher.query_terms(e.Or(tuple(e.Term(term) for term in frequencies)))
+    idf = {term.term.decode(): Bm25().constants(term, searcher.collection)[1] for term in known}
+    return sorted(idf, key=lambda term: (-frequencies[term] * idf[term], term))
+
+
+def parameters_of(model: AnyModel) -> dict[str, float]:
+    return {field.name.rstrip("_"): getattr(model, field.name) for field in fields(model)}
+
+
+def facet(
+    name: str,
+    counted: Mapping[str, Sequence[tuple[str, int]]],
+    origins: Mapping[int, Origin],
+    most: int,
+    set_names: Mapping[str, str] | None = None,
+) -> Facet:
+    """A facet's most frequent values; sources go by their names, and sets have theirs as labels."""
+    values = list(counted.get(ENGINE_FACETS.get(name, name), ()))
+    if name == "source":
+        values = [
+            (origins[int(number)].name if int(number) in origins else number, n) for number, n in values
+        ]
+    chosen = tuple(sorted(values, key=lambda entry: (-entry[1], entry[0]))[:most])
+    named = set_names if name == "set" and set_names else {}
+    return Facet(name, chosen, {value: named[value] for value, _ in chosen if value in named})
+
+
+def set_names(named: Sequence[tuple[int, str, str]], origins: Mapping[int, str]) -> dict[str, dict[str, str]]:
+    """For each source the names of its sets by their setSpecs; for "" those of all, where sources that have
+    a setSpec in common may call it differently."""
+    found: dict[str, dict[str, str]] = {"": {}}
+    for number, spec, name in named:
+        found.setdefault(origins[number], {})[spec] = name
+        known = found[""].get(spec, "")
+        if name not in known.split(" / ") and known.count(" / ") < _MOST_NAMES:
+            found[""][spec] = f"{known} / {name}" if known else name
+    return found
+
+
+def histogram(years: Sequence[tuple[str, int]]) -> tuple[tuple[int, int], ...]:
+    return tuple(sorted((int(year), count) for year, count in years))
+
+
+def corrected(text: str, suggestions: Sequence[Suggestion]) -> str:
+    """The query with the best suggestion in the place of each unknown word; empty if there is none."""
+    out, changed = text, False
+    for suggestion in sorted(suggestions, key=lambda s: -s.at):
+        end = suggestion.at + len(suggestion.word)
+        # A phrase begins with its quotation mark: only words are put in again.
+        if out[suggestion.at : end] == suggestion.word:
+            out, changed = out[: suggestion.at] + suggestion.instead[0] + out[end:], True
+    return out if changed else ""
+
+
+def asked_by(meaning: Meaning, term: str) -> tuple[str, ...]:
+    """The words of the query that an index term answers to."""
+    return tuple(
+        dict.fromkeys(
+            asked.text
+            for asked in meaning.asked
+            if term in asked.terms or (asked.prefix and term.startswith(asked.prefix))
+        )
+    )

@@ -1,0 +1,304 @@
+"""What a query means to the index: its words analysed by the service's policy, its filters resolved.
+
+A query's word has no language, and the index holds the stems of every language in it: the word becomes the
+distinct stems that it has under the languages asked for, alternatives that each score as a term of their own.
+A word of several tokens counts as several words where any of them may match (a run of words); where all must
+(AND, +, NOT, everything in the boolean model), each of its tokens must be there. Records in a language that
+drops a token as a stop word were indexed without it: it is not asked of them, as long as anything else is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Final, NamedTuple
+
+from indlet.errors import QueryError
+from indlet.model import FIELD_MARKS
+from indlet.service.index import Searcher
+from indlet.service.index import expression as e
+from indlet.service.search import query as q
+from indlet.service.search.lexer import clean, date_range
+from indlet.service.search.notes import Note
+from indlet.text import LANGUAGES, Analyzer, code
+from indlet.text.analyse import LOST
+from indlet.text.tokens import split, words
+
+# A language counts for queries if this share of the records is in it.
+SPOKEN: Final = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A word, phrase or prefix of the query with the index terms that it became; none for a stop word."""
+
+    text: str
+    field: str
+    terms: tuple[str, ...]
+    prefix: str = ""  # what the index's terms are to begin with
+    at: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What to ask the index for, what to filter it by, and what became of each word."""
+
+    expression: e.Expression
+    filters: tuple[e.Expression, ...]
+    asked: tuple[Asked, ...]
+    notes: tuple[str, ...]
+
+
+class Forms(NamedTuple):
+    """What a token becomes: its distinct terms under the languages, and the languages that drop it."""
+
+    terms: list[str]
+    dropped: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Common(e.Or):
+    """A token's terms, where some languages drop it as a stop word."""
+
+    dropped: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Interpreter:
+    """Gives trees their meaning. `origins` are the sources' numbers by each of their names, in lower case.
+
+    With `strict`, words side by side must all be there: what the boolean model makes of them.
+    """
+
+    analyzer: Analyzer
+    languages: Sequence[str]
+    origins: Mapping[str, Sequence[int]]
+    strict: bool = False
+    _asked: list[Asked] = field(default_factory=list)
+    _notes: list[str] = field(default_factory=list)
+
+    def meaning(self, query: q.Query, filters: Mapping[str, Sequence[str]] | None = None) -> Meaning:
+        """What to ask the index. QueryError if nothing is left of the query but stop words."""
+        self._asked, self._notes = [], list(query.notes)
+        found = self._node(query.tree, strict=self.strict)
+        if found is None:
+            raise self._all_stopped(query)
+        if all(isinstance(part, e.Not) for part in (found.parts if isinstance(found, e.And) else (found,))):
+            self._notes.append(Note("only_excludes"))
+        chosen = tuple(self.chosen(name, values) for name, values in (filters or {}).items() if values)
+        return Meaning(found, chosen, tuple(self._asked), tuple(dict.fromkeys(self._notes)))
+
+    def chosen(self, name: str, values: Iterable[str]) -> e.Expression:
+        """The records that have one of these values in a facet; `date` takes ranges, as in a query."""
+        values = (values,) if isinstance(values, str) else values
+        if name == "date":
+            return _any([_dated(value) for value in values])
+        return _any([self._filter(q.Filter(name, value)) for value in values])
+
+    def _node(self, node: q.Node, *, strict: bool, excluded: bool = False) -> e.Expression | None:
+        match node:
+            case q.Word():
+                return self._word(node, strict=strict, excluded=excluded)
+            case q.Phrase():
+                return self._phrase(node, excluded=excluded)
+            case q.Filter():
+                return self._filter(node)
+            case q.Dates(low, high):
+                return e.Dates(low, high)
+            case q.Everything():
+                return e.Everything()
+            case q.Run(items):
+                return self._run(items, strict=strict, excluded=excluded)
+            case q.All(nodes):
+                parts = [self._node(part, strict=self._whole(part), excluded=excluded) for part in nodes]
+                return _all(_asked_of_all(_kept(parts)))
+            case q.AnyOf(nodes):
+                parts = [self._node(part, strict=self.strict, excluded=excluded) for part in nodes]
+                return _any(_kept(parts)) if _kept(parts) else None
+
+    def _run(self, items: Sequence[q.Item], *, strict: bool, excluded: bool) -> e.Expression | None:
+        wanted: list[e.Expression] = []
+        required: list[e.Expression] = []
+        barred: list[e.Expression] = []
+        filters: dict[str, list[e.Expression]] = {}
+        for item in items:
+            must = item.sign == "+" or strict
+            whole = self._whole(item.node) if item.sign else strict
+            part = self._node(item.node, strict=whole, excluded=excluded or item.sign == "-")
+            if part is None:
+                continue
+            if item.sign == "-":
+                barred.append(part)
+            elif isinstance(item.node, q.Filter | q.Dates) and item.sign == "":
+                # Like ticked boxes: one of the values of a facet, in each facet.
+                name = item.node.field if isinstance(item.node, q.Filter) else "date"
+                filters.setdefault(name, []).append(part)
+            else:
+                (required if must else wanted).append(part)
+        conditions = [_any(parts) for parts in filters.values()]
+        unasked = _unasked(required)
+        required = _asked_of_all(required, [*conditions, *wanted])
+        if required and wanted:
+            required.append(_any([*wanted, e.Not(_any(unasked)) if unasked else e.Everything()]))
+        elif wanted:
+            required.append(_any(wanted))
+        return _all([*required, *conditions, *map(e.Not, barred)])
+
+    def _whole(self, node: q.Node) -> bool:
+        """Whether all of what is required or excluded is meant: a whole word, but any word of a group."""
+        return self.strict or isinstance(node, q.Word)
+
+    def _word(self, word: q.Word, *, strict: bool, excluded: bool) -> e.Expression | None:
+        pieces = split(word.text)
+        if word.prefix and any(words(piece) for piece in pieces):
+            return self._prefix(word, pieces, strict=strict, excluded=excluded)
+        groups = self._alternatives(pieces, word.field)
+        if not excluded:
+            # What is a stop word to some is no misspelling of another word.
+            terms = tuple(
+                dict.fromkeys(term for group in groups if not group.dropped for term in group.terms)
+            )
+            self._asked.append(Asked(word.text, word.field, terms, at=word.at))
+        if strict:
+            return _all(_asked_of_all([_one_of(group, excluded=excluded) for group in groups]))
+        return _any([e.Term(term) for group in groups for term in group.terms]) if groups else None
+
+    def _prefix(
+        self, word: q.Word, pieces: list[str], *, strict: bool, excluded: bool
+    ) -> e.Expression | None:
+        """Terms that begin so, and the word's own stems: "flying*" has to find what "flying" finds."""
+        *before, last = (token for piece in pieces for token in words(piece))
+        beginning = FIELD_MARKS.get(word.field, "") + last
+        stems = [term for group in self._alternatives([last], word.field) for term in group.terms]
+        groups = self._alternatives(before, word.field)
+        if not excluded:
+            every = (*(term for group in groups for term in group.terms), *stems)
+            self._asked.append(Asked(word.text + "*", word.field, every, beginning, word.at))
+        parts = [_one_of(group, excluded=excluded) for group in groups]
+        parts.append(_any([e.Prefix(beginning), *map(e.Term, stems)]))
+        return _all(_asked_of_all(parts)) if strict else _any(parts)
+
+    def _phrase(self, phrase: q.Phrase, *, excluded: bool) -> e.Expression | None:
+        pieces = split(phrase.text)
+        variants: dict[tuple[str, ...], e.Expression] = {}
+        for language in self.languages:
+            found = self.analyzer.lexicon(self.analyzer.rules_for(language)).terms(pieces)
+            placed = [(place, term) for place, term in enumerate(found) if term != LOST]
+            terms = tuple(term for _, term in placed)
+            if not terms or terms in variants:
+                continue
+            if phrase.field:
+                mark = FIELD_MARKS[phrase.field]
+                terms = tuple(mark + term for term in terms)
+                variants[terms] = _all([e.Term(term) for term in dict.fromkeys(terms)]) or e.Everything()
+            elif len(terms) == 1:
+                variants[terms] = e.Term(terms[0])
+            else:
+                first = placed[0][0]
+                variants[terms] = e.Phrase(terms, tuple(place - first for place, _ in placed))
+        if phrase.field and any(len(terms) > 1 for terms in variants):
+            self._notes.append(Note("no_positions", field=phrase.field, phrase=phrase.text))
+        if not excluded:
+            every = tuple(dict.fromkeys(term for terms in variants for term in terms))
+            self._asked.append(Asked(phrase.text, phrase.field, every, at=phrase.at))
+        return _any(list(variants.values())) if variants else None
+
+    def _filter(self, node: q.Filter) -> e.Expression:
+        if node.field == "source":
+            numbers = self.origins.get(node.value.casefold(), ())
+            if not numbers:
+                self._notes.append(Note("no_source", name=node.value))
+            return _any([e.Filter("origin", str(number)) for number in numbers])
+        if node.field == "language":
+            return _any([e.Filter("language", v) for v in dict.fromkeys((node.value, code(node.value))) if v])
+        return e.Filter(node.field, node.value)
+
+    def _alternatives(self, pieces: list[str], field: str) -> list[Forms]:
+        """For each token its distinct terms under the languages; one that all of them drop is left out."""
+        lexicons = [self.analyzer.lexicon(self.analyzer.rules_for(name)) for name in self.languages]
+        mark = FIELD_MARKS.get(field, "")
+        tokens = zip(*(lexicon.terms(pieces) for lexicon in lexicons), strict=True)
+        groups = (
+            Forms(
+                [mark + term for term in dict.fromkeys(forms) if term != LOST],
+                [name for name, term in zip(self.languages, forms, strict=True) if term == LOST],
+            )
+            for forms in tokens
+        )
+        return [group for group in groups if group.terms]
+
+    def _all_stopped(self, query: q.Query) -> QueryError:
+        asked = list(dict.fromkeys(word.text for word in q.words_of(query.tree)))
+        shown = ", ".join(f"“{word}”" for word in asked[:5]) + (" …" if len(asked) > 5 else "")
+        at = next((word.at for word in q.words_of(query.tree)), 0)
+        return QueryError(Note("all_stopped", words=shown), clean(query.text), at)
+
+
+def languages_in(searcher: Searcher, default: str) -> tuple[str, ...]:
+    """The languages that a good part of the records is in, most frequent first; else the default."""
+    counted = searcher.search(e.Everything(), limit=0, facets=("language",), collapse=False)
+    least = SPOKEN * searcher.collection.documents
+    known = (code(value) for value, count in counted.facets["language"] if count >= least)
+    return tuple(dict.fromkeys(name for name in known if name in LANGUAGES)) or (default,)
+
+
+def _dated(value: str) -> e.Expression:
+    return e.Dates(*date_range(value))
+
+
+def _kept(parts: Iterable[e.Expression | None]) -> list[e.Expression]:
+    return [part for part in parts if part is not None]
+
+
+def _one_of(forms: Forms, *, excluded: bool) -> e.Expression:
+    terms = [e.Term(term) for term in forms.terms]
+    return _Common(tuple(terms), tuple(forms.dropped)) if forms.dropped and not excluded else _any(terms)
+
+
+def _asked_of_all(
+    required: Sequence[e.Expression], besides: Sequence[e.Expression] = ()
+) -> list[e.Expression]:
+    """The same; tokens that a language drops are not asked of records in it, if anything else is required."""
+    required = _flat(required)
+    if all(isinstance(part, _Common | e.Not) for part in (*required, *besides)):
+        return required
+    return [
+        e.Or((*part.parts, *(e.Filter("language", name) for name in part.dropped)))
+        if isinstance(part, _Common)
+        else part
+        for part in required
+    ]
+
+
+def _unasked(required: Sequence[e.Expression]) -> list[e.Expression]:
+    """The languages that drop all that is required: of records in these only the other words can be asked."""
+    drops = [part.dropped if isinstance(part, _Common) else () for part in _flat(required)]
+    return [
+        e.Filter("language", name) for name in dict.fromkeys(chain(*drops)) if all(name in d for d in drops)
+    ]
+
+
+def _flat(parts: Iterable[e.Expression]) -> list[e.Expression]:
+    return [leaf for part in parts for leaf in (part.parts if isinstance(part, e.And) else (part,))]
+
+
+def _all(parts: Sequence[e.Expression]) -> e.Expression | None:
+    flat = _flat(parts)
+    if not flat:
+        return None
+    return flat[0] if len(flat) == 1 else e.And(tuple(flat))
+
+
+def _any(parts: Sequence[e.Expression]) -> e.Expression:
+    """One of the parts; terms that are asked for twice become one of twice the weight."""
+    weights: dict[str, float] = {}
+    others: list[e.Expression] = []
+    for part in parts:
+        for leaf in part.parts if isinstance(part, e.Or) else (part,):
+            if isinstance(leaf, e.Term):
+                weights[leaf.term] = weights.get(leaf.term, 0.0) + leaf.weight
+            else:
+                others.append(leaf)
+    flat = [*(e.Term(term, weight) for term, weight in weights.items()), *others]
+    return flat[0] if len(flat) == 1 else e.Or(tuple(flat))

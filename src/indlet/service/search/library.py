@@ -1,0 +1,491 @@
+"""One library: a store and its index, and every question that people ask of them.
+
+    library = Library.open("indlet-data")
+    result = library.search('title:"shock wave" date:1955..', model="lm-dirichlet")
+    for hit in result: ...
+
+Statistics answer, metadata present (the index ranks, the store shows). A library may be used by many threads.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self
+from weakref import WeakKeyDictionary
+
+from indlet.errors import IndexDamaged, QueryError, RemoteError, SettingsError, StoreError, UnknownRecord
+from indlet.model import Stored
+from indlet.service.index import Found, Searcher, follow
+from indlet.service.index import expression as e
+from indlet.service.index.embedded.batch import date_number
+from indlet.service.index.embedded.searcher import SORTS
+from indlet.service.index.follow import folder as folder_of
+from indlet.service.rank import MODELS, AnyModel
+from indlet.service.rank import model as chosen_model
+from indlet.service.records.stored_policy import policy_for
+from indlet.service.search import hits, query, statistics
+from indlet.service.search.evaluate import Named
+from indlet.service.search.hits import Shares
+from indlet.service.search.interpret import Interpreter, Meaning, languages_in
+from indlet.service.search.lexer import clean
+from indlet.service.search.notes import Note
+from indlet.service.search.results import Comparison, Explained, Hit, Result, Suggestion, compared
+from indlet.service.search.snapshots import Snapshots
+from indlet.service.search.suggest import Speller
+from indlet.settings import Settings, Source
+from indlet.store import Origin, Store
+from indlet.text import LANGUAGES, Analyzer, code
+
+if TYPE_CHECKING:
+    from indlet.service.harvest.progress import Progress
+
+FACETS: Final = ("source", "set", "type", "language", "year")
+FILTERS: Final = (*FACETS, "date")
+MAX_LIMIT: Final = 1_000_000
+MAX_OFFSET: Final = 10_000_000
+_SIMILAR_TERMS: Final = 25
+_MOST_SUGGESTIONS: Final = 16  # words of a query that are looked for in the vocabulary
+
+
+class Library:
+    """Open it with `Library.open`. With `follow` each question first brings the index up to the store."""
+
+    def __init__(
+        self,
+        store: Store,
+        settings: Settings,
+        *,
+        follow: bool = True,
+        concealed: Collection[str] = (),
+        patience: float | None = None,
+    ) -> None:
+        """`concealed` names hierarchies whose records are not to be found: they are not for everybody.
+
+        `patience`: seconds that a question waits for a new state of the index, which is made ready beside it;
+        None makes it wait and see the last commit.
+        """
+        self.store = store
+        self.concealed = frozenset(concealed)
+        self.settings = settings
+        self.analyzer = Analyzer(policy_for(store, settings.analysis))
+        # Positions make no difference to what a word becomes.
+        self._policies = {replace(self.analyzer.policy, positions=kept).digest for kept in (False, True)}
+        self._follow = follow
+        self._snapshots = Snapshots(folder_of(store), self._make_ready, patience)
+        self._speller: Speller | None = None
+        self._spoken: WeakKeyDictionary[Searcher, tuple[str, ...]] = WeakKeyDictionary()
+        self._counted: tuple[Searcher, dict[str, Any]] | None = None
+        self._named: dict[int, Named] = {}
+        self._called: tuple[Any, Mapping[str, Mapping[str, str]]] | None = None
+
+    @classmethod
+    def open(
+        cls,
+        folder: Path | str | None = None,
+        settings: Settings | None = None,
+        *,
+        create: bool = True,
+        follow: bool = True,
+    ) -> Self:
+        """The library in a data folder; the settings' own folder if none is named."""
+        settings = settings or Settings()
+        return cls(Store.open(folder or settings.data, create=create), settings, follow=follow)
+
+    def close(self) -> None:
+        self._snapshots.close()
+        self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # Keeping up
+
+    def harvest(self, *urls: str, **options: Any) -> list[Progress]:
+        """Harvest providers, or the settings' sources if none is named, and make them searchable.
+
+        Options are those of a source in the settings: set, from_, until, index, token … RemoteError if one
+        could not be had in full; what came of it is kept, and the next harvest goes on from there.
+        """
+        from indlet.service.pipeline import harvest_all
+
+        if not urls and not self.settings.source:
+            raise SettingsError(
+                "nothing to harvest: name a provider's address, or enter sources in the settings"
+            )
+        sources = [Source(url=url, **options) for url in urls] if urls else None
+        done = harvest_all(self.store, self.settings, sources)
+        troubled = [seen for seen in done if seen.outcome != "complete"]
+        if troubled:
+            raise RemoteError(
+                "; ".join(f"{seen.source}: {seen.outcome}: {seen.reason}" for seen in troubled)
+                + "; what came was kept, harvest again to get the rest"
+            )
+        return done
+
+    def sync(self) -> follow.Progress:
+        """Bring the index up to the store; another process that is doing so is waited for."""
+        return follow.catch_up_or_wait(self.store, analyzer=self.analyzer)[0]
+
+    def reindex(self) -> follow.Progress:
+        return follow.rebuild(self.store, analyzer=self.analyzer)
+
+    def searcher(self, notes: list[str] | None = None) -> Searcher:
+        """The newest snapshot of the index; a damaged index is rebuilt first, and `notes` say so."""
+        said = notes if notes is not None else []
+        if self._follow:
+            said += self._caught_up()
+        try:
+            return self._snapshots.newest()
+        except IndexDamaged as damage:
+            said.append(Note("index_anew", reason=str(damage).partition(";")[0]))
+            follow.rebuild(self.store, analyzer=self.analyzer)
+            return self._snapshots.newest()
+
+    def _caught_up(self) -> list[str]:
+        """Brings the index up to the store; what is to be said about that."""
+        try:
+            progress, behind = follow.catch_up_or_wait(self.store, analyzer=self.analyzer)
+        except StoreError as e:  # what there is can be searched all the same
+            return [Note("index_stuck", reason=str(e))]
+        notes: list[str] = [Note("index_anew", reason=progress.rebuilt)] if progress.rebuilt else []
+        if behind:
+            notes.append(Note("index_behind", changes=str(behind)))
+        return notes
+
+    def _make_ready(self, searcher: Searcher) -> None:
+        """Finds out what every question needs to know of a new snapshot."""
+        searcher.make_ready(self.model())
+        self.languages(searcher)
+
+    # Questions
+
+    def search(
+        self,
+        text: str,
+        *,
+        model: str = "",
+        parameters: Iterable[str] = (),
+        limit: int | None = None,
+        offset: int = 0,
+        sort: str = "score",
+        facets: Iterable[str] = (),
+        facet_values: int = 50,
+        filters: Mapping[str, Sequence[str]] | None = None,
+        languages: Sequence[str] = (),
+        plain: bool = False,
+        **named: float,
+    ) -> Result:
+        """The records that match, best first. `plain` takes the text as words, whatever signs are in it.
+
+        Parameters of the model may be named: `mu=500`, `k1=0.9`, `lambda_=0.5`.
+        """
+        started = time.perf_counter()
+        text = text.encode("utf-8", "replace").decode()  # a command line may hold what is no text
+        limit = self.settings.search.limit if limit is None else limit
+        facets = list(facets)
+        _check(limit, offset, sort, facets, filters or {})
+        ranking = self.model(model, [*parameters, *(f"{n.rstrip('_')}={v}" for n, v in named.items())])
+        notes: list[str] = []
+        searcher = self.searcher(notes)
+        spoken = self.languages(searcher, languages)
+        origins = self._origins()
+        meaning = self._meaning(text, ranking, spoken, filters, plain=plain, origins=origins)
+        found = searcher.search(
+            meaning.expression,
+            ranking,
+            limit,
+            offset,
+            filters=meaning.filters,
+            sort=sort,
+            facets=[hits.ENGINE_FACETS.get(name, name) for name in facets],
+        )
+        notes += meaning.notes
+        if other := [o.name for o in origins.values() if self._analysed_otherwise(o)]:
+            notes.append(Note("other_policy", sources=", ".join(other[:3])))
+        if found.loose:
+            notes.append(Note("loose"))
+        suggestions = self._suggestions(searcher, meaning, spoken)
+        return Result(
+            text,
+            ranking.name,
+            hits.parameters_of(ranking),
+            found.total,
+            hits.hits(
+                self.store,
+                found.hits,
+                origins,
+                self.analyzer,
+                Shares(searcher, meaning, ranking, self.analyzer),
+                offset,
+            ),
+            offset,
+            limit,
+            sort,
+            spoken,
+            {
+                name: hits.facet(
+                    name, found.facets, origins, facet_values, self.set_names() if name == "set" else None
+                )
+                for name in facets
+            },
+            hits.histogram(found.facets.get("year", ())),
+            tuple(notes),
+            suggestions,
+            hits.corrected(text, suggestions),
+            (time.perf_counter() - started) * 1000,
+        )
+
+    def compare(self, text: str, models: Sequence[str] = tuple(MODELS), **options: Any) -> Comparison:
+        """One query under several models on the same index."""
+        return compared([self.search(text, model=model, **options) for model in models])
+
+    def rank(
+        self,
+        text: str,
+        depth: int,
+        *,
+        model: str = "",
+        parameters: Iterable[str] = (),
+        languages: Sequence[str] = (),
+        plain: bool = True,
+    ) -> list[Named]:
+        """Identifiers and scores alone, as deep as wanted: for runs and for measuring."""
+        ranking = self.model(model, parameters)
+        searcher = self.searcher()
+        spoken = self.languages(searcher, languages)
+        try:
+            meaning = self._meaning(text, ranking, spoken, plain=plain)
+        except QueryError:
+            if plain:
+                return []  # a topic of stop words finds nothing
+            raise
+        hits = searcher.search(meaning.expression, ranking, depth, filters=meaning.filters).hits
+        unknown = [hit.id for hit in hits if hit.id not in self._named]
+        if unknown:
+            with self.store.read() as view:
+                for stored in view.by_id(unknown).values():
+                    names = tuple(map(str, stored.record.metadata.get("identifier", ())))
+                    self._named[stored.id] = Named(stored.identifier, 0.0, names)
+        return [self._named[hit.id]._replace(score=hit.score) for hit in hits if hit.id in self._named]
+
+    def similar(self, identifier: str, *, limit: int = 10, model: str = "bm25") -> Result:
+        """Records like one: asked for by the terms of its vector that tell it most apart (tf·idf)."""
+        started = time.perf_counter()
+        searcher = self.searcher()
+        stored = self.stored(identifier)
+        ranking = self.model(model)
+        frequencies = stored.record.vector.frequencies() if stored.record.vector else {}
+        terms = hits.distinctive_terms(searcher, frequencies)[:_SIMILAR_TERMS]
+        expression = e.Or(tuple(e.Term(term, float(frequencies[term])) for term in terms))
+        others = self._same_resource(stored)
+        found = searcher.search(
+            expression, ranking, limit, filters=(e.Not(e.Ids(others)), *self._shown_only())
+        )
+        meaning = Meaning(expression, (), (), ())
+        return Result(
+            f"like {identifier}",
+            ranking.name,
+            hits.parameters_of(ranking),
+            found.total,
+            hits.hits(
+                self.store,
+                found.hits,
+                self._origins(),
+                self.analyzer,
+                Shares(searcher, meaning, ranking, self.analyzer),
+            ),
+            0,
+            limit,
+            "score",
+            took_ms=(time.perf_counter() - started) * 1000,
+        )
+
+    def explain(
+        self,
+        text: str,
+        identifier: str,
+        *,
+        source: str = "",
+        model: str = "",
+        parameters: Iterable[str] = (),
+        languages: Sequence[str] = (),
+        plain: bool = False,
+    ) -> Explained:
+        """How a record comes by its score for a query, term by term."""
+        ranking = self.model(model, parameters)
+        searcher = self.searcher()
+        stored = self.stored(identifier, source)
+        spoken = self.languages(searcher, languages)
+        meaning = self._meaning(text, ranking, spoken, plain=plain)
+        return hits.explained(searcher, meaning, ranking, stored)
+
+    def suggest(self, text: str, limit: int = 8) -> list[tuple[str, int]]:
+        """Words that complete the last one of a text, with the number of records that hold each."""
+        searcher = self.searcher()
+        return self._spells(searcher).beginning(clean(text), self.languages(searcher), limit)
+
+    def record(self, identifier: str, source: str = "") -> Hit:
+        """A record as a hit without a query; UnknownRecord if there is none."""
+        stored = self.stored(identifier, source)
+        found = Found(stored.id, 0.0, date_number(stored.record.metadata), self._same_resource(stored))
+        return hits.hits(self.store, [found], self._origins(), self.analyzer)[0]
+
+    def stored(self, identifier: str, source: str = "") -> Stored:
+        origins = self._origins()
+        wanted = None if not source else [o.id for o in origins.values() if o.name == source]
+        with self.store.read() as view:
+            stored = view.get(identifier, wanted)
+        if stored is not None and stored.origin in self.hidden():
+            stored = None
+        if stored is None or stored.deleted:
+            gone = "was deleted by its source" if stored else "is not here"
+            raise UnknownRecord(f"record {identifier!r} {gone}; search for it, or harvest its source")
+        return self.analyzer.completed(stored)
+
+    def frequencies(self, identifier: str, source: str = "") -> dict[str, int]:
+        """The terms of a record and how often it has each."""
+        vector = self.stored(identifier, source).record.vector
+        return vector.frequencies() if vector else {}
+
+    def stats(self) -> dict[str, Any]:
+        """Store and index in numbers."""
+        searcher = self.searcher()
+        if self._counted is None or self._counted[0] is not searcher:
+            # The fingerprint walks through the whole vocabulary: once for a snapshot is enough.
+            self._counted = searcher, statistics.of_index(searcher)
+        return statistics.of_store(self.store, self._counted[1], self.hidden())
+
+    def sources(self) -> list[dict[str, Any]]:
+        """Each origin of records with its state: nothing secret."""
+        return statistics.sources(self.store, self.hidden())
+
+    def set_names(self, source: str = "") -> Mapping[str, str]:
+        """What sets are called, by their setSpecs: by one source, or by all that have such a set."""
+        hidden = self.hidden()
+        with self.store.read() as view:
+            key = (view.last_seq(), view.meta("set_names"), hidden)
+            if self._called is None or self._called[0] != key:
+                shown = {o.id: o.name for o in view.origins() if o.id not in hidden}
+                self._called = key, hits.set_names(view.set_names(shown), shown)
+        return self._called[1].get(source, {})
+
+    def matching(
+        self, text: str, ids: Sequence[int], filters: Mapping[str, Sequence[str]] | None = None
+    ) -> set[int]:
+        """Which of these records match a query."""
+        ranking, searcher = self.model("bm25"), self.searcher()
+        meaning = self._meaning(text, ranking, self.languages(searcher), filters)
+        chosen = (*meaning.filters, e.Ids(tuple(ids)))
+        hits = searcher.search(meaning.expression, ranking, len(ids), filters=chosen, collapse=False).hits
+        return {hit.id for hit in hits}
+
+    def hidden(self) -> tuple[int, ...]:
+        """The numbers of the concealed hierarchies."""
+        if not self.concealed:
+            return ()
+        known = self._origins().values()
+        return tuple(o.id for o in known if o.kind == "hierarchy" and o.name in self.concealed)
+
+    # What a question needs
+
+    def model(self, name: str = "", parameters: Iterable[str] = ()) -> AnyModel:
+        return chosen_model(name or self.settings.search.model, parameters)
+
+    def languages(self, searcher: Searcher, asked: Sequence[str] = ()) -> tuple[str, ...]:
+        """By whose rules a query is analysed: as asked for, as set, or those that the records are in."""
+        if self.analyzer.policy.language != "auto":
+            return (self.analyzer.policy.language,)
+        if isinstance(asked, str):  # a sequence too, of letters
+            asked = (asked,) if asked else ()
+        if named := tuple(asked) or self.settings.search.languages:
+            for name in named:
+                if code(name) not in LANGUAGES:
+                    raise SettingsError(
+                        f"there are no rules for the language {name!r}: give ISO 639-1 codes such as en,de"
+                    )
+            return tuple(dict.fromkeys(map(code, named)))
+        found = self._spoken.get(searcher)
+        if found is None:
+            found = self._spoken[searcher] = languages_in(searcher, self.analyzer.policy.default_language)
+        return found
+
+    def _meaning(
+        self,
+        text: str,
+        ranking: AnyModel,
+        spoken: Sequence[str],
+        filters: Mapping[str, Sequence[str]] | None = None,
+        *,
+        plain: bool = False,
+        origins: Mapping[int, Origin] | None = None,
+    ) -> Meaning:
+        reader = query.plain if plain else query.parse
+        asked = reader(text, self.settings.search.max_clauses)
+        names: dict[str, list[int]] = {}
+        for origin in (self._origins() if origins is None else origins).values():
+            for name in {origin.name, str(origin.settings.get("url", ""))} - {""}:
+                names.setdefault(name.casefold(), []).append(origin.id)
+        strict = ranking.name == "boolean"
+        meaning = Interpreter(self.analyzer, spoken, names, strict).meaning(asked, filters)
+        return replace(meaning, filters=(*meaning.filters, *self._shown_only()))
+
+    def _shown_only(self) -> tuple[e.Expression, ...]:
+        return tuple(e.Not(e.Filter("origin", str(number))) for number in self.hidden())
+
+    def _suggestions(
+        self, searcher: Searcher, meaning: Meaning, spoken: Sequence[str]
+    ) -> tuple[Suggestion, ...]:
+        """Other words for those of the query that no record holds."""
+        found = []
+        for asked in meaning.asked[:_MOST_SUGGESTIONS]:
+            if asked.prefix or not asked.terms or any(searcher.df(term) for term in asked.terms):
+                continue
+            speller = self._spells(searcher)
+            near = [term for term, _ in speller.near(asked.terms[0], asked.field)]
+            instead = tuple(dict.fromkeys(speller.spelt(term, spoken) for term in near))
+            if instead:
+                found.append(Suggestion(asked.text, asked.at, instead))
+        return tuple(found)
+
+    def _spells(self, searcher: Searcher) -> Speller:
+        speller, filters = self._speller, self._shown_only()
+        if speller is None or speller.searcher is not searcher or speller.filters != filters:
+            speller = self._speller = Speller(searcher, self.store, self.analyzer, filters)
+        return speller
+
+    def _origins(self) -> dict[int, Origin]:
+        with self.store.read() as view:
+            return {origin.id: origin for origin in view.origins()}
+
+    def _analysed_otherwise(self, origin: Origin) -> bool:
+        """Whether an origin's records were last analysed by a policy under which words become other terms."""
+        if origin.kind == "hierarchy":
+            digest = origin.state.get("policy", "")
+        else:
+            digest = next(iter(origin.state.get("shape", ())[4:]), "")  # see harvest/run.py
+        return bool(digest) and digest not in self._policies
+
+    def _same_resource(self, stored: Stored) -> tuple[int, ...]:
+        with self.store.read() as view:
+            return (stored.id, *(other.id for other in view.same_resource(stored)))
+
+
+def _check(
+    limit: int, offset: int, sort: str, facets: Sequence[str], filters: Mapping[str, Sequence[str]]
+) -> None:
+    if not 0 <= limit <= MAX_LIMIT:
+        raise SettingsError(f"limit is {limit}: give a number from 0 to {MAX_LIMIT}")
+    if not 0 <= offset <= MAX_OFFSET:
+        raise SettingsError(f"offset is {offset}: give a number from 0 to {MAX_OFFSET}")
+    if sort not in SORTS:
+        raise SettingsError(f"sort is {sort!r}: choose one of {', '.join(SORTS)}")
+    for kind, names, known in (("facet", facets, FACETS), ("filter", filters, FILTERS)):
+        for name in names:
+            if name not in known:
+                raise SettingsError(f"there is no {kind} {name!r}: choose from {', '.join(known)}")

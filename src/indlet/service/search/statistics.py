@@ -1,0 +1,97 @@
+"""Store and index in numbers, for `indlet stats`, the API and the desk."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any, Final
+
+from indlet.service.index import Searcher
+from indlet.service.search.results import iso
+from indlet.store import Store
+
+# What an origin's settings and state may show to everybody: no tokens, no storage options.
+_SHOWN_SETTINGS: Final = ("url", "title", "set", "from_", "until", "every", "metadata", "index", "base_url")
+
+
+def of_index(searcher: Searcher) -> dict[str, Any]:
+    counted = searcher.stats()
+    return {
+        "records": counted.documents,
+        "terms": counted.terms,
+        "postings": counted.postings,
+        "length": counted.length,
+        "average_length": counted.length / counted.documents if counted.documents else 0.0,
+        "bytes": counted.bytes,
+        "bytes_per_posting": counted.bytes / counted.postings if counted.postings else 0.0,
+        "segments": counted.segments,
+        "removed": counted.deleted,
+        "position": counted.position,
+        "fingerprint": searcher.fingerprint(),
+    }
+
+
+def of_store(store: Store, index: dict[str, Any], hidden: Collection[int] = ()) -> dict[str, Any]:
+    """The store in numbers, and beside them those of the index with its distance from the store."""
+    with store.read() as view:
+        totals = view.totals()
+        newest = view.last_seq()
+        origins = [origin for origin in view.origins() if origin.id not in hidden]
+        failures = view.failure_counts()
+        stamps = view.datestamps()
+    return {
+        "store": {
+            "path": str(store.path),
+            "records": sum(live for live, _ in totals.values()),
+            "deleted": sum(gone for _, gone in totals.values()),
+            "failures": sum(failures.values()),
+            "bytes": store.path.stat().st_size,
+            "position": newest,
+            "earliest": iso(stamps[0]) if stamps else None,
+            "latest": iso(stamps[1]) if stamps else None,
+            "sources": [
+                {
+                    "name": origin.name,
+                    "kind": origin.kind,
+                    "records": totals.get(origin.id, (0, 0))[0],
+                    "deleted": totals.get(origin.id, (0, 0))[1],
+                    "failures": failures.get(origin.id, 0),
+                }
+                for origin in origins
+            ],
+        },
+        "index": index | {"lag": max(newest - index["position"], 0)},
+    }
+
+
+def sources(store: Store, hidden: Collection[int] = ()) -> list[dict[str, Any]]:
+    with store.read() as view:
+        origins = [origin for origin in view.origins() if origin.id not in hidden]
+        totals, failures = view.totals(), view.failure_counts()
+        latest = {origin.id: view.runs(origin.id, 1) for origin in origins}
+    listed = []
+    for origin in origins:
+        live, gone = totals.get(origin.id, (0, 0))
+        run = next(iter(latest[origin.id]), None)
+        listed.append(
+            {
+                "name": origin.name,
+                "kind": origin.kind,
+                **{
+                    key.rstrip("_"): origin.settings[key]
+                    for key in _SHOWN_SETTINGS
+                    if origin.settings.get(key)
+                },
+                "records": live,
+                "deleted": gone,
+                "failures": failures.get(origin.id, 0),
+                "last_run": None
+                if run is None
+                else {
+                    "kind": run.kind,
+                    "started": iso(int(run.started)),
+                    "finished": iso(int(run.finished)) if run.finished else None,
+                    "outcome": run.outcome,
+                },
+            }
+        )
+    return listed

@@ -1,0 +1,154 @@
+"""Words from the vocabulary: near a misspelt one, or beginning like an unfinished one.
+
+The index knows stems, people write words. A stem is spelt out by looking at the metadata of some records
+that hold it: the word there that has this stem is shown, or else the stem itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any, Final
+
+import numpy as np
+
+from indlet.kernels.jit import kernel
+from indlet.model import FIELD_MARK, FIELD_MARKS, Metadata, unmarked
+from indlet.service.index import Searcher
+from indlet.service.index.expression import Expression, Or, Term
+from indlet.store import Store
+from indlet.text import Analyzer, tokens
+
+# A word of more characters is nothing that anybody misspelt.
+LONGEST: Final = 40
+# Records whose metadata are read to spell a stem out.
+_WITNESSES: Final = 4
+_SPELT_BY: Final = ("title", "subject", "description", "creator", "publisher")
+_REMEMBERED: Final = 50_000
+
+
+@kernel
+def near(names: Any, bounds: Any, word: Any, most: int, found: Any, distances: Any) -> Any:
+    """Fills in the terms at most `most` edits from a word and their distances; gives how many.
+
+    An edit puts in, takes out or changes a byte, or swaps two neighbours (optimal string alignment).
+    """
+    size = word.size
+    width = size + 1
+    rows = np.empty((3, width), np.int64)
+    count = 0
+    for t in range(bounds.size - 1):
+        low = np.int64(bounds[t])
+        length = np.int64(bounds[t + 1]) - low
+        if abs(length - size) > most:
+            continue
+        for j in range(width):
+            rows[0, j] = j
+        close = True
+        for i in range(1, length + 1):
+            here, above, before = i % 3, (i - 1) % 3, (i - 2) % 3
+            rows[here, 0] = i
+            least = i
+            byte = names[low + i - 1]
+            for j in range(1, width):
+                cost = 0 if byte == word[j - 1] else 1
+                value = min(rows[above, j] + 1, rows[here, j - 1] + 1, rows[above, j - 1] + cost)
+                if i > 1 and j > 1 and byte == word[j - 2] and names[low + i - 2] == word[j - 1]:
+                    value = min(value, rows[before, j - 2] + 1)
+                rows[here, j] = value
+                least = min(least, value)
+            if least > most:
+                close = False
+                break
+        if close and rows[length % 3, size] <= most and count < found.size:
+            found[count] = t
+            distances[count] = rows[length % 3, size]
+            count += 1
+    return count
+
+
+class Speller:
+    """Suggestions from one snapshot of the index. Keep it as long as the snapshot: it remembers spellings."""
+
+    def __init__(
+        self, searcher: Searcher, store: Store, analyzer: Analyzer, filters: tuple[Expression, ...] = ()
+    ) -> None:
+        """Only records that pass the filters tell their words."""
+        self.searcher = searcher
+        self.filters = filters
+        self._store = store
+        self._analyzer = analyzer
+        self._spelt: dict[str, str] = {}
+
+    def near(self, term: str, field: str = "", limit: int = 3) -> list[tuple[str, int]]:
+        """Terms near one that no record holds, with their df: few edits first, then the frequent ones."""
+        bare, _ = unmarked(term)
+        if not 3 <= len(bare) <= LONGEST:
+            return []
+        most = 1 if len(bare) < 6 else 2
+        mark = FIELD_MARKS.get(field, "")
+        word = np.frombuffer(bytearray((mark + bare).encode()), np.uint8)
+        best: dict[str, tuple[int, int]] = {}
+        for segment in self.searcher.segments:
+            df, _ = segment.frequencies()
+            found, distances = np.empty(4096, np.int64), np.empty(4096, np.int64)
+            arrays = segment.arrays
+            count = near(arrays["names"], arrays["bounds"], word, most, found, distances)
+            for number, distance in zip(found[:count].tolist(), distances[:count].tolist(), strict=True):
+                name = segment.term(number).decode("utf-8", "replace")
+                if df[number] and name.startswith(mark) and FIELD_MARK not in name[len(mark) :]:
+                    best[name] = distance, best.get(name, (0, 0))[1] + int(df[number])
+        # People seldom get the first letter wrong.
+        order = sorted(
+            best, key=lambda name: (best[name][0], name[len(mark)] != bare[0], -best[name][1], name)
+        )
+        shown = ((name, self._count(name, best[name][1])) for name in order)
+        return list(islice(((name, count) for name, count in shown if count), limit))
+
+    def beginning(self, text: str, languages: Sequence[str], limit: int = 8) -> list[tuple[str, int]]:
+        """Words that begin so, with the number of records that hold them, the most frequent first."""
+        words = [word for _, _, word in tokens(text)]
+        if not words or len(words[-1]) < 2:
+            return []
+        found: dict[str, int] = {}
+        for term, df, _ in self.searcher.terms(words[-1], 4 * limit):
+            if FIELD_MARK not in term and (df := self._count(term, df)):
+                spelt = self.spelt(term, languages)
+                found[spelt] = max(df, found.get(spelt, 0))
+        return sorted(found.items(), key=lambda entry: (-entry[1], entry[0]))[:limit]
+
+    def spelt(self, term: str, languages: Sequence[str]) -> str:
+        """A word as people write it that has this term."""
+        bare, _ = unmarked(term)
+        known = self._spelt.get(bare)
+        if known is None:
+            if len(self._spelt) >= _REMEMBERED:
+                self._spelt.clear()
+            known = self._spelt[bare] = self._read(bare, languages)
+        return known
+
+    def _count(self, term: str, df: int) -> int:
+        """How many of the records that may be seen hold a term."""
+        if not self.filters:
+            return df
+        return self.searcher.search(Term(term), limit=0, filters=self.filters, collapse=False).total
+
+    def _read(self, term: str, languages: Sequence[str]) -> str:
+        asked = Or(tuple(Term(FIELD_MARKS[field] + term) for field in _SPELT_BY))
+        hits = self.searcher.search(asked, limit=_WITNESSES, filters=self.filters, collapse=False).hits
+        with self._store.read() as view:
+            records = view.by_id([hit.id for hit in hits])
+        counts: dict[str, int] = {}
+        for stored in records.values():
+            own = self._analyzer.completed(stored).language
+            for word in _words(stored.record.metadata):
+                if any(term in self._analyzer.term(word, name) for name in (own, *languages)):
+                    counts[word] = counts.get(word, 0) + 1
+        return min(counts, key=lambda word: (-counts[word], len(word), word)) if counts else term
+
+
+def _words(metadata: Metadata) -> Iterator[str]:
+    values: Iterable[str] = (value for field in _SPELT_BY for value in metadata.get(field, ()))
+    for value in values:
+        for _, _, word in tokens(value[:5000]):
+            yield word

@@ -1,0 +1,64 @@
+"""Steps from one schema version to the next; `PRAGMA user_version` says which have been taken."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from importlib.resources import files
+
+from indlet.errors import StoreError
+
+
+def first_schema(connection: sqlite3.Connection) -> None:
+    script = files("indlet.store.sqlite").joinpath("schema.sql").read_text(encoding="utf-8")
+    for statement in _statements(script):
+        connection.execute(statement)
+
+
+def without_fields(connection: sqlite3.Connection) -> None:
+    """The terms of fields follow from the metadata; the index makes them for itself."""
+    connection.execute("ALTER TABLE records DROP COLUMN fields")
+
+
+# One function a version. Append only.
+STEPS: tuple[Callable[[sqlite3.Connection], None], ...] = (first_schema, without_fields)
+
+
+def migrate(connection: sqlite3.Connection, place: str, writable: bool = True) -> None:
+    """Bring a store to the newest version, each step in its own transaction."""
+    while (version := _version(connection)) < len(STEPS):
+        if not writable:
+            raise StoreError(
+                f"{place}: made by an older indlet, and may not be written; run  indlet stats  once with the "
+                "right to write there, or work on a copy"
+            )
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            if _version(connection) == version:  # another process may have been first
+                STEPS[version](connection)
+                connection.execute(f"PRAGMA user_version = {version + 1}")
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:  # a full disk has ended it
+                connection.execute("ROLLBACK")
+            raise
+    if version > len(STEPS):
+        raise StoreError(
+            f"{place}: made by a newer indlet (store version {version}, this one knows {len(STEPS)}); "
+            "install that version, or point --data at another folder"
+        )
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _statements(script: str) -> list[str]:
+    """The script's statements; executescript would commit behind our back."""
+    found, buffer = [], ""
+    for line in script.splitlines(keepends=True):
+        buffer += line
+        if sqlite3.complete_statement(buffer):
+            found.append(buffer)
+            buffer = ""
+    return found

@@ -1,0 +1,253 @@
+"""Opening a store, and handing out transactions and snapshots of it."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import secrets
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from indlet.errors import StoreError
+from indlet.store.sqlite.migrations import migrate
+from indlet.store.sqlite.read import View
+from indlet.store.sqlite.write import Transaction
+
+FILE_NAME = "store.sqlite"
+# A record of a few kB fits a page of this size without an overflow chain.
+PAGE_SIZE = 32768
+BUSY_SECONDS = 60.0
+
+
+class Frozen(sqlite3.Connection):
+    """Reads a file that nobody is writing, without SQLite's files beside it; `seen` tells if that held."""
+
+    seen: tuple[int, ...]
+
+
+class Store:
+    """One SQLite file: one writer at a time, any number of readers, each with a snapshot.
+
+    Where the folder or the file may not be written, it can be read all the same.
+    """
+
+    def __init__(self, folder: Path, clock: Callable[[], float]) -> None:
+        self.folder = folder
+        self.path = folder / FILE_NAME
+        self._clock = clock
+        self.writable = not self.path.exists() or (_may_write(folder) and _may_write(self.path))
+        self._writing = threading.RLock()
+        self._writer: sqlite3.Connection | None = None
+        self._idle: list[sqlite3.Connection] = []
+        self._guard = threading.Lock()
+
+    @classmethod
+    def open(
+        cls, folder: Path | str, *, create: bool = True, clock: Callable[[], float] = time.time
+    ) -> Store:
+        """The store in a folder, made or migrated where needed."""
+        folder = Path(folder)
+        if not create and not (folder / FILE_NAME).exists():
+            raise StoreError(
+                f"{folder}: no indlet store here; name the folder given as --data when it was made"
+            )
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as e:
+            raise StoreError(f"{folder}: cannot be used as data folder: {e.strerror}") from e
+        store = cls(folder, clock)
+        connection = store._connect()
+        try:
+            migrate(connection, str(store.path), store.writable)
+        except sqlite3.OperationalError:
+            connection.close()
+            with _explained(store.path):
+                raise
+        except sqlite3.DatabaseError as e:
+            connection.close()
+            raise StoreError(f"{store.path}: not a usable store: {e}; restore it from a backup") from e
+        store._idle.append(connection)
+        return store
+
+    @contextlib.contextmanager
+    def write(self) -> Iterator[Transaction]:
+        """A transaction. Datestamps are those of the moment at which it has become visible.
+
+        A reader that did not see this commit answered at or before the second in which the commit ended. So
+        the batch must not be stamped earlier than that second: it is stamped last thing before the commit,
+        and once more in the rare case that the commit itself ran into the next second.
+        """
+        if not self.writable:
+            raise StoreError(f"{self.path}: may not be written; get the right to, or work on a copy")
+        with self._writing, _explained(self.path):
+            if self._writer is None:
+                self._writer = self._connect()
+            connection = self._writer
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                tx = Transaction(connection, self._clock)
+                yield tx
+                tx.stamp()
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+            while tx.late():
+                connection.execute("BEGIN IMMEDIATE")
+                tx.stamp()
+                connection.execute("COMMIT")
+
+    @contextlib.contextmanager
+    def read(self) -> Iterator[View]:
+        """A snapshot: what was committed when the block was entered, and nothing later."""
+        with self._guard:
+            connection = self._idle.pop() if self._idle else None
+        if isinstance(connection, Frozen) and connection.seen != _state(self.path):
+            connection.close()
+            connection = None
+        if connection is None:
+            connection = self._connect()
+        try:
+            with _explained(self.path):
+                connection.execute("BEGIN")
+                try:
+                    # A deferred transaction takes its snapshot at the first read.
+                    connection.execute("SELECT 1 FROM meta LIMIT 1").fetchone()
+                    yield View(connection)
+                finally:
+                    connection.execute("ROLLBACK")
+                    if isinstance(connection, Frozen) and connection.seen != _state(self.path):
+                        raise StoreError(f"{self.path}: was written while it was being read; try again")
+        except BaseException:
+            connection.close()
+            raise
+        with self._guard:
+            self._idle.append(connection)
+
+    def secret(self, name: str) -> bytes:
+        """A random key that is made once and kept: what resumption tokens and sessions are signed with."""
+        with self.read() as view:
+            found = view.meta(name)
+        if isinstance(found, bytes):
+            return found
+        with self.write() as tx:
+            return tx.meta_default(name, secrets.token_bytes(32))
+
+    @contextlib.contextmanager
+    def job(self, name: str) -> Iterator[None]:
+        """Holds the store's only permit for a kind of job; a second process is told so at once."""
+        try:
+            lock = (self.folder / f"{name}.lock").open("w")
+        except OSError as e:
+            raise StoreError(f"{self.folder}: cannot be written: {e.strerror}; get the right to") from e
+        with lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as e:
+                raise StoreError(
+                    f"{self.folder}: another process is busy with {name!r} here; wait for it or stop it"
+                ) from e
+            yield
+
+    def close(self) -> None:
+        with self._guard:
+            for connection in self._idle:
+                connection.close()
+            self._idle.clear()
+        with self._writing:
+            if self._writer is not None:
+                self._writer.close()
+                self._writer = None
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _connect(self) -> sqlite3.Connection:
+        if not self.writable:
+            with _explained(self.path):
+                return self._connect_reading()
+        with _explained(self.path):
+            connection = sqlite3.connect(
+                self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            )
+            connection.execute(f"PRAGMA page_size = {PAGE_SIZE}")
+            connection.execute("PRAGMA journal_mode = WAL")
+            # In WAL mode NORMAL keeps the file whole through a crash of the process; FULL also keeps the last
+            # commits through a power cut, which "nothing lost" asks for.
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA foreign_keys = ON")
+            connection.execute("PRAGMA cache_size = -65536")
+            connection.execute("PRAGMA mmap_size = 1073741824")
+            connection.execute("PRAGMA temp_store = MEMORY")
+            connection.execute("PRAGMA wal_autocheckpoint = 1000")
+            return connection
+
+    def _connect_reading(self) -> sqlite3.Connection:
+        """A connection that writes nothing at all.
+
+        SQLite reads a store in WAL mode by way of two files beside it. Where a writer has left them there,
+        it can; where they are missing and cannot be made, everything is in the store's own file, which may be
+        read as it stands for as long as it does not change.
+        """
+        place = f"{self.path.absolute().as_uri()}?mode=ro"
+        options: dict[str, Any] = {"uri": True, "isolation_level": None, "check_same_thread": False}
+        seen = _state(self.path)
+        connection: sqlite3.Connection = sqlite3.connect(place, timeout=BUSY_SECONDS, **options)
+        try:
+            connection.execute("SELECT 1 FROM sqlite_schema").fetchone()
+        except sqlite3.OperationalError:
+            connection.close()
+            if seen[-1]:
+                raise StoreError(
+                    f"{self.path}: its newest changes are still in {self.path.name}-wal, and only who may "
+                    "write there can bring them in: run  indlet stats  with that right, or work on a copy"
+                ) from None
+            frozen = sqlite3.connect(f"{place}&immutable=1", factory=Frozen, **options)
+            frozen.seen = seen
+            connection = frozen
+        connection.execute("PRAGMA mmap_size = 1073741824")
+        connection.execute("PRAGMA temp_store = MEMORY")
+        return connection
+
+
+def _may_write(path: Path) -> bool:
+    return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
+
+
+def _state(path: Path) -> tuple[int, ...]:
+    """What changes when a store is written; last, how much waits in its journal."""
+    about, waiting = path.stat(), 0
+    with contextlib.suppress(FileNotFoundError):
+        waiting = path.with_name(f"{path.name}-wal").stat().st_size
+    return about.st_ino, about.st_size, about.st_mtime_ns, waiting
+
+
+@contextlib.contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.OperationalError as e:
+        if "locked" in str(e):
+            raise StoreError(
+                f"{path}: another process kept it locked for {BUSY_SECONDS:.0f} s; stop that one and retry"
+            ) from e
+        if "full" in str(e):
+            raise StoreError(
+                f"{path}: the disk is full; nothing was lost, free some room and run again"
+            ) from e
+        if "unable to open" in str(e) or "readonly" in str(e):
+            raise StoreError(f"{path}: {e}; give the right to read and write it, or work on a copy") from e
+        raise StoreError(f"{path}: {e}") from e
+    except sqlite3.DatabaseError as e:
+        if isinstance(e, sqlite3.IntegrityError | sqlite3.ProgrammingError):
+            raise
+        raise StoreError(f"{path}: {e}; check the file with  sqlite3 {path} 'pragma integrity_check'") from e

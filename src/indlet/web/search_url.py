@@ -1,0 +1,178 @@
+"""Everything that a result page depends on, as one value that an address states in full."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, Final
+from urllib.parse import quote_plus
+
+from starlette.datastructures import QueryParams
+
+from indlet.web.i18n import Strings
+
+FILTERS: Final = ("source", "set", "type", "language")
+ORDERS: Final = ("score", "newest", "oldest")
+LONGEST: Final = 2000  # characters of a query that a page takes
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    q: str = ""
+    model: str = "bm25"
+    sort: str = "score"
+    page: int = 1
+    filters: tuple[tuple[str, str], ...] = ()
+    since: int | None = None
+    until: int | None = None
+    usual: str = "bm25"  # the model that needs no naming
+
+    @classmethod
+    def of(cls, parameters: QueryParams, models: Iterable[str], usual: str) -> State:
+        """The state that an address names; what it names wrongly falls back to the usual."""
+        model = str(parameters.get("model", usual))
+        sort = str(parameters.get("sort", ORDERS[0]))
+        chosen = [(k, v[:500]) for k, v in parameters.multi_items() if k in FILTERS and v]
+        page = str(parameters.get("page", "1"))
+        return cls(
+            q=" ".join(str(parameters.get("q", ""))[:LONGEST].split()),
+            model=model if model in set(models) else usual,
+            sort=sort if sort in ORDERS else ORDERS[0],
+            page=max(1, int(page)) if page.isdecimal() and len(page) < 7 else 1,
+            filters=tuple(dict.fromkeys(chosen))[:50],
+            since=_year(parameters.get("since")),
+            until=_year(parameters.get("until")),
+            usual=usual,
+        )
+
+    # What to ask
+
+    @property
+    def filtered(self) -> bool:
+        return bool(self.filters or self.since is not None or self.until is not None)
+
+    @property
+    def idle(self) -> bool:
+        """Nothing is asked: the start page."""
+        return not self.q and not self.filtered
+
+    def chosen(self) -> dict[str, list[str]]:
+        """The filters as a search takes them: one of the values of each facet."""
+        found: dict[str, list[str]] = {}
+        for facet, value in self.filters:
+            found.setdefault(facet, []).append(value)
+        if self.since is not None or self.until is not None:
+            first = f"{self.since:04}" if self.since is not None else ""
+            last = f"{self.until:04}" if self.until is not None else ""
+            found["date"] = [f"{first}..{last}"]
+        return found
+
+    # Where to go from here
+
+    def pairs(self) -> list[tuple[str, str]]:
+        found = [("q", self.q)] if self.q else []
+        found += self.filters
+        for name, year in (("since", self.since), ("until", self.until)):
+            if year is not None:
+                found.append((name, str(year)))
+        if self.model != self.usual:
+            found.append(("model", self.model))
+        if self.sort != ORDERS[0]:
+            found.append(("sort", self.sort))
+        if self.page > 1:
+            found.append(("page", str(self.page)))
+        return found
+
+    def link(self, **changes: Any) -> str:
+        """The address of this state with something changed; a change of anything starts at the first page."""
+        return _address("/", replace(self, **{"page": 1, **changes}).pairs())
+
+    def toggled(self, facet: str, value: str) -> str:
+        pair = (facet, value)
+        if pair in self.filters:
+            return self.link(filters=tuple(p for p in self.filters if p != pair))
+        return self.link(filters=(*self.filters, pair))
+
+    def bare(self) -> str:
+        return self.link(filters=(), since=None, until=None)
+
+    def compare(self) -> str:
+        return _address("/compare", replace(self, page=1, sort=ORDERS[0], model=self.usual).pairs())
+
+    def explain(self, identifier: str, via: str = "", **changes: Any) -> str:
+        """Where a record's score for this query is explained; the state goes along, for the way back."""
+        own = [("id", identifier), *([("via", via)] if via else [])]
+        return _address("/explain", [*replace(self, **changes).pairs(), *own])
+
+    def feed(self, kind: str) -> str:
+        return _address(f"/feed.{kind}", replace(self, page=1, sort=ORDERS[0], model=self.usual).pairs())
+
+    def hidden(
+        self, *, q: bool = False, years: bool = True, model: bool = True, sort: bool = True
+    ) -> list[tuple[str, str]]:
+        """What a form has to carry along beside its own fields."""
+        without = {"page"} | {
+            name
+            for name, kept in (("q", q), ("since", years), ("until", years), ("model", model), ("sort", sort))
+            if not kept
+        }
+        return [pair for pair in self.pairs() if pair[0] not in without]
+
+    def chips(self, t: Strings, set_names: Mapping[str, str] | None = None) -> list[tuple[str, str]]:
+        """The filters in force: what each says, and the address without it."""
+        named = set_names or {}
+        found = [
+            (
+                f"{t.known('facet.' + facet, facet)}: "
+                + ((facet == "set" and named.get(value)) or label(t, facet, value)),
+                self.toggled(facet, value),
+            )
+            for facet, value in self.filters
+        ]
+        if self.since is not None or self.until is not None:
+            if self.until is None:
+                text = t("search.years_since", since=str(self.since))
+            elif self.since is None:
+                text = t("search.years_until", until=str(self.until))
+            elif self.since == self.until:
+                text = str(self.since)
+            else:
+                text = t("search.years", since=str(self.since), until=str(self.until))
+            found.append((f"{t('facet.year')}: {text}", self.link(since=None, until=None)))
+        return found
+
+
+def label(t: Strings, facet: str, value: str) -> str:
+    """How a facet's value is shown: languages by name, everything else as it stands."""
+    return t.known(f"language.{value.lower()}", value) if facet == "language" else value
+
+
+def page_list(page: int, pages: int) -> list[int | None]:
+    """The first page, the last, and those around this one; None stands for a gap."""
+    wanted = sorted({1, pages, *range(max(1, page - 2), min(pages, page + 2) + 1)})
+    found: list[int | None] = []
+    for number in wanted:
+        if found and found[-1] is not None and number - found[-1] > 1:
+            found.append(None)
+        found.append(number)
+    return found
+
+
+def plain_words(q: str) -> str:
+    """The words of a query without the signs that made it unreadable."""
+    return " ".join(w for w in re.findall(r"\w[\w'’-]*", q) if w not in ("AND", "OR", "NOT"))
+
+
+def _address(path: str, pairs: Sequence[tuple[str, str]]) -> str:
+    return f"{path}?{'&'.join([f'{name}={_quoted(value)}' for name, value in pairs])}" if pairs else path
+
+
+# A result page has a hundred links that differ in one value.
+_quoted = lru_cache(maxsize=4096)(quote_plus)
+
+
+def _year(value: Any) -> int | None:
+    text = str(value or "").strip()
+    return int(text) if text.isdecimal() and len(text) <= 4 else None

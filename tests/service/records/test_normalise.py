@@ -1,0 +1,142 @@
+"""Normalising: metadata in one form, vectors under our policy, one key for one resource."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from lxml import etree
+
+from indlet.errors import BadResponse
+from indlet.oai.read import Item
+from indlet.service.records.normalise import Normaliser, cleaned, resource_key
+from indlet.store import Store
+from indlet.text import Analyzer, Policy
+
+DC = 'xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:dcterms="http://purl.org/dc/terms/"'
+
+
+@pytest.mark.parametrize(
+    ("element", "value", "meant"),
+    [
+        ("title", "  Two\n  lines ", "Two lines"),
+        ("title", "soft\u00adhyphen", "softhyphen"),
+        ("date", "20010203", "2001-02-03"),
+        ("date", "May 5, 1998", "1998-05-05"),
+        ("date", "no date", "no date"),
+        ("language", "eng", "en"),
+        ("language", "German", "de"),
+        ("language", "en-US", "en"),
+        ("language", "Klingonish tongue", "Klingonish tongue"),
+        ("type", "text", "Text"),
+        ("type", "http://purl.org/dc/dcmitype/StillImage", "StillImage"),
+        ("type", "Still Image", "StillImage"),
+        ("type", "info:eu-repo/semantics/article", "info:eu-repo/semantics/article"),
+        ("format", "PDF", "application/pdf"),
+        ("format", "Text/HTML; charset=utf-8", "text/html"),
+        ("format", "12 pages", "12 pages"),
+    ],
+)
+def test_values_in_one_form(element: str, value: str, meant: str) -> None:
+    assert cleaned([(element, value)]) == {element: [meant]}
+
+
+def test_order_repetition_and_emptiness() -> None:
+    pairs = [("date", "2001"), ("title", "A"), ("title", " A "), ("creator", ""), ("nonsense", "x")]
+    assert cleaned(pairs) == {"title": ["A"], "date": ["2001"]}
+    assert list(cleaned(pairs)) == ["title", "date"]
+
+
+@pytest.mark.parametrize(
+    ("identifiers", "key"),
+    [
+        ([], "oai:x:1"),
+        (["https://www.example.org/a/b/"], "http://example.org/a/b"),
+        (["http://example.org:8080/a?x=1#part"], "http://example.org:8080/a?x=1#part"),
+        (["local 17", "http://example.org/a"], "http://example.org/a"),
+        (["https://doi.org/10.1000/ABC.1"], "doi:10.1000/abc.1"),
+        (["http://example.org/a", "doi:10.1000/abc.1."], "doi:10.1000/abc.1"),
+        (["http://[bad"], "http://[bad"),
+        (["https://www.example.org/", "http://example.org/a"], "oai:x:1"),
+        (["http://example.org:8080//"], "oai:x:1"),
+        (["http://example.org/?id=7"], "http://example.org/?id=7"),
+    ],
+)
+def test_one_key_for_one_resource(identifiers: list[str], key: str) -> None:
+    assert resource_key("oai:x:1", {"identifier": identifiers}) == key
+
+
+def item(inner: str, **more: object) -> Item:
+    return Item("oai:x:1", "2024-01-01", metadata=etree.fromstring(f"<dc {DC}>{inner}</dc>"), **more)  # type: ignore[arg-type]
+
+
+def test_a_plain_record_is_searched_by_its_description(tmp_path: Path) -> None:
+    analyzer = Analyzer(Policy())
+    made = Normaliser(analyzer).record(
+        item(
+            "<dc:title>On the flutter of wings</dc:title>"
+            "<dcterms:abstract>Heated wings flutter.</dcterms:abstract>"
+            "<dc:creator>Garrick</dc:creator><dc:identifier>http://x.org/1</dc:identifier>"
+            "<dc:format>application/pdf</dc:format><dc:language>English</dc:language>"
+        )
+    )
+    assert made.vector is None  # it follows from the metadata
+    with Store.open(tmp_path) as store:
+        with store.write() as tx:
+            tx.put(tx.origin("source", "x"), [made])
+        with store.read() as view:
+            (stored,) = view.changes()
+    completed = analyzer.completed(stored)
+    assert completed.record.vector is not None
+    assert completed.record.vector.frequencies() == {"flutter": 2, "wing": 2, "heat": 1, "garrick": 1}
+    assert (completed.length, completed.language) == (6, "en")
+    assert made.metadata["description"] == ["Heated wings flutter."]
+    assert made.properties == {
+        "source_datestamp": "2024-01-01",
+        "url": "http://x.org/1",
+        "media_type": "application/pdf",
+    }
+    assert etree.fromstring(made.raw).findtext("{*}title") == "On the flutter of wings"
+
+
+def test_full_text_joins_the_description() -> None:
+    asked = []
+
+    def text(identifier: str, url: str) -> str:
+        asked.append((identifier, url))
+        return "supersonic plate"
+
+    normaliser = Normaliser(Analyzer(Policy()), full_text=text)
+    made = normaliser.record(item("<dc:title>wing</dc:title><dc:identifier>http://x.org/1</dc:identifier>"))
+    assert made.vector is not None
+    assert made.vector.frequencies() == {"wing": 1, "superson": 1, "plate": 1}
+    assert asked == [("oai:x:1", "http://x.org/1")]
+
+
+def test_deleted_and_empty_records() -> None:
+    normaliser = Normaliser(Analyzer(Policy()))
+    gone = normaliser.record(Item("oai:x:1", "", ("a",), True))
+    assert (gone.deleted, gone.sets, gone.vector) == (True, ("a",), None)
+    with pytest.raises(BadResponse, match="without metadata"):
+        normaliser.record(Item("oai:x:1", ""))
+
+
+def test_an_unknown_policy_is_told_and_its_terms_are_analysed() -> None:
+    normaliser = Normaliser(Analyzer(Policy()), "tf_basic", policy=None)
+    assert normaliser.reconciliation.kind == "foreign"
+    index = etree.fromstring(
+        '<terms xmlns="urn:indlet:tf:1.0" lang="en"><term name="Wings" freq="2"/>'
+        '<term name="the" freq="9"/></terms>'
+    )
+    made = normaliser.record(item("<dc:title>x</dc:title>", index=index))
+    assert made.vector is not None
+    assert made.vector.frequencies() == {"wing": 2}
+    assert made.properties["policy"] == "unknown"
+
+
+def test_nothing_is_cut() -> None:
+    authors = [("creator", f"Author {number}") for number in range(3000)]
+    long = "word " * 50_000
+    metadata = cleaned([*authors, ("description", long)])
+    assert len(metadata["creator"]) == 3000
+    assert metadata["description"] == [long.strip()]

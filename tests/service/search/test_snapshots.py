@@ -1,0 +1,103 @@
+"""One thread makes a new snapshot ready; who asks meanwhile is answered from the one before."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from indlet.errors import IndexDamaged
+from indlet.model import Record, TermVector
+from indlet.service.index import Searcher, follow
+from indlet.service.index.embedded import manifest as manifests
+from indlet.service.search.snapshots import Snapshots
+from indlet.store import Store
+
+LONG = 30.0  # seconds: far more than anything here takes
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store.open(tmp_path)
+
+
+def add(store: Store, name: str) -> None:
+    with store.write() as tx:
+        tx.put(tx.origin("source", "s"), [Record(f"oai:{name}", {}, TermVector.of({"all": 1, name: 1}))])
+    follow.catch_up(store)
+
+
+class Slow:
+    """Prepares snapshots, and from the second on only when it is let."""
+
+    def __init__(self) -> None:
+        self.let, self.begun = threading.Event(), threading.Event()
+        self.prepared: list[Searcher] = []
+
+    def __call__(self, searcher: Searcher) -> None:
+        if self.prepared:
+            self.begun.set()
+            assert self.let.wait(LONG)
+        self.prepared.append(searcher)
+
+
+def test_while_a_snapshot_is_made_ready_the_one_before_answers(store: Store) -> None:
+    slow = Slow()
+    add(store, "one")
+    snapshots = Snapshots(follow.folder(store), slow, patience=0.01)
+    before = snapshots.newest()
+    assert snapshots.newest() is before
+    add(store, "two")
+    assert snapshots.newest() is before  # waits for a moment only
+    assert slow.begun.wait(LONG)
+    with ThreadPoolExecutor(8) as pool:
+        assert all(one is before for one in pool.map(lambda _: snapshots.newest(), range(32)))
+    slow.let.set()
+    while (after := snapshots.newest()) is before:
+        pass
+    assert (before.df("all"), after.df("all")) == (1, 2)
+    assert slow.prepared == [before, after]  # each once, however many asked
+    snapshots.close()
+
+
+def test_a_small_index_is_ready_at_once(store: Store) -> None:
+    add(store, "one")
+    snapshots = Snapshots(follow.folder(store), lambda searcher: None, patience=LONG)
+    for number, name in enumerate(("two", "three", "four"), 2):
+        add(store, name)
+        assert snapshots.newest().df("all") == number
+    snapshots.close()
+
+
+def test_without_patience_the_last_commit_is_seen_and_prepared_once(store: Store) -> None:
+    prepared: list[Searcher] = []
+    snapshots = Snapshots(follow.folder(store), prepared.append)
+    assert snapshots.newest().df("all") == 0
+    add(store, "one")
+    with ThreadPoolExecutor(8) as pool:
+        found = set(pool.map(lambda _: snapshots.newest(), range(32)))
+    assert len(found) == 1 and found.pop().df("all") == 1
+    assert len(prepared) == 2
+    snapshots.close()
+
+
+@pytest.mark.parametrize("patience", [None, LONG, 0.0])
+def test_damage_is_told_and_a_repaired_index_is_served(store: Store, patience: float | None) -> None:
+    add(store, "one")
+    snapshots = Snapshots(follow.folder(store), lambda searcher: None, patience)
+    before = snapshots.newest()
+    (follow.folder(store) / manifests.NAME).write_text("{")
+    with pytest.raises(IndexDamaged):
+        _until(snapshots, lambda found: found is not before)
+    follow.rebuild(store)
+    assert _until(snapshots, lambda found: found is not before).df("all") == 1
+    snapshots.close()
+
+
+def _until(snapshots: Snapshots, wanted: Callable[[Searcher], bool]) -> Searcher:
+    while not wanted(found := snapshots.newest()):
+        pass
+    return found
