@@ -158,7 +158,7 @@ def test_a_damaged_index_that_another_process_makes_anew_is_not_searched(
 
 REBUILDS = """
     import sys
-    from indlet.service import follow
+    from indlet.service.index import follow
     from indlet.store import Store, View
 
     def report(applied):

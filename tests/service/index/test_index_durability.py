@@ -194,7 +194,8 @@ def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
 WRITER = """
     import json, sys
     from indlet.model import Stored, pack
-    from indlet.service.index import Engine, merging
+    from indlet.service.index import Engine
+    from indlet.service.index.embedded import merge_scheduler as merging
 
     def change(seq):
         id = seq * 7919 % 61 + 1

@@ -266,7 +266,7 @@ def test_a_merger_does_all_that_is_due_and_ends_when_told(tmp_path: Path, record
 KILLED = """
     import sys, threading
     from pathlib import Path
-    from indlet.service.index.merging import tidy
+    from indlet.service.index.embedded.merge_scheduler import tidy
 
     class Waits(threading.Event):
         def is_set(self):
