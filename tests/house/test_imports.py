@@ -102,6 +102,9 @@ def test_kernels_import_nothing_but_kernels_and_nouns() -> None:
         if room(path) == "kernels":
             ours = {n.split(".")[1] for n in imports(path) if n.startswith("indlet.")}
             assert ours <= {"kernels", "model"}, f"{path} imports {ours}"
+        else:
+            compiler = {n for n in imports(path) if n.split(".")[0] == "numba" or ".kernels.jit" in n}
+            assert not compiler, f"{path} compiles outside of kernels/: {compiler}"
 
 
 def test_provider_and_service_meet_only_over_http() -> None:

@@ -15,17 +15,12 @@ from typing import Any, Final
 import numba
 
 # Kernels hold parts of each other, but numba asks only whether a kernel's own file has changed: the name
-# under which its code is cached therefore tells the state of all.
+# under which its code is cached therefore tells the state of all. All compiled code is in this folder and
+# imports nothing else but the model (tests/house/test_imports.py), so no file can be forgotten.
 _HERE: Final = Path(__file__).parent
-_FILES: Final = (
-    _HERE.parent / "model.py",
-    *sorted(_HERE.glob("*.py")),
-    *(
-        _HERE.parent / "service/index/embedded" / name
-        for name in ("merge.py", "positions.py", "vocabulary.py")
-    ),
+_STATE: Final = zlib.crc32(
+    b"".join(path.read_bytes() for path in (_HERE.parent / "model.py", *sorted(_HERE.glob("*.py"))))
 )
-_STATE: Final = zlib.crc32(b"".join(path.read_bytes() for path in _FILES))
 
 
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -11,46 +11,18 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from indlet.kernels.codec import PADDING, decode, encode, room
-from indlet.kernels.jit import kernel
+from indlet.kernels import merge as k
+from indlet.kernels.codec import PADDING, encode, room
+from indlet.kernels.positions import copy_places
 from indlet.service.index.embedded.batch import narrow
-from indlet.service.index.embedded.positions import copy_places
 from indlet.service.index.embedded.segment import Array, ArrayFile, File, Segment
 from indlet.service.index.embedded.vocabulary import Words, union
 
 CHUNK: Final = 1 << 20  # postings at a time
-
-
-@kernel
-def _unpack(stream: Any, starts: Any, bounds: Any, docs: Any, freqs: Any) -> None:
-    for t in range(starts.size):
-        decode(stream, np.int64(starts[t]), docs, freqs, bounds[t])
-
-
-@kernel
-def _move(
-    docs: Any, freqs: Any, bounds: Any, numbers: Any, targets: Any, to_docs: Any, to_freqs: Any
-) -> None:
-    """Copies the live postings of list t to targets[t] on, under their new numbers (-1: deleted)."""
-    for t in range(targets.size):
-        to = targets[t]
-        for i in range(bounds[t], bounds[t + 1]):
-            number = numbers[docs[i]]
-            if number >= 0:
-                to_docs[to] = number
-                to_freqs[to] = freqs[i]
-                to += 1
-
-
-@kernel
-def _gather(source: Any, begins: Any, sizes: Any, targets: Any, out: Any) -> None:
-    for t in range(begins.size):
-        for k in range(sizes[t]):
-            out[targets[t] + k] = source[begins[t] + k]
 
 
 class Halted(Exception):
@@ -115,7 +87,7 @@ class _Places:
         for number, (places, ends) in enumerate(copies):
             if ends.size:
                 mine = owner == number
-                _gather(places, ends - sizes[mine], sizes[mine], to[:-1][mine], joined)
+                k.gather(places, ends - sizes[mine], sizes[mine], to[:-1][mine], joined)
         self._spool.write(joined.data)
         self._sizes.append(np.bincount(group, sizes, count).astype(np.int64))
 
@@ -215,8 +187,8 @@ def _take(
     arrays = segment.arrays
     bounds = np.concatenate(([0], np.cumsum(listed)))
     all_docs, all_freqs = np.empty(int(bounds[-1]), np.uint32), np.empty(int(bounds[-1]), np.uint32)
-    _unpack(arrays["stream"], arrays["starts"][terms], bounds, all_docs, all_freqs)
-    _move(all_docs, all_freqs, bounds, numbers, targets, docs, freqs)
+    k.unpack(arrays["stream"], arrays["starts"][terms], bounds, all_docs, all_freqs)
+    k.move(all_docs, all_freqs, bounds, numbers, targets, docs, freqs)
     if not segment.positional:
         return np.empty(0, np.uint8), np.empty(0, np.int64)
     starts = arrays["place_starts"]

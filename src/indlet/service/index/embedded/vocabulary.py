@@ -6,29 +6,16 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
+from indlet.kernels import merge as k
 from indlet.kernels import term_hash
 from indlet.kernels.codec import headers
-from indlet.kernels.jit import kernel
 from indlet.service.index.embedded.segment import Array, Segment
 
 PIECE: Final = 1 << 18  # terms at a time, those of all segments counted
-
-
-@kernel
-def _equal(text: Any, names: Any, sizes: Any, same: Any) -> None:
-    """Flags each name that equals the one before it."""
-    for i in range(1, names.size):
-        if sizes[i] == sizes[i - 1]:
-            equal = True
-            for k in range(sizes[i]):
-                if text[names[i] + k] != text[names[i - 1] + k]:
-                    equal = False
-                    break
-            same[i] = equal
 
 
 class Words:
@@ -61,7 +48,7 @@ class Words:
         self.df, self.listed = np.concatenate(dfs)[order], np.concatenate(lists)[order]
         # Equal names have become neighbours, in the order of their segments.
         same = np.zeros(order.size, np.bool_)
-        _equal(text, names[order], size[order], same)
+        k.equal(text, names[order], size[order], same)
         first = order[~same]
         self.group = np.cumsum(~same) - 1
         self.count = first.size
