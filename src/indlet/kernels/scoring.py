@@ -104,9 +104,10 @@ def _add(
     for i in range(low, high):
         place = np.int64(docs[i]) - base
         so_far = sums[place]
-        # Without a branch: whether a document was met before cannot be foretold.
+        # Without a branch: whether a document was met before cannot be foretold. One that was counted only
+        # (see `_skim`) was met.
         touched[met] = place
-        met += so_far < 0.0
+        met += so_far == -1.0
         sums[place] = max(so_far, 0.0) + parts[i - low]
     return met
 

@@ -30,7 +30,7 @@ xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>%b</dc:title><dc:date>2026
 def warm() -> float:
     """Takes a tiny index through all that an index can do, and analyses a line; gives the seconds it took.
 
-    The machine code stays on disk where it can (see `kernels.jit`): a second call takes a fraction of a second.
+    The machine code stays on disk where it can (`kernels.jit`): the next call takes a fraction of a second.
     """
     # The reading of what is harvested is compiled by this room's rules, and imports them.
     from indlet.service.index.embedded.analysis import Analyses

@@ -1,0 +1,85 @@
+"""The number of matches is exact however many documents are skipped: compared with a count one by one."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from indlet.model import Stored
+from indlet.service.index import Engine, Searcher
+from indlet.service.index.expression import Filter, Not, Or, Term
+from indlet.service.rank import MODELS
+
+# Shares of the documents that hold a term: from long lists, whose bounds are low, to single postings.
+SHARES = {"every": 0.99, "most": 0.8, "half": 0.5, "some": 0.2, "few": 0.03, "rare": 0.003, "once": 0.00005}
+
+
+@dataclass(frozen=True)
+class Held:
+    """What the index was made of: the terms, the resource and the origin of each live record."""
+
+    terms: dict[int, frozenset[str]]
+    resource: dict[int, int]
+    origin: dict[int, int]
+
+    def total(self, words: frozenset[str], without: int, collapse: bool) -> int:
+        found = [id for id, terms in self.terms.items() if terms & words and self.origin[id] != without]
+        return len({self.resource[id] or -id for id in found}) if collapse else len(found)
+
+
+@pytest.fixture(scope="module")
+def corpus(
+    tmp_path_factory: pytest.TempPathFactory, record: Callable[..., Stored]
+) -> Iterator[tuple[Searcher, Held]]:
+    """Lists of several windows in a large segment, a small one behind it, deletions, and shared resources."""
+    source = random.Random(7)
+    held = Held({}, {}, {})
+    with Engine.open(tmp_path_factory.mktemp("index"), writable=True) as engine:
+        for low, high in ((1, 26_001), (26_001, 27_001)):
+            for id in range(low, high):
+                content = {
+                    term: source.choice([1, 1, 1, 2, 40])
+                    for term, share in SHARES.items()
+                    if source.random() < share
+                }
+                # A resource that two records of one origin have is none (see `ranking.grouped`).
+                shared = id - id % 3 + 1 if id % 11 < 3 else 0
+                held.terms[id] = frozenset(content)
+                held.resource[id], held.origin[id] = shared, id % 3 + 1
+                engine.apply([record(id, id, content, resource=shared, origin=id % 3 + 1)])
+            engine.commit()
+        for seq, id in enumerate(source.sample(range(1, 27_001), 1500), 27_001):
+            del held.terms[id]
+            engine.apply([record(id, seq, None)])
+        engine.commit()
+        yield engine.searcher(), held
+
+
+@given(
+    words=st.sets(st.sampled_from([*SHARES, "unknown"]), min_size=1, max_size=5).map(frozenset),
+    model=st.sampled_from(sorted(MODELS)),
+    limit=st.sampled_from([0, 1, 3, 10, 100]),
+    collapse=st.booleans(),
+    without=st.sampled_from([0, 1, 3]),
+)
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_totals_are_those_of_a_count(
+    words: frozenset[str],
+    model: str,
+    limit: int,
+    collapse: bool,
+    without: int,
+    corpus: tuple[Searcher, Held],
+) -> None:
+    searcher, held = corpus
+    expression = Or(tuple(map(Term, sorted(words))))
+    filters = [Not(Filter("origin", str(without)))] if without else []
+    found = searcher.search(expression, MODELS[model](), limit, filters=filters, collapse=collapse)
+    expected = held.total(words, without, collapse)
+    assert found.total == expected
+    assert len(found.hits) == min(limit, expected)
