@@ -273,3 +273,66 @@ def test_a_disk_that_is_full_while_a_store_is_made_is_called_that(tmp_path: Path
     connection = sqlite3.connect(tmp_path / "store.sqlite", isolation_level=None, factory=Small)
     with contextlib.closing(connection), pytest.raises(sqlite3.OperationalError, match="full"):
         migrate(connection, "here")
+
+
+def test_own_datestamps_are_kept_in_order_while_nothing_later_was_given_out(
+    store: Store, clock: Clock
+) -> None:
+    with store.write() as tx:
+        origin = tx.origin("hierarchy", "site")
+        dated = [(origin, 700, record("new")), (origin, 500, record("old")), (origin, 500, record("same"))]
+        assert tx.put_dated([*dated, (origin, 2_000_000, record("future"))], answered=0) == 4
+    assert [(s.identifier[-4:], s.datestamp) for s in listed(store)] == [
+        (":old", 500), ("same", 500), (":new", 700), ("ture", 1_000_000),
+    ]  # fmt: skip
+    assert [s.datestamp for s in listed(store, since=501, until=999)] == [700]
+    assert [s.datestamp for s in listed(store, until=500)] == [500, 500]
+
+
+def test_own_datestamps_that_a_harvester_would_miss_become_the_time_of_the_commit(
+    store: Store, clock: Clock
+) -> None:
+    with store.write() as tx:
+        origin = tx.origin("hierarchy", "site")
+        tx.put_dated([(origin, 700, record("one"))], answered=0)
+    with store.write() as tx:
+        tx.put_dated([(origin, 699, record("two")), (origin, 800, record("three"))], answered=750)
+    clock.now += 10
+    with store.write() as tx:
+        tx.put_dated([(origin, 999_999, record("four"))], answered=0)  # earlier than what is there
+        tx.delete(origin, ["oai:x.org:one"])
+    stamps = {s.identifier.rpartition(":")[2]: s.datestamp for s in listed(store)}
+    assert stamps == {"three": 800, "two": 1_000_000, "four": 1_000_010, "one": 1_000_010}
+
+
+@given(
+    st.lists(
+        st.tuples(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 5)), max_size=5), st.integers(0, 9),
+                  st.booleans()),
+        max_size=8,
+    )
+)  # fmt: skip
+@settings(deadline=None, max_examples=60)
+def test_a_harvester_misses_no_record_with_a_datestamp_of_its_own(
+    batches: list[tuple[list[tuple[int, int]], int, bool]],
+) -> None:
+    import tempfile
+
+    clock, harvested, since, answered = Clock(20.0), dict[str, bytes](), 0, 0
+    with tempfile.TemporaryDirectory() as folder, Store.open(folder, clock=clock) as store:
+        for number, (files, pause, harvests) in enumerate([*batches, ([], 1, True)]):
+            with store.write() as tx:
+                origin = tx.origin("hierarchy", "site")
+                unique = {name: stamp for stamp, name in files}
+                tx.put_dated(
+                    [(origin, stamp, record(str(name), f"v{number}")) for name, stamp in unique.items()],
+                    answered,
+                )
+            if harvests:
+                answered = int(clock.now)
+                harvested |= {s.identifier: s.vector or b"" for s in listed(store, since=since)}
+                since = answered
+            stamps = [s.datestamp for s in listed(store)]
+            assert stamps == sorted(stamps)
+            clock.now += pause
+        assert harvested == {s.identifier: s.vector for s in listed(store)}

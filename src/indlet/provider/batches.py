@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from indlet.model import Failure, Record
 from indlet.provider.crawl import Work
-from indlet.provider.resources import Place
+from indlet.provider.source import RecordSource
 from indlet.store import FileState, Store, Transaction
 
 BATCH_RESOURCES = 500
@@ -31,8 +31,8 @@ class Result:
 class Batches:
     """Collects results and commits them; counts the records that were written and deleted."""
 
-    def __init__(self, store: Store, origin: int, place: Place) -> None:
-        self._store, self._origin, self._place = store, origin, place
+    def __init__(self, store: Store, origin: int, source: RecordSource) -> None:
+        self._store, self._origin, self._source = store, origin, source
         self._batch: list[Result] = []
         self._records = 0
         self._flushed = time.monotonic()
@@ -78,8 +78,8 @@ class Batches:
         self.deleted += deleted
 
     def _name_sets(self, tx: Transaction, batch: list[Result]) -> None:
-        for folder in {result.work.resource.folder for result in batch if result.records}:
-            for spec, name in self._place.sets(folder):
+        for result in batch:
+            for spec, name in self._source.sets(result.work.resource) if result.records else ():
                 if spec not in self._sets:
                     self._sets.add(spec)
                     tx.name_set(self._origin, spec, name)

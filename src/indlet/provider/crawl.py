@@ -14,7 +14,8 @@ from sys import intern
 from typing import NamedTuple
 
 from indlet.provider.hierarchy import Entry, Skip, Tree, shown
-from indlet.provider.resources import Place, Resource, group
+from indlet.provider.resources import Resource
+from indlet.provider.source import RecordSource
 from indlet.store import FileState
 
 # How many left-alone paths a run names; all of them are counted.
@@ -81,8 +82,7 @@ class Survey:
 
 def survey(
     tree: Tree,
-    place: Place,
-    order: tuple[str, ...],
+    source: RecordSource,
     signature: Signature,
     settle_seconds: float,
     found: Survey,
@@ -102,8 +102,8 @@ def survey(
         for path, file in here.items():
             by_resource.setdefault(file.resource, {})[path] = file
         settled = (clock() - settle_seconds) * 1e9
-        for resource in group(listing.folder, listing.files, order):
-            identifier = place.identifier(resource.folder, resource.stem)
+        for resource in source.resources(listing):
+            identifier = source.identifier(resource)
             mine = by_resource.get(identifier, {})
             for path in mine:
                 del here[path]

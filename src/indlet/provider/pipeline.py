@@ -21,9 +21,10 @@ from indlet.errors import HierarchyError, MissingExtra, SettingsError
 from indlet.model import Failure
 from indlet.provider.batches import Batches
 from indlet.provider.crawl import Signature, Survey, Work, settle, survey, vanished
-from indlet.provider.hierarchy import Tree, named, open_tree, shown, without_password
+from indlet.provider.hierarchy import Tree, named, shown, without_password
 from indlet.provider.reading import Reading
-from indlet.provider.resources import place_of
+from indlet.provider.resources import FileTree, place_of
+from indlet.provider.source import RecordSource
 from indlet.provider.summary import Report, Summary
 from indlet.provider.workers import Workers
 from indlet.settings import Hierarchy, Settings
@@ -55,7 +56,8 @@ def crawl(
         if workers is None:
             workers = stack.enter_context(Workers(settings.crawl.workers, settings.crawl.limits, policy))
         for hierarchy in named(settings.hierarchy):
-            run = _Run(store, settings, hierarchy, policy, workers, report, stop, clock)
+            source = FileTree(place_of(settings, hierarchy, policy.digest), hierarchy, settings.crawl)
+            run = _Run(store, settings, hierarchy, source, policy, workers, report, stop, clock)
             run.accept_empty = accept_empty
             run.run()
             found.append(run.summary)
@@ -75,6 +77,7 @@ class _Run:
         store: Store,
         settings: Settings,
         hierarchy: Hierarchy,
+        source: RecordSource,
         policy: Policy,
         workers: Workers,
         report: Report,
@@ -84,11 +87,11 @@ class _Run:
         self.accept_empty = False
         self._store, self._settings, self._hierarchy = store, settings, hierarchy
         self._workers, self._report, self._stop, self._clock = workers, report, stop, clock
-        self._place = place_of(settings, hierarchy, policy.digest)
+        self._source, self._policy = source, policy.digest
         limits = repr((settings.crawl.limits, __version__))
         self._signature = Signature(
-            self._place.made,
-            f"{self._place.made} {hashlib.sha256(limits.encode()).hexdigest()[:12]}",
+            source.made,
+            f"{source.made} {hashlib.sha256(limits.encode()).hexdigest()[:12]}",
         )
         self.summary = Summary(hierarchy.name, without_password(hierarchy.root))
         self._found = Survey()
@@ -113,7 +116,7 @@ class _Run:
     def _begin(self) -> None:
         with self._store.write() as tx:
             self._origin = tx.origin("hierarchy", self._hierarchy.name, _plain(self._hierarchy))
-        self._batches = Batches(self._store, self._origin, self._place)
+        self._batches = Batches(self._store, self._origin, self._source)
         with self._store.read() as view:
             self._earlier = [run for run in view.runs(self._origin, 2) if run.kind == "crawl"]
         with self._store.write() as tx:
@@ -148,7 +151,7 @@ class _Run:
     def _crawl(self) -> str:
         settings = self._settings.crawl
         with (
-            contextlib.closing(open_tree(self._hierarchy, settings, (self._store.folder,))) as tree,
+            contextlib.closing(self._source.open((self._store.folder,))) as tree,
             _scratch(self._store.folder) as scratch,
         ):
             with self._store.read() as view:
@@ -156,11 +159,10 @@ class _Run:
                 state = view.state(self._origin)
             known = bool(self._found.unmet)
             works: Iterable[Work] = survey(
-                tree, self._place, settings.order, self._signature, settings.settle_seconds,
-                self._found, self._clock,
+                tree, self._source, self._signature, settings.settle_seconds, self._found, self._clock
             )  # fmt: skip
             reading = Reading(
-                tree, self._place, self._signature, self._found, self.summary, self._workers, self._batches,
+                tree, self._source, self._signature, self._found, self.summary, self._workers, self._batches,
                 scratch, settings.limits.file_bytes, self._stop, self._tell,
             )  # fmt: skip
             reading.transient = self._transient
@@ -199,7 +201,7 @@ class _Run:
             self._transient[place, "list"] = Failure(place, "list", reason)
         self._batches.delete(vanished(self._found), self._found.moved)
         with self._store.write() as tx:
-            tx.state(self._origin, {**state, "identity": identity, "policy": self._place.policy})
+            tx.state(self._origin, {**state, "identity": identity, "policy": self._policy})
         return "partial" if self._found.unread else "complete"
 
     def _tell(self) -> None:

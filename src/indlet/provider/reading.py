@@ -15,7 +15,8 @@ from indlet.model import Failure
 from indlet.provider.batches import Batches, Result
 from indlet.provider.crawl import Signature, Survey, Work, in_order, unchanged
 from indlet.provider.hierarchy import Entry, Skip, Tree, explain, printable, shown
-from indlet.provider.resources import Place, media_type, records
+from indlet.provider.resources import media_type
+from indlet.provider.source import RecordSource
 from indlet.provider.summary import Summary
 from indlet.provider.workers import Analysed, Job, Outcome, Workers
 from indlet.store import FileState
@@ -41,7 +42,7 @@ class Reading:
     def __init__(
         self,
         tree: Tree,
-        place: Place,
+        source: RecordSource,
         signature: Signature,
         found: Survey,
         summary: Summary,
@@ -52,7 +53,7 @@ class Reading:
         stop: threading.Event,
         tell: Callable[[], None],
     ) -> None:
-        self._tree, self._place, self._signature, self._found = tree, place, signature, found
+        self._tree, self._source, self._signature, self._found = tree, source, signature, found
         self.summary, self._workers, self._batches = summary, workers, batches
         self._scratch, self._limit, self._stop, self._tell = scratch, limit, stop, tell
         self._again: list[Task] = []
@@ -140,7 +141,7 @@ class Reading:
     def _only_touched(self, work: Work) -> bool:
         """Whether the files are the known ones, byte by byte; then only their new times are noted."""
         rows = []
-        if not in_order(work.resource.files, work.known):
+        if self._source.touch_matters or not in_order(work.resource.files, work.known):
             return False
         for entry in work.resource.files:
             known = work.known.get(shown(entry.path))
@@ -266,7 +267,7 @@ class Reading:
                 kind = media_type(entry.name)
                 rows.append(FileState(*facts, "", kind, "other", self._signature.made))
         self.summary.failed += len(failures)
-        made = list(records(self._place, work.resource, primary, documents)) if primary else []
+        made = list(self._source.records(work.resource, primary, documents))
         places = {row.path for row in rows} | set(work.known)
         self._batches.add(Result(work, made, rows, failures, sorted(places - standing)))
 

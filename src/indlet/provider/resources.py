@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from hashlib import blake2b
+from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -22,9 +23,18 @@ from indlet.errors import SettingsError
 from indlet.formats.metadata import oai_dc
 from indlet.model import DUBLIN_CORE, Metadata, Record, merged
 from indlet.oai.identifier import identifier, repository_identifier, set_spec
-from indlet.provider.hierarchy import Entry, content_root, join, shown, web_address
+from indlet.provider.hierarchy import (
+    Entry,
+    Listing,
+    Tree,
+    content_root,
+    join,
+    open_tree,
+    shown,
+    web_address,
+)
 from indlet.provider.workers import Analysed
-from indlet.settings import Hierarchy, Settings
+from indlet.settings import Crawl, Hierarchy, Settings
 
 # Counts up when the same files should give different records.
 LAYOUT = 2
@@ -170,6 +180,41 @@ def records(
         if place.url:
             properties["url"] = place.address(primary.path, key)
         yield Record(name, metadata, document.vector, sets, raw=oai_dc.write(metadata), properties=properties)
+
+
+@dataclass(frozen=True)
+class FileTree:
+    """A tree of files as a record source: stems are resources, folders are sets, commits are datestamps."""
+
+    place: Place
+    hierarchy: Hierarchy
+    settings: Crawl
+
+    touch_matters = False  # a record follows from the bytes of its file
+
+    @property
+    def made(self) -> str:
+        return self.place.made
+
+    def open(self, exclude: tuple[Path, ...]) -> Tree:
+        return open_tree(self.hierarchy, self.settings, exclude)
+
+    def resources(self, listing: Listing) -> Iterator[Resource]:
+        return group(listing.folder, listing.files, self.settings.order)
+
+    def identifier(self, resource: Resource) -> str:
+        return self.place.identifier(resource.folder, resource.stem)
+
+    def sets(self, resource: Resource) -> tuple[tuple[str, str], ...]:
+        return self.place.sets(resource.folder)
+
+    def records(
+        self, resource: Resource, primary: Entry | None, documents: Sequence[Analysed]
+    ) -> Iterator[Record]:
+        return records(self.place, resource, primary, documents) if primary else iter(())
+
+    def datestamp(self, resource: Resource) -> None:
+        return None
 
 
 def moment(nanoseconds: int) -> str:

@@ -59,6 +59,7 @@ class Transaction:
         self._last_datestamp = int(row[0]) if row else 0
         self._first = self._seq = self.meta_value("seq", 0)
         self._given = 0
+        self._dated = self._first  # up to here records keep the datestamps that they came with
         self._sets: dict[tuple[int, str], int] = {}
         self._joined: dict[tuple[int, str], list[int]] = {}
 
@@ -66,12 +67,35 @@ class Transaction:
 
     def put(self, origin: int, records: Iterable[Record | Packed]) -> int:
         """How many of the records were new or different; the others were left as they are."""
-        now = self._now()
+        return self._put((origin, self._now(), record) for record in records)
+
+    def put_dated(self, records: Sequence[tuple[int, int, Record | Packed]], answered: int) -> int:
+        """Put (origin, datestamp in seconds, record); how many records were new or different.
+
+        A datestamp is kept if nothing later was given out: no record has a later one, and no list was
+        answered since (`answered` is the last second of that) which ought to have shown it. The other records
+        get the time of the commit. So lists stay in the order of datestamps, and no harvester misses one.
+        """
+        assert self._seq == self._first, "dated records come first in their transaction"
+        first, now = max(answered, self._last_datestamp), int(self._clock())
+        kept = sorted((one for one in records if first <= one[1] <= now), key=lambda one: one[1])
+        changed = self._put(kept)
+        self._dated = self._seq
+        ticks = self._connection.execute(
+            "SELECT datestamp, min(seq) FROM records WHERE seq > ? GROUP BY datestamp", (self._first,)
+        ).fetchall()
+        self._connection.executemany("INSERT OR IGNORE INTO ticks VALUES (?, ?)", ticks)
+        self._last_datestamp = max([self._last_datestamp, *(stamp for stamp, _ in ticks)])
+        stamp = self._now()
+        rest = [(one[0], stamp, one[2]) for one in records if not first <= one[1] <= now]
+        return changed + self._put(rest)
+
+    def _put(self, records: Iterable[tuple[int, int, Record | Packed]]) -> int:
         rows, members = [], []
-        for record in records:
+        for origin, stamp, record in records:
             self._seq += 1
             flat = record if isinstance(record, Packed) else packed(record)
-            rows.append((self._seq, origin, flat[0], now, *flat[1:]))
+            rows.append((self._seq, origin, flat[0], stamp, *flat[1:]))
             members += [(set_id, self._seq) for set_id in self._memberships(origin, flat.sets)]
         before = self._connection.total_changes
         self._many(_UPSERT, rows)
@@ -115,12 +139,16 @@ class Transaction:
         """Date everything that this transaction changed, and remember where the counter stands."""
         if self._seq == self._first:
             return
-        self._given = self._now()
-        self._connection.execute("DELETE FROM ticks WHERE seq > ?", (self._first,))
-        self._connection.execute(
-            "UPDATE records SET datestamp = ?1 WHERE seq > ?2 AND datestamp != ?1", (self._given, self._first)
-        )
-        self._connection.execute("INSERT OR IGNORE INTO ticks VALUES (?, ?)", (self._given, self._first + 1))
+        if self._seq > self._dated:
+            self._given = self._now()
+            self._connection.execute("DELETE FROM ticks WHERE seq > ?", (self._dated,))
+            self._connection.execute(
+                "UPDATE records SET datestamp = ?1 WHERE seq > ?2 AND datestamp != ?1",
+                (self._given, self._dated),
+            )
+            self._connection.execute(
+                "INSERT OR IGNORE INTO ticks VALUES (?, ?)", (self._given, self._dated + 1)
+            )
         self.meta("seq", self._seq)
 
     def late(self) -> bool:
