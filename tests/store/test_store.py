@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from indlet.errors import StoreError
 from indlet.model import Failure, Record, Stored, TermVector
 from indlet.store import FileState, Store
-from indlet.store.sqlite.migrations import first_schema, migrate
+from indlet.store.sqlite.migrations import first_schema, migrate, without_fields
 
 
 class Clock:
@@ -336,3 +336,44 @@ def test_a_harvester_misses_no_record_with_a_datestamp_of_its_own(
             assert stamps == sorted(stamps)
             clock.now += pause
         assert harvested == {s.identifier: s.vector for s in listed(store)}
+
+
+def test_failures_of_an_older_store_are_owed_once_it_is_brought_up_to_date(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "store.sqlite") as connection:
+        first_schema(connection)
+        without_fields(connection)
+        connection.execute("INSERT INTO origins (kind, name) VALUES ('source', 's'), ('hierarchy', 'h')")
+        for row in (
+            (1, "oai:x:1", "get", "500"),
+            (1, "oai:x:1", "harvest", "no title"),
+            (1, "oai:x:2", "harvest", "no title"),
+            (1, "a record of http://x (00)", "harvest", "a record without identifier"),
+            (2, "a.pdf", "extract", "encrypted"),
+        ):
+            connection.execute("INSERT INTO failures VALUES (?, ?, ?, ?, x'', 1000)", row)
+        connection.execute("PRAGMA user_version = 2")
+    with Store.open(tmp_path) as store, store.read() as view:
+        assert [(f.where, f.stage, f.first, f.attempts, f.due) for f in view.failures()] == [
+            ("a record of http://x (00)", "harvest", 1000, 1, None),
+            ("oai:x:1", "harvest", 1000, 1, 1000),
+            ("oai:x:2", "harvest", 1000, 1, 1000),
+            ("a.pdf", "extract", 1000, 1, None),
+        ]
+        assert [f.where for f in view.open_failures(1) if f.due] == ["oai:x:1", "oai:x:2"]
+
+
+def test_a_failure_that_occurs_again_keeps_its_beginning(tmp_path: Path) -> None:
+    clock = Clock()
+    with Store.open(tmp_path, clock=clock) as store:
+        with store.write() as tx:
+            origin = tx.origin("source", "s")
+            tx.fail(origin, Failure("x", "harvest", "broken", b"<x"), due=5)
+        began = int(clock.now)
+        clock.now += 100
+        with store.write() as tx:
+            tx.fail(origin, Failure("x", "fetch", "404"), due=7)
+            tx.fail(origin, Failure("x", "fetch", "404 again"), due=8, new_attempt=False)
+        with store.read() as view:
+            (failure,) = view.failures()
+    assert (failure.stage, failure.reason, failure.raw) == ("fetch", "404 again", b"<x")
+    assert (failure.first, failure.at, failure.attempts, failure.due) == (began, began + 100, 2, 8)

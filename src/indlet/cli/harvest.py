@@ -78,7 +78,7 @@ def harvest(
     Exit status
       0  every source was had in full
       1  a source could not be harvested, or not in full; what came was kept
-      3  complete, but some records could not be used (see  indlet failures)
+      3  complete, but some records failed, now or before, and are owed (see  indlet failures)
       130  interrupted; the same command goes on from there
     """
     from indlet.node.fetched import extractor
@@ -123,7 +123,7 @@ def harvest(
             )
     if any(p.outcome != "complete" for p in done):
         sys.exit(1)
-    if any(p.failed for p in done):
+    if not all(p.ok for p in done):
         sys.exit(3)
 
 
@@ -161,6 +161,8 @@ def line(progress: Progress) -> str:
     ]
     if progress.failed:
         parts.append(f"{progress.failed:,} failed (see indlet failures)")
+    if progress.owed:
+        parts.append(f"{progress.owed:,} owed, to be asked for again")
     told = ", ".join(f"{kind} {count:,}" for kind, count in progress.repairs.items() if count)
     if told:
         parts.append(f"repaired: {told}")

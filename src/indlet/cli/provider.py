@@ -7,12 +7,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from indlet.errors import SettingsError
 from indlet.settings import Access, Hierarchy, Settings, load
+
+if TYPE_CHECKING:
+    from indlet.store import StoredFailure
 
 CONFIG = Path("indlet.toml")
 
@@ -285,13 +288,28 @@ def failures(data: Path | None, config: Path | None, jsonl: bool) -> None:
                     "where": failure.where,
                     "stage": failure.stage,
                     "reason": failure.reason,
-                    "at": datetime.fromtimestamp(failure.at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+                    "at": _moment(failure.at),
+                    "since": _moment(failure.first),
+                    "attempts": failure.attempts,
+                    "next": None if failure.due is None else _moment(failure.due),
                     "raw": failure.raw.decode("utf-8", "replace"),
                 }
                 click.echo(orjson.dumps(line).decode())
             else:
                 told = _one_line(f"{origin}: {failure.where}: {failure.stage}: {failure.reason}")
-                click.echo(printable(told))
+                click.echo(printable(told + _history(failure)))
+
+
+def _history(failure: StoredFailure) -> str:
+    """Since when it fails, how often it did, and when it is tried again; empty for a single failure."""
+    if failure.due is None and failure.attempts == 1:
+        return ""
+    again = "" if failure.due is None else f", next attempt from {_moment(failure.due)}"
+    return f"  (since {_moment(failure.first)}, attempts: {failure.attempts}{again})"
+
+
+def _moment(at: int) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 @click.command()

@@ -8,11 +8,11 @@ with store.read() as view:         # a consistent snapshot
     for stored in view.changes(after=0): ...
 """
 
-from indlet.store.sqlite.read import FileState, Origin, RunEntry, StoredFailure, View
+from indlet.store.sqlite.read import FileState, OpenFailure, Origin, RunEntry, StoredFailure, View
 from indlet.store.sqlite.store import Store
 from indlet.store.sqlite.write import Transaction, fingerprint, packed, resource_hash
 
 __all__ = [
-    "FileState", "Origin", "RunEntry", "Store", "StoredFailure", "Transaction", "View",
+    "FileState", "OpenFailure", "Origin", "RunEntry", "Store", "StoredFailure", "Transaction", "View",
     "fingerprint", "packed", "resource_hash",
 ]  # fmt: skip

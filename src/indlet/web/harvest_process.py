@@ -31,7 +31,19 @@ from indlet.store import Store
 from indlet.text import Analyzer, policy_of
 
 _EVERY = 0.25  # seconds between lines
-_SHOWN = ("phase", "records", "deleted", "changed", "failed", "pages", "requests", "bytes", "size", "form")
+_SHOWN = (
+    "phase",
+    "records",
+    "deleted",
+    "changed",
+    "failed",
+    "owed",
+    "pages",
+    "requests",
+    "bytes",
+    "size",
+    "form",
+)
 
 
 def harvest_apart(

@@ -125,8 +125,11 @@ class Metrics:
         )
         gauge(
             "last_run_ok",
-            "1 if the last run succeeded or is running.",
-            [(of(i), float(run.outcome in ("running", "complete", "ok", "done"))) for i, run in finished],
+            "1 if the last run succeeded, and owes no record, or is running.",
+            [
+                (of(i), float(run.outcome in ("running", "complete") and not run.detail.get("owed")))
+                for i, run in finished
+            ],
         )
         gauge("store_bytes", "Size of the store's file.", [("", store.path.stat().st_size)])
         gauge("change_feed_position", "Newest change in the store.", [("", newest)])

@@ -6,16 +6,16 @@ import json
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
 from indlet.model import Failure, Packed, Record
-from indlet.service.harvest import dates
+from indlet.service.harvest import dates, owed
 from indlet.service.harvest import decide as d
 from indlet.service.harvest.progress import Progress
-from indlet.store import Store
+from indlet.store import OpenFailure, Store
 
 # Pages are committed together until there are this many records, or this much time has gone by.
 BATCH: Final = 4000
@@ -27,7 +27,9 @@ class Pending:
     """What has come and is not committed."""
 
     records: list[Record | Packed] = field(default_factory=list)
-    failures: list[Failure] = field(default_factory=list)
+    # With the time of the next attempt, and whether this is the first failure of the run.
+    failures: list[tuple[Failure, int | None, bool]] = field(default_factory=list)
+    gone: set[str] = field(default_factory=set)
     since: float = field(default_factory=time.monotonic)
 
 
@@ -55,16 +57,25 @@ class Writer:
     """The commits of one run. `state` is the source's, changed by the run and written with every commit."""
 
     def __init__(
-        self, store: Store, origin: int, run: int, state: dict[str, Any], failed: set[str], progress: Progress
+        self,
+        store: Store,
+        origin: int,
+        run: int,
+        state: dict[str, Any],
+        failures: Iterable[OpenFailure],
+        progress: Progress,
+        now: Callable[[], datetime],
     ) -> None:
         self.store = store
         self.origin = origin
         self.state = state
         self.progress = progress
-        self.failed_places = failed  # of this run and of those before it, less what has come since
+        # Of this run and of those before it, less what has come since.
+        self.failures = {failure.where: failure for failure in failures}
         self.failed_now: set[str] = set()  # of this run alone
         self.pending = Pending()
         self._run = run
+        self._now = now
         self._told: Counter[str] = Counter()  # repairs that the source's state has counted
         self._writing: Aside | None = None
 
@@ -74,10 +85,18 @@ class Writer:
         self.progress.deleted += record.deleted
         self.progress.records += not record.deleted
 
-    def fail(self, failure: Failure) -> None:
+    def fail(self, failure: Failure, *, retry: bool = True) -> None:
+        """Enter a failure; what is to be retried is owed until it has come or is known to be gone."""
         self.progress.failed += 1
+        now = int(self._now().timestamp())
+        known = self.failures.get(failure.where)
+        due = owed.next_try(known.first if known else now, now) if retry else None
+        self.pending.failures.append((failure, due, failure.where not in self.failed_now))
         self.failed_now.add(failure.where)
-        self.pending.failures.append(failure)
+
+    def gone(self, identifier: str) -> None:
+        """The source no longer has a record that is owed."""
+        self.pending.gone.add(identifier)
 
     def commit_if_due(self, course: d.Course) -> None:
         pending = self.pending
@@ -96,6 +115,14 @@ class Writer:
         else:
             self._writing = write
 
+    def forget_failures(self, before: int) -> None:
+        """Drop the failures that have not occurred again since then, of whatever run."""
+        self.commit(None)
+        with self.store.write() as tx:
+            tx.forget_failures(self.origin, before)
+        with self.store.read() as view:
+            self.failures = {failure.where: failure for failure in view.open_failures(self.origin)}
+
     def settle(self) -> None:
         """Wait for the commit that is under way; what went wrong with it is raised here."""
         writing, self._writing = self._writing, None
@@ -107,9 +134,11 @@ class Writer:
         with self.store.write() as tx:
             tx.state(self.origin, self.state)
 
-    def end(self, outcome: str, reason: str, now: datetime) -> None:
+    def end(self, outcome: str, reason: str) -> None:
         """The run's outcome, in its progress, the source's state and the journal."""
         progress = self.progress
+        self.commit(None)
+        progress.owed = sum(failure.due is not None for failure in self.failures.values())
         progress.outcome, progress.reason, progress.phase = outcome, reason, outcome
         progress.ended = time.monotonic()
         totals = self.state.setdefault("repairs", {})
@@ -117,8 +146,9 @@ class Writer:
             totals[kind] = totals.get(kind, 0) + count
         self._told = progress.repairs.copy()
         self.state["last"] = {
-            "at": dates.write(now, True), "outcome": outcome, "reason": reason,
+            "at": dates.write(self._now(), True), "outcome": outcome, "reason": reason,
             "records": progress.records, "deleted": progress.deleted, "failed": progress.failed,
+            "owed": progress.owed,
         }  # fmt: skip
         self.commit(None, outcome)
 
@@ -127,12 +157,19 @@ class Writer:
         with self.store.write() as tx:
             if pending.records:
                 progress.changed += tx.put(self.origin, pending.records)
-                if self.failed_places:
-                    done = self.failed_places & {r.identifier for r in pending.records}
-                    tx.forgive(self.origin, done)
-                    self.failed_places -= done
-            for failure in pending.failures:
-                tx.fail(self.origin, failure)
-                self.failed_places.add(failure.where)
+            done = set(pending.gone)
+            if self.failures:
+                done |= self.failures.keys() & {r.identifier for r in pending.records}
+            # A record that has come without its full text has failed again, and is owed for as long.
+            done -= {failure.where for failure, _, _ in pending.failures}
+            tx.forgive(self.origin, done)
+            for failure, due, new_attempt in pending.failures:
+                tx.fail(self.origin, failure, due=due, new_attempt=new_attempt)
             tx.state(self.origin, json.loads(state))
             tx.note_run(self._run, progress.to_json(), outcome)
+        for identifier in done:
+            self.failures.pop(identifier, None)
+        for failure, due, _ in pending.failures:
+            known = self.failures.get(failure.where)
+            first = known.first if known else int(self._now().timestamp())
+            self.failures[failure.where] = OpenFailure(failure.where, failure.stage, first, due)

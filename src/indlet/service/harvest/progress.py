@@ -18,6 +18,7 @@ class Progress:
     deleted: int = 0
     changed: int = 0
     failed: int = 0
+    owed: int = 0  # records that failed, in this run or before, and are still to come
     pages: int = 0
     requests: int = 0
     bytes: int = 0
@@ -48,7 +49,8 @@ class Progress:
 
     @property
     def ok(self) -> bool:
-        return self.outcome == "complete" and not self.failed
+        """Whether the run was a full success: the lists were read to their end, and no record is owed."""
+        return self.outcome == "complete" and not self.failed and not self.owed
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -60,6 +62,7 @@ class Progress:
             "deleted": self.deleted,
             "changed": self.changed,
             "failed": self.failed,
+            "owed": self.owed,
             "repairs": dict(self.repairs),
             "pages": self.pages,
             "requests": self.requests,

@@ -13,7 +13,7 @@ from indlet.service.harvest import decide as d
 from indlet.service.harvest.client import NoAnswer, spellings
 from indlet.service.harvest.fetch_page import PageFetcher
 from indlet.service.harvest.negotiate import Agreement
-from indlet.service.harvest.record_intake import IN_A_ROW
+from indlet.service.harvest.record_intake import IN_A_ROW, UnusableRecord
 from indlet.settings import seconds as interval
 from indlet.store import Store
 
@@ -122,6 +122,11 @@ def still_there(gone: Sequence[str], one: Callable[[str], Item | None]) -> set[s
     for identifier in gone[:: max(1, len(gone) // FEW)]:
         try:
             item = one(identifier)
+        except UnusableRecord:
+            alive.add(identifier)
+            answers += 1
+            silent = 0
+            continue
         except NoAnswer as e:
             if e.failed.trouble in d.PASSING:
                 alive.add(identifier)  # not to be decided now

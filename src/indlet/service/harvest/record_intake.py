@@ -13,6 +13,7 @@ from indlet.errors import BadResponse
 from indlet.model import Failure
 from indlet.oai.read import Item, Page
 from indlet.service.harvest import decide as d
+from indlet.service.harvest import owed
 from indlet.service.harvest.client import NoAnswer
 from indlet.service.harvest.commit import Writer
 from indlet.service.harvest.fetch_page import Interrupted, PageFetcher
@@ -25,10 +26,18 @@ SECOND_LOOKS: Final = 100
 # Single records in a row that the source could not give: then it is the source, and not the record.
 IN_A_ROW: Final = 3
 REFUSED_IN_A_ROW: Final = 20
-# The stage of failures that may pass, though the record will not be listed again.
-OWED: Final = "get"
+# The stage of records that are listed, and that GetRecord denies: only a full list tells that they are gone.
+LISTED: Final = "listed"
 # Said where no record has an index part, though one was asked for.
 BARE: Final = "records without the index that is offered"
+
+
+class UnusableRecord(BadResponse):
+    """A record that came alone, and cannot be read."""
+
+    def __init__(self, reason: str, raw: bytes) -> None:
+        super().__init__(reason)
+        self.raw = raw
 
 
 class Intake:
@@ -82,14 +91,14 @@ class Intake:
 
     def _problem(self, where: str, reason: str, raw: bytes) -> None:
         """A record of a list that cannot be used: asked for alone, and if that is no better, a failure."""
-        stage = "harvest"
         if where and self._second_looks < SECOND_LOOKS:
             try:
                 found = self.one(where)
+            except UnusableRecord:
+                found = None
             except NoAnswer as e:
                 found = None
                 if e.failed.trouble in d.PASSING:
-                    stage = OWED
                     self._second_looks += SECOND_LOOKS // IN_A_ROW  # it may be the source, not the record
             if found is not None:
                 try:
@@ -101,36 +110,64 @@ class Intake:
                     self._writer.keep(record)
                     return
             self._second_looks += 1
-        if not where:
-            where = f"a record of {self._terms.url} ({blake2b(raw, digest_size=4).hexdigest()})"
-        self._writer.fail(Failure(where, stage, reason, raw[:RAW_BYTES]))
+        nameless = f"a record of {self._terms.url} ({blake2b(raw, digest_size=4).hexdigest()})"
+        self._writer.fail(Failure(where or nameless, "harvest", reason, raw[:RAW_BYTES]), retry=bool(where))
 
     def one(self, identifier: str) -> Item | None:
-        """The record of that identifier, asked for alone; None if another comes."""
+        """The record of that identifier, asked for alone; None if another comes.
+
+        NoAnswer if none comes, UnusableRecord if it cannot be read.
+        """
         if self._halt.is_set():
             raise Interrupted
         arguments = {"verb": "GetRecord", "identifier": identifier, **self._terms.selection("")}
         page = self._asker.patiently(self._terms.url, arguments, attempts=2)
         self._repairs.update(page.repairs)
-        return next((i for i in page.items if i.identifier == identifier), None)
+        found = next((i for i in page.items if i.identifier == identifier), None)
+        if found is None and not page.items and page.problems:
+            raise UnusableRecord(page.problems[0].reason, page.problems[0].raw)
+        return found
 
-    def owed(self, identifiers: Sequence[str]) -> None:
-        """Ask once more for records that an earlier run was refused for the moment."""
-        self._writer.settle()
-        for identifier in identifiers[:SECOND_LOOKS]:
-            if identifier not in self._writer.failed_places or identifier in self._writer.failed_now:
-                continue  # it has come, or was asked for already
-            try:
-                item = self.one(identifier)
-            except NoAnswer as e:
-                if "idDoesNotExist" in str(e):
-                    continue
-                self._failure(identifier, str(e), OWED if e.failed.trouble in d.PASSING else "harvest")
-                if e.failed.trouble in ("unreachable", "silent", "later"):
-                    return
-            else:
-                if item is not None:
-                    self.records([item])
+    def owed(self, identifiers: Sequence[str], taken: Callable[[], None]) -> None:
+        """Ask again for records that failed in earlier runs; `taken` is called after each.
+
+        Those that are not reached keep their turn: they are the longest due in the next run.
+        """
+        in_vain = in_a_row = 0
+        for identifier in identifiers:
+            known = self._writer.failures.get(identifier)
+            if known is None or identifier in self._writer.failed_now:
+                continue  # it has come by a list, or has failed again in this run
+            problem, trouble = self._retry(identifier, known.stage == LISTED)
+            taken()
+            in_a_row = in_a_row + 1 if problem else 0
+            in_vain += bool(problem)
+            unanswered = trouble in ("unreachable", "silent", "later")
+            if unanswered or in_vain >= owed.IN_VAIN or in_a_row >= owed.IN_A_ROW:
+                return
+
+    def _retry(self, identifier: str, listed: bool) -> tuple[str, str]:
+        """Ask for one record. Why it is still owed, and the trouble of the source if that is why."""
+        item = None
+        try:
+            item = self.one(identifier)
+            if item is None:
+                raise BadResponse("GetRecord answers with another record")
+            record = self._normaliser.record(item)
+        except NoAnswer as e:
+            if "idDoesNotExist" in str(e) and not listed:
+                self._writer.gone(identifier)
+                self._repairs["owed records that the source no longer has"] += 1
+                return "", ""
+            self._failure(identifier, str(e), LISTED if listed else "harvest")
+            return str(e), e.failed.trouble
+        except BadResponse as e:
+            raw = e.raw if isinstance(e, UnusableRecord) else _raw(item) if item else b""
+            self._writer.fail(Failure(identifier, "harvest", str(e), raw[:RAW_BYTES]))
+            return str(e), ""
+        self._repairs["owed records that have come"] += 1
+        self._writer.keep(record)
+        return "", ""
 
     def missing(self, identifiers: Sequence[str], taken: Callable[[], None]) -> str:
         """Get records one by one; `taken` is called after each. What cannot be had now is owed.
@@ -151,7 +188,12 @@ class Intake:
                 if "idDoesNotExist" in str(e):
                     unknown.append(identifier)
                 else:
-                    self._failure(identifier, str(e), OWED if passing else "harvest")
+                    self._failure(identifier, str(e))
+                continue
+            except UnusableRecord as e:
+                self._writer.fail(Failure(identifier, "harvest", str(e), e.raw[:RAW_BYTES]))
+                in_vain = 0
+                taken()
                 continue
             in_vain = 0
             if item is None:
@@ -168,7 +210,7 @@ class Intake:
         if len(unknown) > 1:
             # One may have gone since it was listed; that more have is not to be believed.
             for identifier in unknown:
-                self._failure(identifier, "it is listed, but GetRecord does not know it")
+                self._failure(identifier, "it is listed, but GetRecord does not know it", LISTED)
         elif unknown:
             self._repairs["records gone since they were listed"] += 1
         return ""

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from typing import Any
 
 from indlet.errors import IndletError, RemoteError, SettingsError
 from indlet.model import Failure
-from indlet.service.harvest import dates, sets
+from indlet.service.harvest import dates, owed, sets
 from indlet.service.harvest import decide as d
 from indlet.service.harvest.client import Client, NoAnswer, spellings
 from indlet.service.harvest.commit import Writer
@@ -23,7 +24,7 @@ from indlet.service.harvest.listing import Listing
 from indlet.service.harvest.negotiate import Agreement, negotiate
 from indlet.service.harvest.progress import Progress
 from indlet.service.harvest.reconcile import CannotTell, due, vanished, whole_list
-from indlet.service.harvest.record_intake import OWED, Intake
+from indlet.service.harvest.record_intake import Intake
 from indlet.service.records.normalise import Normaliser
 from indlet.service.records.stored_policy import remember
 from indlet.settings import Harvest, Source
@@ -94,12 +95,11 @@ class Run:
         with self.store.job(f"harvest-{self.origin}"):
             with self.store.read() as view:
                 self.state = view.state(self.origin)
-                known = list(view.failures(self.origin))
+                failures = list(view.open_failures(self.origin))
             with self.store.write() as tx:
                 run = tx.start_run(self.origin, "harvest")
-            failed = {f.where for f in known}
-            self.writer = Writer(self.store, self.origin, run, self.state, failed, progress)
-            self.owed = [f.where for f in known if f.stage == OWED]
+            self.writer = Writer(self.store, self.origin, run, self.state, failures, progress, self.now)
+            self.owed = owed.due_now(failures, int(self.now().timestamp()))
             try:
                 self._harvest()
             except (RemoteError, SettingsError) as e:
@@ -137,8 +137,10 @@ class Run:
         course = self._begin(terms, normaliser)
         progress.phase = "harvesting"
         course, stop = self._follow(course)
-        if stop.complete and self.owed:
-            self.intake.owed(self.owed)
+        self.writer.settle()
+        if self.owed and not stop.resumable:
+            progress.phase = "retrying"
+            self.intake.owed(self.owed, partial(self.writer.commit_if_due, course))
         if stop.complete and sets.learn(
             self.store, self.origin, self.asker, terms.url, self.state, self.now()
         ):
@@ -180,6 +182,7 @@ class Run:
             self.state["run"] = {
                 "key": key,
                 "asked": dates.write(self.now(), True),
+                "everything": not (since or until),
                 "course": course.to_json(),
             }
         self.writer.commit(course)
@@ -277,6 +280,7 @@ class Run:
             self.progress.repairs["sizes that could not be confirmed"] += course.unconfirmed
         if stop.complete:
             if not selective:
+                self._forget_what_is_gone(run)
                 self._advance_mark(course.first_response, run.get("asked", ""))
             self.state.pop("run", None)
             self._end("complete", "")
@@ -284,6 +288,12 @@ class Run:
         if not stop.resumable:
             self.state.pop("run", None)
         self._end("incomplete", stop.reason)
+
+    def _forget_what_is_gone(self, run: Mapping[str, Any]) -> None:
+        """After a list of everything: what failed before it, and is not in it, is no longer owed."""
+        asked = dates.parse(run.get("asked", ""))
+        if asked and run.get("everything") and not set(self.state.get("marks") or {}) - {self.source.set}:
+            self.writer.forget_failures(int(asked.timestamp()))
 
     def _advance_mark(self, first_response: str, asked: str) -> None:
         """The next run starts where this one's first page was answered, by the source's clock or by ours:
@@ -297,7 +307,7 @@ class Run:
 
     def _end(self, outcome: str, reason: str) -> None:
         self._count()
-        self.writer.end(outcome, reason, self.now())
+        self.writer.end(outcome, reason)
 
     # Reconciliation
 
@@ -335,7 +345,7 @@ class Run:
             self.progress.deleted += tx.delete(self.origin, gone)
             self.state["reconciled"] = dates.write(self.now(), True)
             tx.state(self.origin, self.state)
-        back = [identifier for identifier in back if identifier not in self.writer.failed_places]
+        back = [identifier for identifier in back if identifier not in self.writer.failures]
         said = self._bring_back(back) if back else ""
         self._end("incomplete" if said else "complete", said)
 

@@ -20,8 +20,26 @@ def without_fields(connection: sqlite3.Connection) -> None:
     connection.execute("ALTER TABLE records DROP COLUMN fields")
 
 
+def failures_with_retries(connection: sqlite3.Connection) -> None:
+    """A failure tells since when and how often; a source's record also when to ask for it again."""
+    connection.execute("ALTER TABLE failures ADD COLUMN first INTEGER NOT NULL DEFAULT 0")
+    connection.execute("ALTER TABLE failures ADD COLUMN attempts INTEGER NOT NULL DEFAULT 1")
+    connection.execute("ALTER TABLE failures ADD COLUMN due INTEGER")
+    connection.execute("UPDATE failures SET first = at")
+    sources = "origin IN (SELECT id FROM origins WHERE kind = 'source')"
+    # Versions before this one asked again only for failures of the stage "get".
+    connection.execute(f"UPDATE OR REPLACE failures SET stage = 'harvest' WHERE stage = 'get' AND {sources}")
+    # A record without an identifier cannot be asked for.
+    connection.execute(f"UPDATE failures SET due = at WHERE {sources} AND place NOT LIKE 'a record of %'")
+    connection.execute("CREATE INDEX failures_due ON failures (origin, due) WHERE due IS NOT NULL")
+
+
 # One function a version. Append only.
-STEPS: tuple[Callable[[sqlite3.Connection], None], ...] = (first_schema, without_fields)
+STEPS: tuple[Callable[[sqlite3.Connection], None], ...] = (
+    first_schema,
+    without_fields,
+    failures_with_retries,
+)
 
 
 def migrate(connection: sqlite3.Connection, place: str, writable: bool = True) -> None:

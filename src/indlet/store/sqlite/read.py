@@ -53,7 +53,19 @@ class StoredFailure(NamedTuple):
     stage: str
     reason: str
     raw: bytes
-    at: int
+    at: int  # the last time
+    first: int = 0
+    attempts: int = 1
+    due: int | None = None  # when it is asked for again; None: it is not, by itself
+
+
+class OpenFailure(NamedTuple):
+    """A failure without its reason and bytes: what is needed to decide when to retry."""
+
+    where: str
+    stage: str
+    first: int
+    due: int | None
 
 
 class RunEntry(NamedTuple):
@@ -318,11 +330,20 @@ class View:
 
     def failures(self, origin: int | None = None) -> Iterator[StoredFailure]:
         rows = self._connection.execute(
-            "SELECT origin, place, stage, reason, raw, at FROM failures "
+            "SELECT origin, place, stage, reason, raw, at, first, attempts, due FROM failures "
             "WHERE ?1 IS NULL OR origin = ?1 ORDER BY origin, place, stage",
             (origin,),
         )
         return map(StoredFailure._make, rows)
+
+    def open_failures(self, origin: int) -> Iterator[OpenFailure]:
+        """The failures of an origin, those due first at the beginning; one entry a place."""
+        rows = self._connection.execute(
+            "SELECT place, max(stage), min(first), min(due) FROM failures WHERE origin = ? "
+            "GROUP BY place ORDER BY min(due), place",
+            (origin,),
+        )
+        return map(OpenFailure._make, rows)
 
     def failure_counts(self) -> dict[int, int]:
         return dict(

@@ -199,17 +199,38 @@ class Transaction:
 
     # Failures
 
-    def fail(self, origin: int, failure: Failure) -> None:
+    def fail(
+        self, origin: int, failure: Failure, *, due: int | None = None, new_attempt: bool = True
+    ) -> None:
+        """Enter a failure, or one more attempt at what has failed before; `due`: when to retry.
+
+        The time of the first failure stays, and so do the bytes of an attempt that brought some.
+        """
+        now = int(self._clock())
+        if due is not None:  # what is owed is one entry, whatever the stage at which it failed last
+            self._connection.execute(
+                "UPDATE OR REPLACE failures SET stage = ?1 WHERE origin = ?2 AND place = ?3 AND stage != ?1",
+                (failure.stage, origin, failure.where),
+            )
         self._connection.execute(
-            "INSERT OR REPLACE INTO failures VALUES (?, ?, ?, ?, ?, ?)",
-            (origin, failure.where, failure.stage, failure.reason, failure.raw, int(self._clock())),
-        )
+            "INSERT INTO failures (origin, place, stage, reason, raw, at, first, attempts, due) "
+            "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, 1, ?7) ON CONFLICT (origin, place, stage) DO UPDATE SET "
+            "reason = ?4, raw = CASE WHEN length(?5) THEN ?5 ELSE raw END, at = ?6, "
+            "attempts = attempts + ?8, due = ?7",
+            (
+                origin, failure.where, failure.stage, failure.reason, failure.raw, now, due, new_attempt,
+            ),
+        )  # fmt: skip
 
     def forgive(self, origin: int, places: Iterable[str]) -> None:
         """Drop the failures at these places: what failed there has succeeded, or has gone."""
         self._connection.executemany(
             "DELETE FROM failures WHERE origin = ? AND place = ?", [(origin, place) for place in places]
         )
+
+    def forget_failures(self, origin: int, before: int) -> None:
+        """Drop the failures of an origin that have not occurred again since then."""
+        self._connection.execute("DELETE FROM failures WHERE origin = ? AND at < ?", (origin, before))
 
     # Files
 
