@@ -160,7 +160,8 @@ class Document:
     """What an extractor makes of one document in a file.
 
     `key` tells the documents of one file apart (a Reuters NEWID, a TREC DOCNO, a MARC 001); empty where
-    a file is one document. `text` is what gets analysed, and is then dropped.
+    a file is one document. `text` is what gets analysed, and is then dropped. `no_text` says what the
+    document is where it has no text to analyse: an image, a video, scanned pages.
     """
 
     text: str
@@ -168,6 +169,7 @@ class Document:
     media_type: str
     key: str = ""
     language: str = ""
+    no_text: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -177,6 +177,8 @@ def records(
             "policy": place.policy,
             "manifestations": [_manifestation(place, entry, primary, document) for entry in resource.files],
         }
+        if document.no_text:
+            properties["no_text"] = document.no_text
         if place.url:
             properties["url"] = place.address(primary.path, key)
         yield Record(name, metadata, document.vector, sets, raw=oai_dc.write(metadata), properties=properties)

@@ -149,7 +149,7 @@ class Analyst:
             places = None if vector.positions is None else vector.positions.decode("latin-1")
             answer["documents"].append((
                 part.key, part.metadata, part.media_type, part.language or vector.language,
-                vector.packed.decode(), vector.length, places, vector.language,
+                vector.packed.decode(), vector.length, places, vector.language, part.no_text,
             ))  # fmt: skip
 
 

@@ -58,6 +58,7 @@ class Analysed:
     media_type: str
     vector: TermVector
     language: str
+    no_text: str = ""  # what it is, where it has no text: an image, scanned pages …
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,6 +333,7 @@ def _digest(path: Path, limits: Limits) -> str:
 
 
 def _outcome(job: Job, answer: dict[str, Any]) -> Outcome:
+    found = answer["documents"]
     documents = tuple(
         Analysed(
             key,
@@ -341,8 +343,9 @@ def _outcome(job: Job, answer: dict[str, Any]) -> Outcome:
                 packed.encode(), length, None if places is None else places.encode("latin-1"), made_in
             ),
             language,
+            no_text,
         )
-        for key, metadata, media_type, language, packed, length, places, made_in in answer["documents"]
+        for key, metadata, media_type, language, packed, length, places, made_in, no_text in found
     )
     failures = tuple(
         Failure(where, STAGE, reason, raw.encode("latin-1")) for where, reason, raw in answer["failures"]

@@ -74,7 +74,7 @@ def test_type_by_content(data: bytes, name: str, kind: str) -> None:
     [
         (b"", "empty file"),
         (b" \n\x00", "empty file"),
-        (b"\x89PNG\r\n\x1a\n" + bytes(50), "unsupported: PNG image"),
+        (b"\x89PNG\r\n\x1a\n" + bytes(50), "broken PNG image"),
         (b"\x7fELF" + bytes(range(60)), "unsupported: ELF"),
         (bytes(range(256)) * 4, "unsupported: unknown binary data"),
         (b"PK\x03\x04" + b"x" * 100, "not a readable zip archive"),

@@ -16,6 +16,7 @@ import re
 import stat
 import zlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, Final, cast
@@ -50,6 +51,12 @@ EXTRACTORS: Final[dict[str, tuple[str, str]]] = {
     "application/marcxml+xml": ("marc", "extract_xml"),
     "message/rfc822": ("mail", "extract"),
     "application/mbox": ("mail", "extract_mbox"),
+}
+# Whatever is a picture, a sound or a film, by the first half of its media type.
+_MEDIA: Final = {
+    "image": ("media", "extract_image"),
+    "audio": ("media", "extract_sound"),
+    "video": ("media", "extract_video"),
 }
 
 _COMPRESSED: Final[dict[str, Callable[[BinaryIO], BinaryIO]]] = {
@@ -108,7 +115,7 @@ def parts(file: File) -> Iterator[Part]:
         yield from parts(_inflated(file, kind))
         return
     # Text of a special kind is read as text; what it is stays in its media type.
-    module, function = EXTRACTORS.get(kind) or EXTRACTORS["text/plain"]
+    module, function = EXTRACTORS.get(kind) or _MEDIA.get(kind.partition("/")[0]) or EXTRACTORS["text/plain"]
     run: Extractor = getattr(importlib.import_module(f".{module}", __name__), function)
     found = run(File(file.data, file.name, file.limits, kind, file.depth))
     first = next(found, None)
@@ -145,7 +152,7 @@ def _finished(document: Document, key: str, name: str) -> Document:
     if not metadata.get("title"):
         title = title_from_name(name)
         metadata = {"title": [f"{title} {key}".strip()], **metadata}
-    return Document(text, metadata, document.media_type, key, document.language)
+    return replace(document, text=text, metadata=metadata, key=key)
 
 
 def title_from_name(name: str) -> str:

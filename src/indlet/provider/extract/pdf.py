@@ -1,6 +1,7 @@
 """PDF: text by PDFium, description from the Info dictionary and from XMP.
 
-A PDF of pictures has no words but is a document: it gives a record with its description and an empty vector.
+A PDF of pictures has no words but is a document: it gives a record with its description, an empty vector, and
+`no_text` to tell it apart.
 """
 
 from __future__ import annotations
@@ -70,7 +71,9 @@ def extract(file: File) -> Iterator[Document]:
     if language and "language" not in said:
         pairs.append(("language", language))
     # Neither XMP nor the catalogue tells the language reliably: programs write their own default.
-    yield Document(str(text), described(pairs), file.media_type)
+    words = str(text)
+    scanned = "" if words.strip() else "scanned pages"
+    yield Document(words, described(pairs), file.media_type, no_text=scanned)
 
 
 def _is_title(value: str) -> bool:
@@ -108,7 +111,7 @@ def _xmp(data: bytes) -> tuple[list[tuple[str, str]], str]:
     if not packet or len(packet) > _PACKET:
         return [], language
     try:
-        return _packet(parse_xml(packet)), language
+        return xmp_packet(parse_xml(packet)), language
     except ExtractionError:
         return [], language
 
@@ -142,7 +145,8 @@ def _catalogue(data: bytes) -> tuple[bytes, str]:
         return b"", ""
 
 
-def _packet(tree: Any) -> list[tuple[str, str]]:
+def xmp_packet(tree: Any) -> list[tuple[str, str]]:
+    """What an XMP packet says in Dublin Core."""
     pairs: list[tuple[str, str]] = []
     namespace = "{http://purl.org/dc/elements/1.1/}"
     for description in tree.iter("{*}Description"):

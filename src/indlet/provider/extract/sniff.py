@@ -19,10 +19,6 @@ ODF: Final = "application/vnd.oasis.opendocument."
 
 # Magic bytes of what we cannot read, with the name that the failure gives it.
 _UNSUPPORTED: Final = (
-    (b"\x89PNG\r\n", "PNG image"), (b"GIF8", "GIF image"), (b"\xff\xd8\xff", "JPEG image"),
-    (b"II*\x00", "TIFF image"), (b"MM\x00*", "TIFF image"), (b"BM", "BMP image"),
-    (b"8BPS", "Photoshop image"),
-    (b"RIFF", "RIFF media file"), (b"ID3", "MP3 audio"), (b"OggS", "Ogg media file"), (b"fLaC", "FLAC audio"),
     (b"\x7fELF", "ELF program"), (b"MZ", "Windows program"), (b"\xca\xfe\xba\xbe", "Java class"),
     (b"7z\xbc\xaf\x27\x1c", "7z archive"), (b"Rar!\x1a\x07", "RAR archive"),
     (b"\x28\xb5\x2f\xfd", "zstd file"),
@@ -30,6 +26,21 @@ _UNSUPPORTED: Final = (
     (b"\x00\x01\x00\x00\x00", "font"), (b"%!PS", "PostScript"), (b"\xc5\xd0\xd3\xc6", "PostScript"),
     (b"AT&TFORM", "DjVu"), (b"ITSF", "CHM"), (b"!BDN", "Outlook store"), (b"\x00\x00\x01\x00", "icon"),
 )  # fmt: skip
+
+# Magic bytes of images, sound and video, with their media types; `_container` tells the rest.
+_MEDIA: Final = (
+    (b"\x89PNG\r\n", "image/png"), (b"GIF8", "image/gif"), (b"\xff\xd8\xff", "image/jpeg"),
+    (b"II*\x00", "image/tiff"), (b"MM\x00*", "image/tiff"), (b"BM", "image/bmp"),
+    (b"8BPS", "image/vnd.adobe.photoshop"), (b"ID3", "audio/mpeg"), (b"\xff\xfb", "audio/mpeg"),
+    (b"\xff\xf3", "audio/mpeg"), (b"\xff\xfa", "audio/mpeg"), (b"fLaC", "audio/flac"),
+    (b"\x1aE\xdf\xa3", "video/x-matroska"), (b"\x30\x26\xb2\x75\x8e\x66\xcf\x11", "audio/x-ms-wma"),
+)  # fmt: skip
+_RIFF: Final = {b"WEBP": "image/webp", b"WAVE": "audio/wav", b"AVI ": "video/x-msvideo"}
+# Brands of ISO base media files (ISO/IEC 14496-12) that are not video/mp4.
+_BRANDS: Final = {
+    b"M4A ": "audio/mp4", b"M4B ": "audio/mp4", b"qt  ": "video/quicktime", b"heic": "image/heic",
+    b"heix": "image/heic", b"mif1": "image/heif", b"avif": "image/avif",
+}  # fmt: skip
 
 _OLE_STREAMS: Final = (
     ("EncryptedPackage", "encrypted Office document"),
@@ -111,8 +122,7 @@ def sniff(file: File) -> str:
         return "application/pdf"  # some junk before the header, as the specification's readers allow
     if found := _text_type(text, extension(file.name)):
         return found
-    _refuse_binary(data, text)
-    return _PLAIN.get(extension(file.name), "text/plain")
+    return _binary(data, text) or _PLAIN.get(extension(file.name), "text/plain")
 
 
 def _text_type(text: str, ending: str) -> str:
@@ -225,16 +235,36 @@ def _ole(data: bytes) -> str:
     return "unsupported: legacy Office file (OLE)"
 
 
-def _refuse_binary(data: bytes, text: str) -> None:
+def _binary(data: bytes, text: str) -> str:
+    """The media type of an image, sound or video; empty for text. Other binary data is an ExtractionError."""
     if data[257:262] == b"ustar":
         raise ExtractionError("unsupported: tar archive; name it as a hierarchy to have its files crawled")
-    if data[4:8] == b"ftyp" and data[:2] == b"\x00\x00":
-        raise ExtractionError("unsupported: MPEG-4 media file")
+    if found := _container(data):
+        return found
     odd = sum(map(len, re.findall(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\ufffd]+", text)))
     if (odd > 2 and odd * 50 > len(text)) or "\x00" in text:
+        for magic, kind in _MEDIA:
+            if data.startswith(magic):
+                return kind
         for magic, kind in _UNSUPPORTED:
             if data.startswith(magic):
                 raise ExtractionError(f"unsupported: {kind}")
         raise ExtractionError("unsupported: unknown binary data")
-    if data.startswith((b"%!PS", b"GIF8")):
-        raise ExtractionError("unsupported: " + ("PostScript" if data.startswith(b"%!") else "GIF image"))
+    if data.startswith(b"GIF8"):
+        return "image/gif"
+    if data.startswith(b"%!PS"):
+        raise ExtractionError("unsupported: PostScript")
+    return ""
+
+
+def _container(data: bytes) -> str:
+    """The media type of files whose first bytes name a container, and later ones what is in it."""
+    if data[4:8] == b"ftyp" and data[:2] == b"\x00\x00":
+        return _BRANDS.get(data[8:12], "video/mp4")
+    if data.startswith(b"RIFF"):
+        return _RIFF.get(data[8:12], "")
+    if data.startswith(b"FORM") and data[8:12] in (b"AIFF", b"AIFC"):
+        return "audio/aiff"
+    if data.startswith(b"OggS"):
+        return "video/ogg" if b"\x80theora" in data[:200] else "audio/ogg"
+    return ""
