@@ -51,6 +51,10 @@ EXTRACTORS: Final[dict[str, tuple[str, str]]] = {
     "application/marcxml+xml": ("marc", "extract_xml"),
     "message/rfc822": ("mail", "extract"),
     "application/mbox": ("mail", "extract_mbox"),
+    "application/rss+xml": ("feed", "extract"),
+    "application/rdf+xml": ("feed", "extract"),
+    "application/atom+xml": ("feed", "extract"),
+    "application/feed+json": ("feed", "extract"),
 }
 # Whatever is a picture, a sound or a film, by the first half of its media type.
 _MEDIA: Final = {

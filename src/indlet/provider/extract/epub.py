@@ -11,8 +11,8 @@ from indlet.formats.dublin import described, language_code
 from indlet.model import Document
 from indlet.provider.extract.decode import declared_encoding, decode
 from indlet.provider.extract.file import Archive, File, Text
-from indlet.provider.extract.html import html_text
 from indlet.provider.extract.xmltext import dublin_core
+from indlet.text.markup import html_text
 
 
 def extract(file: File) -> Iterator[Document]:

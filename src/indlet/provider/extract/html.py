@@ -12,13 +12,7 @@ from indlet.formats.dublin import clean, described, language_code
 from indlet.model import DUBLIN_CORE, Document
 from indlet.provider.extract.decode import declared_encoding, decode
 from indlet.provider.extract.file import File, Text
-
-_SILENT: Final = ["script", "style", "template", "iframe", "object", "svg", "head"]
-# Mark-up inside a word or a line: unwrapped, so that <b>W</b>ord stays one word. All else separates words.
-_INLINE: Final = (
-    "a,abbr,acronym,b,bdi,bdo,big,cite,code,data,del,dfn,em,font,i,ins,kbd,label,mark,q,s,samp,small,"
-    "span,strike,strong,sub,sup,time,tt,u,var,wbr,nobr"
-)
+from indlet.text.markup import page_text
 
 # Highwire Press tags, as Google Scholar asks for them, and the plain names of old.
 _NAMED: Final = {
@@ -57,22 +51,6 @@ def extract(file: File) -> Iterator[Document]:
         text.add(title.text() + "\n")
     text.add(page_text(page))
     yield Document(str(text), described(pairs), file.media_type, language=language)
-
-
-def html_text(markup: str) -> str:
-    return page_text(LexborHTMLParser(markup))
-
-
-def page_text(page: LexborHTMLParser) -> str:
-    """The page's words. Changes the tree."""
-    body = page.body or page.root
-    if body is None:
-        return ""
-    page.strip_tags(_SILENT)
-    for node in page.css(_INLINE):  # one selection: unwrap_tags makes one for each of them
-        node.unwrap()
-    page.merge_text_nodes()
-    return str(body.text(separator="\n"))
 
 
 def _head(page: LexborHTMLParser) -> tuple[list[tuple[str, str]], str]:

@@ -15,7 +15,7 @@ from indlet.formats.dublin import described, language_code
 from indlet.model import Document, Failure
 from indlet.provider.extract.decode import decode
 from indlet.provider.extract.file import File, Part, Text
-from indlet.provider.extract.html import html_text
+from indlet.text.markup import html_text
 
 _SEPARATOR = re.compile(
     rb"(?:\A|(?<=\n))From [^\r\n]{0,500}\d{4}[^\r\n]{0,60}\r?\n(?=[!-9;-~]{1,80}:|>From |\r?\n)"

@@ -11,7 +11,7 @@ from indlet.formats.dublin import described
 from indlet.model import Document, Failure
 from indlet.provider.extract.decode import decode
 from indlet.provider.extract.file import File, Part
-from indlet.provider.extract.html import html_text
+from indlet.text.markup import html_text
 
 _OPEN = re.compile(r"<(DOC|REUTERS)(?:\s([^>]{0,1000}))?>", re.IGNORECASE)
 _ATTRIBUTE = re.compile(r"""([\w-]{1,40})\s*=\s*(?:"([^"]{0,300})"|'([^']{0,300})'|([^\s"'>]{1,300}))""")

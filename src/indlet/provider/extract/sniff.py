@@ -128,6 +128,8 @@ def sniff(file: File) -> str:
 def _text_type(text: str, ending: str) -> str:
     stripped = text.lstrip("\ufeff\r\n\t ")
     if not stripped.startswith("<"):
+        if stripped.startswith("{") and "://jsonfeed.org/version/" in stripped[:2000]:
+            return "application/feed+json"
         if _MBOX.match(stripped):
             return "application/mbox"
         if _is_mail(stripped, ending):
@@ -147,6 +149,8 @@ def _text_type(text: str, ending: str) -> str:
         r"<(?:\w+:)?(?:leader|controlfield|datafield)\b", stripped
     ):
         return "application/marcxml+xml"
+    if feed := _feed(root, stripped):
+        return feed
     if declared or "xmlns" in stripped[:2000]:
         return "application/xml"
     if _HTML_TAG.match(stripped) or (ending in ("html", "htm") and _HTML_TAG.search(stripped)):
@@ -154,6 +158,17 @@ def _text_type(text: str, ending: str) -> str:
     if root and (ending in ("xml", "sgml", "sgm", "tei", "rss", "svg") or f"</{root}>" in stripped):
         return "application/xml"
     return "text/html" if _HTML_TAG.search(stripped[:2000]) else ""
+
+
+def _feed(root: str, text: str) -> str:
+    """The media type of a feed, by its root and namespace."""
+    if root == "rss":
+        return "application/rss+xml"
+    if root == "feed" and ("/2005/Atom" in text or "purl.org/atom/" in text):
+        return "application/atom+xml"
+    if root == "RDF" and ("purl.org/rss/1.0/" in text or "my.netscape.com/rdf" in text):
+        return "application/rdf+xml"
+    return ""
 
 
 def _root(text: str) -> str:
