@@ -15,6 +15,7 @@ IndletError
 │   └── LimitExceeded    it would cost more than the settings allow
 ├── QueryError           correct the query; knows the place of the fault
 ├── UnknownRecord        ask for a record that is here
+│   └── AmbiguousRecord  several sources have one of that identifier: name the source
 └── ProtocolError        an OAI-PMH error condition, with its wire code
     ├── BadVerb, BadArgument, BadResumptionToken, CannotDisseminateFormat, IdDoesNotExist
     └── NoRecordsMatch, NoMetadataFormats, NoIndexFormats, NoSetHierarchy
@@ -22,6 +23,7 @@ IndletError
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 
@@ -90,6 +92,15 @@ class QueryError(IndletError):
 
 class UnknownRecord(IndletError):
     pass
+
+
+class AmbiguousRecord(UnknownRecord):
+    """Several sources have different records under one identifier: say whose is meant."""
+
+    def __init__(self, identifier: str, sources: Sequence[str]) -> None:
+        names = ", ".join(sources)
+        super().__init__(f"record {identifier!r} is in several sources ({names}); say in which with source")
+        self.sources = tuple(sources)
 
 
 class ProtocolError(IndletError):

@@ -54,7 +54,11 @@ def test_crawl_then_records(papers: Path, tmp_path: Path) -> None:
     assert "2 files, 0 unchanged, 2 records new or changed, 0 deleted" in done.output
     lines = indlet("records", "--data", tmp_path / "data", "--jsonl").stdout.splitlines()
     first, second = sorted(map(json.loads, lines), key=lambda r: str(r["identifier"]))
-    assert first["identifier"] == "oai:localhost.localdomain:papers/a"
+    repository = str(first["identifier"]).split(":")[1]
+    assert re.fullmatch(
+        r"node-[0-9a-f]{8}\.localdomain", repository
+    )  # a name of its own, for it was given none
+    assert first["identifier"] == f"oai:{repository}:papers/a"
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", first["datestamp"])
     assert first["deleted"] is False
     assert first["terms"] == {"wing": 1, "aeroplan": 1}
@@ -63,7 +67,7 @@ def test_crawl_then_records(papers: Path, tmp_path: Path) -> None:
     assert second["sets"] == ["papers:sub"]
     assert second["metadata"]["title"] == ["On flow"]
     plain = indlet("records", "--data", tmp_path / "data", "--set", "papers:sub").stdout
-    assert plain.endswith("oai:localhost.localdomain:papers/sub/b  On flow\n")
+    assert plain.endswith(f"oai:{repository}:papers/sub/b  On flow\n")
 
     (papers / "a.txt").unlink()
     indlet("crawl", papers, "--data", tmp_path / "data")

@@ -14,7 +14,7 @@ from indlet.model import Record
 from indlet.provider.pipeline import crawl
 from indlet.provider.summary import Summary
 from indlet.provider.workers import Workers
-from indlet.settings import Crawl, Hierarchy, Settings
+from indlet.settings import Crawl, Hierarchy, Node, Settings
 from indlet.store import FileState, Store, StoredFailure
 from indlet.text import policy_of
 
@@ -36,7 +36,10 @@ class Bench:
         self.root.mkdir()
         self.store = Store.open(folder / "data")
         self.settings = Settings(
-            data=folder / "data", hierarchy=(Hierarchy(str(self.root)),), crawl=Crawl(settle_seconds=1.0)
+            data=folder / "data",
+            node=Node(repository="test.example.org"),
+            hierarchy=(Hierarchy(str(self.root)),),
+            crawl=Crawl(settle_seconds=1.0),
         )
         self._workers = workers
 

@@ -320,7 +320,7 @@ def test_private_content_has_no_address(bench: Bench) -> None:
     bench.at(str(bench.root), access=Access(content="private"))
     bench.crawl()
     record = bench.records()["a"]
-    assert record.metadata["identifier"] == ["oai:localhost.localdomain:docs/a"]
+    assert record.metadata["identifier"] == ["oai:test.example.org:docs/a"]
     assert record.properties["restricted"] is True
     assert "http://127" not in str(record.properties) + record.raw.decode()
 
@@ -354,8 +354,8 @@ def test_several_hierarchies_keep_apart(bench: Bench, workers: Workers) -> None:
     assert (first.hierarchy, second.hierarchy) == ("docs", "docs-2")
     with bench.store.read() as view:
         assert sorted(s.identifier for s in view.page(10)) == [
-            "oai:localhost.localdomain:docs-2/a",
-            "oai:localhost.localdomain:docs/a",
+            "oai:test.example.org:docs-2/a",
+            "oai:test.example.org:docs/a",
         ]
 
 

@@ -210,7 +210,7 @@ def test_archives(ending: str, bench: Bench) -> None:
     assert (summary.reason, summary.records) == ("", 2)
     assert set(bench.records()) == {"a", "sub/b"}
     record = bench.records()["a"]
-    assert record.metadata["identifier"] == ["oai:localhost.localdomain:docs/a"]
+    assert record.metadata["identifier"] == ["oai:test.example.org:docs/a"]
     summary = bench.crawl()
     assert (summary.unchanged, summary.read) == (2, 0)
     place.write_bytes(place.read_bytes()[:100])

@@ -143,6 +143,17 @@ def sources(data: Path | None, config: Path | None, as_json: bool) -> None:
     settings = _settings(data, config)
     with Store.open(settings.data, create=False) as store:
         rows = _rows(store, settings)
+        with store.read() as view:
+            names, shared = {o.id: o.name for o in view.origins()}, view.shared_identifiers()
+    for one in shared:
+        click.echo(
+            printable(
+                f"{names[one.first]} and {names[one.second]} have different records under "
+                f"{one.identifiers:,} same identifiers, {one.example} for one: "
+                "give each node a name of its own, node.repository in its settings"
+            ),
+            err=True,
+        )
     if as_json:
         click.echo(orjson.dumps(rows, option=orjson.OPT_INDENT_2))
         return

@@ -26,7 +26,8 @@ _SET_KEPT = re.compile(rb"[A-Za-z0-9\-_.~*'()]")
 def repository_identifier(settings: Settings) -> str:
     """The domain part of this node's identifiers: as configured, else from the public root's host.
 
-    A host without a domain becomes one below `localdomain`, because the form asks for a dot.
+    A host without a domain becomes one below `localdomain`, because the form asks for a dot. `LOCAL` says
+    that nothing is configured: see `provider/identity.py`.
     """
     root = _public_root(settings.base_url())
     if stated := settings.node.repository:

@@ -22,6 +22,7 @@ from indlet.model import Failure
 from indlet.provider.batches import Batches
 from indlet.provider.crawl import Signature, Survey, Work, settle, survey, vanished
 from indlet.provider.hierarchy import Tree, named, shown, without_password
+from indlet.provider.identity import identified
 from indlet.provider.reading import Reading
 from indlet.provider.resources import FileTree, place_of
 from indlet.provider.source import RecordSource
@@ -51,6 +52,7 @@ def crawl(
     """
     stop = stop or threading.Event()
     policy = policy_of(settings.analysis)
+    settings = identified(store, settings)
     found = []
     with store.job("crawl"), contextlib.ExitStack() as stack:
         if workers is None:

@@ -57,12 +57,13 @@ def safe_url(value: object) -> str:
     return value if parts.scheme.lower() in _SCHEMES and parts.hostname else ""
 
 
-def record_path(identifier: str) -> str:
-    """The portal's page of a record, as a path; odd identifiers travel in the query."""
+def record_path(identifier: str, source: str = "") -> str:
+    """The portal's page of a record of a source, as a path; odd identifiers travel in the query."""
+    of = f"source={quote(source, safe='')}" if source else ""
     plain = re.fullmatch(r"[A-Za-z0-9:._~@,;/-]+", identifier)
     if plain and not re.search(r"//|(?:^|/)\.{1,2}(?:/|$)|/$", identifier):
-        return f"/record/{identifier}"
-    return f"/record?id={quote(identifier, safe='')}"
+        return f"/record/{identifier}" + (f"?{of}" if of else "")
+    return f"/record?id={quote(identifier, safe='')}" + (f"&{of}" if of else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +114,21 @@ class Citation:
     url: str
     restricted: bool
     copies: tuple[Copy, ...]
+    source: str = ""  # which tells it from others of its identifier
+
+    @property
+    def page(self) -> str:
+        """The path of its page in the portal."""
+        return record_path(self.identifier, self.source)
 
     @property
     def pdf(self) -> str:
         return next((c.url for c in self.copies if c.url and c.label == "PDF"), "")
 
 
-def citation(identifier: str, metadata: Metadata, properties: Mapping[str, Any]) -> Citation:
+def citation(
+    identifier: str, metadata: Metadata, properties: Mapping[str, Any], source: str = ""
+) -> Citation:
     identifiers = list(metadata.get("identifier", ()))
     copies = manifestations(metadata, properties)
     date = _first(metadata, "date")
@@ -142,6 +151,7 @@ def citation(identifier: str, metadata: Metadata, properties: Mapping[str, Any])
         url=_address(properties, identifiers, copies),
         restricted=bool(properties.get("restricted")) or any(map(_closed, metadata.get("rights", ()))),
         copies=copies,
+        source=source,
     )
 
 

@@ -40,25 +40,25 @@ class Comparing:
             found = portal.library.compare(state.q or "*", models=chosen, limit=DEPTH, filters=state.chosen())
         except QueryError as e:
             return portal.pages.render(request, "compare.html", 400, fault=fault(e, t), rankings=[], **common)
-        orders = [[hit.identifier for hit in result.hits] for result in found.results]
+        orders = [[str(hit.id) for hit in result.hits] for result in found.results]
         rankings: list[dict[str, Any]] = []
         for i, result in enumerate(found.results):
             others = {name for j, order in enumerate(orders) if j != i for name in order}
             before = {name: place for place, name in enumerate(orders[i - 1])} if i else {}
             items = []
             for place, hit in enumerate(result.hits):
-                moved = before[hit.identifier] - place if hit.identifier in before else 0
+                moved = before[str(hit.id)] - place if str(hit.id) in before else 0
                 items.append(
                     {
                         "href": (one := item(hit)).href,
                         "identifier": hit.identifier,
                         "title": one.title,
-                        "explain": state.explain(hit.identifier, one.via, model=result.model)
+                        "explain": state.explain(hit.identifier, one.source, model=result.model)
                         if state.q
                         else "",
                         "score": t("compare.score", score=t.decimal(hit.score, 3)),
                         "change": f"{'↑' if moved > 0 else '↓'} {abs(moved)}" if moved else "",
-                        "alone": len(orders) > 1 and hit.identifier not in others,
+                        "alone": len(orders) > 1 and str(hit.id) not in others,
                     }
                 )
             following = orders[i + 1] if i + 1 < len(orders) else None

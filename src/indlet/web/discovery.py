@@ -8,7 +8,7 @@ from urllib.parse import quote, urlencode
 import orjson
 
 from indlet.oai.xml import attribute, text
-from indlet.web.citation import Citation, record_path
+from indlet.web.citation import Citation
 from indlet.web.export import EXPORTS
 
 _SCHEMA_TYPES: Final = {
@@ -91,8 +91,9 @@ def website_json_ld(name: str, root: str) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def export_path(identifier: str, name: str) -> str:
-    return f"/export/{name}?id={quote(identifier, safe='')}"
+def export_path(cited: Citation, name: str) -> str:
+    of = f"&source={quote(cited.source, safe='')}" if cited.source else ""
+    return f"/export/{name}?id={quote(cited.identifier, safe='')}{of}"
 
 
 def signposting(cited: Citation, root: str) -> str:
@@ -101,11 +102,11 @@ def signposting(cited: Citation, root: str) -> str:
     links = [
         ("https://schema.org/AboutPage", "type", ""),
         (f"https://schema.org/{schema}", "type", ""),
-        (root + record_path(cited.identifier), "cite-as", ""),
+        (root + cited.page, "cite-as", ""),
     ]
     for name, export in EXPORTS.items():
         kind = export.media_type.partition(";")[0]
-        links.append((root + export_path(cited.identifier, name), "describedby", kind))
+        links.append((root + export_path(cited, name), "describedby", kind))
     links += [(c.url, "item", c.media_type) for c in cited.copies[:20] if c.url]
     parts = []
     for target, relation, kind in links:

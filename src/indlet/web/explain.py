@@ -189,7 +189,7 @@ class Explaining:
         via = request.query_params.get("via", "")[:500]
         common: dict[str, Any] = {"here": "search", "state": state, "identifier": identifier, "via": via}
         if not state.q or not identifier:
-            return RedirectResponse(record_path(identifier) if identifier else state.link(), 303)
+            return RedirectResponse(record_path(identifier, via) if identifier else state.link(), 303)
         try:
             hit = portal.library.record(identifier, via)
             told = portal.library.explain(state.q, identifier, source=via, model=state.model)

@@ -117,7 +117,7 @@ class Current:
 def _entry(stored: Stored, source: str) -> Entry:
     record = stored.record
     return Entry(
-        citation(stored.identifier, record.metadata, record.properties),
+        citation(stored.identifier, record.metadata, record.properties, source),
         record.metadata,
         stored.datestamp,
         bool(stored.deleted),

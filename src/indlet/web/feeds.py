@@ -1,6 +1,6 @@
 """RSS 2.0 and Atom 1.0 (RFC 4287, tombstones by RFC 6721) of new and changed records.
 
-Pure functions from a `Feed` to bytes; `web/current.py` fills the `Feed` from the store.
+Pure functions from a `Feed` to bytes; `web/feed_routes.py` fills the `Feed` from the store.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 
 from indlet.model import Metadata
 from indlet.oai.xml import attribute, text
-from indlet.web.citation import Citation, Copy, record_path
+from indlet.web.citation import Citation, Copy
 
 DC_NAMESPACE: Final = "http://purl.org/dc/elements/1.1/"
 PRISM_NAMESPACE: Final = "http://prismstandard.org/namespaces/basic/2.0/"
@@ -71,7 +71,7 @@ def atom(feed: Feed) -> bytes:
 
 def _atom_entry(feed: Feed, entry: Entry) -> str:
     cited, when = entry.cited, rfc3339(entry.datestamp)
-    page = feed.root + record_path(cited.identifier)
+    page = feed.root + cited.page
     if entry.deleted:
         return f'<at:deleted-entry ref="{attribute(page)}" when="{when}"/>\n'
     # The page is the entry's id: an IRI by construction, which a source's identifier need not be.
@@ -120,11 +120,11 @@ def rss(feed: Feed) -> bytes:
 
 def _rss_item(feed: Feed, entry: Entry) -> str:
     cited = entry.cited
-    page = feed.root + record_path(cited.identifier)
+    page = feed.root + cited.page
     parts = [
         f"<item><title>{text(cited.title or cited.identifier)}</title><link>{text(page)}</link>"
         f"<description>{text(cited.description[:_SUMMARY])}</description>"
-        f'<guid isPermaLink="false">{text(cited.identifier)}</guid>'
+        f'<guid isPermaLink="true">{text(page)}</guid>'
         f"<pubDate>{rfc822(entry.datestamp)}</pubDate>"
     ]
     parts += [f"<category>{text(subject)}</category>" for subject in cited.subjects]

@@ -9,7 +9,7 @@ from typing import Final
 
 from indlet.model import Metadata
 from indlet.service.search.results import Hit
-from indlet.web.citation import Citation, Copy, citation, record_path
+from indlet.web.citation import Citation, Copy, citation
 from indlet.web.svg import Segment, shares
 
 _WORD = re.compile(r"\w[\w'’]*")
@@ -34,15 +34,15 @@ class Item:
     why: tuple[Segment, ...]
     copies: tuple[Copy, ...]
     score: float = 0.0
-    via: str = ""  # the source that tells this record from its namesakes, where several have one
+    source: str = ""  # whose record this is
 
 
 def item(hit: Hit, terms: Terms | None = None) -> Item:
     """The hit, ready to show. `terms` says what a word becomes in the index: it marks words."""
-    cited = citation(hit.identifier, hit.metadata, hit.properties)
+    cited = citation(hit.identifier, hit.metadata, hit.properties, hit.source)
     wanted = {matched.term for matched in hit.terms}
     return Item(
-        href=record_path(hit.identifier),
+        href=cited.page,
         identifier=hit.identifier,
         title=cited.title,
         creators=cited.creators,
@@ -56,7 +56,7 @@ def item(hit: Hit, terms: Terms | None = None) -> Item:
         why=shares(_why(hit)),
         copies=tuple(copy for copy in cited.copies[:4] if copy.url),
         score=hit.score,
-        via=hit.source if len(hit.sources) > 1 else "",
+        source=hit.source,
     )
 
 

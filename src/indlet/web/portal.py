@@ -14,7 +14,7 @@ from indlet.service.rank import MODELS
 from indlet.service.search.library import Library
 from indlet.service.search.results import Result
 from indlet.store import Store, View
-from indlet.web.citation import citation, record_path
+from indlet.web.citation import citation
 from indlet.web.discovery import opensearch, website_json_ld
 from indlet.web.hit_view import item as shown
 from indlet.web.hit_view import shown_kind
@@ -170,16 +170,17 @@ class Portal:
         newest, subjects = [], list[str]()
         for stored in latest:
             record = stored.record
-            cited = citation(stored.identifier, record.metadata, record.properties)
+            source = names.get(stored.origin, "")
+            cited = citation(stored.identifier, record.metadata, record.properties, source)
             subjects += [s for s in cited.subjects if len(s) < 40 and len(s.split()) < 4]
             newest.append(
                 {
-                    "href": record_path(stored.identifier),
+                    "href": cited.page,
                     "title": cited.title,
                     "creators": cited.creators,
                     "year": cited.year,
                     "kind": shown_kind(cited, record.metadata),
-                    "sources": (names.get(stored.origin, ""),),
+                    "sources": (source,),
                     "restricted": cited.restricted,
                 }
             )

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from indlet.errors import IndletError
 from indlet.model import DUBLIN_CORE, Record, Stored
 from indlet.service.index import expression as e
+from indlet.service.search.library import one_resource
 from indlet.store import Origin
-from indlet.web.citation import citation, record_path, safe_url
+from indlet.web.citation import Citation, citation, record_path, safe_url
 from indlet.web.discovery import coins, export_path, highwire, json_ld, signposting, unapi_formats
 from indlet.web.export import EXPORTS, Export, citation_key
 from indlet.web.feeds import rfc3339
@@ -39,16 +40,19 @@ class Records:
     # Pages
 
     def page(self, request: Request) -> Response:
-        identifier = _identifier(request)
-        stored, origin = self._get(identifier)
+        identifier, source = _named(request)
+        found = self._get(identifier, source)
+        if (refused := self._unclear(request, identifier, found)) is not None:
+            return refused
+        stored, origin = found[0]
         t = strings(self.portal.pages.language(request))
-        if stored is None or stored.deleted:
-            return self._absent(request, t, identifier, stored)
+        cited = _cited(stored, origin)
+        if source and origin.name != source:  # it was called otherwise once
+            return RedirectResponse(cited.page, 303)
         if (wanted := _negotiated(request)) is not None:
-            return self._exported(stored, wanted)
+            return self._exported(cited, stored, wanted)
         record = stored.record
-        cited = citation(identifier, record.metadata, record.properties)
-        address = self.portal.root + record_path(identifier)
+        address = self.portal.root + cited.page
         others = self._others(stored)
         return self.portal.pages.render(
             request,
@@ -59,7 +63,7 @@ class Records:
                 "creators": (),
                 "year": cited.year,
                 "kind": shown_kind(cited, record.metadata),
-                "sources": (origin.name if origin else "",),
+                "sources": (origin.name,),
                 "restricted": cited.restricted,
             },
             page=address,
@@ -71,7 +75,7 @@ class Records:
                 {
                     "label": export.label,
                     "kind": export.media_type.partition(";")[0],
-                    "href": export_path(identifier, name),
+                    "href": export_path(cited, name),
                 }
                 for name, export in EXPORTS.items()
             ],
@@ -85,15 +89,25 @@ class Records:
                 record,
                 origin,
                 others,
-                self.portal.library.set_names(origin.name if origin else ""),
+                self.portal.library.set_names(origin.name),
             ),
-            similar=self._similar(identifier),
+            similar=self._similar(cited),
         )
 
-    def _absent(self, request: Request, t: Strings, identifier: str, stored: Stored | None) -> Response:
-        pages, action = self.portal.pages, (t("error.start"), "/")
-        if stored is not None:
-            told = t("record.gone_when", day=t.day(stored.datestamp), identifier=identifier)
+    def _unclear(
+        self, request: Request, identifier: str, found: Sequence[tuple[Stored, Origin]]
+    ) -> Response | None:
+        """What to answer unless one record is meant: none is there, it was deleted, or there are several."""
+        t, pages = strings(self.portal.pages.language(request)), self.portal.pages
+        live = [(stored, origin) for stored, origin in found if not stored.deleted]
+        if live and one_resource([stored for stored, _ in live]):
+            return None
+        if live:
+            choices = [(_cited(stored, origin), origin.name) for stored, origin in live]
+            return pages.render(request, "choices.html", 300, identifier=identifier, choices=choices)
+        action = (t("error.start"), "/")
+        if found:
+            told = t("record.gone_when", day=t.day(found[0][0].datestamp), identifier=identifier)
             return pages.message(request, 410, t("record.gone"), told, action=action)
         told = t("record.missing_text", identifier=identifier)
         return pages.message(request, 404, t("record.missing"), told, action=action)
@@ -102,46 +116,55 @@ class Records:
 
     def export(self, request: Request) -> Response:
         wanted = EXPORTS.get(request.path_params["name"])
-        stored, _ = self._get(request.query_params.get("id", ""))
-        if wanted is None or stored is None or stored.deleted:
+        if wanted is None:
             t = strings(self.portal.pages.language(request))
-            return self._absent(request, t, request.query_params.get("id", ""), stored)
-        return self._exported(stored, wanted, download=True)
+            told = t("export.unknown", name=request.path_params["name"][:40], known=", ".join(EXPORTS))
+            return self.portal.pages.message(request, 404, t("error.not_found"), told)
+        identifier, source = _named(request)
+        found = self._get(identifier, source)
+        if (refused := self._unclear(request, identifier, found)) is not None:
+            return refused
+        return self._exported(_cited(*found[0]), found[0][0], wanted, download=True)
 
     def unapi(self, request: Request) -> Response:
         identifier = request.query_params.get("id")
         name = request.query_params.get("format")
         if identifier is None:
             return Response(unapi_formats(None), media_type="application/xml")
-        stored, _ = self._get(identifier)
-        if stored is None or stored.deleted:
+        found = [(s, o) for s, o in self._get(*_of_page(identifier)) if not s.deleted]
+        if not found:
             return Response("unknown identifier\n", 404, media_type="text/plain")
+        if not one_resource([stored for stored, _ in found]):
+            names = ", ".join(origin.name for _, origin in found)
+            return Response(f"several sources have it: {names}\n", 409, media_type="text/plain")
         if name is None:
             return Response(unapi_formats(identifier), 300, media_type="application/xml")
         if name not in EXPORTS:
             return Response(f"formats: {', '.join(EXPORTS)}\n", 406, media_type="text/plain")
-        return self._exported(stored, EXPORTS[name])
+        return self._exported(_cited(*found[0]), found[0][0], EXPORTS[name])
 
-    def _exported(self, stored: Stored, export: Export, *, download: bool = False) -> Response:
-        record = stored.record
-        cited = citation(stored.identifier, record.metadata, record.properties)
+    def _exported(
+        self, cited: Citation, stored: Stored, export: Export, *, download: bool = False
+    ) -> Response:
         headers = {"Vary": "Accept", "Content-Type": export.media_type}
         if download:
             name = citation_key(cited)
             headers["Content-Disposition"] = f'attachment; filename="{name}.{export.suffix}"'
-        return Response(export.write(cited, record.metadata), headers=headers)
+        return Response(export.write(cited, stored.record.metadata), headers=headers)
 
     # What the page tells
 
-    def _get(self, identifier: str) -> tuple[Stored | None, Origin | None]:
+    def _get(self, identifier: str, source: str) -> list[tuple[Stored, Origin]]:
+        """The records of an identifier, live ones first; those of all sources where the one named has none,
+        for it may have been called otherwise.
+        """
         if not identifier or len(identifier) > 2000:
-            return None, None
+            return []
+        library = self.portal.library
+        found = library.namesakes(identifier, source) or library.namesakes(identifier)
         with self.portal.store.read() as view:
-            # The same identifier may be in a hierarchy that is not for everybody.
-            shown = self.portal.visible(view) if self.portal.hidden() else None
-            stored = view.get(identifier, shown)
-            origin = next((o for o in view.origins() if stored and o.id == stored.origin), None)
-        return stored and self.portal.library.analyzer.completed(stored), origin
+            origins = {origin.id: origin for origin in view.origins()}
+        return [(library.analyzer.completed(stored), origins[stored.origin]) for stored in found]
 
     def _others(self, stored: Stored) -> list[tuple[str, str]]:
         """The same resource as other sources tell it: (source, page)."""
@@ -149,7 +172,9 @@ class Records:
             names = {o.id: o.name for o in view.origins()}
             shown = set(self.portal.visible(view))
             same = [other for other in view.same_resource(stored) if other.origin in shown]
-        return [(names.get(other.origin, ""), record_path(other.identifier)) for other in same[:20]]
+        return [
+            (name := names.get(other.origin, ""), record_path(other.identifier, name)) for other in same[:20]
+        ]
 
     def _strongest(self, record: Record) -> tuple[Row, ...]:
         """The terms with the highest tf·idf, written as words of the description where it holds them."""
@@ -185,15 +210,32 @@ class Records:
                         found.setdefault(term, word.lower())
         return found
 
-    def _similar(self, identifier: str) -> list[Any]:
+    def _similar(self, cited: Citation) -> list[Any]:
         try:
-            return [item(hit) for hit in self.portal.library.similar(identifier, limit=SIMILAR).hits]
+            found = self.portal.library.similar(cited.identifier, source=cited.source, limit=SIMILAR)
+            return [item(hit) for hit in found.hits]
         except IndletError:
             return []  # not indexed yet: the record is no less a record
 
 
-def _identifier(request: Request) -> str:
-    return str(request.path_params.get("identifier") or request.query_params.get("id", ""))
+def _named(request: Request) -> tuple[str, str]:
+    """The identifier and the source that an address names."""
+    identifier = str(request.path_params.get("identifier") or request.query_params.get("id", ""))
+    return identifier, request.query_params.get("source", "")[:500]
+
+
+def _of_page(name: str) -> tuple[str, str]:
+    """The identifier and the source that the path of a record's page names; else the name itself."""
+    if not name.startswith("/record"):
+        return name, ""
+    parts = urlsplit(name)
+    given = dict(parse_qsl(parts.query))
+    return given.get("id") or parts.path.removeprefix("/record/"), given.get("source", "")
+
+
+def _cited(stored: Stored, origin: Origin) -> Citation:
+    record = stored.record
+    return citation(stored.identifier, record.metadata, record.properties, origin.name)
 
 
 def _negotiated(request: Request) -> Export | None:
@@ -238,16 +280,14 @@ def _provenance(
     t: Strings,
     stored: Stored,
     record: Record,
-    origin: Origin | None,
+    origin: Origin,
     others: list[tuple[str, str]],
     set_names: Mapping[str, str],
 ) -> list[tuple[str, list[tuple[str, str]]]]:
     """What is known of where a record comes from: labels, each with values and their links."""
     properties: Mapping[str, Any] = record.properties
-    found = []
-    if origin is not None:
-        link = State(filters=(("source", origin.name),)).link()
-        found.append((t("record.source"), [(origin.name, link)]))
+    link = State(filters=(("source", origin.name),)).link()
+    found = [(t("record.source"), [(origin.name, link)])]
     found.append((t("record.identifier"), [(stored.identifier, "")]))
     found.append((t("record.harvested"), [(t.moment(stored.datestamp), "")]))
     original = properties.get("source_datestamp")

@@ -102,7 +102,7 @@ class State:
         return _address("/compare", replace(self, page=1, sort=ORDERS[0], model=self.usual).pairs())
 
     def explain(self, identifier: str, via: str = "", **changes: Any) -> str:
-        """Where a record's score for this query is explained; the state goes along, for the way back."""
+        """Where the score of a source's record is explained; the state goes along, for the way back."""
         own = [("id", identifier), *([("via", via)] if via else [])]
         return _address("/explain", [*replace(self, **changes).pairs(), *own])
 

@@ -20,6 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from indlet.errors import StoreError
 from indlet.oai.names import FT_PATH, OAI_PATH, SCHEMA_PATH
 from indlet.provider.hierarchy import named
+from indlet.provider.identity import identified
 from indlet.provider.serve.access import Gate, Permit
 from indlet.provider.serve.content import Content
 from indlet.provider.serve.http import Desk, TooMuch, arguments, coded, tag, wants_page
@@ -65,7 +66,7 @@ def routes(
 ) -> list[BaseRoute]:
     """The provider's routes; `landing` is where the landing page stands, empty for nowhere."""
     # Rules of access are found by name: a hierarchy must have here the one that it was crawled under.
-    settings = replace(settings, hierarchy=named(settings.hierarchy))
+    settings = identified(store, replace(settings, hierarchy=named(settings.hierarchy)))
     web = _Web(store, settings, clock, usage or Usage())
     found: list[BaseRoute] = [
         Route(OAI_PATH, web.oai(extended=False), methods=["GET", "POST"]),

@@ -6,7 +6,6 @@ Handlers are ordinary functions, so each request runs in a worker thread and non
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -17,7 +16,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from indlet import __version__
-from indlet.errors import IndletError, QueryError, SettingsError, StoreError, UnknownRecord
+from indlet.errors import AmbiguousRecord, IndletError, QueryError, SettingsError, StoreError, UnknownRecord
 from indlet.service.api import schemas
 from indlet.service.rank import MODELS
 from indlet.service.search.library import FACETS, FILTERS, MAX_OFFSET, Library
@@ -91,7 +90,9 @@ class Endpoint:
 
 _Q: Final = Parameter("q", "The query; * for every record. See docs/query.md.", required=True)
 _IDENTIFIER: Final = Parameter("identifier", "A record's OAI identifier.", required=True)
-_SOURCE: Final = Parameter("source", "As this source has it, where several have it.")
+_SOURCE: Final = Parameter(
+    "source", "Whose record, by the name of the source; needed where several have different ones."
+)
 _MODEL: Final = (
     Parameter("model", "The retrieval model.", choices=tuple(MODELS)),
     Parameter("param", "A parameter of the model, as k1=0.9; as many as it has.", repeated=True),
@@ -139,17 +140,16 @@ def _explain(library: Library, given: Mapping[str, Any]) -> Any:
             plain=given["plain"],
         )
 
-    found = told(given["source"] or "")
-    if not given["source"]:
-        for source in library.record(given["identifier"]).sources:
-            with suppress(UnknownRecord):  # some sources have the resource under another identifier
-                found = max(found, told(source), key=lambda one: (one.matches, one.score))
-    return found.to_json()
+    sources = [given["source"]] if given["source"] else library.holders(given["identifier"]) or [""]
+    return max(map(told, sources), key=lambda one: (one.matches, one.score)).to_json()
 
 
 def _similar(library: Library, given: Mapping[str, Any]) -> Any:
     return library.similar(
-        given["identifier"], limit=given["limit"], model=given["model"] or "bm25"
+        given["identifier"],
+        source=given["source"] or "",
+        limit=given["limit"],
+        model=given["model"] or "bm25",
     ).to_json()
 
 
@@ -208,7 +208,9 @@ ENDPOINTS: Final = (
         "/api/explain", "How a record comes by its score", _explain,
         (_Q, _IDENTIFIER, _SOURCE, *_MODEL, _SPOKEN, _PLAIN), "Explanation",
     ),
-    Endpoint("/api/similar", "Records like one", _similar, (_IDENTIFIER, _MODEL[0], _LIMIT), "Result"),
+    Endpoint(
+        "/api/similar", "Records like one", _similar, (_IDENTIFIER, _SOURCE, _MODEL[0], _LIMIT), "Result"
+    ),
     Endpoint(
         "/api/suggest", "Words that complete the last one", _suggest,
         (_Q, Parameter("limit", "How many.", int, default=8, most=50)), "Completions",
@@ -276,6 +278,8 @@ def _problem(error: IndletError) -> Response:
     if isinstance(error, QueryError):
         status, title = 400, "The query cannot be understood"
         more = {"detail": error.problem, "query": error.query, "position": error.position}
+    elif isinstance(error, AmbiguousRecord):
+        status, title, more = 409, "Several sources have it", {"sources": list(error.sources)}
     elif isinstance(error, UnknownRecord):
         status, title = 404, "No such record"
     elif isinstance(error, SettingsError):

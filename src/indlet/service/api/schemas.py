@@ -89,7 +89,12 @@ SCHEMAS: Final[dict[str, Any]] = {
         models=_STRINGS,
         results=_list(_ref("Result")),
         rows=_list(
-            _object(identifier=_STRING, title=_STRING, ranks=_list({"type": ["integer", "null"]}))
+            _object(
+                identifier=_STRING,
+                source=_STRING,
+                title=_STRING,
+                ranks=_list({"type": ["integer", "null"]}),
+            )
         ),
         overlap=_list(_list(_NUMBER)),
     ),

@@ -16,7 +16,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 from weakref import WeakKeyDictionary
 
-from indlet.errors import IndexDamaged, QueryError, RemoteError, SettingsError, StoreError, UnknownRecord
+from indlet.errors import (
+    AmbiguousRecord,
+    IndexDamaged,
+    QueryError,
+    RemoteError,
+    SettingsError,
+    StoreError,
+    UnknownRecord,
+)
 from indlet.model import Stored
 from indlet.service.index import Found, Searcher, follow
 from indlet.service.index import expression as e
@@ -274,11 +282,11 @@ class Library:
                     self._named[stored.id] = Named(stored.identifier, 0.0, names)
         return [self._named[hit.id]._replace(score=hit.score) for hit in hits if hit.id in self._named]
 
-    def similar(self, identifier: str, *, limit: int = 10, model: str = "bm25") -> Result:
+    def similar(self, identifier: str, *, source: str = "", limit: int = 10, model: str = "bm25") -> Result:
         """Records like one: asked for by the terms of its vector that tell it most apart (tf·idf)."""
         started = time.perf_counter()
         searcher = self.searcher()
-        stored = self.stored(identifier)
+        stored = self.stored(identifier, source)
         ranking = self.model(model)
         frequencies = stored.record.vector.frequencies() if stored.record.vector else {}
         terms = hits.distinctive_terms(searcher, frequencies)[:_SIMILAR_TERMS]
@@ -337,16 +345,31 @@ class Library:
         return hits.hits(self.store, [found], self._origins(), self.analyzer)[0]
 
     def stored(self, identifier: str, source: str = "") -> Stored:
-        origins = self._origins()
-        wanted = None if not source else [o.id for o in origins.values() if o.name == source]
-        with self.store.read() as view:
-            stored = view.get(identifier, wanted)
-        if stored is not None and stored.origin in self.hidden():
-            stored = None
-        if stored is None or stored.deleted:
-            gone = "was deleted by its source" if stored else "is not here"
+        """The record of that identifier; AmbiguousRecord if sources have different ones and none is named."""
+        found = self.namesakes(identifier, source)
+        live = [stored for stored in found if not stored.deleted]
+        if not live:
+            gone = "was deleted by its source" if found else "is not here"
             raise UnknownRecord(f"record {identifier!r} {gone}; search for it, or harvest its source")
-        return self.analyzer.completed(stored)
+        if not one_resource(live):
+            names = self._origins()
+            raise AmbiguousRecord(identifier, [names[stored.origin].name for stored in live])
+        return self.analyzer.completed(live[0])
+
+    def namesakes(self, identifier: str, source: str = "") -> list[Stored]:
+        """Every record of an identifier, one of each source that has it: live ones first, then by change."""
+        hidden, found = self.hidden(), list[Stored]()
+        with self.store.read() as view:
+            left = [o.id for o in view.origins() if o.id not in hidden and source in ("", o.name)]
+            while left and (stored := view.get(identifier, left)) is not None:
+                found.append(stored)
+                left.remove(stored.origin)
+        return found
+
+    def holders(self, identifier: str) -> list[str]:
+        """The names of the sources that have a live record of that identifier."""
+        names = self._origins()
+        return [names[stored.origin].name for stored in self.namesakes(identifier) if not stored.deleted]
 
     def frequencies(self, identifier: str, source: str = "") -> dict[str, int]:
         """The terms of a record and how often it has each."""
@@ -474,6 +497,11 @@ class Library:
     def _same_resource(self, stored: Stored) -> tuple[int, ...]:
         with self.store.read() as view:
             return (stored.id, *(other.id for other in view.same_resource(stored)))
+
+
+def one_resource(live: Sequence[Stored]) -> bool:
+    """Whether records of one identifier all stand for one resource, so that any of them may be shown."""
+    return len({stored.resource or -number for number, stored in enumerate(live, 1)}) < 2
 
 
 def _check(

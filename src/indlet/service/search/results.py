@@ -239,7 +239,12 @@ class Comparison:
             "models": [result.model for result in self.results],
             "results": [result.to_json() for result in self.results],
             "rows": [
-                {"identifier": row.hit.identifier, "title": row.hit.title, "ranks": list(row.ranks)}
+                {
+                    "identifier": row.hit.identifier,
+                    "source": row.hit.source,
+                    "title": row.hit.title,
+                    "ranks": list(row.ranks),
+                }
                 for row in self.rows
             ],
             "overlap": [list(line) for line in self.overlap],
@@ -247,13 +252,13 @@ class Comparison:
 
 
 def compared(results: Sequence[Result]) -> Comparison:
-    hits: dict[str, Hit] = {}
-    places: list[dict[str, int]] = []
+    hits: dict[int, Hit] = {}
+    places: list[dict[int, int]] = []
     for result in results:
-        places.append({hit.identifier: hit.rank for hit in result.hits})
+        places.append({hit.id: hit.rank for hit in result.hits})
         for hit in result.hits:
-            hits.setdefault(hit.identifier, hit)
-    rows = [Row(hit, tuple(place.get(name) for place in places)) for name, hit in hits.items()]
+            hits.setdefault(hit.id, hit)
+    rows = [Row(hit, tuple(place.get(number) for place in places)) for number, hit in hits.items()]
     rows.sort(key=lambda row: (min(rank for rank in row.ranks if rank is not None), row.hit.identifier))
     overlap = tuple(
         tuple(len(one.keys() & two.keys()) / max(len(one), len(two), 1) for two in places) for one in places

@@ -78,6 +78,15 @@ class RunEntry(NamedTuple):
     detail: dict[str, Any]
 
 
+class Shared(NamedTuple):
+    """Two origins with different records under the same identifiers."""
+
+    first: int
+    second: int
+    identifiers: int
+    example: str
+
+
 class View:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -223,6 +232,18 @@ class View:
             f"SELECT {_STORED} FROM records r WHERE {clause} ORDER BY r.deleted, r.seq DESC LIMIT 1", values
         ).fetchone()
         return Stored._make(row) if row else None
+
+    def shared_identifiers(self) -> list[Shared]:
+        """Pairs of origins that have live records of the same identifiers, unless these are one resource."""
+        rows = self._connection.execute(
+            "WITH twice AS (SELECT identifier FROM records GROUP BY identifier HAVING count(*) > 1) "
+            "SELECT a.origin, b.origin, count(*), min(a.identifier) FROM twice "
+            "JOIN records a ON a.identifier = twice.identifier "
+            "JOIN records b ON b.identifier = a.identifier AND b.origin > a.origin "
+            "WHERE a.deleted = 0 AND b.deleted = 0 AND (a.resource = 0 OR a.resource != b.resource) "
+            "GROUP BY a.origin, b.origin ORDER BY a.origin, b.origin"
+        )
+        return [Shared(*row) for row in rows]
 
     def by_id(self, ids: Sequence[int]) -> dict[int, Stored]:
         found: dict[int, Stored] = {}

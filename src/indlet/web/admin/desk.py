@@ -169,7 +169,7 @@ class Desk:
             busy=any(row.progress for row in rows), records=sum(r.records for r in rows),
             deleted=sum(r.deleted for r in rows), failures=sum(r.failures for r in rows),
             moved=sum(r.bytes for r in rows), lag=max(newest - position, 0), problem=problem,
-            given=given or {}, usual=self.settings.harvest.every, tested=tested,
+            given=given or {}, usual=self.settings.harvest.every, tested=tested, shared=self.totals.shared(),
         )  # fmt: skip
 
     def source(self, request: Request, t: Strings, session: Session) -> Response:

@@ -52,14 +52,25 @@ class Totals:
     def __init__(self, store: Store, patience: float = 5.0) -> None:
         self._store, self._patience = store, patience
         self._at, self._seq, self._found = 0.0, -1, dict[int, tuple[int, int]]()
+        self._shared: list[tuple[str, str, int, str]] = []
 
     def get(self) -> dict[int, tuple[int, int]]:
         with self._store.read() as view:
             seq = view.last_seq()
             if seq != self._seq and time.monotonic() - self._at > self._patience:
                 self._found = view.totals()
+                names = {origin.id: origin.name for origin in view.origins()}
+                self._shared = [
+                    (names[s.first], names[s.second], s.identifiers, s.example)
+                    for s in view.shared_identifiers()
+                ]
                 self._seq, self._at = seq, time.monotonic()
         return self._found
+
+    def shared(self) -> list[tuple[str, str, int, str]]:
+        """Pairs of origins with different records under the same identifiers, how many, and one of these."""
+        self.get()
+        return self._shared
 
 
 def source_rows(
