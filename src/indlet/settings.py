@@ -86,6 +86,16 @@ class Hierarchy:
 
 
 @dataclass(frozen=True, slots=True)
+class SetRule:
+    """Sets besides those of folders: `by` an element, or one set of the records `where` conditions hold."""
+
+    by: str = ""  # "type", "language", "subject" or "year": a set for each value
+    spec: str = ""  # the setSpec; by default that of `by`
+    name: str = ""
+    where: str = ""  # "type:thesis year:2010-2019 -language:de"
+
+
+@dataclass(frozen=True, slots=True)
 class Analysis:
     """The analysis policy; see docs/policy.md."""
 
@@ -185,6 +195,7 @@ class Settings:
     search: Search = field(default_factory=Search)
     admin: Admin = field(default_factory=Admin)
     hierarchy: tuple[Hierarchy, ...] = ()
+    set_: tuple[SetRule, ...] = ()
     source: tuple[Source, ...] = ()
 
     def base_url(self) -> str:

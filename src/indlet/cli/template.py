@@ -28,7 +28,11 @@ def template(name: str, roots: Iterable[str] = (), password_hash: str = "") -> s
         default = field.default_factory() if field.default_factory is not MISSING else None
         if is_dataclass(default) and not isinstance(default, type):
             parts += _table(f"[{field.name}]", type(default), {"password_hash": password_hash})
-    for field_name, kind in (("hierarchy", settings.Hierarchy), ("source", settings.Source)):
+    for field_name, kind in (
+        ("hierarchy", settings.Hierarchy),
+        ("set", settings.SetRule),
+        ("source", settings.Source),
+    ):
         parts += _entries(field_name, kind, list(roots) if kind is settings.Hierarchy else [])
     return "\n".join(parts) + "\n"
 
@@ -52,7 +56,7 @@ def _entries(name: str, kind: type[Any], roots: list[str]) -> Iterator[str]:
         yield from _values(settings.Access)
     if not roots:
         first = next(iter(fields(kind))).name
-        example = {"root": "/srv/documents", "url": "https://library.example.org/ft-oai"}[first]
+        example = {"root": "/srv/documents", "by": "type", "url": "https://library.example.org/ft-oai"}[first]
         yield f"\n# {_doc(kind)} As many as you like.\n# [[{name}]]\n# {first} = {json.dumps(example)}"
         yield from _values(kind, skip=first)
         if kind is settings.Hierarchy:

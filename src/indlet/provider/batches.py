@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from indlet.model import Failure, Record
 from indlet.provider.crawl import Work
+from indlet.provider.set_rules import SetRules
 from indlet.provider.source import RecordSource
 from indlet.store import FileState, Store, Transaction
 
@@ -31,18 +32,28 @@ class Result:
 class Batches:
     """Collects results and commits them; counts the records that were written and deleted."""
 
-    def __init__(self, store: Store, origin: int, source: RecordSource) -> None:
-        self._store, self._origin, self._source = store, origin, source
+    def __init__(self, store: Store, origin: int, source: RecordSource, rules: SetRules) -> None:
+        self._store, self._origin, self._source, self._rules = store, origin, source, rules
         self._batch: list[Result] = []
         self._records = 0
         self._flushed = time.monotonic()
         self._sets: set[str] = set()
+        self._named: dict[str, str] = {}  # sets by rules, not named in the store yet
         self.written = 0
         self.deleted = 0
 
     def add(self, result: Result) -> None:
+        if self._rules.rules:
+            result.records = [self._in_sets(record) for record in result.records]
         self._batch.append(result)
         self._records += len(result.records)
+
+    def _in_sets(self, record: Record) -> Record:
+        found = dict(self._rules.of(record.metadata))
+        self._named.update(found)
+        # Who is in a set is in those above it: only the narrowest are stated.
+        narrow = [spec for spec in found if not any(other.startswith(f"{spec}:") for other in found)]
+        return replace(record, sets=tuple(dict.fromkeys((*record.sets, *narrow))))
 
     def flush_if_due(self) -> None:
         if (
@@ -78,11 +89,15 @@ class Batches:
         self.deleted += deleted
 
     def _name_sets(self, tx: Transaction, batch: list[Result]) -> None:
+        found = dict(self._named)
+        self._named.clear()
         for result in batch:
-            for spec, name in self._source.sets(result.work.resource) if result.records else ():
-                if spec not in self._sets:
-                    self._sets.add(spec)
-                    tx.name_set(self._origin, spec, name)
+            if result.records:
+                found.update(self._source.sets(result.work.resource))
+        for spec, name in found.items():
+            if spec not in self._sets:
+                self._sets.add(spec)
+                tx.name_set(self._origin, spec, name)
 
     def delete(self, gone: Mapping[str, list[str]], moved: set[str]) -> None:
         """Delete resources and the state of their files; `moved` files belong to another resource now."""

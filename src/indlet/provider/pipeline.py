@@ -25,6 +25,7 @@ from indlet.provider.hierarchy import Tree, named, shown, without_password
 from indlet.provider.identity import identified
 from indlet.provider.reading import Reading
 from indlet.provider.resources import FileTree, place_of
+from indlet.provider.set_rules import SetRules
 from indlet.provider.source import RecordSource
 from indlet.provider.summary import Report, Summary
 from indlet.provider.workers import Workers
@@ -91,10 +92,9 @@ class _Run:
         self._workers, self._report, self._stop, self._clock = workers, report, stop, clock
         self._source, self._policy = source, policy.digest
         limits = repr((settings.crawl.limits, __version__))
-        self._signature = Signature(
-            source.made,
-            f"{source.made} {hashlib.sha256(limits.encode()).hexdigest()[:12]}",
-        )
+        self._rules = SetRules(settings.set_)
+        made = f"{source.made}{self._rules.digest}"
+        self._signature = Signature(made, f"{made} {hashlib.sha256(limits.encode()).hexdigest()[:12]}")
         self.summary = Summary(hierarchy.name, without_password(hierarchy.root))
         self._found = Survey()
         self._transient: dict[tuple[str, str], Failure] = {}  # of listing and fetching
@@ -118,7 +118,7 @@ class _Run:
     def _begin(self) -> None:
         with self._store.write() as tx:
             self._origin = tx.origin("hierarchy", self._hierarchy.name, _plain(self._hierarchy))
-        self._batches = Batches(self._store, self._origin, self._source)
+        self._batches = Batches(self._store, self._origin, self._source, self._rules)
         with self._store.read() as view:
             self._earlier = [run for run in view.runs(self._origin, 2) if run.kind == "crawl"]
         with self._store.write() as tx:
