@@ -100,10 +100,10 @@ def serve(folder: Path, descriptor: int, source: str) -> None:
     """The server process; SIGUSR1 begins a harvest that goes on until the process ends."""
     import uvicorn
 
+    from indlet.node.harvest_child import harvest_in_child
     from indlet.service.harvest.progress import Progress
     from indlet.settings import Analysis, Node, Settings, Source
     from indlet.web.app import application
-    from indlet.web.harvest_process import harvest_apart
 
     sock = socket.socket(fileno=descriptor)
     # The words are made up: no language has rules for them.
@@ -119,7 +119,7 @@ def serve(folder: Path, descriptor: int, source: str) -> None:
         while not halt.is_set():
             number += 1
             name = f"source {os.getpid()}-{number}"
-            harvest_apart(settings, Source(source, name=name), Progress(name), halt=halt)
+            harvest_in_child(settings, Source(source, name=name), Progress(name), stop=halt)
             if not halt.is_set():
                 print("harvested", number, flush=True)
 

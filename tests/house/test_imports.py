@@ -12,6 +12,7 @@ ROOMS = [
     "errors",
     "settings",
     "memo",
+    "process",
     "text",
     "oai",
     "formats",

@@ -64,3 +64,62 @@ def test_leaving_stops_a_running_job_and_waits_for_it() -> None:
         schedule.add("never", "", job)
         assert begun.wait(10)
     assert ended.is_set()
+
+
+def test_the_table_tells_how_each_job_stands() -> None:
+    now = at("2026-01-01T12:00:00")
+    schedule = Schedule(lambda: now)
+    ended = threading.Event()
+
+    def fail(stop: threading.Event) -> None:
+        ended.set()
+        raise StoreError("no room")
+
+    schedule.add("good", "1h", lambda stop: None, last=now - 600, succeeded=now - 600)
+    schedule.add("bad", "1h", fail)
+    schedule.add("at rest", "1h", fail, paused=True, at_once=True)
+    good, bad, rest = schedule.jobs()
+    assert good.due == now + 3000 and bad.due == now + 3600 and rest.state == "paused"
+    assert schedule.due() == []
+    assert schedule.run_now("bad") and bad.thread is not None
+    bad.thread.join(10)
+    assert (bad.state, bad.error, bad.runs, bad.succeeded) == ("failed", "no room", 1, None)
+    assert bad.to_json()["next_run"] == "2026-01-01T13:00:00Z"
+    schedule.pause("at rest", paused=False)
+    assert schedule.due() == ["at rest"]
+    schedule.wake("good")
+    assert schedule.due() == ["good", "at rest"]
+
+
+def test_a_clock_that_is_set_back_stops_no_job() -> None:
+    runs = threading.Semaphore(0)
+    clock = [at("2030-01-01T00:00:00")]
+    with Schedule(lambda: clock[0]) as schedule:
+        schedule.add("job", "1d", lambda stop: runs.release())
+        clock[0] = at("2026-01-01T00:00:00")
+        schedule.wake("no such job")
+        schedule.add("other", "1d", lambda stop: None)  # has the schedule look
+        until = threading.Event()
+        while (due := schedule.jobs()[0].due) is None or due > clock[0] + 86400:
+            assert not until.wait(0.01)
+        clock[0] += 86401
+        schedule.add("another", "1d", lambda stop: None)
+        assert runs.acquire(timeout=10)
+
+
+def test_a_job_never_runs_twice_at_once() -> None:
+    begun = threading.Semaphore(0)
+
+    def job(stop: threading.Event) -> None:
+        begun.release()
+        stop.wait()
+
+    with Schedule() as schedule:
+        schedule.add("job", "1s", job, at_once=True)
+        assert begun.acquire(timeout=10)
+        assert not schedule.run_now("job")
+        schedule.pause("job", paused=True)  # ends the run
+        thread = schedule.jobs()[0].thread
+        assert thread is not None
+        thread.join(10)
+        assert schedule.jobs()[0].state == "paused" and not begun.acquire(timeout=0.1)

@@ -15,9 +15,10 @@ from starlette.testclient import TestClient
 from tests.web.nodes import PASSWORD, make_client, settings_for, until
 
 from indlet.model import Failure, Record
+from indlet.node.harvests import Harvests
+from indlet.node.schedule import Schedule
 from indlet.settings import Admin, Harvest, Source
 from indlet.store import Store
-from indlet.web.admin.harvests import Harvests
 from indlet.web.admin.show import failure, hexadecimal
 
 
@@ -48,7 +49,7 @@ class Operator:
 def desk(empty: tuple[Store, TestClient]) -> Iterator[Operator]:
     operator = Operator(empty[1])
     yield operator
-    operator.client.app.state.desk.close()  # type: ignore[attr-defined]
+    operator.client.app.state.desk.schedule.close()  # type: ignore[attr-defined]
 
 
 def test_without_a_password_the_desk_is_shut(tmp_path: Path) -> None:
@@ -184,17 +185,37 @@ def test_store_and_index_are_checked_and_rebuilt(desk: Operator, empty: tuple[St
         ("check", "store: ok; index: ok, 1 records in both"),
     ):
         desk.act(action)
-        until(lambda: not office._busy.locked())
+        until(lambda: not office._in_upkeep())
         assert said in desk.see("/admin/store")
+
+
+def test_every_job_is_shown_and_told_as_json(desk: Operator) -> None:
+    schedule = desk.client.app.state.desk.schedule  # type: ignore[attr-defined]
+    desk.act("add", url="http://127.0.0.1:9/", name="dead", every="2h")
+    schedule.add("notify", "0 3 * * *", lambda stop: None)
+    desk.act("harvest", name="dead")
+    until(lambda: all(job.started is None for job in schedule.jobs()))
+    seen = desk.see("/admin/jobs")
+    assert "harvest dead failed 2h" in seen and "127.0.0.1:9" in seen and "notify waiting 0 3 * * *" in seen
+    jobs = {job["name"]: job for job in desk.client.get("/admin/jobs.json").json()["jobs"]}
+    dead = jobs["harvest dead"]
+    assert dead["kind"] == "harvest" and dead["state"] == "failed" and "127.0.0.1:9" in dead["error"]
+    assert dead["last_success"] is None and dead["next_run"] > dead["last_run"]
+    desk.act("pause", name="dead")
+    jobs = {job["name"]: job for job in desk.client.get("/admin/jobs.json").json()["jobs"]}
+    assert jobs["harvest dead"]["state"] == "paused"
+    desk.client.cookies.clear()
+    assert desk.client.get("/admin/jobs.json").status_code == 303
 
 
 def test_what_the_desk_decided_outlives_a_restart(tmp_path: Path) -> None:
     settings = replace(settings_for(tmp_path), source=(Source("http://one.example/oai", "one"),))
     with Store.open(tmp_path) as store:
-        first = Harvests(store, settings, lambda: None)
+        first = Harvests(store, settings, Schedule(), lambda: None)
         first.add(Source("http://two.example/oai", "two", every="1h", token="t"))
         first.pause("one", paused=True)
-        again = Harvests(store, settings, lambda: None)
+        again = Harvests(store, settings, Schedule(), lambda: None)
+        again.plan()
         assert again.sources()["one"].paused and again.sources()["two"].token == "t"
         assert again.due() == ["two"]
         again.pause("two", paused=True)

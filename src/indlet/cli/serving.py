@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,8 +18,11 @@ from indlet.errors import MissingExtra, SettingsError
 from indlet.node.schedule import Schedule
 from indlet.provider.hierarchy import named
 from indlet.provider.pipeline import crawl
-from indlet.settings import Settings, Source
+from indlet.settings import Settings
 from indlet.store import Store
+
+if TYPE_CHECKING:
+    from indlet.service.harvest.progress import Progress
 
 
 def bind(settings: Settings) -> tuple[socket.socket, Settings]:
@@ -42,7 +44,9 @@ def bind(settings: Settings) -> tuple[socket.socket, Settings]:
     return bound, replace(settings, node=replace(node, port=bound.getsockname()[1]))
 
 
-def application(store: Store, settings: Settings, portal: bool, portal_asked: bool = False) -> Any:
+def application(
+    store: Store, settings: Settings, portal: bool, jobs: Any = None, portal_asked: bool = False
+) -> Any:
     """Provider and portal where the service part is installed and wanted; otherwise the provider alone."""
     if portal:
         try:
@@ -54,7 +58,7 @@ def application(store: Store, settings: Settings, portal: bool, portal_asked: bo
             if portal_asked or settings.source or not settings.hierarchy:
                 raise MissingExtra(f"the portal (it imports {e.name})", "service") from e
         else:
-            return whole(store, settings)
+            return whole(store, settings, jobs=jobs)
     from indlet.provider.serve import application as provider
 
     return provider(store, settings)
@@ -66,16 +70,16 @@ def run(settings: Settings, *, crawl_at_once: bool, portal: bool | None = None) 
     `portal`: with it, without it, or (None) with it where its part is installed.
     """
     bound, settings = bind(replace(settings, hierarchy=named(settings.hierarchy)))
-    with contextlib.closing(bound), Store.open(settings.data) as store:
-        app = application(store, settings, portal is not False, portal_asked=bool(portal))
-        with Schedule() as schedule:
-            if settings.hierarchy:
-                schedule.add("crawl", settings.crawl.every, _Crawl(store, settings), at_once=crawl_at_once)
-            if settings.source:
-                _schedule_harvests(schedule, store, settings)
-            _announce(settings)
-            listen(app, settings, bound)
-            click.echo("stopping …", err=True)
+    with contextlib.closing(bound), Store.open(settings.data) as store, Schedule() as schedule:
+        jobs = _jobs(store, settings, schedule, wanted=portal is not False)
+        app = application(store, settings, portal is not False, jobs, portal_asked=bool(portal))
+        if settings.hierarchy:
+            schedule.add("crawl", settings.crawl.every, _Crawl(store, settings), at_once=crawl_at_once)
+        if jobs is not None:
+            jobs.begin(harvest_at_once=True)
+        _announce(settings)
+        listen(app, settings, bound)
+        click.echo("stopping …", err=True)
 
 
 def listen(app: Any, settings: Settings, bound: socket.socket) -> None:
@@ -124,35 +128,25 @@ class _Crawl:
         self._first = False
 
 
-def _schedule_harvests(schedule: Schedule, store: Store, settings: Settings) -> None:
-    """Each source of the settings on its own schedule, a first time now; each run in a process of its own."""
+def _jobs(store: Store, settings: Settings, schedule: Schedule, wanted: bool) -> Any:
+    """The jobs of a node that harvests or is searched; None where it does neither, or cannot."""
+    if not settings.source and not wanted:
+        return None
     try:
         from indlet.cli.harvest import line
-        from indlet.service.harvest.negotiate import source_name
-        from indlet.service.harvest.progress import Progress
-        from indlet.web.admin.harvests import is_paused
-        from indlet.web.harvest_process import harvest_apart
+        from indlet.node.jobs import Jobs
     except ModuleNotFoundError as e:
-        raise MissingExtra(f"harvesting (it imports {e.name})", "service") from e
+        if (e.name or "").startswith("indlet"):
+            raise
+        if settings.source:
+            raise MissingExtra(f"harvesting (it imports {e.name})", "service") from e
+        return None
 
-    # A process for each is worth its memory only as long as there are cores for them.
-    permits = threading.Semaphore(max(1, min(settings.harvest.at_once, max(2, os.cpu_count() or 1))))
+    def report(done: Progress) -> None:
+        if done.changed or done.outcome != "complete":
+            click.echo(line(done), err=True)
 
-    def job(source: Source) -> Callable[[threading.Event], None]:
-        def harvest(stop: threading.Event) -> None:
-            with permits:
-                if stop.is_set() or is_paused(store, source):
-                    return
-                done = Progress(source_name(source))
-                harvest_apart(settings, source, done, halt=stop)
-                if done.changed or done.outcome != "complete":
-                    click.echo(line(done), err=True)
-
-        return harvest
-
-    for source in settings.source:
-        every = source.every or settings.harvest.every
-        schedule.add(f"harvest {source.name or source.url}", every, job(source), at_once=True)
+    return Jobs(store, settings, schedule, report)
 
 
 def _announce(settings: Settings) -> None:

@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -18,6 +17,7 @@ from typing import Any
 
 import orjson
 
+from indlet import process
 from indlet.errors import IndletError, SettingsError
 
 MARK = "indlet-demo.txt"
@@ -43,12 +43,7 @@ class Children:
 
     def start(self, *arguments: str, **options: Any) -> subprocess.Popen[bytes]:
         """A module of ours as a program, with an end of a pipe as its lifeline; see tether.py."""
-        child = subprocess.Popen(
-            [sys.executable, "-P", "-m", "indlet.demo.tether", *arguments],
-            stdin=subprocess.PIPE,
-            start_new_session=True,  # Ctrl-C at the terminal is for us, and we tell them
-            **options,
-        )
+        child = process.start("indlet.demo.tether", *arguments, stdin=subprocess.PIPE, **options)
         self._running.append(child)
         return child
 

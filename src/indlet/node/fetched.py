@@ -9,19 +9,17 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
-import resource
-import signal
-import subprocess
 import sys
 import tempfile
 import threading
 from collections.abc import Callable
-from multiprocessing.connection import Connection, Pipe
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from indlet.errors import ExtractionError
+from indlet.process import limit_memory, limit_processor_time, start_with_socket
 from indlet.settings import Limits
 
 START_SECONDS: Final = 60.0
@@ -66,18 +64,7 @@ class _Child:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._socket, theirs = Pipe(duplex=True)
-        try:
-            self.process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "indlet.node.fetched", str(theirs.fileno())],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                pass_fds=[theirs.fileno()],
-                start_new_session=True,
-            )
-        finally:
-            theirs.close()
+        self.process, self._socket = start_with_socket("indlet.node.fetched")
         self._socket.send_bytes(pickle.dumps(limits))
         if self._answer(START_SECONDS) != _READY:
             raise ExtractionError("the process that reads fetched documents does not start")
@@ -117,23 +104,12 @@ def main() -> None:
     limits: Limits = pickle.loads(socket.recv_bytes())  # noqa: S301 - from the process that started this one
     from indlet.provider.extract import extract
 
-    used = 1 << 30
-    with contextlib.suppress(OSError):
-        used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    ceiling = used + limits.memory_mb * 1024 * 1024
-    resource.setrlimit(
-        resource.RLIMIT_AS, (ceiling if hard == resource.RLIM_INFINITY else min(ceiling, hard), hard)
-    )
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    limit_memory(limits.memory_mb)
     socket.send_bytes(_READY)
     with contextlib.suppress(EOFError, ConnectionError):
         while True:
             path, _, name = socket.recv_bytes().decode().partition("\n")
-            spent = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
-            _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-            resource.setrlimit(resource.RLIMIT_CPU, (int(spent + limits.seconds) + 1, hard))
+            limit_processor_time(limits.seconds + 1)
             try:
                 text = "\n".join(document.text for document in extract(Path(path), name, limits))
                 answer = _TEXT + text.encode("utf-8", "replace")

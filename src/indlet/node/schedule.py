@@ -1,4 +1,8 @@
-"""Jobs that come again: each in a thread of its own, so that a long crawl does not hold up a harvest."""
+"""The scheduler: a table of jobs, when each is due, and what came of its last run.
+
+Each run has a thread of its own, so that a long crawl does not hold up a harvest; one job never runs twice at
+the same time. A job is a function, so a new kind of work is a new row and nothing else.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +10,23 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Self
+from typing import Any, Final, Self
 
-from indlet.errors import MissingExtra, SettingsError, StoreError
+from indlet.errors import IndletError, MissingExtra, SettingsError
 from indlet.settings import seconds
 
 log = logging.getLogger("indlet.schedule")
 
-# A job is given an event that says when to stop.
-Job = Callable[[threading.Event], object]
+# What a job does: it is given an event that says when to stop, and raises where it fails.
+Work = Callable[[threading.Event], object]
 
 # However short an interval is set, a job rests this long.
-SHORTEST = 1.0
+SHORTEST: Final = 1.0
 # A crawl may be waiting for a file that takes its time. It can be cut off: what it did is committed.
-PATIENCE = 10.0
+PATIENCE: Final = 10.0
+_LONGEST_WAIT: Final = 5.0  # a clock that is set forward is noticed by then
 
 
 def next_run(every: str, after: float) -> float:
@@ -48,57 +54,210 @@ def next_run(every: str, after: float) -> float:
     return due.timestamp()
 
 
+class NotDone(IndletError):
+    """A run that failed and has said so itself."""
+
+
+@dataclass(slots=True)
+class Job:
+    """A row of the table: what is done how often, and how it stands. Times are seconds since 1970."""
+
+    name: str
+    kind: str  # "crawl", "harvest", "index" …
+    every: str
+    work: Work = field(repr=False)
+    paused: bool = False
+    due: float | None = None
+    started: float | None = None  # of the run that is on; None: none is
+    ended: float | None = None
+    succeeded: float | None = None
+    error: str = ""  # of the last run; empty if it succeeded
+    runs: int = 0  # since the node started
+    stop: threading.Event = field(default_factory=threading.Event, repr=False)
+    thread: threading.Thread | None = field(default=None, repr=False)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "every": self.every,
+            "state": self.state,
+            "running_since": _moment(self.started),
+            "last_run": _moment(self.ended),
+            "last_success": _moment(self.succeeded),
+            "next_run": _moment(self.due),
+            "error": self.error,
+            "runs": self.runs,
+        }
+
+    @property
+    def state(self) -> str:
+        if self.started is not None:
+            return "running"
+        if self.paused:
+            return "paused"
+        return "failed" if self.error else "waiting" if self.due is not None else "idle"
+
+
 class Schedule:
     """A context manager: jobs run while it is open; leaving it stops them and waits for them."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
-        self._stop = threading.Event()
-        self._threads: list[threading.Thread] = []
+        self._changed = threading.Condition()
+        self._jobs: dict[str, Job] = {}
+        self._closed = False
+        self._thread: threading.Thread | None = None
 
-    def add(self, name: str, every: str, job: Job, *, at_once: bool = False) -> None:
-        """Run a job every so often; with `at_once` a first time now. Without `every`, that is all."""
-        if every:
-            next_run(every, self._clock())  # a mistake in the settings is told now, not tonight
-        elif not at_once:
-            return
-        thread = threading.Thread(
-            target=self._keep, args=(name, every, job, at_once), name=f"indlet-{name}", daemon=True
-        )
-        self._threads.append(thread)
-        thread.start()
+    def add(
+        self,
+        name: str,
+        every: str,
+        work: Work,
+        *,
+        at_once: bool = False,
+        kind: str = "",
+        paused: bool = False,
+        last: float | None = None,
+        succeeded: float | None = None,
+    ) -> None:
+        """Do some work every so often, counted from its `last` run (None: from now); `at_once`: now, too.
 
-    def _keep(self, name: str, every: str, job: Job, at_once: bool) -> None:
-        if at_once:
-            self._do(name, job)
-        while every and not self._stop.is_set():
-            now = self._clock()
-            if self._stop.wait(max(0.0, next_run(every, now) - now)):
+        Without `every` it is done once if `at_once`, and when asked. A job of the same name is replaced.
+        """
+        now = self._clock()
+        first = next_run(every, now if last is None else last) if every else None
+        job = Job(name, kind or name.partition(" ")[0], every, work, paused, now if at_once else first)
+        job.ended, job.succeeded = last, succeeded
+        with self._changed:
+            self._jobs[name] = job
+            self._changed.notify_all()
+
+    def remove(self, name: str, patience: float = 30.0) -> None:
+        """Take a job out of the table; a run that is on is stopped and waited for."""
+        with self._changed:
+            job = self._jobs.pop(name, None)
+        if job is not None:
+            job.stop.set()
+            if job.thread is not None:
+                job.thread.join(patience)
+
+    def pause(self, name: str, *, paused: bool) -> None:
+        """Leave a job alone until it is resumed; a run that is on is stopped."""
+        with self._changed:
+            job = self._jobs.get(name)
+            if job is None:
                 return
-            self._do(name, job)
+            job.paused = paused
+            if paused:
+                job.stop.set()
+            elif job.every and job.due is None:
+                job.due = next_run(job.every, self._clock() if job.ended is None else job.ended)
+            self._changed.notify_all()
 
-    def _do(self, name: str, job: Job) -> None:
-        try:
-            job(self._stop)
-        except StoreError as e:
-            # Mostly: another process is at the same job. The next time comes.
-            log.warning("%s: %s", name, e)
-        except Exception:
-            log.exception("%s: failed; it runs again when it is due", name)
+    def run_now(self, name: str, work: Work | None = None) -> bool:
+        """Start a job, paused or not, with other `work` this once; false if it is running."""
+        with self._changed:
+            job = self._jobs[name]
+            if self._closed or job.started is not None:
+                return False
+            self._start(job, work or job.work)
+            return True
 
-    @property
-    def stopping(self) -> threading.Event:
-        return self._stop
+    def wake(self, name: str) -> bool:
+        """The job is due now, or, if it is running, as soon as it has ended; false if there is none."""
+        with self._changed:
+            if name not in self._jobs:
+                return False
+            self._jobs[name].due = self._clock()
+            self._changed.notify_all()
+            return True
+
+    def jobs(self) -> list[Job]:
+        """The table, in the order in which jobs were added."""
+        with self._changed:
+            return list(self._jobs.values())
+
+    def due(self) -> list[str]:
+        """The names of the jobs whose time has come."""
+        now = self._clock()
+        return [j.name for j in self.jobs() if _is_due(j, now)]
+
+    def start(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._keep, name="scheduler", daemon=True)
+            self._thread.start()
 
     def close(self) -> None:
         """Ask all jobs to stop, and wait; one that does not hear is left behind, for the process ends."""
-        self._stop.set()
+        with self._changed:
+            self._closed = True
+            for job in self._jobs.values():
+                job.stop.set()
+            threads = [job.thread for job in self._jobs.values() if job.thread is not None]
+            self._changed.notify_all()
         until = time.monotonic() + PATIENCE
-        for thread in self._threads:
+        for thread in (*threads, *([self._thread] if self._thread else [])):
             thread.join(max(0.0, until - time.monotonic()))
 
     def __enter__(self) -> Self:
+        self.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _keep(self) -> None:
+        with self._changed:
+            while not self._closed:
+                now = self._clock()
+                for job in self._jobs.values():
+                    _after_a_clock_set_back(job, now)
+                    if _is_due(job, now):
+                        self._start(job, job.work)
+                soon = [j.due - now for j in self._jobs.values() if j.due is not None and j.due > now]
+                self._changed.wait(min([_LONGEST_WAIT, *soon]))
+
+    def _start(self, job: Job, work: Work) -> None:
+        """With the lock held."""
+        job.started, job.due = self._clock(), None
+        job.stop = threading.Event()
+        job.thread = threading.Thread(target=self._run, args=(job, work), name=f"job {job.name}", daemon=True)
+        job.thread.start()
+
+    def _run(self, job: Job, work: Work) -> None:
+        error = ""
+        try:
+            work(job.stop)
+        except NotDone as e:
+            error = str(e)
+        except IndletError as e:
+            # Mostly: another process is at the same job, or a source does not answer. The next time comes.
+            error = str(e)
+            log.warning("%s: %s", job.name, e)
+        except Exception as e:
+            error = f"{type(e).__name__}: {e}"
+            log.exception("%s: failed; it runs again when it is due", job.name)
+        with self._changed:
+            job.ended = now = self._clock()
+            job.error, job.runs = error, job.runs + 1
+            if not error and not job.stop.is_set():
+                job.succeeded = now
+            if job.every and job.due is None:
+                job.due = next_run(job.every, now)
+            job.started = None
+            self._changed.notify_all()
+
+
+def _is_due(job: Job, now: float) -> bool:
+    return job.due is not None and job.due <= now and job.started is None and not job.paused
+
+
+def _after_a_clock_set_back(job: Job, now: float) -> None:
+    interval = seconds(job.every)
+    if job.due is not None and interval is not None:
+        job.due = min(job.due, now + max(interval, SHORTEST))
+
+
+def _moment(seconds: float | None) -> str | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import subprocess
-import sys
 from dataclasses import dataclass
-from multiprocessing.connection import Connection, Pipe
+from multiprocessing.connection import Connection
 from typing import Final, Self
+
+from indlet.process import start_with_socket
 
 # One thread each: the workers already are as many as wanted, and threads reserve address space.
 _SINGLE: Final = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
@@ -25,24 +25,10 @@ class Process:
     @classmethod
     def start(cls, greeting: bytes) -> Self:
         """A new one, which is told its limits and policy by the greeting."""
-        ours, theirs = Pipe(duplex=True)
-        try:
-            # Not by multiprocessing: that would import the caller's main module again, or fork its threads.
-            child = subprocess.Popen(
-                [sys.executable, "-P", "-m", "indlet.provider.worker", str(theirs.fileno())],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                pass_fds=[theirs.fileno()],
-                env=os.environ | _SINGLE,
-                start_new_session=True,  # Ctrl-C at the terminal is for the parent alone
-            )
-        except BaseException:
-            ours.close()
-            raise
-        finally:
-            theirs.close()
-        process = cls(child, ours)
+        child, connection = start_with_socket(
+            "indlet.provider.worker", stderr=subprocess.PIPE, environment=_SINGLE
+        )
+        process = cls(child, connection)
         process.send(greeting)
         return process
 

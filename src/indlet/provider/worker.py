@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import os
 import pickle
-import resource
 import signal
 import sys
 import time
@@ -22,6 +21,7 @@ import orjson
 
 from indlet.errors import ExtractionError
 from indlet.model import Document
+from indlet.process import limit_memory, limit_processor_time
 from indlet.provider.extract import parts, read
 from indlet.provider.extract.file import File
 from indlet.settings import Limits
@@ -86,17 +86,7 @@ class Analyst:
         # A configured language is the operator's word; a document may only say what is to be found out.
         self._listens = policy.language == "auto"
         signal.signal(signal.SIGALRM, self._alarm)
-        used = (
-            int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-            if _LINUX
-            else 1 << 30
-        )
-        ceiling = used + limits.memory_mb * 1024 * 1024
-        _, hard = resource.getrlimit(resource.RLIMIT_AS)
-        if hard != resource.RLIM_INFINITY:
-            ceiling = min(ceiling, hard)
-        resource.setrlimit(resource.RLIMIT_AS, (ceiling, hard))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        limit_memory(limits.memory_mb)
 
     def _alarm(self, *_: object) -> None:
         raise OutOfTime
@@ -107,9 +97,7 @@ class Analyst:
             "tired": "",
         }  # fmt: skip
         # The alarm interrupts Python; what hangs in foreign code the kernel ends by SIGXCPU.
-        spent = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
-        bound = int(spent + self._limits.seconds) + GRACE_SECONDS
-        resource.setrlimit(resource.RLIMIT_CPU, (bound, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+        limit_processor_time(self._limits.seconds + GRACE_SECONDS)
         try:
             try:
                 signal.setitimer(signal.ITIMER_REAL, self._limits.seconds, 1.0)
@@ -152,8 +140,6 @@ class Analyst:
                 vector.packed.decode(), vector.length, places, vector.language, part.no_text,
             ))  # fmt: skip
 
-
-_LINUX: Final = sys.platform.startswith("linux")
 
 if __name__ == "__main__":
     main()

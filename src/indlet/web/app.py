@@ -23,6 +23,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from indlet.errors import IndletError
+from indlet.node.jobs import Jobs
 from indlet.provider import serve
 from indlet.provider.hierarchy import named
 from indlet.provider.serve.usage import Usage
@@ -37,7 +38,6 @@ from indlet.web.compare import Comparing
 from indlet.web.explain import Explaining
 from indlet.web.feed_routes import Current
 from indlet.web.i18n import strings
-from indlet.web.index_supervisor import Keeper
 from indlet.web.metrics import Meter, Metrics
 from indlet.web.page import Pages, packed, static_version
 from indlet.web.portal import Portal
@@ -57,9 +57,14 @@ _FOREIGN: Final = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-s
 
 
 def application(
-    store: Store, settings: Settings, *, library: Library | None = None, follow: bool = True
+    store: Store,
+    settings: Settings,
+    *,
+    library: Library | None = None,
+    follow: bool = True,
+    jobs: Jobs | None = None,
 ) -> Starlette:
-    """Everything that a node shows. With `follow` it keeps the index in step with the store while it runs."""
+    """Everything that a node shows. Jobs that are given run already; otherwise, with `follow`, its own do."""
     concealed = {h.name for h in named(settings.hierarchy) if h.access.networks or h.access.tokens}
     library = library or Library(
         store, settings, follow=False, concealed=concealed, patience=_PATIENCE if follow else None
@@ -69,8 +74,9 @@ def application(
     portal = Portal(library, pages, root)
     usage, meter = Usage(store.folder), Meter()
     gate = Gate(store.secret("sessions"), settings)
-    keeper = Keeper(store, settings, library.analyzer) if follow else None
-    desk = Desk(portal, gate, usage, keeper)
+    own = jobs is None
+    jobs = jobs or Jobs(store, settings)
+    desk = Desk(portal, gate, usage, jobs)
     records, current, comparing = Records(portal), Current(portal), Comparing(portal)
     explaining = Explaining(portal)
     metrics = Metrics(library, meter, portal.visible, desk.totals.get)
@@ -103,17 +109,16 @@ def application(
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         # A page must not wait 5 ms, the usual interval, each time another thread has the interpreter.
         sys.setswitchinterval(0.0005)
-        if keeper is not None:
-            keeper.start()
+        if follow:
             threading.Thread(target=_warm_up, name="warming", daemon=True).start()
-        desk.begin()
+            if own:
+                jobs.begin()
         try:
             yield
         finally:
-            desk.close()
             usage.save()
-            if keeper is not None:
-                keeper.stop()
+            if own:
+                jobs.schedule.close()
 
     def not_found(request: Request, error: Exception) -> Response:
         t = strings(pages.language(request))

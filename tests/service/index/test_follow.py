@@ -155,22 +155,6 @@ def test_a_reader_sees_what_another_process_committed(make_shelf: Callable[..., 
         assert reader.search("zebra").total == 1
 
 
-def test_the_follower_keeps_the_index_in_step(make_shelf: Callable[..., Library]) -> None:
-    library = make_shelf()
-    follower = follow.Follower(library.store, every=0.01)
-    follower.start()
-    try:
-        put(library.store, "zebra")
-        follower.wake()
-    finally:
-        # It ends after the look that it is at, and it looks again after a wake: at least one saw the change.
-        while follow.lag(library.store)[1] < follow.lag(library.store)[0]:
-            follower.wake()
-        follower.stop()
-    with Library.open(library.store.folder, follow=False) as reader:
-        assert reader.search("zebra").total == 1
-
-
 def test_records_of_own_hierarchies_can_be_searched_by_field(tmp_path: Path) -> None:
     with Library.open(tmp_path) as library:
         with library.store.write() as tx:

@@ -21,7 +21,7 @@ from pathlib import Path
 from queue import Empty, Full, Queue
 from typing import Any, Final
 
-from indlet.errors import IndexBusy, IndexDamaged, IndletError, StoreError
+from indlet.errors import IndexBusy, IndexDamaged, StoreError
 from indlet.model import Stored
 from indlet.service.index import Engine
 from indlet.service.index.embedded import manifest as manifests
@@ -329,61 +329,3 @@ def _newest(store: Store) -> int:
 
 def _identity(store: Store) -> str:
     return blake2b(store.secret("index"), digest_size=8).hexdigest()
-
-
-class _Stopped(Exception):
-    pass
-
-
-class Follower:
-    """A thread that keeps the index in step while a node runs: it looks now and then, or when woken."""
-
-    def __init__(
-        self,
-        store: Store,
-        every: float = 2.0,
-        failed: Callable[[IndletError], None] | None = None,
-        analyzer: Analyzer | None = None,
-    ) -> None:
-        self._store = store
-        self._analyzer = analyzer
-        self._every = every
-        self._failed = failed
-        self._merger = Merger(folder(store))
-        self._wake = threading.Event()
-        self._stop = False
-        self._thread = threading.Thread(target=self._run, name="index-follower", daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def wake(self) -> None:
-        self._wake.set()
-
-    def stop(self) -> None:
-        """Ends the thread after the commit that it is at, and a merge where it is."""
-        self._stop = True
-        self._wake.set()
-        if self._thread.is_alive():
-            self._thread.join()
-        self._merger.close()
-
-    def _between(self, applied: int) -> None:
-        """Called after each commit of a long way: what is done is done, the rest can wait."""
-        if self._stop:
-            raise _Stopped
-
-    def _run(self) -> None:
-        while not self._stop:
-            try:
-                catch_up(self._store, self._between, analyzer=self._analyzer, merger=self._merger)
-            except _Stopped:
-                return
-            except IndexBusy:
-                pass  # another process is at it
-            except IndletError as e:
-                # The disk may be full: the next look tries again.
-                if self._failed is not None:
-                    self._failed(e)
-            self._wake.wait(self._every)
-            self._wake.clear()

@@ -1,10 +1,9 @@
-"""A process that brings the index up to the store while another one fills the store.
-
-    python -m indlet.service.index.indexer FOLDER POLICY
+"""A process that brings the index up to the store, while another process may be filling the store.
 
 Indexing is nearly half of the work of a harvest, and threads of one interpreter do not share that out well:
-so it goes on in an interpreter of its own, which knows of the store and of nothing else. When its standard
-input ends, that is, with whoever started it, it brings the index up to the store and ends too.
+so it goes on in an interpreter of its own, which knows of the store and of nothing else. It ends when nothing
+has come for a while, or when its standard input does, that is, with whoever started it; before that it brings
+the index up to the store. A harvest from the command line starts it by `Indexer`, a node by its index job.
 """
 
 from __future__ import annotations
@@ -12,27 +11,44 @@ from __future__ import annotations
 import atexit
 import contextlib
 import gc
-import json
 import select
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from indlet.errors import IndletError
+import orjson
+
+from indlet import process
+from indlet.errors import IndexBusy, IndletError
 from indlet.service.index import follow
+from indlet.service.index.embedded.merge_scheduler import settle
 from indlet.store import Store
 from indlet.text import Analyzer, Policy
 
 # Changes that are worth a process; and how many must be expected for one to get ready before they are there.
 CHANGES: Final = 5_000
 LARGE: Final = 20_000
+BUSY: Final = 75  # the exit status (EX_TEMPFAIL) where another process is indexing
+
+
+@dataclass(frozen=True, slots=True)
+class IndexTask:
+    """What the process is to do. `idle`: the seconds without a change after which it ends."""
+
+    folder: Path
+    policy: Policy
+    rebuild: bool = False
+    idle: float = float("inf")
+    yielding: bool = False  # to requests: with lower priority
 
 
 class Indexer:
-    """Such a process, from when it is first worth while to the end of the block."""
+    """Such a process beside a harvest, from when it is first worth while to the end of the block."""
 
     def __init__(self, store: Store, policy: Policy) -> None:
         self._store = store
@@ -47,13 +63,10 @@ class Indexer:
         if self._process is None:
             newest, position = follow.lag(self._store)
             if expected >= LARGE or newest - position >= CHANGES:
-                command = [sys.executable, "-m", __name__, str(self._store.folder)]
-                self._process = subprocess.Popen(
-                    [*command, json.dumps(self._policy.to_json())],
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL,
-                )
+                self._process = process.start(
+                    __name__, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL
+                )  # what is wrong is said by whoever tries again
+                process.send_task(self._process, IndexTask(self._store.folder.absolute(), self._policy))
 
     def __exit__(self, *_: object) -> None:
         """Waits until the index is up to the store."""
@@ -76,18 +89,58 @@ def collector_resting() -> Iterator[None]:
         gc.unfreeze()
 
 
-def main(folder: str, policy: str) -> None:
+class _Ending:
+    """Whether there is nothing more to wait for: standard input has ended, or no change came for a while."""
+
+    def __init__(self, store: Store, idle: float) -> None:
+        self._store, self._idle = store, idle
+        self._newest, self._since = -1, time.monotonic()
+
+    def __call__(self, seconds: float) -> bool:
+        with self._store.read() as view:
+            newest = view.last_seq()
+        if newest != self._newest:
+            self._newest, self._since = newest, time.monotonic()
+        if time.monotonic() - self._since >= self._idle:
+            return True
+        return bool(select.select([sys.stdin], [], [], seconds)[0])
+
+
+def _work(task: IndexTask) -> follow.Progress:
+    analyzer = Analyzer(task.policy)
+    with collector_resting(), Store.open(task.folder, create=False) as store:
+        if task.rebuild:
+            return follow.rebuild(store, analyzer=analyzer)
+        before = max(follow.lag(store)[1], 0)
+        follow.pursue(store, _Ending(store, task.idle), analyzer)
+        settle(follow.folder(store))
+        position = follow.lag(store)[1]
+        return follow.Progress(max(position - before, 0), position)
+
+
+def main() -> int:
     atexit.register(gc.freeze)  # nobody need look for cycles in what goes with the process
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for whoever started us; that ends our input
-    analyzer = Analyzer(Policy.from_json(json.loads(policy)))
-    # What is wrong is said by whoever started us, who tries again.
-    with (
-        contextlib.suppress(IndletError),
-        collector_resting(),
-        Store.open(Path(folder), create=False) as store,
-    ):
-        follow.pursue(store, lambda seconds: bool(select.select([sys.stdin], [], [], seconds)[0]), analyzer)
+    signal.signal(signal.SIGTERM, _stopped)
+    task: IndexTask = process.receive_task()
+    if task.yielding:
+        process.lower_priority()
+    status, said = 0, b""
+    try:
+        said = orjson.dumps(astuple(_work(task)))
+    except IndexBusy as e:
+        status, said = BUSY, str(e).encode()
+    except IndletError as e:
+        status, said = 1, str(e).encode()
+    with contextlib.suppress(BrokenPipeError):
+        sys.stdout.buffer.write(said + b"\n")
+        sys.stdout.buffer.flush()
+    return status
+
+
+def _stopped(*_: Any) -> None:
+    """The last commit stands; what came after it is indexed by the next one."""
+    sys.exit(1)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    sys.exit(main())

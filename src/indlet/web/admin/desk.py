@@ -2,49 +2,45 @@
 
 from __future__ import annotations
 
-import logging
 import sqlite3
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlencode
 
 import anyio.to_thread
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from indlet.errors import IndletError, SettingsError
+from indlet.node.indexing import index_in_child
+from indlet.node.jobs import Jobs
 from indlet.provider.serve.usage import Usage
-from indlet.service.harvest.negotiate import source_name
 from indlet.service.index import follow
 from indlet.settings import Source
 from indlet.web.admin import show
-from indlet.web.admin.harvests import Harvests
 from indlet.web.admin.probe import Probe, probe
 from indlet.web.auth import COOKIE, Gate, Session, client_address
 from indlet.web.i18n import Strings, strings
-from indlet.web.index_supervisor import Keeper, index_apart
 from indlet.web.portal import Portal
 
-_log = logging.getLogger("indlet.web")
 _BODY: Final = 65536
-_TABS: Final = ("overview", "provider", "store")
+_TABS: Final = ("overview", "provider", "store", "jobs")
+_UPKEEP: Final = ("check", "rebuild")
 Form = dict[str, str]
 Page = Callable[[Request, Strings, Session], Response]
 
 
 class Desk:
-    def __init__(self, portal: Portal, gate: Gate, usage: Usage, keeper: Keeper | None) -> None:
+    def __init__(self, portal: Portal, gate: Gate, usage: Usage, jobs: Jobs) -> None:
         self.portal = portal
         self.settings = portal.library.settings
         self.gate = gate
         self.usage = usage
         self.totals = show.Totals(portal.store)
-        self.harvests = Harvests(portal.store, self.settings, keeper.wake if keeper else self._catch_up)
+        self.schedule, self.harvests = jobs.schedule, jobs.harvests
         self._upkeep: dict[str, str] = {}  # what was done to store and index last, and what came of it
-        self._busy = threading.Lock()
 
     def routes(self) -> list[BaseRoute]:
         return [
@@ -52,18 +48,13 @@ class Desk:
             Route("/admin/source", self._page(self.source)),
             Route("/admin/provider", self._page(self.provider)),
             Route("/admin/store", self._page(self.upkeep)),
+            Route("/admin/jobs", self._page(self.jobs)),
+            Route("/admin/jobs.json", self._page(self.jobs_json)),
             Route("/admin/test", self._page(self.test)),
             Route("/admin/act", self.act, methods=["POST"]),
             Route("/admin/sign-in", self.sign_in, methods=["GET", "POST"]),
             Route("/admin/sign-out", self.sign_out, methods=["POST"]),
         ]
-
-    def begin(self) -> None:
-        if self.settings.admin.password_hash:
-            self.harvests.begin()
-
-    def close(self) -> None:
-        self.harvests.close()
 
     # The door
 
@@ -144,10 +135,9 @@ class Desk:
 
     def _rows(self) -> list[show.SourceRow]:
         harvests = self.harvests
-        named = {source_name(s) for s in self.settings.source}
         return show.source_rows(
-            self.portal.store, self.settings, harvests.sources(), harvests.removable(),
-            named | harvests.added(), harvests.running(), self.totals.get(),
+            self.portal.store, harvests.sources(), harvests.removable(), harvests.next_runs(),
+            harvests.running(), self.totals.get(),
         )  # fmt: skip
 
     def overview(self, request: Request, t: Strings, session: Session) -> Response:
@@ -208,8 +198,17 @@ class Desk:
     def upkeep(self, request: Request, t: Strings, session: Session) -> Response:
         return self._render(
             request, session, "store", "admin/store.html", state=show.index_state(self.portal.library),
-            upkeep=dict(self._upkeep), busy=self._busy.locked(),
+            upkeep=dict(self._upkeep), busy=self._in_upkeep(),
         )  # fmt: skip
+
+    def jobs(self, request: Request, t: Strings, session: Session) -> Response:
+        jobs = self.schedule.jobs()
+        return self._render(
+            request, session, "jobs", "admin/jobs.html", jobs=jobs, busy=any(j.started for j in jobs)
+        )
+
+    def jobs_json(self, request: Request, t: Strings, session: Session) -> Response:
+        return JSONResponse({"jobs": [job.to_json() for job in self.schedule.jobs()]})
 
     def test(self, request: Request, t: Strings, session: Session) -> Response:
         """A source, probed; its form stays filled in, ready to add it."""
@@ -288,26 +287,26 @@ class Desk:
 
     # Upkeep
 
-    def _background(self, what: str, job: Callable[[], str]) -> str:
-        if not self._busy.acquire(blocking=False):
+    def _background(self, what: str, work: Callable[[threading.Event], str]) -> str:
+        if self._in_upkeep():
             raise SettingsError("the store is being looked after already; wait for that to end")
 
-        def run() -> None:
+        def run(stop: threading.Event) -> None:
             try:
-                self._upkeep[what] = job()
+                self._upkeep[what] = work(stop)
             except IndletError as e:
                 self._upkeep[what] = str(e)
-            except Exception as e:
-                _log.exception("%s failed", what)
-                self._upkeep[what] = f"{type(e).__name__}: {e}"
-            finally:
-                self._busy.release()
+                raise
 
         self._upkeep[what] = "…"
-        threading.Thread(target=run, name=f"desk-{what}", daemon=True).start()
+        self.schedule.add(what, "", run)
+        self.schedule.run_now(what)
         return "/admin/store"
 
-    def _check(self) -> str:
+    def _in_upkeep(self) -> bool:
+        return any(job.started is not None for job in self.schedule.jobs() if job.name in _UPKEEP)
+
+    def _check(self, stop: threading.Event) -> str:
         """SQLite's own check of the store, then whether the index holds exactly the store's live records."""
         store = self.portal.store
         with sqlite3.connect(f"file:{store.path}?mode=ro", uri=True) as connection:
@@ -325,16 +324,11 @@ class Desk:
             return f"store: ok; index: {searcher.collection.documents} records for {live}: rebuild it"
         return f"store: ok; index: ok, {live} records in both"
 
-    def _rebuild(self) -> str:
-        progress = index_apart(replace(self.settings, data=self.portal.store.folder), anew=True)
-        assert progress is not None, "nothing cuts it short"
+    def _rebuild(self, stop: threading.Event) -> str:
+        progress = index_in_child(self.portal.store, self.settings, stop, rebuild=True)
+        if progress is None:
+            return "stopped; the index is as it was"
         return f"{progress.applied} changes applied; the index stands at {progress.position}"
-
-    def _catch_up(self) -> None:
-        try:
-            follow.catch_up(self.portal.store, analyzer=self.portal.library.analyzer)
-        except IndletError as e:
-            _log.warning("index: %s", e)
 
 
 def _wanted(form: Form) -> Source:

@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from indlet.errors import IndletError, StoreError
-from indlet.node.schedule import next_run
+from indlet.errors import StoreError
 from indlet.service.harvest.progress import Progress
 from indlet.service.index import follow
 from indlet.service.search.library import Library
@@ -75,10 +74,9 @@ class Totals:
 
 def source_rows(
     store: Store,
-    settings: Settings,
     sources: Mapping[str, Source],
     removable: set[str],
-    scheduled: set[str],
+    next_runs: Mapping[str, float],
     running: Mapping[str, Progress],
     totals: Mapping[int, tuple[int, int]],
 ) -> list[SourceRow]:
@@ -105,9 +103,7 @@ def source_rows(
                     or (origin.settings if origin else {}).get("url", "")
                 ),
                 state=kind,
-                tone={"running": "busy", "complete": "good", "failed": "bad", "incomplete": "restricted"}.get(
-                    kind, ""
-                ),
+                tone=_TONES.get(kind, ""),
                 reason=str(last.detail.get("reason", "")) if last and kind != "running" else "",
                 records=live,
                 deleted=gone,
@@ -118,7 +114,7 @@ def source_rows(
                 policy=str(state.get("reconciliation", "")),
                 losses=tuple(map(str, state.get("loss") or ())),
                 last=(last.finished or last.started) if last else None,
-                due=_due(source, settings, last) if name in scheduled else None,
+                due=next_runs.get(name),
                 removable=name in removable,
                 progress=progress,
             )
@@ -158,18 +154,6 @@ def _state(source: Source, journal: Sequence[RunEntry], progress: Mapping[str, A
         return "paused"
     outcome = journal[0].outcome if journal else "new"
     return "interrupted" if outcome == "running" else outcome
-
-
-def _due(source: Source, settings: Settings, last: RunEntry | None) -> float | None:
-    if source.paused:
-        return None
-    every = source.every or settings.harvest.every
-    if not every:
-        return None
-    try:
-        return next_run(every, (last.finished or last.started) if last else time.time())
-    except IndletError:
-        return None
 
 
 @dataclass(frozen=True, slots=True)

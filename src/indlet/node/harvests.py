@@ -1,11 +1,11 @@
-"""The sources that a node harvests, by its settings or added at the desk; and harvests started here.
+"""The sources that a node harvests, by its settings or added at the desk; each is a job of its schedule.
 
 What the desk decides (sources added, paused, removed) is one entry of the store: it outlives a restart.
 """
 
 from __future__ import annotations
 
-import logging
+import os
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -14,46 +14,49 @@ from typing import Any, Final
 
 import orjson
 
-from indlet.errors import IndletError, SettingsError
-from indlet.node.schedule import next_run
+from indlet.errors import SettingsError
+from indlet.node.harvest_child import harvest_in_child
+from indlet.node.schedule import NotDone, Schedule, Work, next_run
 from indlet.service.harvest.negotiate import source_name
 from indlet.service.harvest.progress import Progress
 from indlet.service.harvest.run import RunOptions
 from indlet.settings import Settings, Source
 from indlet.store import Store
-from indlet.web.harvest_process import harvest_apart
 
-_log = logging.getLogger("indlet.web")
 _KEY: Final = "desk"
-_LOOK: Final = 5.0  # seconds between looks at what is due
-_RETRY: Final = 300.0  # seconds that a source rests after it could not even be tried
+_JOURNAL: Final = 50  # runs that are searched for the last success
 
 
 class Harvests:
+    """The sources, and a job of the schedule for each that is harvested by itself."""
+
     def __init__(
         self,
         store: Store,
         settings: Settings,
+        schedule: Schedule,
         changed: Callable[[], None],
+        report: Callable[[Progress], None] = lambda progress: None,
         clock: Callable[[], float] = time.time,
     ) -> None:
+        self.schedule = schedule
         self._store = store
         self._settings = replace(settings, data=store.folder)
         self._changed = changed
+        self._report = report
         self._clock = clock
         self._guard = threading.Lock()
         self._live: dict[str, Progress] = {}
-        self._rest: dict[str, float] = {}
-        self._halts: dict[str, threading.Event] = {}
-        self._threads: list[threading.Thread] = []
-        self._stop = threading.Event()
+        # A process for each is worth its memory only as long as there are cores for them.
+        most = min(settings.harvest.at_once, max(2, os.cpu_count() or 1))
+        self._permits = threading.Semaphore(max(1, most))
 
     # What there is
 
     def sources(self) -> dict[str, Source]:
         """Every source by its name: the settings', those added here, those harvested by hand before."""
+        kept = self._decided()
         with self._store.read() as view:
-            kept = _read(view.meta(_KEY))
             origins = view.origins("source")
         found = {source_name(s): s for s in self._settings.source}
         for name, raw in kept["added"].items():
@@ -66,19 +69,19 @@ class Harvests:
             for name, source in found.items()
         }
 
-    def added(self) -> set[str]:
-        """The sources that were added here, and are harvested on schedule by us."""
-        with self._store.read() as view:
-            return set(_read(view.meta(_KEY))["added"])
-
     def removable(self) -> set[str]:
         """All but those that the settings name: they would come back with the next start."""
         return self.sources().keys() - {source_name(s) for s in self._settings.source}
 
     def running(self) -> dict[str, Progress]:
-        """What runs in this process."""
+        """How far the harvests are that this node runs now."""
+        names = [job.name for job in self.schedule.jobs() if job.started is not None]
+        found = {}
         with self._guard:
-            return {name: p for name, p in self._live.items() if not p.outcome}
+            for name in (n.removeprefix(_job("")) for n in names if n.startswith(_job(""))):
+                progress = self._live.get(name)
+                found[name] = Progress(name) if progress is None or progress.outcome else progress
+        return found
 
     # What the desk may do
 
@@ -99,6 +102,7 @@ class Harvests:
         if state.pop("removed", False):
             with self._store.write() as tx:
                 tx.state(origin, state)
+        self._plan(name, source)
         return name
 
     def pause(self, name: str, *, paused: bool) -> None:
@@ -106,16 +110,13 @@ class Harvests:
         self._known(name)
         with self._keeping() as kept:
             kept["paused"][name] = paused
-        if paused:
-            self.halt(name)
+        self.schedule.pause(_job(name), paused=paused)
 
     def remove(self, name: str, *, records: bool) -> int:
         """Forget a source; with `records`, delete what it brought, too. How many records that were."""
         if name not in self.removable():
             raise SettingsError(f"{name!r} is named in the settings file; remove it there, or pause it here")
-        self.halt(name)
-        for thread in [t for t in self._threads if t.name == f"desk-{name}"]:
-            thread.join(30)
+        self.schedule.remove(_job(name))
         with self._keeping() as kept:
             kept["added"].pop(name, None)
             kept["paused"].pop(name, None)
@@ -133,83 +134,73 @@ class Harvests:
         return count
 
     def start(self, name: str, *, full: bool = False) -> None:
-        """Harvest a source now, in a process of its own."""
+        """Harvest a source now."""
         source = replace(self._known(name), paused=False)
-        with self._guard:
-            held = self._live.get(name)
-            if held is not None and not held.outcome:
-                raise SettingsError(f"{name!r} is being harvested already; wait for it, or pause it")
-            self._live[name] = Progress(name)
-            halt = self._halts[name] = threading.Event()
-            thread = threading.Thread(
-                target=self._run, args=(name, source, full, halt), name=f"desk-{name}", daemon=True
-            )
-            self._threads = [t for t in self._threads if t.is_alive()] + [thread]
-        thread.start()
+        if _job(name) not in {job.name for job in self.schedule.jobs()}:
+            self._plan(name, source, every="")
+        if not self.schedule.run_now(_job(name), self._work(name, source, RunOptions(full=full))):
+            raise SettingsError(f"{name!r} is being harvested already; wait for it, or pause it")
 
-    def halt(self, name: str) -> None:
-        with self._guard:
-            if name in self._halts:
-                self._halts[name].set()
-
-    def _run(self, name: str, source: Source, full: bool, halt: threading.Event) -> None:
-        with self._guard:
-            progress = self._live[name]
-        try:
-            progress.phase = "starting"
-            harvest_apart(self._settings, source, progress, RunOptions(full=full), halt)
-        except Exception as e:
-            _log.exception("harvest of %s failed", name)
-            progress.reason = f"{type(e).__name__}: {e}"
-        finally:
-            progress.outcome = progress.outcome or "failed"
+    def _work(self, name: str, source: Source, options: RunOptions | None = None) -> Work:
+        def harvest(stop: threading.Event) -> None:
+            progress = Progress(name)
             with self._guard:
-                if progress.outcome != "complete":
-                    self._rest[name] = self._clock() + _RETRY
-            self._changed()
+                self._live[name] = progress
+            try:
+                with self._permits:
+                    if stop.is_set():
+                        progress.outcome = "interrupted"
+                        return
+                    progress.phase = "starting"
+                    harvest_in_child(self._settings, source, progress, options, stop)
+            finally:
+                progress.outcome = progress.outcome or "failed"
+                self._changed()
+                self._report(progress)
+            if progress.outcome not in ("complete", "interrupted"):
+                raise NotDone(progress.reason or progress.outcome)
+
+        return harvest
 
     # On schedule
 
-    def begin(self) -> None:
-        """Keep to the schedules of the sources that were added here, until closed."""
-        thread = threading.Thread(target=self._keep, name="desk-schedule", daemon=True)
-        self._threads.append(thread)
-        thread.start()
+    def plan(self, *, at_once: bool = False) -> None:
+        """Puts the settings' sources (`at_once`: a first time now) and those added here on the schedule."""
+        for source in self._settings.source:
+            self._plan(source_name(source), source, at_once=at_once)
+        for name, raw in self._decided()["added"].items():
+            self._plan(name, _source(raw))
 
-    def _keep(self) -> None:
-        while not self._stop.wait(_LOOK):
-            try:
-                for name in self.due():
-                    self.start(name)
-            except IndletError as e:
-                _log.warning("schedule: %s", e)
+    def _plan(self, name: str, source: Source, *, at_once: bool = False, every: str | None = None) -> None:
+        with self._store.read() as view:
+            origin = view.origin("source", name)
+            runs = view.runs(origin.id, _JOURNAL) if origin is not None else []
+        last = next((run.finished or run.started for run in runs), None)
+        succeeded = next((run.finished for run in runs if run.outcome == "complete"), None)
+        if every is None:
+            every = source.every or self._settings.harvest.every
+        self.schedule.add(
+            _job(name),
+            every,
+            self._work(name, source),
+            at_once=at_once or bool(every and last is None),
+            kind="harvest",
+            paused=self._decided()["paused"].get(name, source.paused),
+            last=last,
+            succeeded=succeeded,
+        )
 
     def due(self) -> list[str]:
-        """The sources added here whose time has come."""
-        now, running = self._clock(), self.running()
-        sources, added = self.sources(), self.added()
-        with self._store.read() as view:
-            origins = {o.name: o.id for o in view.origins("source")}
-            last = {name: next(iter(view.runs(origins[name], 1)), None) for name in added if name in origins}
-        found = []
-        for name in sorted(added):
-            source = sources[name]
-            every = source.every or self._settings.harvest.every
-            if source.paused or not every or name in running or self._rest.get(name, 0.0) > now:
-                continue
-            run = last.get(name)
-            if run is None or next_run(every, run.finished or run.started) <= now:
-                found.append(name)
-        return found
+        """The sources whose time has come."""
+        return [name.removeprefix(_job("")) for name in self.schedule.due() if name.startswith(_job(""))]
 
-    def close(self) -> None:
-        """End everything that runs here; what was cut off resumes at the next start."""
-        self._stop.set()
-        with self._guard:
-            for halt in self._halts.values():
-                halt.set()
-        for thread in self._threads:
-            thread.join(10)
+    def next_runs(self) -> dict[str, float]:
+        """When the sources on the schedule are harvested next."""
+        return {
+            job.name.removeprefix(_job("")): job.due
+            for job in self.schedule.jobs()
+            if job.kind == "harvest" and job.due is not None and not job.paused
+        }
 
     # The desk's entry in the store
 
@@ -219,14 +210,16 @@ class Harvests:
             raise SettingsError(f"there is no source called {name!r}")
         return source
 
+    def _decided(self) -> dict[str, Any]:
+        with self._store.read() as view:
+            return _read(view.meta(_KEY))
+
     def _keeping(self) -> _Keeping:
         return _Keeping(self._store)
 
 
-def is_paused(store: Store, source: Source) -> bool:
-    """Whether a source rests: as the desk decided, else as its settings say."""
-    with store.read() as view:
-        return bool(_read(view.meta(_KEY))["paused"].get(source_name(source), source.paused))
+def _job(name: str) -> str:
+    return f"harvest {name}"
 
 
 class _Keeping:

@@ -1,0 +1,111 @@
+"""A harvest in a process of its own, so that reading XML never holds up a page.
+
+The parent hands over settings, source and options, and is told how far the run is, a line of JSON at a time.
+SIGTERM and the end of the parent stop it; what it had is committed, and the next run goes on there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+import orjson
+
+from indlet import process
+from indlet.errors import IndletError
+from indlet.node import children
+from indlet.node.fetched import extractor
+from indlet.service.harvest.progress import Progress
+from indlet.service.harvest.run import RunOptions
+from indlet.service.pipeline import harvest_all
+from indlet.settings import Settings, Source
+from indlet.store import Store
+
+_EVERY: Final = 0.25  # seconds between lines
+_SHOWN: Final = (
+    "phase", "records", "deleted", "changed", "failed", "owed", "pages", "requests", "bytes", "size", "form",
+)  # fmt: skip
+
+
+def harvest_in_child(
+    settings: Settings,
+    source: Source,
+    progress: Progress,
+    options: RunOptions | None = None,
+    stop: threading.Event | None = None,
+) -> None:
+    """Harvest a source into the store of the settings' data folder; `progress` follows the child."""
+    stop = stop or threading.Event()
+
+    def hear(line: bytes) -> None:
+        told = orjson.loads(line)
+        progress.repairs.clear()
+        progress.repairs.update(told.pop("repairs", {}))
+        for name, value in told.items():
+            setattr(progress, name, value)
+
+    status = children.run(__name__, (settings, replace(source, paused=False), options), hear, stop)
+    progress.ended = time.monotonic()
+    if not progress.outcome:
+        progress.outcome = "interrupted" if stop.is_set() else "failed"
+        progress.reason = progress.reason or f"the harvesting process ended with status {status}"
+
+
+def main() -> None:
+    """The child. Indexing is another process's work: it follows the store."""
+    process.lower_priority()
+    settings, source, options = process.receive_task()
+    stop = process.stop_event()
+    with Store.open(settings.data) as store, _telling() as started:
+        try:
+            harvest_all(
+                store,
+                settings,
+                [source],
+                wish=options,
+                extract=extractor(settings.crawl.limits),
+                index=False,
+                halt=stop,
+                started=started.extend,
+            )
+        except IndletError as e:
+            for progress in started:
+                progress.outcome, progress.reason = progress.outcome or "failed", progress.reason or str(e)
+
+
+@contextlib.contextmanager
+def _telling() -> Iterator[list[Progress]]:
+    started: list[Progress] = []
+    over = threading.Event()
+
+    def tell(last: bool) -> None:
+        for progress in started:
+            told = {name: getattr(progress, name) for name in _SHOWN} | {"repairs": dict(progress.repairs)}
+            if last:
+                told |= {"outcome": progress.outcome or "failed", "reason": progress.reason}
+            sys.stdout.buffer.write(orjson.dumps(told) + b"\n")
+            sys.stdout.buffer.flush()
+
+    def keep_telling() -> None:
+        with contextlib.suppress(BrokenPipeError):  # the parent has gone: the run is stopped
+            while not over.wait(_EVERY):
+                tell(False)
+
+    teller = threading.Thread(target=keep_telling, daemon=True)
+    teller.start()
+    try:
+        yield started
+    finally:
+        over.set()
+        teller.join()
+        with contextlib.suppress(BrokenPipeError):
+            tell(True)
+
+
+if __name__ == "__main__":
+    main()

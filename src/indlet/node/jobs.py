@@ -1,0 +1,43 @@
+"""The jobs of a node that harvests and searches: one schedule, and the rows that these two need.
+
+A new kind of job is a row more: `schedule.add(name, every, work)`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Final
+
+from indlet.node.harvests import Harvests
+from indlet.node.indexing import EVERY, IndexJob
+from indlet.node.schedule import Schedule
+from indlet.service.harvest.progress import Progress
+from indlet.settings import Settings
+from indlet.store import Store
+
+INDEX: Final = "index"
+
+
+class Jobs:
+    def __init__(
+        self,
+        store: Store,
+        settings: Settings,
+        schedule: Schedule | None = None,
+        report: Callable[[Progress], None] = lambda progress: None,
+    ) -> None:
+        self.schedule = schedule or Schedule()
+        self.index = IndexJob(store, settings)
+        self.harvests = Harvests(store, settings, self.schedule, self._changed, report)
+
+    def begin(self, *, harvest_at_once: bool = False) -> None:
+        """Puts the jobs on the schedule and starts it; `harvest_at_once`: the settings' sources now."""
+        self.schedule.add(INDEX, EVERY, self.index, at_once=True)
+        self.harvests.plan(at_once=harvest_at_once)
+        self.schedule.start()
+
+    def _changed(self) -> None:
+        """A harvest has ended, or records were removed: the index should know soon."""
+        if not self.schedule.wake(INDEX):
+            self.index(threading.Event())

@@ -1,0 +1,137 @@
+"""How a process of ours is started, and what it does first. No other file starts one.
+
+`start` is the parent's side; `receive_task`, `lower_priority` and the limits are the child's. A child never
+imports from the working directory, which may be a folder of strangers' files: an `orjson.py` there stays a
+document. This file stands beside settings.py because provider, service and node all start processes, and may
+not import each other.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import resource
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from multiprocessing.connection import Connection, Pipe
+from pathlib import Path
+from typing import Any, Final
+
+MB: Final = 1024 * 1024
+# What a parser of foreign files must not be able to read in its environment.
+_SECRET: Final = ("INDLET_TOKEN", "INDLET_ADMIN_PASSWORD", "INDLET_ADMIN_PASSWORD_HASH")
+# After the parent has gone, a child may put its work away for this long.
+ORPHAN_SECONDS: Final = 10.0
+
+
+def start(
+    module: str,
+    *arguments: str,
+    stdin: int = subprocess.DEVNULL,
+    stdout: int | Any = subprocess.DEVNULL,
+    stderr: int | Any = None,
+    descriptors: tuple[int, ...] = (),
+    environment: Mapping[str, str] | None = None,
+) -> subprocess.Popen[bytes]:
+    """A module of ours as a program in a session of its own: Ctrl-C at the terminal is for the parent."""
+    # Not by multiprocessing: that would import the caller's main module again, or fork its threads.
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", module, *arguments],
+        stdin=stdin,
+        stdout=stdout,
+        stderr=stderr,
+        pass_fds=descriptors,
+        env=child_environment() | dict(environment or {}),
+        start_new_session=True,
+    )
+
+
+def start_with_socket(
+    module: str, *, stderr: int | Any = subprocess.DEVNULL, environment: Mapping[str, str] | None = None
+) -> tuple[subprocess.Popen[bytes], Connection]:
+    """Such a program whose only argument is the descriptor of a socket, and our end of that socket."""
+    ours, theirs = Pipe(duplex=True)
+    try:
+        place = theirs.fileno()
+        child = start(module, str(place), stderr=stderr, descriptors=(place,), environment=environment)
+    except BaseException:
+        ours.close()
+        raise
+    finally:
+        theirs.close()
+    return child, ours
+
+
+def child_environment() -> dict[str, str]:
+    """Our environment without secrets, and without relative folders to import from."""
+    found = {name: value for name, value in os.environ.items() if name not in _SECRET}
+    folders = [f for f in found.pop("PYTHONPATH", "").split(os.pathsep) if Path(f).is_absolute()]
+    if folders:
+        found["PYTHONPATH"] = os.pathsep.join(folders)
+    return found | {"PYTHONSAFEPATH": "1"}
+
+
+def send_task(child: subprocess.Popen[bytes], task: object) -> None:
+    """Tells a child what to do; its `receive_task` returns it."""
+    assert child.stdin is not None
+    with contextlib.suppress(BrokenPipeError):  # it died: whoever waits for it will see that
+        child.stdin.write(pickle.dumps(task))
+        child.stdin.flush()
+
+
+# In the child
+
+
+def receive_task() -> Any:
+    """What the parent sent by `send_task`."""
+    return pickle.load(sys.stdin.buffer)  # noqa: S301 - our own parent wrote it
+
+
+def stop_event() -> threading.Event:
+    """Set by SIGTERM, and when the parent has ended; a child that then does not end is ended."""
+    stop = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+
+    def watch() -> None:
+        # The parent's end of the pipe closes however it ends. A buffered read would hold a lock at exit.
+        while os.read(sys.stdin.fileno(), 4096):
+            pass
+        stop.set()
+        time.sleep(ORPHAN_SECONDS)
+        os._exit(1)
+
+    threading.Thread(target=watch, name="parent-watch", daemon=True).start()
+    return stop
+
+
+def lower_priority() -> None:
+    """Requests come first: this process gets a tenth of a core that the serving process wants too."""
+    os.nice(10)
+    if hasattr(os, "SCHED_BATCH"):  # and does not preempt it when it wakes up
+        with contextlib.suppress(OSError):
+            os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+
+
+def limit_memory(megabytes: int) -> None:
+    """This process may take so much more address space than it has now, and leaves no core file."""
+    used = 1 << 30
+    with contextlib.suppress(OSError):  # no /proc
+        used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    ceiling = used + megabytes * MB
+    if hard != resource.RLIM_INFINITY:
+        ceiling = min(ceiling, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (ceiling, hard))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def limit_processor_time(seconds: float) -> None:
+    """From now on so many seconds of processor time; then the kernel ends this process by SIGXCPU."""
+    spent = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
+    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    resource.setrlimit(resource.RLIMIT_CPU, (int(spent + seconds), hard))
