@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from lxml import etree
 
 from indlet.errors import StoreError
 from indlet.model import Failure, Record, Stored, TermVector
-from indlet.store import FileState, Store
+from indlet.oai.read import canonical
+from indlet.store import FileState, Store, packed
 from indlet.store.sqlite.migrations import first_schema, migrate, without_fields
 
 
@@ -198,6 +201,34 @@ def test_a_store_of_the_first_release_is_brought_up_to_date(tmp_path: Path) -> N
         assert (stored.id, stored.vector, stored.fields) == (7, b"1 wing", b"")
         with store.write() as tx:
             assert tx.put(1, [Record("oai:x:1", {"title": ["Wings"]}), Record("oai:x:2")]) == 2
+
+
+def test_metadata_that_a_kernel_had_kept_as_it_came_is_brought_into_canonical_form(tmp_path: Path) -> None:
+    """A record that comes again unchanged after an upgrade keeps its datestamp."""
+    came = (
+        b'<oai_dc:dc xmlns:oai_dc="urn:oai_dc" xmlns:xsi="urn:xsi" xmlns:dc="urn:dc">'
+        b"<dc:title>Wings</dc:title></oai_dc:dc>"
+    )
+    form = canonical(etree.fromstring(came))
+    again = Record("oai:x:1", {"title": ["Wings"]}, TermVector.of({"wing": 1}), raw=form, resource="r")
+    before = packed(dataclasses.replace(again, raw=came))
+    with sqlite3.connect(tmp_path / "store.sqlite") as connection:
+        first_schema(connection)
+        connection.execute("INSERT INTO origins (kind, name) VALUES ('source', 's'), ('hierarchy', 'h')")
+        for origin in (1, 2):
+            connection.execute(
+                "INSERT INTO records VALUES (?, ?, ?, ?, 1000, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, x'')",
+                (origin, origin, origin, *before[:1], *before[2:]),
+            )
+        connection.execute("INSERT INTO meta VALUES ('seq', 2)")
+        connection.execute("INSERT INTO ticks VALUES (1000, 1)")
+        connection.execute("PRAGMA user_version = 1")
+    with Store.open(tmp_path) as store, store.write() as tx:
+        assert tx.put(1, [again]) == 0
+        # What a hierarchy of our own provides is served as it is.
+        assert tx.put(2, [dataclasses.replace(again, raw=came)]) == 0
+    (one, two) = listed(Store.open(tmp_path))
+    assert (one.raw, two.raw) == (form, came)
 
 
 def test_a_newer_or_foreign_file_is_refused(tmp_path: Path) -> None:

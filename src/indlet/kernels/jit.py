@@ -10,9 +10,12 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, ParamSpec, TypeVar
 
 import numba
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 # Kernels hold parts of each other, but numba asks only whether a kernel's own file has changed: the name
 # under which its code is cached therefore tells the state of all. All compiled code is in this folder and
@@ -23,7 +26,7 @@ _STATE: Final = zlib.crc32(
 )
 
 
-def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+def kernel(function: Callable[P, T]) -> Callable[P, T]:
     function.__qualname__ = f"{function.__name__}-{_STATE:08x}"
     try:
         compiled: Any = numba.njit(cache=True, nogil=True)(function)
@@ -32,7 +35,7 @@ def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     return compiled  # type: ignore[no-any-return]
 
 
-def part(function: Callable[..., Any]) -> Callable[..., Any]:
+def part(function: Callable[P, T]) -> Callable[P, T]:
     """A kernel's part, which becomes one with its callers: a call would cost more than what it does."""
     compiled: Any = numba.njit(nogil=True, forceinline=True)(function)
     return compiled  # type: ignore[no-any-return]

@@ -11,7 +11,7 @@ import html
 import re
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from lxml import etree
 
@@ -21,24 +21,19 @@ from indlet.oai.names import FT_NAMESPACE, OAI_NAMESPACE
 from indlet.oai.read_repair import decoded, repaired, without_doctype
 
 
-class Sheet(Protocol):
-    """The records of a page, by their places in it."""
+class Part(NamedTuple):
+    """A record's metadata: in canonical form, and the Dublin Core elements in it with their folded values."""
 
-    def raw(self, place: int) -> bytes:
-        """A record's metadata as they stand in the page."""
-
-    def pairs(self, place: int) -> list[tuple[str, str]]:
-        """The Dublin Core elements in them, with their values."""
-
-    def vector(self, place: int) -> TermVector | None:
-        """The index part."""
+    raw: bytes
+    pairs: list[tuple[str, str]]
 
 
 @dataclass(slots=True)
 class Item:
     """A record of a list, or a header alone.
 
-    The tolerant reader gives elements. A faster one may leave them in the page, and give its place in that.
+    The tolerant reader gives elements. A faster one gives what they say: `part` for `metadata`, `vector` for
+    `index`, `source` for `whole`.
     """
 
     identifier: str
@@ -48,9 +43,10 @@ class Item:
     metadata: etree._Element | None = None
     index: etree._Element | None = None
     about: tuple[bytes, ...] = ()
-    sheet: Sheet | None = None
-    place: int = 0
     whole: etree._Element | None = None  # the record's element, with all that it holds
+    part: Part | None = None
+    vector: TermVector | None = None
+    source: memoryview | None = None  # the record as it came
 
 
 class Problem(NamedTuple):
@@ -108,12 +104,12 @@ def read(body: bytes, charset: str = "") -> Page:
     body, more = without_doctype(body)
     repairs += more
     body = _trimmed(_as_now(body), repairs)
-    root = _parsed(body)
+    root = parsed(body)
     if root is None:
         # Where a document type was, an entity that is left stands for something we will not look for.
         body, more = repaired(body, foreign_entities="document type removed" not in repairs)
         repairs += more
-        root = _parsed(body)
+        root = parsed(body)
     page = Page(repairs=repairs)
     if root is not None:
         _fill(page, root)
@@ -152,7 +148,7 @@ def _trimmed(body: bytes, repairs: Counter[str]) -> bytes:
     return body[: close.end()]
 
 
-def _parsed(body: bytes) -> etree._Element | None:
+def parsed(body: bytes) -> etree._Element | None:
     # huge_tree lifts the limit of 10 MB for a text node. What it would also lift, the guard against expanding
     # entities, has nothing to guard: the document type is gone. The body itself is bounded by the client.
     parser = etree.XMLParser(
@@ -253,7 +249,7 @@ def _written_as_text(container: etree._Element) -> etree._Element | None:
     if not text.startswith("<"):
         return None
     body, _ = without_doctype(text.encode("utf-8", "replace"))
-    return _parsed(body)
+    return parsed(body)
 
 
 def _add(
@@ -312,7 +308,7 @@ def _salvage(page: Page, body: bytes) -> None:
         pieces.append(body[last : match.start()])
         last = match.end()
     pieces.append(body[last:])
-    frame = _parsed(b"".join(pieces))
+    frame = parsed(b"".join(pieces))
     if frame is None:
         raise BadResponse("not well-formed XML outside its records")
     close = b"</" + re.split(rb"[\s>]", opening[0][1:], maxsplit=1)[0] + b">"
@@ -320,7 +316,7 @@ def _salvage(page: Page, body: bytes) -> None:
     page.repairs["pages taken record by record"] += 1
     for match in records:
         piece = match[0]
-        alone = _parsed(opening[0] + piece + close)
+        alone = parsed(opening[0] + piece + close)
         if alone is None:
             name = _IDENTIFIER.search(piece)
             where = html.unescape(name[1].decode("utf-8", "replace")) if name else ""

@@ -10,10 +10,10 @@ from queue import SimpleQueue
 from typing import Final
 
 from indlet.errors import BadResponse
-from indlet.oai.read import Page, Truncated, read
+from indlet.oai.read import Page, Truncated
 from indlet.service.harvest.client import Answer, Client, NoAnswer, spellings
 from indlet.service.harvest.decide import PASSING, Rules, Trouble
-from indlet.service.records.scan import announced, last_token, scan
+from indlet.service.records.scan import announced, last_token, read_page
 
 _TROUBLES: Final[dict[str, Trouble]] = {
     "badresumptiontoken": "token",
@@ -85,7 +85,7 @@ class PageFetcher:
         if listing and self._usual and (told := last_token(answer.body)):
             self._ask_ahead(base_url, verb, told)
         page = _page(answer, verb, self.client.wire >= MUCH)
-        self._usual = bool(page.items) and page.items[0].sheet is not None
+        self._usual = bool(page.items) and page.items[0].source is not None
         if page.token and listing:
             self._ask_ahead(base_url, verb, page.token)
         return page
@@ -162,8 +162,7 @@ class PageFetcher:
 
 def _page(answer: Answer, verb: str, much: bool) -> Page:
     try:
-        usual = much and verb == "ListRecords" and answer.charset.lower() in ("", "utf-8")
-        page = (scan(answer.body) if usual else None) or read(answer.body, answer.charset)
+        page = read_page(answer.body, answer.charset, kernels=much and verb == "ListRecords")
     except BadResponse as e:
         if answer.trouble is not None:
             raise answer.trouble from e

@@ -79,9 +79,7 @@ class Intake:
         """Records may well come without an index part; that all do, though the source offers one, is told."""
         bare = 0
         for item in items:
-            if item.index is not None or (
-                item.sheet is not None and item.sheet.vector(item.place) is not None
-            ):
+            if item.index is not None or item.vector is not None:
                 self._indexed = True
                 del self._repairs[BARE]
                 return
@@ -220,7 +218,7 @@ class Intake:
 
 
 def _raw(item: Item) -> bytes:
-    if item.sheet is not None:
-        return item.sheet.raw(item.place)
+    if item.source is not None:
+        return bytes(item.source)
     part = item.metadata if item.whole is None else item.whole
     return b"" if part is None else etree.tostring(part, with_tail=False)

@@ -9,20 +9,17 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Final, cast
+from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
 
-import orjson
 from lxml import etree
 
 from indlet.errors import BadResponse
 from indlet.formats import INDEX, bundle
 from indlet.formats.dublin import folded, iso_date, language_code
 from indlet.memo import remembered
-from indlet.model import DUBLIN_CORE, Metadata, Packed, Record, TermVector
-from indlet.oai.read import Item, canonical
-from indlet.service.records.describe import packed_records
-from indlet.service.records.scan import Scanned
+from indlet.model import DUBLIN_CORE, Metadata, Record, TermVector
+from indlet.oai.read import Item, canonical, parsed
 from indlet.text import Analyzer, Policy, Reconciliation, loss, renormalise, searched
 
 # The text of the document that a record (first argument) links to (second); empty where it is not to be had.
@@ -79,56 +76,28 @@ class Normaliser:
         return bool(self.index_prefix or self.bundle_prefix)
 
     def record(self, item: Item) -> Record:
-        """The record that an item of a list is to us."""
-        (made,) = self._one_by_one((item,))
-        if isinstance(made, BadResponse):
-            raise made
-        return made
+        """The record that an item of a list is to us; BadResponse says what is wrong with it."""
+        if item.deleted:
+            return Record(item.identifier, sets=item.sets, deleted=True)
+        raw, metadata, index = self._read(item)
+        return self._made(item, raw, metadata, self._vector(item, index, metadata))
 
-    def records(self, items: Sequence[Item]) -> list[Record | Packed | BadResponse]:
-        """What each item of a list is to us: a record, or what is wrong with it. Many together cost less."""
-        sheet = items[0].sheet if items else None
-        if not isinstance(sheet, Scanned) or len(items) != len(sheet.heads) or not self._as_it_comes():
-            return [*self._one_by_one(items)]
-        made: list[Record | Packed | BadResponse | None] = [
-            *packed_records(sheet, items, self._suffix(), _form, resource_key)
-        ]
-        left = [place for place, each in enumerate(made) if each is None]
-        for place, each in zip(left, self._one_by_one([items[place] for place in left]), strict=True):
-            made[place] = each
-        return cast("list[Record | Packed | BadResponse]", made)
-
-    def _as_it_comes(self) -> bool:
-        """Whether vectors are kept as they come, or none come."""
-        if self.has_index:
-            return bool(self.index_prefix) and self.reconciliation.kind == "identical"
-        return self.full_text is None
-
-    def _suffix(self) -> bytes:
-        """How the properties of every record end."""
-        if self.has_index and not self.reconciliation.exact:
-            return b',"policy":' + orjson.dumps(self.policy.digest if self.policy else "unknown") + b"}"
-        return b"}"
-
-    def _one_by_one(self, items: Sequence[Item]) -> list[Record | BadResponse]:
+    def records(self, items: Sequence[Item]) -> list[Record | BadResponse]:
+        """What each item of a list is to us: a record, or what is wrong with it."""
         out: list[Record | BadResponse] = []
         for item in items:
-            if item.deleted:
-                out.append(Record(item.identifier, sets=item.sets, deleted=True))
-                continue
             try:
-                raw, metadata, index = self._read(item)
-                vector = self._vector(item, index, metadata)
+                out.append(self.record(item))
             except BadResponse as e:
                 out.append(e)
-            else:
-                out.append(self._made(item, raw, metadata, vector))
         return out
 
     def _read(self, item: Item) -> tuple[bytes, Metadata, etree._Element | None]:
         part, index = item.metadata, item.index
-        if item.sheet is not None:
-            return item.sheet.raw(item.place), cleaned(item.sheet.pairs(item.place)), None
+        if item.part is not None and not self.bundle_prefix:
+            return item.part.raw, arranged(item.part.pairs), None
+        if item.part is not None:
+            part = parsed(item.part.raw)
         if self.bundle_prefix and part is not None and part.tag == bundle.ROOT:
             part, index = _unbound(part)
         if part is None:
@@ -164,7 +133,7 @@ class Normaliser:
             if url := _first_url(metadata):
                 text = f"{text}\n{self.full_text(item.identifier, url)}"
             return self.analyzer.vector(text, next(iter(metadata.get("language", ())), ""))
-        vector = None if item.sheet is None else item.sheet.vector(item.place)
+        vector = item.vector
         if vector is None:
             if index is None:
                 return None
@@ -176,7 +145,7 @@ class Normaliser:
 
 
 def cleaned(pairs: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
-    """Metadata in Dublin Core order: white space folded; dates, languages and types in one form.
+    """Metadata of pairs as they came, `arranged` once their white space is folded.
 
     Nothing is cut: a paper may have three thousand authors, an abstract a million words.
     """
@@ -190,11 +159,14 @@ def cleaned(pairs: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
         and whole[-1:] != " "
         and len(whole.encode().translate(None, _CONTROLS)) == len(whole)
     )
+    return arranged(pairs if clean else [(element, folded(value)) for element, value in pairs])
+
+
+def arranged(pairs: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
+    """Metadata in Dublin Core order: dates, languages and types in one form, each value once."""
     found: dict[str, list[str]] = {}
     repeated = False
     for element, value in pairs:
-        if not clean:
-            value = folded(value)
         if element in _FORMS:
             value = _FORMS[element](value)
         if value:
@@ -246,23 +218,22 @@ def _is_media_type(value: str) -> bool:
     return _MEDIA_TYPE.fullmatch(value) is not None
 
 
-def _form(element: str, value: str) -> tuple[str, bool]:
-    """A value of an element as it should be, and whether it is a media type."""
-    value = _FORMS[element](value)
-    return value, element == "format" and _is_media_type(value)
-
-
 _FORMS: Final[dict[str, Callable[[str], str]]] = {
     "date": _date, "language": _language, "type": _type, "format": _media,
 }  # fmt: skip
 
 
+def element_of(name: str) -> str:
+    """The Dublin Core element that a local name stands for, whatever its namespace; empty if none."""
+    element = name if name in _ELEMENTS else _REFINED.get(name) or name.lower()
+    return element if element in _ELEMENTS else ""
+
+
 def _pairs(root: etree._Element) -> Iterable[tuple[str, str]]:
-    """(element, value) for everything that is Dublin Core by its local name, whatever its namespace."""
+    """(element, value) for everything below the root that is Dublin Core."""
     for node in root.iter(etree.Element):
-        name = str(node.tag).rpartition("}")[2]
-        element = name if name in _ELEMENTS else _REFINED.get(name) or name.lower()
-        if element in _ELEMENTS and node is not root:
+        element = element_of(str(node.tag).rpartition("}")[2])
+        if element and node is not root:
             yield element, "".join(map(str, node.itertext())).strip()
 
 

@@ -1,80 +1,78 @@
-"""A page of Dublin Core records in the usual form, read by a kernel at a fraction of the usual cost.
+"""A page of records read by a kernel, at a fraction of the usual cost.
 
-Its records stay in the page's bytes (`Scanned`) until they are normalised, all together. What is not of the
-usual form, down to a term out of order, makes `scan` give None, and `oai.read` reads the page.
+Every byte is accounted for: at the first one that is not well-formed XML, or asks for a repair, `scan` gives
+None, and `oai.read` reads the page. What a record says then is the same either way, down to its bytes.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import Final
+import threading
+from functools import cache
+from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from indlet.errors import BadResponse
-from indlet.formats.dublin import language_code
-from indlet.formats.metadata import oai_dc
+from indlet.formats.dublin import folded
 from indlet.kernels import scan as k
 from indlet.kernels.vector_check import totals
 from indlet.memo import remembered
 from indlet.model import DUBLIN_CORE, TermVector
-from indlet.oai.read import Item, Page, read
-from indlet.oai.xml import element
+from indlet.oai.read import Item, Page, Part, local_name, parsed, read, text_of
+from indlet.oai.read_repair import decoded
+from indlet.service.records.tags import Table
 
-_ENCODING = re.compile(rb"""\s*<\?xml[^<>]*\bencoding\s*=\s*["'](?!(?i:utf-8)["'])""")
-_ROOT = re.compile(rb"<oai_dc:dc[^<>]*>")
+_RECORD = re.compile(rb"<((?:[\w.-]+:)?record)[\s>]", re.IGNORECASE)
 _TOKEN = re.compile(
     rb"<resumptionToken[^<>]*>([^<]+)</resumptionToken>\s*</ListRecords>\s*</OAI-PMH>\s*\Z", re.ASCII
 )
 _SIZE = re.compile(rb"""<resumptionToken\b[^<>]*\bcompleteListSize\s*=\s*["'](\d{1,12})["']""")
 _TAIL: Final = 4096
-_PADDING: Final = bytes(64)
-_RECORD: Final = "<record><header><identifier>x</identifier><datestamp></datestamp></header></record>"
-
-# Which pairs of letters are codes of languages that stand for themselves.
-_CODES: Final = np.array(
-    [language_code(a + b) == a + b for a in map(chr, range(97, 123)) for b in map(chr, range(97, 123))],
-    np.uint8,
-)
+_PADDING: Final = b"<" + bytes(k.PADDING - 1)
+# Tags of one page that are new to the table: with more of them, the tolerant reader is no slower.
+_NEW: Final = 2000
+# Metadata in canonical form may take so many times the bytes of their page.
+_LARGER: Final = 20
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Scanned:
-    """The records of one page. `text` is `body` for kernels, with room after it."""
+class _Head(NamedTuple):
+    """A row of `kernels.scan.HEAD`."""
 
-    body: bytes
-    text: NDArray[np.uint8]
-    heads: NDArray[np.int64]
-    elements: NDArray[np.int64]
-    packed: bytes
+    begin: int
+    end: int
+    headed: int
+    identifier: int
+    identifier_end: int
+    datestamp: int
+    datestamp_end: int
+    deleted: int
+    raw: int
+    raw_end: int
+    sets: int
+    abouts: int
+    values: int
+    packed: int
+    length: int
+    language: int
+    language_end: int
+    nested: int
 
-    def raw(self, place: int) -> bytes:
-        head = self.heads[place]
-        return self.body[head[k.RAW] : head[k.RAW + 1]]
 
-    def pairs(self, place: int) -> list[tuple[str, str]]:
-        low, high = self.heads[place - 1, k.ELEMENTS] if place else 0, self.heads[place, k.ELEMENTS]
-        return [
-            (DUBLIN_CORE[name], unescaped(self.body[begin:end].decode()))
-            for name, begin, end, _ in self.elements[low:high].tolist()
-        ]
+class _Known(threading.local):
+    """The tags that a thread has met, from page to page."""
 
-    def vector(self, place: int) -> TermVector | None:
-        head = self.heads[place].tolist()
-        if head[k.LENGTH] < 0:
-            return None
-        low = int(self.heads[place - 1, k.PACKED]) if place else 0
-        language = self.body[head[k.LANGUAGE] : head[k.LANGUAGE + 1]].decode()
-        return TermVector(self.packed[low : head[k.PACKED]], head[k.LENGTH], None, language)
+    def __init__(self) -> None:
+        self.table = Table()
+
+
+_known = _Known()
 
 
 def last_token(body: bytes) -> str:
     """The resumption token at the end of a page, before the page is read; empty if there is none."""
     found = _TOKEN.search(body, max(len(body) - _TAIL, 0))
-    return "" if found is None else unescaped(found[1].decode("ascii", "replace")).strip()
+    return "" if found is None else _said(found[1])
 
 
 def announced(body: bytes) -> int:
@@ -83,105 +81,137 @@ def announced(body: bytes) -> int:
     return 0 if found is None else int(found[1])
 
 
-def scan(body: bytes) -> Page | None:
+def read_page(body: bytes, charset: str = "", *, kernels: bool) -> Page:
+    """The page that a body holds. This is where its way is chosen: by the kernel where kernels are worth it
+    and the page needs no repair, by the tolerant reader otherwise. Both give the same records, to the byte.
+    """
+    return (scan(body, charset) if kernels else None) or read(body, charset)
+
+
+def scan(body: bytes, charset: str = "") -> Page | None:
     """The page, or None for one that the tolerant reader must look at."""
-    begin = body.find(b"<record>")
-    if begin < 0 or not _encoded(body):
+    body, repairs = decoded(body, charset)
+    first = _RECORD.search(body)
+    last = body.rfind(b"</" + first[1]) if first else -1
+    end = body.find(b">", last) + 1
+    if first is None or last < first.start() or not end:
         return None
-    found = _scanned(body, begin)
-    if found is None:
-        return None
-    sheet, sets, end = found
     # What is around the records is soon read in the usual way.
     try:
-        page = read(body[:begin] + body[end:])
+        page = read(body[: first.start()] + body[end:])
     except BadResponse:
         return None
+    root, page.root = page.root, None
     if page.verb != "ListRecords" or page.items or page.problems or page.errors or page.repairs:
         return None
-    page.root = None
-    low = 0
-    for place, row in enumerate(sheet.heads[:, : k.FLAGS + 1].tolist()):
-        begin, end, stamp, stamp_end, high, flags = row
-        identifier = body[begin:end].decode()
-        page.items.append(
+    if root is None or root.get("version") == "1":
+        return None
+    (listed,) = (node for node in root if local_name(node).lower() == "listrecords")
+    region = body[first.start() : end]
+    pages = _walked(region, listed.nsmap)
+    if pages is None or not _sound(pages):
+        return None
+    page.items = _items(region, pages)
+    page.repairs = repairs
+    return page if all(item.identifier for item in page.items) else None
+
+
+def _walked(region: bytes, declared: dict[str | None, str]) -> k.Pages | None:
+    """What the kernel makes of records, while Python tells it what new tags mean."""
+    table = _known.table
+    table.begin(declared)
+    size = len(region)
+    # No record, set, about part or element with a value is shorter than these. What is not used of the room
+    # costs nothing.
+    pages = k.Pages(
+        np.frombuffer(region + _PADDING, np.uint8), _classes(), np.zeros(1, k.STATE),
+        np.empty(k.DEPTH + 1, k.OPEN), np.empty(size // len("<record><header><identifier/>") + 1, k.HEAD),
+        np.empty(size // len("<setSpec/>") + 1, k.SPAN), np.empty(size // len("<a/>") + 1, k.SPAN),
+        np.empty(size // len("<a>b</a>") + 1, k.VALUE), np.empty(5 * size, np.uint8),
+        np.empty(2 * size, np.uint8), np.empty(size if b"urn:indlet:tf:" in region else 0, np.uint8),
+    )  # fmt: skip
+    new = 0
+    while (why := k.walk(table.tags, pages)) != k.DONE:
+        if why == k.FULL and pages.raw.size < _LARGER * size:
+            pages = pages._replace(raw=np.concatenate((pages.raw, np.empty(pages.raw.size, np.uint8))))
+        elif why == k.UNKNOWN and new < _NEW:
+            new += 1
+            context, begin, end, hashed = pages.state[0].item()[-4:]
+            if not table.learn(region[begin:end], context, hashed):
+                return None
+        else:
+            return None
+    return pages
+
+
+def _sound(pages: k.Pages) -> bool:
+    """Whether all vectors are in canonical form."""
+    heads = pages.heads[: pages.state[0]["records"]]
+    lengths = heads["length"]
+    if not np.any(lengths >= 0):
+        return True
+    sums = totals(pages.packed, np.ascontiguousarray(heads["packed"]))
+    return not np.any((lengths >= 0) & ((sums < 0) | (sums > lengths)))
+
+
+def _items(region: bytes, pages: k.Pages) -> list[Item]:
+    """The records of a page, each with what its metadata say."""
+    state = pages.state[0]
+    raw = pages.raw[: state["raw"]].tobytes()
+    packed = pages.packed[: state["packed"]].tobytes()
+    codes, orders = (pages.values[name][: state["values"]].tolist() for name in ("code", "order"))
+    values = pages.folded[: state["folded"]].tobytes().decode().split("\n")
+    pairs = list(zip(map(DUBLIN_CORE.__getitem__, codes), values[:-1], strict=True))
+    sets = [_spec(region[a:b]) for a, b in pages.sets[: state["sets"]].tolist()]
+    abouts = [raw[a:b] for a, b in pages.abouts[: state["abouts"]].tolist()]
+    view = memoryview(region)
+    out: list[Item] = []
+    before = _Head._make([0] * len(_Head._fields))
+    for head in map(_Head._make, pages.heads[: state["records"]].tolist()):
+        part = vector = None
+        if head.raw >= 0:
+            said = pairs[before.values : head.values]
+            if head.nested:
+                said = [said[i] for i in np.argsort(orders[before.values : head.values])]
+            part = Part(raw[head.raw : head.raw_end], said)
+        if head.length >= 0:
+            language = region[head.language : head.language_end].decode()
+            vector = TermVector(packed[before.packed : head.packed], head.length, None, language)
+        out.append(
             Item(
-                unescaped(identifier).strip(),
-                body[stamp:stamp_end].decode(),
-                _sets(body[sets[low][0] : sets[high - 1][1]]) if high > low else (),
-                flags & k.DELETED != 0,
-                sheet=sheet,
-                place=place,
+                _said(region[head.identifier : head.identifier_end]),
+                _said(region[head.datestamp : head.datestamp_end]) if head.datestamp else "",
+                tuple(dict.fromkeys(filter(None, sets[before.sets : head.sets]))),
+                head.deleted != 0,
+                about=tuple(abouts[before.abouts : head.abouts]),
+                part=part,
+                vector=vector,
+                source=view[head.begin : head.end],
             )
         )
-        low = high
-    return page
+        before = head
+    return out
 
 
-def _scanned(body: bytes, at: int) -> tuple[Scanned, list[list[int]], int] | None:
-    """The records from a place on, their sets, and where they end."""
-    text = np.frombuffer(body + _PADDING, np.uint8)
-    # No record, set or element is shorter than these.
-    heads = np.empty((len(body) // len(_RECORD) + 1, k.COLUMNS), np.int64)
-    sets = np.empty((len(body) // len("<setSpec>x</setSpec>") + 1, 2), np.int64)
-    elements = np.empty((len(body) // len("<dc:date>x</dc:date>") + 1, 4), np.int64)
-    packed = np.empty(text.size if b"<index>" in body else 0, np.uint8)
-    used = np.zeros(5, np.int64)
-    root = np.empty(0, np.uint8)
-    while True:
-        at, ended = k.scan(text, at, root, _CODES, heads, sets, elements, packed, used)
-        if ended == k.DONE:
-            break
-        begins = _ROOT.match(body, used[4]) if ended == k.ROOT else None
-        if begins is None or not _whole(begins[0], b" xsi:" in body):
-            return None
-        root = np.frombuffer(begins[0], np.uint8)
-    heads = heads[: used[0]]
-    vectors = heads[:, k.LENGTH] >= 0
-    sums = totals(packed, heads[:, k.PACKED])
-    if np.any(vectors & ((sums < 0) | (sums > heads[:, k.LENGTH]))):
-        return None
-    sheet = Scanned(body, text, heads, elements[: used[2]], packed[: used[3]].tobytes())
-    return sheet, sets[: used[1]].tolist(), at
-
-
-@lru_cache(maxsize=64)
-def _whole(tag: bytes, instances: bool) -> bool:
-    """Whether metadata that begin with this tag can stand alone: whether all names are declared in it."""
-    try:
-        root = element(tag + b"</oai_dc:dc>")
-    except BadResponse:
-        return False
-    return (
-        root.tag == f"{{{oai_dc.NAMESPACE}}}dc"
-        and root.nsmap.get("dc") == oai_dc.DC_NAMESPACE
-        and (not instances or root.nsmap.get("xsi") == "http://www.w3.org/2001/XMLSchema-instance")
-    )
-
-
-def _encoded(body: bytes) -> bool:
-    """Whether this is UTF-8, and says nothing else, without what XML does not have."""
-    if _ENCODING.match(body):
-        return False
-    if body.isascii():
-        return True
-    try:
-        body.decode()
-    except UnicodeDecodeError:
-        return False
-    return b"\xef\xbf" not in body
+def _said(content: bytes) -> str:
+    """What an element says that has no other element in it."""
+    if b"&" in content or b"<" in content or b"\r" in content:
+        return text_of(parsed(b"<x>%b</x>" % content))
+    return content.decode().strip()
 
 
 @remembered(4096)
-def _sets(region: bytes) -> tuple[str, ...]:
-    """The setSpecs between the first one's start and the last one's end."""
-    return tuple(dict.fromkeys(re.split(r"</setSpec>\s*<setSpec>", region.decode())))
+def _spec(content: bytes) -> str:
+    return "".join(_said(content).split())
 
 
-def unescaped(value: str) -> str:
-    """A text without the five references of XML."""
-    if "&" not in value:
-        return value
-    for reference, meant in (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&amp;", "&")):
-        value = value.replace(reference, meant)
-    return value
+@cache
+def _classes() -> k.Bytes:
+    """What `folded` makes of each character: 0 keeps it, 1 takes it for white space, 2 leaves it out."""
+    points = [point for point in range(1 << 16) if not 0xD800 <= point < 0xE000]
+    kept = set(folded("".join(map(chr, points))))
+    out = np.zeros(1 << 16, np.uint8)
+    for point in points:
+        if chr(point) not in kept or point == 32:
+            out[point] = 2 if folded(f"a{chr(point)}b") == "ab" else 1
+    return out

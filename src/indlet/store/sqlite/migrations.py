@@ -7,6 +7,7 @@ from collections.abc import Callable
 from importlib.resources import files
 
 from indlet.errors import StoreError
+from indlet.store.sqlite.write import fingerprint
 
 
 def first_schema(connection: sqlite3.Connection) -> None:
@@ -34,11 +35,37 @@ def failures_with_retries(connection: sqlite3.Connection) -> None:
     connection.execute("CREATE INDEX failures_due ON failures (origin, due) WHERE due IS NOT NULL")
 
 
+def canonical_metadata(connection: sqlite3.Connection) -> None:
+    """Harvested metadata is kept in canonical form; where a kernel had read it, it was kept as it came.
+
+    So what comes again unchanged is unchanged, whatever way it is read.
+    """
+    from indlet.oai.read import canonical, parsed  # lxml: only where there is something to bring up to date
+
+    rows = connection.execute(
+        "SELECT r.id, sets, language, length, resource, metadata, properties, raw, vector, positions "
+        "FROM records r JOIN origins o ON o.id = r.origin WHERE o.kind = 'source' AND NOT deleted "
+        # The canonical form declares the prefix dc where it is used, and that is never in the root's tag.
+        "AND instr(substr(raw, 1, instr(raw, x'3e')), x'786d6c6e733a64633d') > 0"
+    )
+    while batch := rows.fetchmany(1000):
+        changed = []
+        for id, sets, language, length, resource, metadata, properties, raw, vector, positions in batch:
+            node = parsed(raw)
+            if node is not None and (form := canonical(node)) != raw:
+                digest = fingerprint(
+                    sets, language, length, resource, metadata, properties, form, vector, positions
+                )
+                changed.append((form, digest, id))
+        connection.executemany("UPDATE records SET raw = ?, digest = ? WHERE id = ?", changed)
+
+
 # One function a version. Append only.
 STEPS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     first_schema,
     without_fields,
     failures_with_retries,
+    canonical_metadata,
 )
 
 
