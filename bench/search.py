@@ -33,7 +33,8 @@ from rich.console import Console
 from rich.table import Table
 
 from indlet.model import Stored, pack
-from indlet.service.index import Engine, warm
+from indlet.service.index.embedded.engine import Engine
+from indlet.service.index.engines import warm
 from indlet.service.index.expression import Or, Term
 from indlet.service.rank import MODELS
 

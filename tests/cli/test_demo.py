@@ -20,7 +20,7 @@ import pytest
 from indlet.demo.stage import MARK, lay_out
 from indlet.demo.warm import VECTORS
 from indlet.errors import SettingsError
-from indlet.service.index import Engine
+from indlet.service.index.embedded.engine import Engine
 
 COMMAND = [sys.executable, "-m", "indlet", "demo"]
 

@@ -97,6 +97,19 @@ def test_imports_point_upward_within_a_room() -> None:
     assert not wrong
 
 
+def test_nobody_knows_how_an_engine_keeps_its_index() -> None:
+    """What is outside an engine's folder goes by `service/index/protocol.py`; `engines.py` opens engines."""
+    inside = PACKAGE / "service" / "index" / "embedded"
+    wrong = [
+        path
+        for path in sorted(PACKAGE.rglob("*.py"))
+        if inside not in path.parents
+        and path != inside.parent / "engines.py"
+        and any(name.startswith("indlet.service.index.embedded") for name in imports(path))
+    ]
+    assert not wrong
+
+
 def test_kernels_import_nothing_but_kernels_and_nouns() -> None:
     """So that the key of the kernel cache, made of these files, covers everything compiled into them."""
     for path in modules():

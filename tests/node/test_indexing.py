@@ -11,7 +11,8 @@ from indlet.errors import IndexBusy, StoreError
 from indlet.model import Record, TermVector
 from indlet.node.indexing import IndexJob, index_in_child
 from indlet.node.schedule import Schedule
-from indlet.service.index import Engine, follow
+from indlet.service.index import engines, follow
+from indlet.service.index.embedded.engine import Engine
 from indlet.settings import Settings
 from indlet.store import Store
 
@@ -36,7 +37,7 @@ NEVER = threading.Event()
 
 
 def found(store: Store) -> int:
-    with Engine.open(follow.folder(store)) as engine:
+    with Engine.open(engines.folder(store)) as engine:
         return engine.searcher().df("zebra")
 
 
@@ -52,7 +53,7 @@ def test_the_index_is_brought_up_to_the_store(store: Store, few: int) -> None:
 @pytest.mark.parametrize("few", [100, 0])
 def test_another_that_writes_the_index_is_let(store: Store, few: int) -> None:
     put(store, 5)
-    with Engine.open(follow.folder(store), writable=True):
+    with Engine.open(engines.folder(store), writable=True):
         job(store, few)(NEVER)
         assert follow.lag(store) == (5, 0)
         with pytest.raises(IndexBusy):

@@ -27,7 +27,9 @@ from indlet.provider.pipeline import crawl
 from indlet.provider.serve import application
 from indlet.provider.workers import Workers
 from indlet.service.harvest import fetch_page
-from indlet.service.index import Engine, Searcher, follow
+from indlet.service.index.embedded import index as embedded_index
+from indlet.service.index.embedded.engine import Engine
+from indlet.service.index.embedded.searcher import SegmentSearcher
 from indlet.service.index.expression import Or, Term
 from indlet.service.rank import MODELS, model
 from indlet.service.search.library import Library
@@ -42,7 +44,7 @@ def way(request: pytest.FixtureRequest) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
         if request.param == "by kernels":
             patched.setattr(fetch_page, "MUCH", 0)
-            patched.setattr(follow, "FEW", 0)
+            patched.setattr(embedded_index, "FEW", 0)
         yield
 
 
@@ -158,6 +160,7 @@ class Federation:
                 theirs = centre.search(asked, model(kind), 1000, collapse=False).hits
                 assert mine == [(names[hit.id], hit.score.hex()) for hit in theirs], kind
             assert self.service.search("wing").notes == ()  # nothing is amiss, and no other policy was used
+            assert isinstance(here, SegmentSearcher)
             assert self._lengths(here) == sorted(stored.length for stored in union)
 
     def _named(self, hits: Any) -> list[tuple[str, str]]:
@@ -166,7 +169,7 @@ class Federation:
         return [(records[hit.id].identifier, hit.score.hex()) for hit in hits]
 
     @staticmethod
-    def _lengths(searcher: Searcher) -> list[int]:
+    def _lengths(searcher: SegmentSearcher) -> list[int]:
         return sorted(
             length
             for segment in searcher.segments

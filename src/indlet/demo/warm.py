@@ -18,7 +18,7 @@ from importlib import resources
 from pathlib import Path
 
 from indlet.model import Record, TermVector
-from indlet.service.index import follow
+from indlet.service.index import engines
 from indlet.service.rank import MODELS
 from indlet.service.search.library import FACETS, Library
 
@@ -39,7 +39,7 @@ def search(folder: Path) -> None:
     """Searches the bundled index in every way."""
     with Library.open(folder, follow=False) as library:
         fill(library)
-        target = follow.folder(library.store)
+        target = engines.folder(library.store)
         target.mkdir(exist_ok=True)
         for file in resources.files("indlet.demo").joinpath("seed").iterdir():
             (target / file.name).write_bytes(file.read_bytes())
@@ -59,7 +59,7 @@ def seed(folder: Path) -> None:
         library.sync()
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
-        for path in follow.folder(library.store).iterdir():
+        for path in engines.folder(library.store).iterdir():
             if path.suffix in (".idx", ".json"):
                 shutil.copyfile(path, folder / path.name)
 

@@ -1,4 +1,4 @@
-"""Terms of a vocabulary near a misspelt word (`search.suggest`)."""
+"""Terms of a vocabulary near a misspelt word (`Searcher.near`)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from indlet.kernels.jit import kernel
 
 
 @kernel
-def near(names: Any, bounds: Any, word: Any, most: int, found: Any, distances: Any) -> Any:
-    """Fills in the terms at most `most` edits from a word and their distances; gives how many.
+def near(names: Any, bounds: Any, df: Any, word: Any, most: int, found: Any, distances: Any) -> Any:
+    """Fills in the terms that documents hold at most `most` edits from a word, and their distances, as far as
+    there is room; gives how many there are.
 
     An edit puts in, takes out or changes a byte, or swaps two neighbours (optimal string alignment).
     """
@@ -22,7 +23,7 @@ def near(names: Any, bounds: Any, word: Any, most: int, found: Any, distances: A
     for t in range(bounds.size - 1):
         low = np.int64(bounds[t])
         length = np.int64(bounds[t + 1]) - low
-        if abs(length - size) > most:
+        if df[t] == 0 or abs(length - size) > most:
             continue
         for j in range(width):
             rows[0, j] = j
@@ -42,8 +43,9 @@ def near(names: Any, bounds: Any, word: Any, most: int, found: Any, distances: A
             if least > most:
                 close = False
                 break
-        if close and rows[length % 3, size] <= most and count < found.size:
-            found[count] = t
-            distances[count] = rows[length % 3, size]
+        if close and rows[length % 3, size] <= most:
+            if count < found.size:
+                found[count] = t
+                distances[count] = rows[length % 3, size]
             count += 1
     return count

@@ -28,7 +28,7 @@ from indlet.provider import serve
 from indlet.provider.hierarchy import named
 from indlet.provider.serve.usage import Usage
 from indlet.service.api import routes as api
-from indlet.service.index import warm
+from indlet.service.index.engines import warm
 from indlet.service.search.library import Library
 from indlet.settings import Settings
 from indlet.store import Store

@@ -25,7 +25,8 @@ from indlet.provider.serve import application
 from indlet.service.harvest.negotiate import best_index, candidates, source_name
 from indlet.service.harvest.progress import Progress
 from indlet.service.harvest.run import RunOptions
-from indlet.service.index import Engine, follow
+from indlet.service.index import engines, follow
+from indlet.service.index.embedded.engine import Engine
 from indlet.service.pipeline import harvest_all
 from indlet.settings import Analysis, Harvest, Node, Serve, Settings, Source
 from indlet.store import Store
@@ -277,7 +278,7 @@ def test_a_change_of_our_policy_harvests_all_anew(node: Node_, store: Store) -> 
 
 
 def indexed(store: Store, beginning: str) -> list[str]:
-    return [term for term, _, _ in Engine.open(follow.folder(store)).searcher().terms(beginning)]
+    return [term for term, _, _ in Engine.open(engines.folder(store)).searcher().terms(beginning)]
 
 
 def test_a_change_of_our_policy_is_in_the_index_of_what_came_without_one(node: Node_, store: Store) -> None:
@@ -406,7 +407,7 @@ def test_a_process_killed_at_any_moment_loses_nothing(tmp_path: Path) -> None:
                     (s.identifier, s.deleted, s.sets, s.metadata, s.properties, s.raw, s.vector)
                     for s in view.changes()
                 )
-            with Engine.open(follow.folder(store)) as engine:
+            with Engine.open(engines.folder(store)) as engine:
                 stats = engine.stats()
         found.append((rows, stats.documents, stats.terms, stats.postings, stats.length))
     assert found[0] == found[1]

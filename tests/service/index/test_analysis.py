@@ -15,9 +15,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from indlet.model import Metadata, Stored, TermVector
-from indlet.service.index import Engine
 from indlet.service.index.embedded import analysis
 from indlet.service.index.embedded.analysis import Analyses
+from indlet.service.index.embedded.engine import Engine
 from indlet.service.index.embedded.postings import Words
 from indlet.service.index.expression import Term
 from indlet.text import FIELDS, LANGUAGES, Analyzer, Policy, stop_words

@@ -11,7 +11,8 @@ import pytest
 
 from indlet.errors import StoreError
 from indlet.model import Record, TermVector
-from indlet.service.index import Engine, follow
+from indlet.service.index import engines, follow
+from indlet.service.index.embedded.engine import Engine
 from indlet.service.search.library import Library
 from indlet.store import Store
 
@@ -32,7 +33,7 @@ def test_catching_up_applies_what_is_new_and_nothing_twice(tmp_path: Path) -> No
         heard: list[int] = []
         assert follow.catch_up(store, heard.append).applied == 1
         assert heard == [1]
-        with Engine.open(follow.folder(store)) as engine:
+        with Engine.open(engines.folder(store)) as engine:
             assert engine.searcher().df("all") == 3
             assert engine.stats().documents == 3
 
@@ -59,7 +60,7 @@ def test_a_reindexed_index_is_the_same(make_shelf: Callable[..., Library]) -> No
 def test_a_damaged_index_is_made_anew_and_says_so(make_shelf: Callable[..., Library], wound: str) -> None:
     library = make_shelf()
     fingerprint = library.stats()["index"]["fingerprint"]
-    folder = follow.folder(library.store)
+    folder = engines.folder(library.store)
     segment = next(folder.glob("seg-*"))
     match wound:
         case "flip":
@@ -88,10 +89,10 @@ def test_an_index_of_another_store_is_not_believed(tmp_path: Path) -> None:
         put(a, "one", "two")
         put(b, "three", "four")
         follow.catch_up(a)
-        shutil.copytree(follow.folder(a), follow.folder(b))
+        shutil.copytree(engines.folder(a), engines.folder(b))
         progress = follow.catch_up(b)
         assert (progress.applied, progress.rebuilt) == (2, "it was made from another store")
-        with Engine.open(follow.folder(b)) as engine:
+        with Engine.open(engines.folder(b)) as engine:
             assert engine.searcher().df("three") == 1
             assert engine.searcher().df("one") == 0
 
@@ -110,14 +111,14 @@ def test_an_index_that_is_ahead_of_a_restored_store_is_not_believed(tmp_path: Pa
     with Store.open(tmp_path) as store:
         progress = follow.catch_up(store)
         assert "ahead of its store" in progress.rebuilt
-        with Engine.open(follow.folder(store)) as engine:
+        with Engine.open(engines.folder(store)) as engine:
             assert engine.searcher().df("all") == 1
 
 
 def test_a_search_beside_a_writer_answers_and_says_how_far_it_is(make_shelf: Callable[..., Library]) -> None:
     library = make_shelf()
     library.sync()
-    with Engine.open(follow.folder(library.store), writable=True):
+    with Engine.open(engines.folder(library.store), writable=True):
         put(library.store, "new")
         with pytest.raises(StoreError, match="another process"):
             follow.catch_up(library.store)

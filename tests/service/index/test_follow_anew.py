@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 
 from indlet.errors import IndexBusy, IndexDamaged
 from indlet.model import Record, TermVector
-from indlet.service.index import Engine, follow
+from indlet.service.index import engines, follow
 from indlet.service.index.embedded import manifest
+from indlet.service.index.embedded.engine import Engine
 from indlet.service.search.library import Library
 from indlet.store import Store, View
 from indlet.text import Analyzer, Policy
@@ -51,14 +52,14 @@ def clean(store: Store) -> str:
 def seen(store: Store) -> str:
     """What another process would find: a fingerprint, or that the index is damaged."""
     try:
-        return Engine.open(follow.folder(store)).searcher().fingerprint()
+        return Engine.open(engines.folder(store)).searcher().fingerprint()
     except IndexDamaged:
         return "damaged"
 
 
 def damage(store: Store) -> None:
     """Breaks a segment in its middle, if there is one."""
-    for file in sorted(follow.folder(store).glob("*.idx"))[:1]:
+    for file in sorted(engines.folder(store).glob("*.idx"))[:1]:
         data = bytearray(file.read_bytes())
         data[len(data) // 2] ^= 0xFF
         file.unlink()  # another file: who has the old one open keeps it
@@ -111,8 +112,8 @@ def test_readers_have_the_old_index_until_they_have_the_new_one(
                     follow.catch_up(store, meanwhile, chunk=3)
             except Interrupted:
                 assert meanwhile.old is None or seen(store) in (before, clean(store))
-            files = {file.name for file in follow.folder(store).glob("*.idx")}
-            assert files == manifest.read(follow.folder(store)).files()
+            files = {file.name for file in engines.folder(store).glob("*.idx")}
+            assert files == manifest.read(engines.folder(store)).files()
         follow.catch_up(store)
         if seen(store) == "damaged":  # nothing was new, and so nobody looked
             follow.rebuild(store)

@@ -16,7 +16,7 @@ import pytest
 
 from indlet.errors import IndexDamaged, StoreError
 from indlet.model import Stored
-from indlet.service.index import Engine
+from indlet.service.index.embedded.engine import Engine
 from indlet.service.index.expression import Term
 
 Make = Callable[..., Stored]
@@ -131,7 +131,7 @@ def test_what_was_emptied_beneath_a_writer_is_not_taken_for_whole(tmp_path: Path
         for file in [*tmp_path.glob("*.idx"), tmp_path / "manifest.json"]:
             file.unlink()
         engine.apply([record(9, 9, {"all": 1})])
-        with pytest.raises(IndexDamaged, match="another hand"):
+        with pytest.raises(IndexDamaged, match="another process"):
             engine.commit()
         assert engine.position == 0
     fill(tmp_path, record, 1, 6)
@@ -157,7 +157,7 @@ def test_files_of_an_unfinished_commit_are_swept(tmp_path: Path, record: Make) -
 FULL = """
     import resource, sys
     from indlet.model import Stored, pack
-    from indlet.service.index import Engine
+    from indlet.service.index.embedded.engine import Engine
 
     def change(seq):
         vector = pack({"all": 1, f"w{seq}": 2})
@@ -194,7 +194,7 @@ def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
 WRITER = """
     import json, sys
     from indlet.model import Stored, pack
-    from indlet.service.index import Engine
+    from indlet.service.index.embedded.engine import Engine
     from indlet.service.index.embedded import merge_scheduler as merging
 
     def change(seq):
@@ -266,7 +266,7 @@ def written(script: Path, folder: Path, last: int) -> str:
 
 READER = """
     import sys
-    from indlet.service.index import Engine
+    from indlet.service.index.embedded.engine import Engine
     from indlet.service.index.expression import Term
     engine = Engine.open(sys.argv[1])
     print("ready", flush=True)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from indlet.model import Stored
-from indlet.service.index import Engine
+from indlet.service.index.embedded.engine import Engine
 from indlet.service.index.expression import Everything, Phrase, Prefix, Term
 from indlet.service.rank import MODELS
 

@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from indlet.model import Stored
-from indlet.service.index import Engine, Searcher
+from indlet.service.index.embedded.engine import Engine
+from indlet.service.index.embedded.searcher import SegmentSearcher as Searcher
 from indlet.service.index.embedded.vocabulary import union
 from indlet.service.index.expression import And, Everything, Expression, Filter, Not, Or, Term
 from indlet.service.rank import MODELS, Bm25, Dirichlet, JelinekMercer

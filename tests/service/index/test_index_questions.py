@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from indlet.model import FIELD_MARKS, Stored
-from indlet.service.index import Engine, Searcher
+from indlet.service.index.embedded.engine import Engine
+from indlet.service.index.embedded.searcher import SegmentSearcher as Searcher
 from indlet.service.index.expression import (
     And,
     Dates,

@@ -21,10 +21,11 @@ from hypothesis import strategies as st
 
 from indlet.errors import IndexDamaged
 from indlet.model import Stored
-from indlet.service.index import Engine, Searcher
 from indlet.service.index.embedded import merge_scheduler
+from indlet.service.index.embedded.engine import Engine
 from indlet.service.index.embedded.merge import Halted
 from indlet.service.index.embedded.merge_scheduler import Merger, settle, tidy
+from indlet.service.index.embedded.searcher import SegmentSearcher as Searcher
 from indlet.service.index.expression import Or, Term
 from indlet.service.rank import MODELS
 

@@ -11,8 +11,10 @@ import pytest
 
 from indlet.errors import IndexDamaged
 from indlet.model import Record, TermVector
-from indlet.service.index import Searcher, follow
+from indlet.service.index import Searcher, engines, follow
 from indlet.service.index.embedded import manifest as manifests
+from indlet.service.index.engines import index_of
+from indlet.service.index.expression import Term
 from indlet.service.search.snapshots import Snapshots
 from indlet.store import Store
 
@@ -47,7 +49,7 @@ class Slow:
 def test_while_a_snapshot_is_made_ready_the_one_before_answers(store: Store) -> None:
     slow = Slow()
     add(store, "one")
-    snapshots = Snapshots(follow.folder(store), slow, patience=0.01)
+    snapshots = Snapshots(index_of(store), slow, patience=0.01)
     before = snapshots.newest()
     assert snapshots.newest() is before
     add(store, "two")
@@ -58,28 +60,28 @@ def test_while_a_snapshot_is_made_ready_the_one_before_answers(store: Store) -> 
     slow.let.set()
     while (after := snapshots.newest()) is before:
         pass
-    assert (before.df("all"), after.df("all")) == (1, 2)
+    assert (_df(before), _df(after)) == (1, 2)
     assert slow.prepared == [before, after]  # each once, however many asked
     snapshots.close()
 
 
 def test_a_small_index_is_ready_at_once(store: Store) -> None:
     add(store, "one")
-    snapshots = Snapshots(follow.folder(store), lambda searcher: None, patience=LONG)
+    snapshots = Snapshots(index_of(store), lambda searcher: None, patience=LONG)
     for number, name in enumerate(("two", "three", "four"), 2):
         add(store, name)
-        assert snapshots.newest().df("all") == number
+        assert _df(snapshots.newest()) == number
     snapshots.close()
 
 
 def test_without_patience_the_last_commit_is_seen_and_prepared_once(store: Store) -> None:
     prepared: list[Searcher] = []
-    snapshots = Snapshots(follow.folder(store), prepared.append)
-    assert snapshots.newest().df("all") == 0
+    snapshots = Snapshots(index_of(store), prepared.append)
+    assert _df(snapshots.newest()) == 0
     add(store, "one")
     with ThreadPoolExecutor(8) as pool:
         found = set(pool.map(lambda _: snapshots.newest(), range(32)))
-    assert len(found) == 1 and found.pop().df("all") == 1
+    assert len(found) == 1 and _df(found.pop()) == 1
     assert len(prepared) == 2
     snapshots.close()
 
@@ -87,13 +89,13 @@ def test_without_patience_the_last_commit_is_seen_and_prepared_once(store: Store
 @pytest.mark.parametrize("patience", [None, LONG, 0.0])
 def test_damage_is_told_and_a_repaired_index_is_served(store: Store, patience: float | None) -> None:
     add(store, "one")
-    snapshots = Snapshots(follow.folder(store), lambda searcher: None, patience)
+    snapshots = Snapshots(index_of(store), lambda searcher: None, patience)
     before = snapshots.newest()
-    (follow.folder(store) / manifests.NAME).write_text("{")
+    (engines.folder(store) / manifests.NAME).write_text("{")
     with pytest.raises(IndexDamaged):
         _until(snapshots, lambda found: found is not before)
     follow.rebuild(store)
-    assert _until(snapshots, lambda found: found is not before).df("all") == 1
+    assert _df(_until(snapshots, lambda found: found is not before)) == 1
     snapshots.close()
 
 
@@ -101,3 +103,7 @@ def _until(snapshots: Snapshots, wanted: Callable[[Searcher], bool]) -> Searcher
     while not wanted(found := snapshots.newest()):
         pass
     return found
+
+
+def _df(searcher: Searcher) -> int:
+    return sum(term.df for term in searcher.query_terms(Term("all")))

@@ -1,8 +1,25 @@
-"""The inverted index: exact statistics, several ranking models, snapshots, crash safety."""
+"""The index: what it is (`protocol`), what it is asked (`expression`), how it follows the store (`follow`).
 
-from indlet.service.index.embedded.engine import Engine
-from indlet.service.index.embedded.ranking import Found
-from indlet.service.index.embedded.searcher import Explanation, Results, Searcher, Statistics
-from indlet.service.index.embedded.warming import warm
+Engines have a folder each; `engines.index_of` opens the one that goes with a store.
+"""
 
-__all__ = ["Engine", "Explanation", "Found", "Results", "Searcher", "Statistics", "warm"]
+from indlet.service.index.protocol import (
+    SORTS,
+    Explanation,
+    Found,
+    Index,
+    IndexState,
+    IndexWriter,
+    NearTerm,
+    Part,
+    Prepared,
+    Results,
+    Searcher,
+    Statistics,
+    Upkeep,
+)
+
+__all__ = [
+    "SORTS", "Explanation", "Found", "Index", "IndexState", "IndexWriter", "NearTerm", "Part", "Prepared",
+    "Results", "Searcher", "Statistics", "Upkeep",
+]  # fmt: skip

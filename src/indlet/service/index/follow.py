@@ -13,27 +13,20 @@ import contextlib
 import errno
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import islice
-from pathlib import Path
 from queue import Empty, Full, Queue
-from typing import Any, Final
+from typing import Final
 
 from indlet.errors import IndexBusy, IndexDamaged, StoreError
-from indlet.model import Stored
-from indlet.service.index import Engine
-from indlet.service.index.embedded import manifest as manifests
-from indlet.service.index.embedded.analysis import Analyses
-from indlet.service.index.embedded.manifest import Manifest
-from indlet.service.index.embedded.merge_scheduler import Merger, settle, tidy
-from indlet.service.index.embedded.postings import Words
+from indlet.service.index import Index, IndexState, IndexWriter, Prepared, Upkeep
+from indlet.service.index.engines import folder, index_of
 from indlet.service.records import stored_policy
 from indlet.store import Store
 from indlet.text import Analyzer, Policy
 
-FOLDER: Final = "index"
 # Changes that are applied from one snapshot of the store and committed together: large, for each commit is a
 # segment; bounded, for a snapshot keeps the store's journal from being emptied and a crash loses what it had.
 CHUNK: Final = 200_000
@@ -41,8 +34,6 @@ CHUNK: Final = 200_000
 EVERY: Final = 15_000
 FRESH: Final = 2.0  # seconds after which few changes are committed too
 AHEAD: Final = 20  # blocks that wait to be indexed
-# Changes that are analysed without kernels, which it takes longer to load.
-FEW: Final = 250
 BLOCK: Final = 500  # changes whose metadata is analysed together
 _PARTS: Final = ("metadata", "vector", "positions")  # of a record, that the index takes
 PATIENCE: Final = (
@@ -50,8 +41,8 @@ PATIENCE: Final = (
 )
 
 
-# Changes, the words of their metadata, and the store's newest change if these were all that there was.
-_Block = tuple[list[Stored], Words | None, int | None]
+# Changes, and the store's newest change if these were all that there was.
+_Block = tuple[Prepared, int | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,21 +54,17 @@ class Progress:
     rebuilt: str = ""
 
 
-def folder(store: Store) -> Path:
-    return store.folder / FOLDER
-
-
 def lag(store: Store) -> tuple[int, int]:
     """The newest change of the store, and the one up to which the index stands (-1: it cannot be read)."""
     try:
-        manifest = manifests.read(folder(store))
+        state = index_of(store).state()
     except IndexDamaged:
-        manifest = None
-    with store.read() as view:  # after the manifest: the index may go on, but not past what is read now
+        state = None
+    with store.read() as view:  # after the state: the index may go on, but not past what is read now
         newest, policy = view.last_seq(), stored_policy.kept_in(view)
-    if manifest is None or manifest.extra.get("store", _identity(store)) != _identity(store):
+    if state is None or state.about.get("store", _identity(store)) != _identity(store):
         return newest, -1
-    return newest, -1 if _otherwise(policy, manifest) else manifest.position
+    return newest, -1 if _otherwise(policy, state) else state.position
 
 
 def catch_up(
@@ -85,26 +72,27 @@ def catch_up(
     report: Callable[[int], None] | None = None,
     chunk: int = CHUNK,
     analyzer: Analyzer | None = None,
-    merger: Merger | None = None,
+    upkeep: Upkeep | None = None,
 ) -> Progress:
     """Bring the index up to the store. `report` hears how many changes were applied so far.
 
-    `analyzer` makes the field terms. `merger` does the merges that have become due, in its own time; without
-    one they are done before this returns, but others may commit meanwhile.
+    `analyzer` makes the field terms. `upkeep` does what has become due, in its own time; without
+    one it is done before this returns, but others may commit meanwhile.
     StoreError if another process is bringing the index up to date.
     """
     newest, position = lag(store)
     if position == newest:
         return Progress(0, position)
     with _explained(store):
-        engine, reason = _opened(store)
-        with engine:
-            applied = _follow(store, engine, report, chunk, analyzer)
-            progress = Progress(applied, engine.position, reason)
-        if merger is not None:
-            merger.wake()
+        index, analyzer = index_of(store), _ruling(store, analyzer)
+        writer, reason = _opened(store, index, analyzer)
+        with writer:
+            applied = _follow(store, writer, report, chunk, analyzer)
+            progress = Progress(applied, writer.position, reason)
+        if upkeep is not None:
+            upkeep.wake()
         else:
-            settle(folder(store))
+            index.settle()
         return progress
 
 
@@ -115,37 +103,38 @@ def pursue(
 
     What comes is taken at once, and committed after `every` changes or a few seconds: when the last has come,
     little is left to do. `ended` is asked with the seconds that it may take to answer. Changes are analysed
-    while others are indexed, for kernels let go of the interpreter.
+    while others are indexed, for kernels release the GIL.
     """
-    analyzer = _ruling(store, analyzer)
-    extra = _about(store, analyzer)
+    index, analyzer = index_of(store), _ruling(store, analyzer)
+    about = _about(store, analyzer)
     with (
         _explained(store),
-        contextlib.closing(Merger(folder(store))) as merger,
-        _opened(store)[0] as engine,
-        _ahead(store, engine.applied, ended, Analyses(analyzer), pause) as blocks,
+        contextlib.closing(index.upkeep()) as upkeep,
+        _opened(store, index, analyzer)[0] as writer,
+        _ahead(store, writer, ended, pause) as blocks,
     ):
         waiting, reached = 0, None
         last = time.monotonic()
-        for block, words, reached in blocks:
-            waiting += engine.take(block, words)
+        for block, reached in blocks:
+            waiting += writer.apply(block)
             due = waiting >= every or (waiting and time.monotonic() - last > FRESH)
-            if due and not engine.anew:  # half of a new index takes nobody's place
-                engine.commit(reached, extra)
+            if due and not writer.anew:  # half of a new index takes nobody's place
+                writer.commit(reached, about)
                 waiting, last = 0, time.monotonic()
-                merger.wake()
-        engine.commit(reached, extra)
+                upkeep.wake()
+        writer.commit(reached, about)
 
 
 @contextlib.contextmanager
 def _ahead(
-    store: Store, after: int, ended: Callable[[float], bool], analyses: Analyses, pause: float
+    store: Store, writer: IndexWriter, ended: Callable[[float], bool], pause: float
 ) -> Iterator[Iterator[_Block]]:
     """The changes of a store that is being filled, analysed in a thread ahead of whoever takes them.
 
     Where none comes for a while, an empty block does.
     """
     blocks: Queue[_Block | BaseException | None] = Queue(AHEAD)
+    after = writer.applied
     halt = threading.Event()
 
     def put(item: _Block | BaseException | None) -> None:
@@ -164,9 +153,9 @@ def _ahead(
                 if taken:
                     place = taken[-1].seq
                     # Where changes were overtaken by later ones, nothing is between here and there.
-                    put((*_described(taken, analyses), newest if len(taken) < BLOCK else None))
+                    put((writer.prepare(taken), newest if len(taken) < BLOCK else None))
                 elif over:
-                    put(([], None, newest))
+                    put((Prepared(()), newest))
                     break
                 else:
                     over = ended(pause)
@@ -179,7 +168,7 @@ def _ahead(
             try:
                 item = blocks.get(timeout=FRESH)
             except Empty:
-                item = [], None, None
+                item = Prepared(()), None
             if item is None:
                 return
             if isinstance(item, BaseException):
@@ -203,14 +192,14 @@ def rebuild(
 ) -> Progress:
     """Make the index anew from the store, as one segment if it fits."""
     with _explained(store):
-        misleading = _misleading(store)
+        index, analyzer = index_of(store), _ruling(store, analyzer)
+        misleading = _misleading(store, index)
         if misleading:
-            Engine.erase(folder(store))
-        with Engine.open(folder(store), writable=True, anew=not misleading) as engine:
-            applied = _follow(store, engine, report, chunk, analyzer)
-            progress = Progress(applied, engine.position, "asked for")
-        with contextlib.suppress(OSError):  # it is complete, if not yet in one piece
-            tidy(folder(store), everything=True)
+            index.erase()
+        with index.writer(analyzer, anew=not misleading) as writer:
+            applied = _follow(store, writer, report, chunk, analyzer)
+            progress = Progress(applied, writer.position, "asked for")
+        index.settle(everything=True)
         return progress
 
 
@@ -243,27 +232,22 @@ def _explained(store: Store) -> Iterator[None]:
 
 
 def _follow(
-    store: Store,
-    engine: Engine,
-    report: Callable[[int], None] | None,
-    chunk: int,
-    analyzer: Analyzer | None,
+    store: Store, writer: IndexWriter, report: Callable[[int], None] | None, chunk: int, analyzer: Analyzer
 ) -> int:
-    analyses = Analyses(_ruling(store, analyzer))
     applied = 0
-    extra = _about(store, analyses.analyzer)
+    about = _about(store, analyzer)
     while True:
         with store.read() as view:
-            changes = view.changes(engine.applied, chunk, parts=_PARTS)
+            changes = view.changes(writer.applied, chunk, parts=_PARTS)
             count = 0
             while block := list(islice(changes, BLOCK)):
-                count += engine.take(*_described(block, analyses))
+                count += writer.apply(writer.prepare(block))
             newest = view.last_seq()
         # A store whose newest changes were overtaken within the snapshot has nothing between here and there.
         if count < chunk:
-            engine.commit(newest, extra)
-        elif not engine.anew:  # half of a new index takes nobody's place
-            engine.commit(extra=extra)
+            writer.commit(newest, about)
+        elif not writer.anew:  # half of a new index takes nobody's place
+            writer.commit(about=about)
         applied += count
         if report is not None:
             report(applied)
@@ -271,35 +255,28 @@ def _follow(
             return applied
 
 
-def _opened(store: Store) -> tuple[Engine, str]:
+def _opened(store: Store, index: Index, analyzer: Analyzer) -> tuple[IndexWriter, str]:
     """The index for writing; and why it has to be made anew, if so."""
-    reason = _misleading(store)
+    reason = _misleading(store, index)
     if reason:
-        Engine.erase(folder(store))
+        index.erase()
     try:
-        if not reason and _otherwise(stored_policy.kept(store), manifests.read(folder(store))):
-            return Engine.open(folder(store), writable=True, anew=True), "it was made under another policy"
-        return Engine.open(folder(store), writable=True), reason
+        if not reason and _otherwise(stored_policy.kept(store), index.state()):
+            return index.writer(analyzer, anew=True), "it was made under another policy"
+        return index.writer(analyzer), reason
     except IndexDamaged as e:
-        return Engine.open(folder(store), writable=True, anew=True), str(e).partition(";")[0]
+        return index.writer(analyzer, anew=True), str(e).partition(";")[0]
 
 
-def _described(changes: Sequence[Stored], analyses: Analyses) -> tuple[list[Stored], Words | None]:
-    """The changes with what the index takes of their metadata: few one by one, many together."""
-    if len(changes) < FEW:
-        return analyses.one_by_one(changes), None
-    return analyses.together(changes)
-
-
-def _misleading(store: Store) -> str:
+def _misleading(store: Store, index: Index) -> str:
     """Why the index speaks of other records than the store holds; empty if it does not, or is damaged."""
     try:
-        manifest = manifests.read(folder(store))
+        state = index.state()
     except IndexDamaged:
         return ""
-    if manifest.extra.get("store", _identity(store)) != _identity(store):
+    if state.about.get("store", _identity(store)) != _identity(store):
         return "it was made from another store"
-    if manifest.position > _newest(store):
+    if state.position > _newest(store):
         return "it is ahead of its store, which was put back to an earlier state"
     return ""
 
@@ -312,14 +289,14 @@ def _ruling(store: Store, analyzer: Analyzer | None) -> Analyzer:
     return analyzer if analyzer is not None and analyzer.policy == policy else Analyzer(policy)
 
 
-def _about(store: Store, analyzer: Analyzer) -> dict[str, Any]:
+def _about(store: Store, analyzer: Analyzer) -> dict[str, str]:
     """What an index says of itself."""
     return {"store": _identity(store), "policy": analyzer.policy.digest}
 
 
-def _otherwise(policy: Policy | None, manifest: Manifest) -> bool:
+def _otherwise(policy: Policy | None, state: IndexState) -> bool:
     """Whether an index was made under another policy than the data's."""
-    return policy is not None and manifest.extra.get("policy", policy.digest) != policy.digest
+    return policy is not None and state.about.get("policy", policy.digest) != policy.digest
 
 
 def _newest(store: Store) -> int:

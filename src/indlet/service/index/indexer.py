@@ -26,7 +26,7 @@ import orjson
 from indlet import process
 from indlet.errors import IndexBusy, IndletError
 from indlet.service.index import follow
-from indlet.service.index.embedded.merge_scheduler import settle
+from indlet.service.index.engines import index_of
 from indlet.store import Store
 from indlet.text import Analyzer, Policy
 
@@ -113,7 +113,7 @@ def _work(task: IndexTask) -> follow.Progress:
             return follow.rebuild(store, analyzer=analyzer)
         before = max(follow.lag(store)[1], 0)
         follow.pursue(store, _Ending(store, task.idle), analyzer)
-        settle(follow.folder(store))
+        index_of(store).settle()
         position = follow.lag(store)[1]
         return follow.Progress(max(position - before, 0), position)
 

@@ -26,11 +26,10 @@ from indlet.errors import (
     UnknownRecord,
 )
 from indlet.model import Stored
-from indlet.service.index import Found, Searcher, follow
+from indlet.service.index import SORTS, Found, Searcher, follow
 from indlet.service.index import expression as e
-from indlet.service.index.embedded.batch import date_number
-from indlet.service.index.embedded.searcher import SORTS
-from indlet.service.index.follow import folder as folder_of
+from indlet.service.index.dates import date_number
+from indlet.service.index.engines import index_of
 from indlet.service.rank import MODELS, AnyModel
 from indlet.service.rank import model as chosen_model
 from indlet.service.records.stored_policy import policy_for
@@ -82,7 +81,7 @@ class Library:
         # Positions make no difference to what a word becomes.
         self._policies = {replace(self.analyzer.policy, positions=kept).digest for kept in (False, True)}
         self._follow = follow
-        self._snapshots = Snapshots(folder_of(store), self._make_ready, patience)
+        self._snapshots = Snapshots(index_of(store), self._make_ready, patience)
         self._speller: Speller | None = None
         self._spoken: WeakKeyDictionary[Searcher, tuple[str, ...]] = WeakKeyDictionary()
         self._counted: tuple[Searcher, dict[str, Any]] | None = None
@@ -467,7 +466,7 @@ class Library:
         """Other words for those of the query that no record holds."""
         found = []
         for asked in meaning.asked[:_MOST_SUGGESTIONS]:
-            if asked.prefix or not asked.terms or any(searcher.df(term) for term in asked.terms):
+            if asked.prefix or not asked.terms or searcher.query_terms(_any_of(asked.terms)):
                 continue
             speller = self._spells(searcher)
             near = [term for term, _ in speller.near(asked.terms[0], asked.field)]
@@ -502,6 +501,10 @@ class Library:
 def one_resource(live: Sequence[Stored]) -> bool:
     """Whether records of one identifier all stand for one resource, so that any of them may be shown."""
     return len({stored.resource or -number for number, stored in enumerate(live, 1)}) < 2
+
+
+def _any_of(terms: Iterable[str]) -> e.Expression:
+    return e.Or(tuple(map(e.Term, terms)))
 
 
 def _check(

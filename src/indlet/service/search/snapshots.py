@@ -9,12 +9,10 @@ snapshot before until the new one is ready.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from concurrent.futures import Future
-from pathlib import Path
 
-from indlet.service.index import Engine, Searcher
-from indlet.service.index.embedded import manifest as manifests
+from indlet.service.index import Index, Searcher
 
 
 class Snapshots:
@@ -25,14 +23,13 @@ class Snapshots:
     """
 
     def __init__(
-        self, folder: Path, prepare: Callable[[Searcher], object], patience: float | None = None
+        self, index: Index, prepare: Callable[[Searcher], object], patience: float | None = None
     ) -> None:
-        self._folder = folder
+        self._index = index
         self._prepare = prepare
         self._patience = patience
         self._guard, self._making = threading.Lock(), threading.Lock()
-        self._engine: Engine | None = None
-        self._held: tuple[tuple[int, ...], Searcher] | None = None
+        self._held: tuple[Hashable, Searcher] | None = None
         self._renewal: Future[Searcher] | None = None
 
     def newest(self) -> Searcher:
@@ -40,7 +37,7 @@ class Snapshots:
         none to be had.
         """
         held = self._held
-        if held is not None and held[0] == manifests.stamp(self._folder):
+        if held is not None and held[0] == self._index.version():
             return held[1]
         if held is None or self._patience is None:
             return self._renewed()
@@ -63,8 +60,7 @@ class Snapshots:
 
     def close(self) -> None:
         with self._making:
-            if self._engine is not None:
-                self._engine.close()
+            self._index.close()
 
     def _over(self, renewal: Future[Searcher]) -> None:
         with self._guard:
@@ -81,12 +77,10 @@ class Snapshots:
 
     def _renewed(self) -> Searcher:
         with self._making:
-            stamp, held = manifests.stamp(self._folder), self._held
-            if held is not None and held[0] == stamp:
+            version, held = self._index.version(), self._held
+            if held is not None and held[0] == version:
                 return held[1]
-            if self._engine is None:
-                self._engine = Engine.open(self._folder)
-            searcher = self._engine.searcher()
+            searcher = self._index.searcher()
             self._prepare(searcher)
-            self._held = stamp, searcher
+            self._held = version, searcher
             return searcher

@@ -10,9 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
-import numpy as np
-
-from indlet.kernels.edit_distance import near
 from indlet.model import FIELD_MARK, FIELD_MARKS, Metadata, unmarked
 from indlet.service.index import Searcher
 from indlet.service.index.expression import Expression, Or, Term
@@ -47,22 +44,16 @@ class Speller:
             return []
         most = 1 if len(bare) < 6 else 2
         mark = FIELD_MARKS.get(field, "")
-        word = np.frombuffer(bytearray((mark + bare).encode()), np.uint8)
-        best: dict[str, tuple[int, int]] = {}
-        for segment in self.searcher.segments:
-            df, _ = segment.frequencies()
-            found, distances = np.empty(4096, np.int64), np.empty(4096, np.int64)
-            arrays = segment.arrays
-            count = near(arrays["names"], arrays["bounds"], word, most, found, distances)
-            for number, distance in zip(found[:count].tolist(), distances[:count].tolist(), strict=True):
-                name = segment.term(number).decode("utf-8", "replace")
-                if df[number] and name.startswith(mark) and FIELD_MARK not in name[len(mark) :]:
-                    best[name] = distance, best.get(name, (0, 0))[1] + int(df[number])
+        best = {
+            found.term: found
+            for found in self.searcher.near(mark + bare, most)
+            if found.term.startswith(mark) and FIELD_MARK not in found.term[len(mark) :]
+        }
         # People seldom get the first letter wrong.
         order = sorted(
-            best, key=lambda name: (best[name][0], name[len(mark)] != bare[0], -best[name][1], name)
+            best, key=lambda name: (best[name].edits, name[len(mark)] != bare[0], -best[name].df, name)
         )
-        shown = ((name, self._count(name, best[name][1])) for name in order)
+        shown = ((name, self._count(name, best[name].df)) for name in order)
         return list(islice(((name, count) for name, count in shown if count), limit))
 
     def beginning(self, text: str, languages: Sequence[str], limit: int = 8) -> list[tuple[str, int]]:

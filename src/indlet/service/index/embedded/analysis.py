@@ -23,7 +23,8 @@ from indlet.kernels import analyse as k
 from indlet.kernels.postings import LOST, RUN
 from indlet.memo import remembered
 from indlet.model import Metadata, Stored
-from indlet.service.index.embedded.batch import date_number, note
+from indlet.service.index.dates import date_number
+from indlet.service.index.embedded.batch import note
 from indlet.service.index.embedded.postings import COLUMNS, Facets, Names, Words
 from indlet.text import FIELDS, LANGUAGES, SEARCHED, Analyzer, analyse, code, detect, searched, stop_words
 from indlet.text import language as judging

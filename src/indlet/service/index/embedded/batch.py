@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import suppress
@@ -16,38 +15,14 @@ import numpy as np
 import orjson
 
 from indlet.kernels import term_hash
-from indlet.memo import remembered
-from indlet.model import Metadata, Stored
+from indlet.model import Stored
+from indlet.service.index.dates import date_number
 from indlet.service.index.embedded.positions import lay_out
 from indlet.service.index.embedded.postings import Facets, Inverted, Postings, Words, cursors, cut
 from indlet.service.index.embedded.segment import Array, ArrayFile, File
 
 FACETS: Final = ("origin", "type", "language", "set", "year")
 LONGEST: Final = 200  # characters of a facet's value; longer ones are cut
-
-_DATE = re.compile(r"\s*(\d{4})(?:-?(\d{2})(?:-?(\d{2}))?)?(?!\d)")
-# "c. 1890", "[1887?]", "12-20-2007".
-_YEAR = re.compile(r"(?<!\d)(1\d{3}|20\d\d)(?!\d)")
-
-
-@remembered(1 << 16)
-def _date(value: str) -> int:
-    found = _DATE.match(value)
-    if not found:
-        return 0
-    year, month, day = (int(part or 0) for part in found.groups())
-    return year * 10000 + (month * 100 + day if month <= 12 and day <= 31 else 0)
-
-
-def date_number(metadata: Metadata) -> int:
-    """The first readable date as yyyymmdd, with 00 for what it leaves open; else a year in the words of a
-    cataloguer; 0 where there is none."""
-    values = metadata.get("date", ())
-    for value in values:
-        if number := _date(value):
-            return number
-    years = (_YEAR.search(value[:1000]) for value in values)
-    return next((int(year[1]) * 10000 for year in years if year), 0)
 
 
 def note(stored: Stored, facets: Facets) -> None:

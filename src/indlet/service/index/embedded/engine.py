@@ -2,8 +2,8 @@
 
 One writer at a time, held by a lock on a file; any number of readers in any number of processes. A commit
 makes new files durable and then replaces the manifest: whatever is killed, what was committed is there and
-nothing else is. Merges go on aside (`merging`), and may put one segment in the place of several between two
-commits.
+nothing else is. Merges go on aside (`merge_scheduler`), and may put one segment in the place of several
+between two commits.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ from indlet.service.index.embedded.batch import ID, SEQ, Batch
 from indlet.service.index.embedded.manifest import Entry, Manifest
 from indlet.service.index.embedded.merge_scheduler import tidy
 from indlet.service.index.embedded.postings import Words
-from indlet.service.index.embedded.searcher import Searcher, Statistics
+from indlet.service.index.embedded.searcher import SegmentSearcher
 from indlet.service.index.embedded.segment import REMEDY, Array, Segment, check, open_segment
+from indlet.service.index.protocol import Statistics
 
 FLUSH: Final = 128 << 20  # bytes of postings that wait in memory before they become a segment
 BLOCK: Final = 1000  # changes that are taken together
@@ -44,7 +45,7 @@ class Engine:
         self._opened: dict[str, Segment] = {}
         self._manifest = Manifest()
         self._stamp: tuple[int, ...] = ()
-        self._searcher: Searcher | None = None
+        self._searcher: SegmentSearcher | None = None
         self._side = ThreadPoolExecutor(1, "index-count")
         self._batch = Batch(self._side)
         self._working: list[Segment] = []
@@ -123,14 +124,14 @@ class Engine:
         """What the owner stored with the last commit."""
         return dict(self._manifest.extra)
 
-    def searcher(self) -> Searcher:
+    def searcher(self) -> SegmentSearcher:
         """The newest committed state; the same object until it changes."""
         if self._lock is None:
             self._refresh()
         with self._guard:
             if self._searcher is None:
                 held = [self._opened[entry.segment.name] for entry in self._manifest.entries]
-                self._searcher = Searcher(held, self._manifest.position, self._manifest.extra)
+                self._searcher = SegmentSearcher(held, self._manifest.position, self._manifest.extra)
             return self._searcher
 
     def stats(self) -> Statistics:
@@ -273,7 +274,7 @@ class Engine:
         manifest, known = manifests.read(self._folder), self._manifest
         if (manifest.position, manifest.extra) != (known.position, known.extra):
             # No merge does that: somebody has emptied the folder, or put another index there.
-            raise IndexDamaged(f"{self._folder} was changed by another hand; {REMEDY}")
+            raise IndexDamaged(f"{self._folder} was modified by another process; {REMEDY}")
         if manifest.generation != known.generation:
             opened = self._open(manifest)
             before = {id(segment) for segment in self._opened.values()}

@@ -12,6 +12,7 @@ from indlet.kernels import scoring
 from indlet.model import FIELD_MARK
 from indlet.service.index.embedded.facets import ranges
 from indlet.service.index.embedded.segment import Array, Segment
+from indlet.service.index.protocol import Found
 from indlet.service.rank import AnyModel, Bm25, Boolean, Collection, Dirichlet, JelinekMercer, QueryTerm, Vsm
 
 KINDS: Final[dict[str, int]] = {
@@ -34,17 +35,6 @@ _NONE_HIDDEN: Final = np.zeros(0, np.bool_)
 _NO_GROUP: Final = np.zeros(0, np.int64)
 
 
-class Found(NamedTuple):
-    """A hit: the record's id in the store, its score, its date, and all records of its resource, itself
-    first.
-    """
-
-    id: int
-    score: float
-    date: int
-    ids: tuple[int, ...]
-
-
 class Tables(NamedTuple):
     """What a model needs for each document length, worked out once for a snapshot."""
 
@@ -52,7 +42,7 @@ class Tables(NamedTuple):
     parameters: Array
 
 
-class Prepared(NamedTuple):
+class PreparedQuery(NamedTuple):
     """A query ready for the kernels."""
 
     kind: int
@@ -103,11 +93,11 @@ def tables(model: AnyModel, collection: Collection, segments: Sequence[Segment])
 
 def prepare(
     terms: list[QueryTerm], where: list[Array], model: AnyModel, collection: Collection, tables: Tables
-) -> Prepared:
+) -> PreparedQuery:
     """`where` says for each segment where the lists of the terms begin."""
     constants = [model.constants(term, collection) for term in terms]
     size, constant = model.outlook(terms, collection)
-    return Prepared(
+    return PreparedQuery(
         KINDS[model.name],
         where,
         np.array([first for first, _ in constants]),
@@ -122,7 +112,7 @@ def prepare(
 def top(
     segments: Sequence[Segment],
     hidden: Sequence[Array | None],
-    query: Prepared,
+    query: PreparedQuery,
     limit: int,
     offset: int,
     groups: Groups,
@@ -158,7 +148,7 @@ def top(
 def sorted_hits(
     segments: Sequence[Segment],
     matched: Sequence[Array],
-    query: Prepared,
+    query: PreparedQuery,
     limit: int,
     offset: int,
     sort: str,
@@ -196,7 +186,7 @@ def sorted_hits(
     return total, tuple(hits)
 
 
-def _scores(segment: Segment, where: Array, docs: Array, query: Prepared) -> Array:
+def _scores(segment: Segment, where: Array, docs: Array, query: PreparedQuery) -> Array:
     arrays = segment.arrays
     out = np.empty(docs.size)
     scoring.scored(

@@ -10,80 +10,28 @@ from __future__ import annotations
 import hashlib
 import heapq
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 from typing import Any, Final
 
 import numpy as np
 
+from indlet.kernels.edit_distance import near
 from indlet.service.index.embedded import facets as counting
 from indlet.service.index.embedded import ranking
 from indlet.service.index.embedded.matching import Matcher, look_up, postings, prefixed
-from indlet.service.index.embedded.ranking import Found, Prepared
+from indlet.service.index.embedded.ranking import PreparedQuery
 from indlet.service.index.embedded.segment import Array, Segment
 from indlet.service.index.embedded.vocabulary import union
 from indlet.service.index.expression import Everything, Expression, Or, Phrase, Prefix, Term, positive
+from indlet.service.index.protocol import SORTS, Explanation, NearTerm, Part, Results, Statistics
 from indlet.service.rank import AnyModel, Bm25, Collection, Document, QueryTerm, canonical
 
-SORTS: Final = ("score", "newest", "oldest")
+_NEAR: Final = 4096  # terms that are usually more than enough
 MOST_GROUPED: Final = 1000
 MOST_TABLES: Final = 256  # models whose tables are kept for a snapshot, 32 kB each
 
 
-@dataclass(frozen=True, slots=True)
-class Results:
-    """`total` counts all that match, `hits` are the page asked for, `facets` count values over all that
-    match.
-
-    `loose` tells that a phrase was matched as a conjunction in records whose positions are not known.
-    """
-
-    total: int
-    hits: tuple[Found, ...]
-    facets: dict[str, tuple[tuple[str, int], ...]] = field(default_factory=dict)
-    loose: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """One term's share in a score."""
-
-    term: str
-    frequency: int
-    df: int
-    cf: int
-    weight: float
-    constants: tuple[float, float]
-    contribution: float
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """How a score came about: the parts are added in this order, then `adjustment` says what the model did to
-    the sum. `score` is the very number that the search gives."""
-
-    id: int
-    score: float
-    length: int
-    norm: float
-    parts: tuple[Part, ...]
-    total: float
-    adjustment: str
-
-
-@dataclass(frozen=True, slots=True)
-class Statistics:
-    documents: int
-    terms: int
-    postings: int
-    length: int
-    bytes: int
-    segments: int
-    deleted: int
-    position: int
-
-
-class Searcher:
+class SegmentSearcher:
     def __init__(
         self, segments: Sequence[Segment], position: int, extra: dict[str, Any] | None = None
     ) -> None:
@@ -197,6 +145,22 @@ class Searcher:
         picked = sorted(ranked) if limit is None else heapq.nsmallest(limit, ranked)
         return [(name.decode(errors="replace"), -df, cf) for df, name, cf in picked]
 
+    def near(self, word: str, edits: int) -> list[NearTerm]:
+        """Terms at most so many edits of bytes away from a word, in no particular order."""
+        wanted = np.frombuffer(bytearray(word.encode("utf-8", "surrogatepass")), np.uint8)
+        best: dict[bytes, tuple[int, int]] = {}
+        for segment in self.segments:
+            df, _ = segment.frequencies()
+            arrays, count, room = segment.arrays, _NEAR, 0
+            while count > room:
+                room = count
+                found, distances = np.empty(room, np.int64), np.empty(room, np.int64)
+                count = int(near(arrays["names"], arrays["bounds"], df, wanted, edits, found, distances))
+            for number, distance in zip(found[:count].tolist(), distances[:count].tolist(), strict=True):
+                name = segment.term(number)
+                best[name] = distance, best.get(name, (0, 0))[1] + int(df[number])
+        return [NearTerm(name.decode(errors="replace"), *told) for name, told in best.items()]
+
     def vocabulary(self) -> Iterator[tuple[bytes, int, int]]:
         """Every term with its exact df and cf, in the order of bytes."""
         streams = map(_entries, self.segments)
@@ -285,7 +249,7 @@ class Searcher:
         order = np.array([at[term.term] for term in terms], np.int64)
         return terms, [own[order] for own in where]
 
-    def _prepare(self, expression: Expression, model: AnyModel) -> Prepared:
+    def _prepare(self, expression: Expression, model: AnyModel) -> PreparedQuery:
         terms, where = self._terms_of(expression)
         return ranking.prepare(terms, where, model, self.collection, self._tables_of(model))
 
