@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from indlet.service.search.results import Result as Result
     from indlet.settings import Settings as Settings
     from indlet.store import Store as Store
+    from indlet.store import open_store as open_store
     from indlet.text import Analyzer as Analyzer
     from indlet.text import Policy as Policy
 
@@ -47,6 +48,7 @@ _WHERE = {
     "Settings": "settings",
     "Store": "store",
     "TermVector": "model",
+    "open_store": "store",
 }
 
 __all__ = ["__version__", "open", *_WHERE]

@@ -36,6 +36,13 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
+class Database:
+    """Where records, states and journals are kept."""
+
+    url: str = ""  # empty: a SQLite file in the data folder; or sqlite:///folder
+
+
+@dataclass(frozen=True, slots=True)
 class Limits:
     """What one file may cost before it becomes a failure."""
 
@@ -188,6 +195,7 @@ class Admin:
 class Settings:
     data: Path = Path("indlet-data")
     node: Node = field(default_factory=Node)
+    store: Database = field(default_factory=Database)
     crawl: Crawl = field(default_factory=Crawl)
     analysis: Analysis = field(default_factory=Analysis)
     serve: Serve = field(default_factory=Serve)
@@ -216,6 +224,7 @@ def load(path: Path) -> Settings:
     return replace(
         settings,
         data=here / settings.data,
+        store=replace(settings.store, url=settings.store.url and _beside(here, settings.store.url)),
         hierarchy=tuple(replace(h, root=_beside(here, h.root)) for h in settings.hierarchy),
     )
 

@@ -16,21 +16,20 @@ from indlet.settings import Settings
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-def sections(kind: type[Any]) -> list[type[Any]]:
-    """A settings class and all those within it."""
-    found = [kind]
-    for hint in get_type_hints(kind).values():
+def sections(kind: type[Any], name: str = "") -> list[tuple[str, type[Any]]]:
+    """A settings class and all those within it, each with the name of its section."""
+    found = [(name, kind)]
+    for inner_name, hint in get_type_hints(kind).items():
         inner = get_args(hint)[0] if get_origin(hint) is tuple else hint
         if is_dataclass(inner):
-            found += sections(inner)  # type: ignore[arg-type]
+            found += sections(inner, inner_name.rstrip("_"))  # type: ignore[arg-type]
     return found
 
 
-@pytest.mark.parametrize("kind", sections(Settings), ids=lambda kind: str(kind.__name__))
-def test_every_setting_is_documented(kind: type[Any]) -> None:
+@pytest.mark.parametrize(("name", "kind"), sections(Settings))
+def test_every_setting_is_documented(name: str, kind: type[Any]) -> None:
     text = (DOCS / "settings.md").read_text(encoding="utf-8")
     if kind is not Settings:
-        name = kind.__name__.lower().removesuffix("rule")
         start = re.search(rf"^##.*\[{name}\]|^##.*\.{name}\]", text, re.MULTILINE)
         assert start, f"docs/settings.md has no section for {name}"
         text = text[start.start() :].split("\n## ", 1)[0]

@@ -110,6 +110,14 @@ def test_nobody_knows_how_an_engine_keeps_its_index() -> None:
     assert not wrong
 
 
+def test_only_the_store_knows_its_database() -> None:
+    for path in modules():
+        if room(path) != "store":
+            found = {n for n in imports(path) if n.split(".")[0] in ("sqlite3", "psycopg")}
+            found |= {n for n in imports(path) if n.startswith("indlet.store.") and n.count(".") > 2}
+            assert not found, f"{path} imports {found}; use what indlet.store gives"
+
+
 def test_kernels_import_nothing_but_kernels_and_nouns() -> None:
     """So that the key of the kernel cache, made of these files, covers everything compiled into them."""
     for path in modules():

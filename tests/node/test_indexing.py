@@ -64,7 +64,7 @@ def test_another_that_writes_the_index_is_let(store: Store, few: int) -> None:
 
 def test_what_the_child_has_against_it_is_told(store: Store) -> None:
     put(store, 5)
-    (store.folder / "index").write_text("no folder")
+    (store.local_folder / "index").write_text("no folder")
     with pytest.raises(StoreError, match="index"):
         index_in_child(store, Settings())
 

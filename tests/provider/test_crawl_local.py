@@ -404,7 +404,7 @@ def test_a_journal_of_nothing_stays_short(bench: Bench) -> None:
 
 
 def test_the_data_folder_itself_is_no_hierarchy(bench: Bench) -> None:
-    bench.at(str(bench.store.folder))
+    bench.at(str(bench.store.local_folder))
     assert "own data" in bench.crawl().reason
 
 

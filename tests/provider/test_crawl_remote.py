@@ -284,7 +284,7 @@ def test_a_compressed_tar_without_an_end_is_given_up(bench: Bench, monkeypatch: 
 
 def test_nothing_that_was_fetched_is_left_behind(bench: Bench) -> None:
     place = archives(bench)[".zip"]
-    left = bench.store.folder / "scratch" / "left-by-a-killed-crawl"
+    left = bench.store.local_folder / "scratch" / "left-by-a-killed-crawl"
     left.parent.mkdir()
     left.write_text("wings")
     bench.at(str(place))

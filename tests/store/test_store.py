@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
-from indlet.errors import StoreError
+from indlet.errors import SettingsError, StoreError
 from indlet.model import Failure, Record, Stored, TermVector
 from indlet.oai.read import canonical
-from indlet.store import FileState, Store, packed
+from indlet.settings import Settings
+from indlet.store import FileState, Store, configured_for, open_configured, open_store, packed
 from indlet.store.sqlite.migrations import first_schema, migrate, without_fields
 
 
@@ -114,6 +116,39 @@ def test_a_batch_is_stamped_when_it_becomes_visible(tmp_path: Path) -> None:
     assert listed(store, until=100) == []
 
 
+def test_a_batch_that_is_stamped_again_leaves_the_counter_to_others(tmp_path: Path) -> None:
+    """Between a commit that ran into the next second and its second stamp, another process may commit."""
+    other = Store.open(tmp_path, clock=lambda: 101.0)
+
+    def ticks() -> Iterator[float]:
+        yield from (100.0, 100.9)  # put, stamp
+        with other.write() as tx:
+            tx.put(tx.origin("hierarchy", "papers"), [record("two"), record("three")])
+        while True:
+            yield 101.5
+
+    clock = ticks()
+    store = Store.open(tmp_path, clock=lambda: next(clock))
+    with store.write() as tx:
+        origin = tx.origin("hierarchy", "papers")
+        tx.put(origin, [record("one")])
+    assert [(s.identifier[-3:], s.seq, s.datestamp) for s in listed(store)] == [
+        ("one", 1, 101), ("two", 2, 101), ("ree", 3, 101),
+    ]  # fmt: skip
+    with store.write() as tx:
+        assert tx.put(origin, [record("four")]) == 1
+    assert [s.seq for s in listed(store)] == [1, 2, 3, 4]
+
+
+def test_of_two_records_with_one_identifier_the_last_stands(store: Store) -> None:
+    with store.write() as tx:
+        origin = tx.origin("hierarchy", "papers")
+        assert tx.put(origin, [record("one", "first"), record("two"), record("one", "last")]) == 2
+    assert [(s.identifier, s.vector) for s in listed(store)] == [
+        ("oai:x.org:two", b"1 air wing"), ("oai:x.org:one", b"1 last"),
+    ]  # fmt: skip
+
+
 def test_a_failed_transaction_leaves_nothing(store: Store) -> None:
     with pytest.raises(ZeroDivisionError), store.write() as tx:
         origin = tx.origin("hierarchy", "papers")
@@ -177,6 +212,32 @@ def test_files_runs_failures_and_state(store: Store) -> None:
 def test_a_second_job_is_told_so(store: Store) -> None:
     with store.job("crawl"), pytest.raises(StoreError, match="busy with 'crawl'"), store.job("crawl"):
         pass
+
+
+def test_who_looks_sees_whether_a_job_is_done(store: Store) -> None:
+    assert not store.busy("crawl")
+    with store.job("crawl"):
+        assert store.busy("crawl")
+    assert not store.busy("crawl")
+
+
+def test_a_store_is_opened_by_its_url(store: Store, tmp_path: Path) -> None:
+    with store.write() as tx:
+        tx.origin("source", "s")
+    for url in (store.url, f"sqlite://{tmp_path}", f"sqlite:///{tmp_path}"):
+        with open_store(url, create=False, local_folder=tmp_path / "here") as again, again.read() as view:
+            assert [origin.name for origin in view.origins()] == ["s"]
+            assert (again.local_folder, again.location) == (tmp_path / "here", store.location)
+    settings = configured_for(store, Settings())
+    with open_configured(settings) as again:
+        assert (again.location, again.local_folder) == (store.location, store.local_folder)
+    with pytest.raises(SettingsError, match="no store can be opened"):
+        open_store("mysql://root@localhost/x")
+
+
+def test_a_store_tells_its_size_and_its_health(store: Store) -> None:
+    assert store.size() > 0
+    assert store.check() == []
 
 
 def test_secrets_are_made_once(store: Store, tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def library_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 
 @pytest.fixture(scope="session")
 def client(library_store: Store) -> TestClient:
-    return make_client(library_store, settings_for(library_store.folder))
+    return make_client(library_store, settings_for(library_store.local_folder))
 
 
 @pytest.fixture

@@ -64,7 +64,7 @@ def test_a_saved_query_shows_the_latest_change_first(empty: tuple[Store, TestCli
             tx.put(
                 origin, [Record(f"oai:s:{n}", {"title": [f"{word} {n}"]}, TermVector.of({word: 1 + n % 4}))]
             )
-    client = make_client(store, settings_for(store.folder))
+    client = make_client(store, settings_for(store.local_folder))
     found = read(client, "/feed.atom?q=kept")
     assert [e.title for e in found.entries] == [f"kept {n}" for n in range(57, -1, -3)]
     assert found.feed.os_totalresults == "20"

@@ -28,7 +28,7 @@ def two(empty: tuple[Store, TestClient], **more: str) -> TestClient:
     put(store, "North", NAME, "Gales of the north", **more)
     put(store, "South", NAME, "Gales of the south", **more)
     put(store, "South", "oai:x:alone", "A gale alone")
-    return make_client(store, settings_for(store.folder))
+    return make_client(store, settings_for(store.local_folder))
 
 
 def test_a_click_opens_the_record_that_was_clicked(empty: tuple[Store, TestClient]) -> None:

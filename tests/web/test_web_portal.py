@@ -254,7 +254,7 @@ def test_hostile_metadata_stays_text(empty: tuple[Store, TestClient]) -> None:
     record = Record(f"oai:{evil}", metadata, TermVector.of({"alert": 2}), (), properties=properties)
     with store.write() as tx:
         tx.put(tx.origin("source", evil, {"url": "http://x.example/"}), [record])
-    client = make_client(store, settings_for(store.folder))
+    client = make_client(store, settings_for(store.local_folder))
     addresses = ["/", "/?q=alert", f"/?q={evil}", "/compare?q=alert", "/feed.atom"]
     addresses.append(page(client, "/?q=alert").one("article.result h2 a").get("href"))
     for address in addresses:

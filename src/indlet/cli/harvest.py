@@ -85,7 +85,7 @@ def harvest(
     from indlet.service.harvest.negotiate import not_offered
     from indlet.service.harvest.run import RunOptions
     from indlet.service.pipeline import harvest_all
-    from indlet.store import Store
+    from indlet.store import open_configured
 
     settings = _settings(data, config)
     sources = _sources(settings, urls, set_spec, index_format, fulltext, name, token)
@@ -100,7 +100,7 @@ def harvest(
         chosen = replace(chosen, at_once=at_once)
     settings = replace(settings, harvest=chosen)
     wish = RunOptions(full, since, until, reconcile)
-    with Store.open(settings.data) as store, Shown(quiet or as_json) as shown:
+    with open_configured(settings) as store, Shown(quiet or as_json) as shown:
         done = harvest_all(
             store,
             settings,
@@ -138,10 +138,10 @@ def sources(data: Path | None, config: Path | None, as_json: bool) -> None:
     indlet sources --data mine
     indlet sources --json
     """
-    from indlet.store import Store
+    from indlet.store import open_configured
 
     settings = _settings(data, config)
-    with Store.open(settings.data, create=False) as store:
+    with open_configured(settings, create=False) as store:
         rows = _rows(store, settings)
         with store.read() as view:
             names, shared = {o.id: o.name for o in view.origins()}, view.shared_identifiers()

@@ -138,7 +138,7 @@ def crawl(
     """
     from indlet.cli.show import print_summaries, progress
     from indlet.provider import pipeline
-    from indlet.store import Store
+    from indlet.store import open_configured
 
     if roots:
         settings = _from_options(roots, data, base_url, content_url, private, name, workers)
@@ -157,13 +157,13 @@ def crawl(
         if workers:
             settings = replace(settings, crawl=replace(settings.crawl, workers=workers))
     if forget is not None:
-        _forget(settings.data, forget)
+        _forget(settings, forget)
         return
     if not settings.hierarchy:
         raise SettingsError(
             f"{config or CONFIG}: no [[hierarchy]] is set; add one, or name a folder to crawl"
         )
-    with Store.open(settings.data) as store:
+    with open_configured(settings) as store:
         with progress(quiet or as_json) as report:
             summaries = pipeline.crawl(store, settings, report=report, accept_empty=accept_empty)
         print_summaries(summaries, as_json)
@@ -387,25 +387,26 @@ def _from_options(
 
 
 def _open(data: Path | None, config: Path | None) -> Any:
-    from indlet.store import Store
+    from indlet.store import open_configured
 
-    return Store.open(_settings(config).data if data is None else data, create=False)
+    settings = _settings(config)
+    return open_configured(replace(settings, data=data or settings.data), create=False)
 
 
 def _settings(config: Path | None) -> Settings:
     return load(config or CONFIG) if config or CONFIG.exists() else Settings()
 
 
-def _forget(data: Path, name: str) -> None:
-    from indlet.store import Store
+def _forget(settings: Settings, name: str) -> None:
+    from indlet.store import open_configured
 
-    with Store.open(data, create=False) as store, store.job("crawl"):
+    with open_configured(settings, create=False) as store, store.job("crawl"):
         with store.read() as view:
             origin = view.origin("hierarchy", name)
             known = [o.name for o in view.origins("hierarchy")]
         if origin is None:
             raise SettingsError(
-                f"no hierarchy is called {name!r} in {data}; known: {', '.join(known) or 'none'}"
+                f"no hierarchy is called {name!r} in {store.location}; known: {', '.join(known) or 'none'}"
             )
         with store.write() as tx:
             count = tx.forget(origin.id)

@@ -19,7 +19,7 @@ from indlet.node.schedule import Schedule
 from indlet.provider.hierarchy import named
 from indlet.provider.pipeline import crawl
 from indlet.settings import Settings
-from indlet.store import Store
+from indlet.store import Store, open_configured
 
 if TYPE_CHECKING:
     from indlet.service.harvest.progress import Progress
@@ -70,7 +70,7 @@ def run(settings: Settings, *, crawl_at_once: bool, portal: bool | None = None) 
     `portal`: with it, without it, or (None) with it where its part is installed.
     """
     bound, settings = bind(replace(settings, hierarchy=named(settings.hierarchy)))
-    with contextlib.closing(bound), Store.open(settings.data) as store, Schedule() as schedule:
+    with contextlib.closing(bound), open_configured(settings) as store, Schedule() as schedule:
         jobs = _jobs(store, settings, schedule, wanted=portal is not False)
         app = application(store, settings, portal is not False, jobs, portal_asked=bool(portal))
         if settings.hierarchy:

@@ -24,7 +24,7 @@ from indlet.service.harvest.progress import Progress
 from indlet.service.harvest.run import RunOptions
 from indlet.service.pipeline import harvest_all
 from indlet.settings import Settings, Source
-from indlet.store import Store
+from indlet.store import open_configured
 
 _EVERY: Final = 0.25  # seconds between lines
 _SHOWN: Final = (
@@ -61,7 +61,7 @@ def main() -> None:
     process.lower_priority()
     settings, source, options = process.receive_task()
     stop = process.stop_event()
-    with Store.open(settings.data) as store, _telling() as started:
+    with open_configured(settings) as store, _telling() as started:
         try:
             harvest_all(
                 store,

@@ -21,7 +21,7 @@ from indlet.service.harvest.negotiate import source_name
 from indlet.service.harvest.progress import Progress
 from indlet.service.harvest.run import RunOptions
 from indlet.settings import Settings, Source
-from indlet.store import Store
+from indlet.store import Store, configured_for
 
 _KEY: Final = "desk"
 _JOURNAL: Final = 50  # runs that are searched for the last success
@@ -41,7 +41,7 @@ class Harvests:
     ) -> None:
         self.schedule = schedule
         self._store = store
-        self._settings = replace(settings, data=store.folder)
+        self._settings = configured_for(store, settings)
         self._changed = changed
         self._report = report
         self._clock = clock

@@ -153,8 +153,8 @@ class _Run:
     def _crawl(self) -> str:
         settings = self._settings.crawl
         with (
-            contextlib.closing(self._source.open((self._store.folder,))) as tree,
-            _scratch(self._store.folder) as scratch,
+            contextlib.closing(self._source.open((self._store.local_folder,))) as tree,
+            _scratch(self._store.local_folder) as scratch,
         ):
             with self._store.read() as view:
                 self._found.remember(view.files(self._origin))

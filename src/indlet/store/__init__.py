@@ -1,18 +1,86 @@
-"""The system of record: records, change feed, crawl and harvest state, failures, journal. SQLite in WAL mode.
+"""The system of record: records, change feed, crawl and harvest state, failures, journal.
 
-store = Store.open(path)
+store = open_store(url)            # a folder, sqlite:///folder, or postgresql://user@host/database
 with store.write() as tx:          # one transaction: all of it, or none
     tx.put(origin, records)
     tx.state(origin, {...})
 with store.read() as view:         # a consistent snapshot
     for stored in view.changes(after=0): ...
+
+Nobody outside this room knows which database it is. `contract.py` says what each gives.
 """
 
-from indlet.store.sqlite.read import FileState, OpenFailure, Origin, RunEntry, StoredFailure, View
-from indlet.store.sqlite.store import Store
-from indlet.store.sqlite.write import Transaction, fingerprint, packed, resource_hash
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from indlet.errors import SettingsError
+from indlet.settings import Database, Settings
+from indlet.store.contract import (
+    ChangeFeed,
+    Clock,
+    CrawledFiles,
+    FailureWriter,
+    FileState,
+    FileWriter,
+    Jobs,
+    Journal,
+    JournalWriter,
+    Meta,
+    MetaWriter,
+    OpenFailure,
+    Origin,
+    Readable,
+    RecordCounts,
+    RecordLists,
+    RecordLookup,
+    RecordWriter,
+    RunEntry,
+    Secrets,
+    SetList,
+    Store,
+    StoredFailure,
+    Transaction,
+    Upkeep,
+    View,
+    Writable,
+)  # fmt: skip
+from indlet.store.packed import fingerprint, packed, resource_hash
+from indlet.store.sqlite.store import SqliteStore
 
 __all__ = [
-    "FileState", "OpenFailure", "Origin", "RunEntry", "Store", "StoredFailure", "Transaction", "View",
-    "fingerprint", "packed", "resource_hash",
+    "ChangeFeed", "CrawledFiles", "FailureWriter", "FileState", "FileWriter", "Jobs", "Journal",
+    "JournalWriter", "Meta", "MetaWriter", "OpenFailure", "Origin", "Readable", "RecordCounts",
+    "RecordLists", "RecordLookup", "RecordWriter", "RunEntry", "Secrets", "SetList", "Store", "StoredFailure",
+    "Transaction", "Upkeep", "View", "Writable",
+    "configured_for", "fingerprint", "open_configured", "open_store", "packed", "resource_hash",
 ]  # fmt: skip
+
+
+def open_store(
+    url: Path | str, *, create: bool = True, clock: Clock | None = None, local_folder: Path | None = None
+) -> Store:
+    """The store at a URL or in a folder, made or migrated where needed.
+
+    `local_folder`: where this machine keeps what is derived from the store; a SQLite store's own folder if
+    none is named. `clock`: what datestamps are given by; the machine's own if none is named.
+    """
+    scheme, colon, _ = str(url).partition("://")
+    if not colon:
+        return SqliteStore.open(url, create=create, clock=clock, local_folder=local_folder)
+    if scheme == "sqlite":
+        folder = Path("/" + unquote(urlsplit(str(url)).path).lstrip("/"))
+        return SqliteStore.open(folder, create=create, clock=clock, local_folder=local_folder)
+    raise SettingsError(f"{scheme}://…: no store can be opened by that; name a folder, or sqlite:///folder")
+
+
+def open_configured(settings: Settings, *, create: bool = True) -> Store:
+    """The store of the settings; what is derived from it goes to their data folder."""
+    return open_store(settings.store.url or settings.data, create=create, local_folder=settings.data)
+
+
+def configured_for(store: Store, settings: Settings) -> Settings:
+    """The settings by which `open_configured` opens this store, in a child process for one."""
+    return replace(settings, data=store.local_folder, store=Database(store.url))

@@ -72,7 +72,7 @@ def application(
     pages = Pages.of(settings)
     root = settings.base_url()
     portal = Portal(library, pages, root)
-    usage, meter = Usage(store.folder), Meter()
+    usage, meter = Usage(store.local_folder), Meter()
     gate = Gate(store.secret("sessions"), settings)
     own = jobs is None
     jobs = jobs or Jobs(store, settings)

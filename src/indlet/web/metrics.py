@@ -131,7 +131,7 @@ class Metrics:
                 for i, run in finished
             ],
         )
-        gauge("store_bytes", "Size of the store's file.", [("", store.path.stat().st_size)])
+        gauge("store_bytes", "Size of the store.", [("", store.size())])
         gauge("change_feed_position", "Newest change in the store.", [("", newest)])
         gauge("index_position", "Change up to which the index stands.", [("", position)])
         gauge("index_lag", "Changes that the index has still to apply.", [("", max(newest - position, 0))])

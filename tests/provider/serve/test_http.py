@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from http.client import HTTPResponse
+from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
 from urllib.request import urlopen
@@ -22,6 +23,7 @@ from indlet.errors import SettingsError
 from indlet.formats.metadata import oai_dc
 from indlet.provider.serve.coding import negotiated
 from indlet.store import Store
+from indlet.store.sqlite.store import SqliteStore
 
 Provider = Any  # of conftest.py
 LIST = "/oai?verb=ListRecords&metadataPrefix=oai_dc"
@@ -181,7 +183,7 @@ def test_a_slash_too_many_leads_home(filled: Provider) -> None:
     assert (response.status_code, response.headers["location"]) == (308, "http://x.org/oai?verb=Identify")
 
 
-class Slow(Store):
+class Slow(SqliteStore):
     """A store whose readers wait until they are let go."""
 
     gate = threading.Event()
@@ -198,7 +200,7 @@ def test_beyond_its_room_a_node_says_come_back(filled: Provider) -> None:
     filled.store.secret("tokens")
     filled.store.close()
     Slow.gate.set()
-    with Slow.open(filled.store.folder, clock=filled.clock) as store:
+    with Slow.open(filled.store.local_folder, clock=filled.clock) as store:
         filled.store = store
         filled.configure(settings)
         Slow.gate.clear()
@@ -226,7 +228,7 @@ def test_beyond_its_room_a_node_says_come_back(filled: Provider) -> None:
 
 def test_a_store_that_cannot_be_read_is_no_crash(filled: Provider) -> None:
     filled.store.close()
-    filled.store.path.write_bytes(b"not a database, but long enough to be looked into" * 100)
+    Path(filled.store.location).write_bytes(b"not a database, but long enough to be looked into" * 100)
     response = filled.client.get(LIST)
     assert response.status_code == 503
     assert "retry-after" in response.headers

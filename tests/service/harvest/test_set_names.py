@@ -119,6 +119,6 @@ def test_the_command_line_shows_names_beside_set_specs(store: Store) -> None:
     with Provider(records()) as provider:
         provider.set_names = {"phys": "Physics\x1b[2J"}
         harvest(store, provider)
-    shown = CliRunner().invoke(search, ["--data", str(store.folder), "--facets", "wing"])
+    shown = CliRunner().invoke(search, ["--data", str(store.local_folder), "--facets", "wing"])
     assert "phys (Physics" in shown.output
     assert "\x1b[2J" not in shown.output

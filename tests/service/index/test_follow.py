@@ -76,7 +76,7 @@ def test_a_damaged_index_is_made_anew_and_says_so(make_shelf: Callable[..., Libr
             manifest.write_text(manifest.read_text().replace("seg-", "sag-"))
         case "nonsense":
             (folder / "manifest.json").write_bytes(b"\xff\xfe nonsense")
-    with Library.open(library.store.folder) as again:
+    with Library.open(library.store.local_folder) as again:
         result = again.search("boundary")
         assert result.total == 3
         assert any("made anew" in note for note in result.notes)
@@ -148,7 +148,7 @@ def test_on_a_full_disk_the_index_that_is_there_goes_on_answering(make_shelf: Ca
 def test_a_reader_sees_what_another_process_committed(make_shelf: Callable[..., Library]) -> None:
     library = make_shelf()
     library.sync()
-    with Library.open(library.store.folder, follow=False) as reader:
+    with Library.open(library.store.local_folder, follow=False) as reader:
         assert reader.search("zebra").total == 0
         put(library.store, "zebra")
         assert reader.search("zebra").total == 0  # it does not follow by itself

@@ -23,6 +23,7 @@ from indlet.service.index.embedded import manifest
 from indlet.service.index.embedded.engine import Engine
 from indlet.service.search.library import Library
 from indlet.store import Store, View
+from indlet.store.sqlite.store import SqliteStore
 from indlet.text import Analyzer, Policy
 
 
@@ -126,7 +127,7 @@ def test_a_search_while_the_index_is_made_anew(make_shelf: Callable[..., Library
     found: list[int] = []
 
     def report(applied: int) -> None:
-        with Library.open(library.store.folder, follow=False) as reader:
+        with Library.open(library.store.local_folder, follow=False) as reader:
             found.append(reader.search("boundary").total)
             assert reader.stats()["index"]["fingerprint"] == before
 
@@ -146,7 +147,7 @@ def test_a_damaged_index_that_another_process_makes_anew_is_not_searched(
     def report(applied: int) -> None:
         if applied < 5:
             heard.append(applied)
-            with Library.open(library.store.folder, follow=False) as reader, pytest.raises(IndexBusy):
+            with Library.open(library.store.local_folder, follow=False) as reader, pytest.raises(IndexBusy):
                 reader.search("boundary")
 
     put(library.store, {"zebra": 1})
@@ -197,7 +198,7 @@ def test_killed_while_it_makes_the_index_anew(tmp_path: Path, wound: bool) -> No
         assert seen(store) == clean(store)
 
 
-class Overtaken(Store):
+class Overtaken(SqliteStore):
     """After each look at it, another process stores and indexes something more. A few times."""
 
     left = 5
@@ -208,7 +209,7 @@ class Overtaken(Store):
             yield view
         if self.left:
             self.left -= 1
-            with Store.open(self.folder) as other:
+            with Store.open(self.local_folder) as other:
                 put(other, {f"new{self.left}": 1})
                 with contextlib.suppress(IndexBusy):
                     follow.catch_up(other)

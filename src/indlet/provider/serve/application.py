@@ -44,7 +44,7 @@ _PAGE_HEADERS = {
 
 def application(store: Store, settings: Settings, *, clock: Callable[[], float] = time.time) -> Starlette:
     """A provider alone: all of its routes, with the landing page at /."""
-    usage = Usage(store.folder)
+    usage = Usage(store.local_folder)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:

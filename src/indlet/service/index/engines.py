@@ -17,7 +17,7 @@ FOLDER: Final = "index"
 
 def folder(store: Store) -> Path:
     """Where the embedded engine keeps the index of a store."""
-    return store.folder / FOLDER
+    return store.local_folder / FOLDER
 
 
 def index_of(store: Store) -> Index:

@@ -27,7 +27,7 @@ from indlet import process
 from indlet.errors import IndexBusy, IndletError
 from indlet.service.index import follow
 from indlet.service.index.engines import index_of
-from indlet.store import Store
+from indlet.store import Store, open_store
 from indlet.text import Analyzer, Policy
 
 # Changes that are worth a process; and how many must be expected for one to get ready before they are there.
@@ -40,7 +40,8 @@ BUSY: Final = 75  # the exit status (EX_TEMPFAIL) where another process is index
 class IndexTask:
     """What the process is to do. `idle`: the seconds without a change after which it ends."""
 
-    folder: Path
+    store: str  # its URL
+    folder: Path  # the store's local folder
     policy: Policy
     rebuild: bool = False
     idle: float = float("inf")
@@ -66,7 +67,10 @@ class Indexer:
                 self._process = process.start(
                     __name__, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL
                 )  # what is wrong is said by whoever tries again
-                process.send_task(self._process, IndexTask(self._store.folder.absolute(), self._policy))
+                process.send_task(self._process, self._task())
+
+    def _task(self) -> IndexTask:
+        return IndexTask(self._store.url, self._store.local_folder.absolute(), self._policy)
 
     def __exit__(self, *_: object) -> None:
         """Waits until the index is up to the store."""
@@ -108,7 +112,7 @@ class _Ending:
 
 def _work(task: IndexTask) -> follow.Progress:
     analyzer = Analyzer(task.policy)
-    with collector_resting(), Store.open(task.folder, create=False) as store:
+    with collector_resting(), open_store(task.store, create=False, local_folder=task.folder) as store:
         if task.rebuild:
             return follow.rebuild(store, analyzer=analyzer)
         before = max(follow.lag(store)[1], 0)

@@ -8,8 +8,7 @@ from functools import lru_cache
 from typing import Final
 
 from indlet.settings import Analysis
-from indlet.store import Store
-from indlet.store.sqlite.read import View
+from indlet.store import Meta, Readable, Store
 from indlet.text import Policy, policy_of
 
 KEY: Final = "policy"
@@ -25,13 +24,13 @@ def remember(store: Store, policy: Policy) -> None:
         tx.meta(KEY, form)
 
 
-def kept(store: Store) -> Policy | None:
+def kept(store: Readable) -> Policy | None:
     """The policy of the data."""
     with store.read() as view:
         return kept_in(view)
 
 
-def kept_in(view: View) -> Policy | None:
+def kept_in(view: Meta) -> Policy | None:
     return _read(view.meta(KEY))
 
 
@@ -42,6 +41,6 @@ def _read(form: str | None) -> Policy | None:
     return found and Policy(**{field.name: getattr(found, field.name) for field in fields(Analysis)})
 
 
-def policy_for(store: Store, analysis: Analysis) -> Policy:
+def policy_for(store: Readable, analysis: Analysis) -> Policy:
     """The settings' policy where they state one; where they leave all as it is, that of the data."""
     return (kept(store) if analysis == Analysis() else None) or policy_of(analysis)

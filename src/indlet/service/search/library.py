@@ -43,7 +43,7 @@ from indlet.service.search.results import Comparison, Explained, Hit, Result, Su
 from indlet.service.search.snapshots import Snapshots
 from indlet.service.search.suggest import Speller
 from indlet.settings import Settings, Source
-from indlet.store import Origin, Store
+from indlet.store import Origin, Store, open_configured
 from indlet.text import LANGUAGES, Analyzer, code
 
 if TYPE_CHECKING:
@@ -99,7 +99,8 @@ class Library:
     ) -> Self:
         """The library in a data folder; the settings' own folder if none is named."""
         settings = settings or Settings()
-        return cls(Store.open(folder or settings.data, create=create), settings, follow=follow)
+        settings = replace(settings, data=Path(folder or settings.data))
+        return cls(open_configured(settings, create=create), settings, follow=follow)
 
     def close(self) -> None:
         self._snapshots.close()

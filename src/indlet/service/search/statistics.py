@@ -40,11 +40,11 @@ def of_store(store: Store, index: dict[str, Any], hidden: Collection[int] = ()) 
         stamps = view.datestamps()
     return {
         "store": {
-            "path": str(store.path),
+            "path": store.location,
             "records": sum(live for live, _ in totals.values()),
             "deleted": sum(gone for _, gone in totals.values()),
             "failures": sum(failures.values()),
-            "bytes": store.path.stat().st_size,
+            "bytes": store.size(),
             "position": newest,
             "earliest": iso(stamps[0]) if stamps else None,
             "latest": iso(stamps[1]) if stamps else None,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from importlib.resources import files
 
 from indlet.errors import StoreError
-from indlet.store.sqlite.write import fingerprint
+from indlet.store.packed import fingerprint
 
 
 def first_schema(connection: sqlite3.Connection) -> None:

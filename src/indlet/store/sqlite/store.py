@@ -1,4 +1,4 @@
-"""Opening a store, and handing out transactions and snapshots of it."""
+"""Opening a SQLite store, and handing out transactions and snapshots of it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import secrets
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from indlet.errors import StoreError
+from indlet.store.contract import Clock, Transaction, View
 from indlet.store.sqlite.migrations import migrate
-from indlet.store.sqlite.read import View
-from indlet.store.sqlite.write import Transaction
+from indlet.store.sqlite.statements import SqliteTransaction, SqliteView
 
 FILE_NAME = "store.sqlite"
 # A record of a few kB fits a page of this size without an overflow chain.
@@ -30,17 +30,18 @@ class Frozen(sqlite3.Connection):
     seen: tuple[int, ...]
 
 
-class Store:
+class SqliteStore:
     """One SQLite file: one writer at a time, any number of readers, each with a snapshot.
 
     Where the folder or the file may not be written, it can be read all the same.
     """
 
-    def __init__(self, folder: Path, clock: Callable[[], float]) -> None:
-        self.folder = folder
-        self.path = folder / FILE_NAME
+    def __init__(self, folder: Path, clock: Clock, local_folder: Path | None = None) -> None:
+        self.local_folder = local_folder or folder
+        self._folder = folder
+        self._path = folder / FILE_NAME
         self._clock = clock
-        self.writable = not self.path.exists() or (_may_write(folder) and _may_write(self.path))
+        self.writable = not self._path.exists() or (_may_write(folder) and _may_write(self._path))
         self._writing = threading.RLock()
         self._writer: sqlite3.Connection | None = None
         self._idle: list[sqlite3.Connection] = []
@@ -48,8 +49,13 @@ class Store:
 
     @classmethod
     def open(
-        cls, folder: Path | str, *, create: bool = True, clock: Callable[[], float] = time.time
-    ) -> Store:
+        cls,
+        folder: Path | str,
+        *,
+        create: bool = True,
+        clock: Clock | None = None,
+        local_folder: Path | None = None,
+    ) -> Self:
         """The store in a folder, made or migrated where needed."""
         folder = Path(folder)
         if not create and not (folder / FILE_NAME).exists():
@@ -60,70 +66,62 @@ class Store:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as e:
             raise StoreError(f"{folder}: cannot be used as data folder: {e.strerror}") from e
-        store = cls(folder, clock)
+        store = cls(folder, clock or time.time, local_folder)
         connection = store._connect()
         try:
-            migrate(connection, str(store.path), store.writable)
+            migrate(connection, str(store._path), store.writable)
         except sqlite3.OperationalError:
             connection.close()
-            with _explained(store.path):
+            with _explained(store._path):
                 raise
         except sqlite3.DatabaseError as e:
             connection.close()
-            raise StoreError(f"{store.path}: not a usable store: {e}; restore it from a backup") from e
+            raise StoreError(f"{store._path}: not a usable store: {e}; restore it from a backup") from e
         store._idle.append(connection)
         return store
 
     @contextlib.contextmanager
     def write(self) -> Iterator[Transaction]:
-        """A transaction. Datestamps are those of the moment at which it has become visible.
+        """Datestamps are those of the moment at which the transaction has become visible.
 
         A reader that did not see this commit answered at or before the second in which the commit ended. So
         the batch must not be stamped earlier than that second: it is stamped last thing before the commit,
         and once more in the rare case that the commit itself ran into the next second.
         """
         if not self.writable:
-            raise StoreError(f"{self.path}: may not be written; get the right to, or work on a copy")
-        with self._writing, _explained(self.path):
+            raise StoreError(f"{self._path}: may not be written; get the right to, or work on a copy")
+        with self._writing, _explained(self._path):
             if self._writer is None:
                 self._writer = self._connect()
             connection = self._writer
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                tx = Transaction(connection, self._clock)
+            with _committed(connection):
+                tx = SqliteTransaction(connection, self._clock)
                 yield tx
                 tx.stamp()
-                connection.execute("COMMIT")
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
             while tx.late():
-                connection.execute("BEGIN IMMEDIATE")
-                tx.stamp()
-                connection.execute("COMMIT")
+                with _committed(connection):
+                    tx.stamp_again()
 
     @contextlib.contextmanager
     def read(self) -> Iterator[View]:
-        """A snapshot: what was committed when the block was entered, and nothing later."""
         with self._guard:
             connection = self._idle.pop() if self._idle else None
-        if isinstance(connection, Frozen) and connection.seen != _state(self.path):
+        if isinstance(connection, Frozen) and connection.seen != _state(self._path):
             connection.close()
             connection = None
         if connection is None:
             connection = self._connect()
         try:
-            with _explained(self.path):
+            with _explained(self._path):
                 connection.execute("BEGIN")
                 try:
                     # A deferred transaction takes its snapshot at the first read.
                     connection.execute("SELECT 1 FROM meta LIMIT 1").fetchone()
-                    yield View(connection)
+                    yield SqliteView(connection)
                 finally:
                     connection.execute("ROLLBACK")
-                    if isinstance(connection, Frozen) and connection.seen != _state(self.path):
-                        raise StoreError(f"{self.path}: was written while it was being read; try again")
+                    if isinstance(connection, Frozen) and connection.seen != _state(self._path):
+                        raise StoreError(f"{self._path}: was written while it was being read; try again")
         except BaseException:
             connection.close()
             raise
@@ -131,7 +129,6 @@ class Store:
             self._idle.append(connection)
 
     def secret(self, name: str) -> bytes:
-        """A random key that is made once and kept: what resumption tokens and sessions are signed with."""
         with self.read() as view:
             found = view.meta(name)
         if isinstance(found, bytes):
@@ -141,19 +138,48 @@ class Store:
 
     @contextlib.contextmanager
     def job(self, name: str) -> Iterator[None]:
-        """Holds the store's only permit for a kind of job; a second process is told so at once."""
+        """By a lock on a file: the system releases it when the process ends."""
         try:
-            lock = (self.folder / f"{name}.lock").open("w")
+            lock = self._lock_file(name).open("w")
         except OSError as e:
-            raise StoreError(f"{self.folder}: cannot be written: {e.strerror}; get the right to") from e
+            raise StoreError(f"{self._folder}: cannot be written: {e.strerror}; get the right to") from e
         with lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as e:
                 raise StoreError(
-                    f"{self.folder}: another process is busy with {name!r} here; wait for it or stop it"
+                    f"{self._folder}: another process is busy with {name!r} here; wait for it or stop it"
                 ) from e
             yield
+
+    def busy(self, name: str) -> bool:
+        if not self._lock_file(name).exists():
+            return False
+        try:
+            with self.job(name):
+                return False
+        except StoreError:
+            return True
+
+    def _lock_file(self, name: str) -> Path:
+        return self._folder / f"{name}.lock"
+
+    # Upkeep
+
+    @property
+    def url(self) -> str:
+        return str(self._folder.absolute())
+
+    @property
+    def location(self) -> str:
+        return str(self._path)
+
+    def size(self) -> int:
+        return sum(file.stat().st_size for file in self._folder.glob(f"{FILE_NAME}*"))
+
+    def check(self) -> list[str]:
+        with _explained(self._path), contextlib.closing(self._connect()) as connection:
+            return [row[0] for row in connection.execute("PRAGMA quick_check(20)") if row[0] != "ok"]
 
     def close(self) -> None:
         with self._guard:
@@ -165,7 +191,7 @@ class Store:
                 self._writer.close()
                 self._writer = None
 
-    def __enter__(self) -> Store:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -173,11 +199,11 @@ class Store:
 
     def _connect(self) -> sqlite3.Connection:
         if not self.writable:
-            with _explained(self.path):
+            with _explained(self._path):
                 return self._connect_reading()
-        with _explained(self.path):
+        with _explained(self._path):
             connection = sqlite3.connect(
-                self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+                self._path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )
             connection.execute(f"PRAGMA page_size = {PAGE_SIZE}")
             connection.execute("PRAGMA journal_mode = WAL")
@@ -198,9 +224,9 @@ class Store:
         it can; where they are missing and cannot be made, everything is in the store's own file, which may be
         read as it stands for as long as it does not change.
         """
-        place = f"{self.path.absolute().as_uri()}?mode=ro"
+        place = f"{self._path.absolute().as_uri()}?mode=ro"
         options: dict[str, Any] = {"uri": True, "isolation_level": None, "check_same_thread": False}
-        seen = _state(self.path)
+        seen = _state(self._path)
         connection: sqlite3.Connection = sqlite3.connect(place, timeout=BUSY_SECONDS, **options)
         try:
             connection.execute("SELECT 1 FROM sqlite_schema").fetchone()
@@ -208,7 +234,7 @@ class Store:
             connection.close()
             if seen[-1]:
                 raise StoreError(
-                    f"{self.path}: its newest changes are still in {self.path.name}-wal, and only who may "
+                    f"{self._path}: its newest changes are still in {self._path.name}-wal, and only who may "
                     "write there can bring them in: run  indlet stats  with that right, or work on a copy"
                 ) from None
             frozen = sqlite3.connect(f"{place}&immutable=1", factory=Frozen, **options)
@@ -229,6 +255,19 @@ def _state(path: Path) -> tuple[int, ...]:
     with contextlib.suppress(FileNotFoundError):
         waiting = path.with_name(f"{path.name}-wal").stat().st_size
     return about.st_ino, about.st_size, about.st_mtime_ns, waiting
+
+
+@contextlib.contextmanager
+def _committed(connection: sqlite3.Connection) -> Iterator[None]:
+    """The only writing transaction, from here to the end of the block."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:  # a full disk has ended it
+            connection.execute("ROLLBACK")
+        raise
 
 
 @contextlib.contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import threading
 from collections.abc import Callable
 from typing import Any, Final
@@ -307,13 +306,10 @@ class Desk:
         return any(job.started is not None for job in self.schedule.jobs() if job.name in _UPKEEP)
 
     def _check(self, stop: threading.Event) -> str:
-        """SQLite's own check of the store, then whether the index holds exactly the store's live records."""
+        """The store's own check, then whether the index holds exactly the store's live records."""
         store = self.portal.store
-        with sqlite3.connect(f"file:{store.path}?mode=ro", uri=True) as connection:
-            said = [row[0] for row in connection.execute("PRAGMA quick_check(20)")]
-        connection.close()
-        if said != ["ok"]:
-            return "store: " + "; ".join(said)
+        if problems := store.check():
+            return "store: " + "; ".join(problems)
         with store.read() as view:
             live = sum(count for count, _ in view.totals().values())
             newest = view.last_seq()

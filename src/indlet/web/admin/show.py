@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from indlet.errors import StoreError
 from indlet.service.harvest.progress import Progress
 from indlet.service.index import follow
 from indlet.service.search.library import Library
@@ -140,11 +139,7 @@ def _progress(live: Progress | None, journal: Sequence[RunEntry]) -> Mapping[str
 
 def _held(store: Store, origin: int) -> bool:
     """Whether some process harvests this origin now: its journal alone would not tell a crash from a run."""
-    try:
-        with store.job(f"harvest-{origin}"):
-            return False
-    except StoreError:
-        return True
+    return store.busy(f"harvest-{origin}")
 
 
 def _state(source: Source, journal: Sequence[RunEntry], progress: Mapping[str, Any] | None) -> str:
@@ -270,10 +265,9 @@ def index_state(library: Library) -> dict[str, Any]:
     store = library.store
     newest, position = follow.lag(store)
     counted = library.searcher().stats()
-    size = sum(f.stat().st_size for f in store.folder.glob("store.sqlite*"))
     return {
-        "store_bytes": size,
-        "path": str(store.folder),
+        "store_bytes": store.size(),
+        "path": str(store.local_folder),
         "position": newest,
         "index_position": position,
         "lag": max(newest - position, 0),

@@ -1,0 +1,385 @@
+"""What a store gives and takes: the contract that every implementation keeps, part by part.
+
+A consumer names the smallest part that it needs. `View` and `Transaction` are all parts together; `Store`
+hands them out. tests/store/contract holds every implementation to what is written here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Protocol, Self
+
+from indlet.model import Failure, Packed, Record, Stored
+
+Clock = Callable[[], float]
+NO_LIMIT: Final = 2**62
+# The heavy columns of a record, which a reader may leave out.
+PARTS: Final = ("metadata", "properties", "raw", "vector", "positions")
+
+
+class Origin(NamedTuple):
+    id: int
+    kind: str
+    name: str
+    settings: dict[str, Any]
+    state: dict[str, Any]
+
+
+class FileState(NamedTuple):
+    """A file as the crawler last saw it. `state`: "primary", "other", or "failed"."""
+
+    path: str
+    resource: str
+    size: int
+    modified: int  # nanoseconds since 1970; -1 if the storage does not tell
+    etag: str
+    digest: str
+    media_type: str
+    state: str
+    policy: str
+
+
+class StoredFailure(NamedTuple):
+    origin: int
+    where: str
+    stage: str
+    reason: str
+    raw: bytes
+    at: int  # the last time
+    first: int = 0
+    attempts: int = 1
+    due: int | None = None  # when it is asked for again; None: it is not, by itself
+
+
+class OpenFailure(NamedTuple):
+    """A failure without its reason and bytes: what is needed to decide when to retry."""
+
+    where: str
+    stage: str
+    first: int
+    due: int | None
+
+
+class RunEntry(NamedTuple):
+    id: int
+    origin: int
+    kind: str
+    started: float
+    finished: float | None
+    outcome: str
+    detail: dict[str, Any]
+
+
+class Shared(NamedTuple):
+    """Two origins with different records under the same identifiers."""
+
+    first: int
+    second: int
+    identifiers: int
+    example: str
+
+
+# Reading: parts of a snapshot
+
+
+class ChangeFeed(Protocol):
+    """Every change has a number, `seq`; the order of numbers is the order of commits."""
+
+    def changes(
+        self, after: int = 0, limit: int = NO_LIMIT, *, parts: Iterable[str] = PARTS
+    ) -> Iterator[Stored]:
+        """Every record whose last change comes after `after`, in the order of changes, deleted ones too."""
+
+    def last_seq(self) -> int:
+        """The seq of the newest change; 0 for an empty store."""
+
+
+class RecordLists(Protocol):
+    """Lists in feed order, read in pages: the next page starts after the seq of the last record."""
+
+    def page(
+        self,
+        limit: int,
+        *,
+        after: int = 0,
+        since: int | None = None,
+        until: int | None = None,
+        set_spec: str | None = None,
+        origins: Iterable[int] | None = None,
+        parts: Iterable[str] = PARTS,
+    ) -> list[Stored]:
+        """The next records of a list. Datestamps in seconds, both bounds inclusive.
+
+        Of the heavy columns only those in `parts` are read; the others come empty. Metadata stand in for raw
+        ones, and for a vector, where there is none.
+        """
+
+    def headers(
+        self,
+        limit: int,
+        *,
+        after: int = 0,
+        since: int | None = None,
+        until: int | None = None,
+        set_spec: str | None = None,
+        origins: Iterable[int] | None = None,
+    ) -> list[tuple[int, str, int, int, str]]:
+        """(seq, identifier, datestamp, deleted, sets) of the records that `page` would give."""
+
+    def count(
+        self,
+        *,
+        after: int = 0,
+        since: int | None = None,
+        until: int | None = None,
+        set_spec: str | None = None,
+        origins: Iterable[int] | None = None,
+    ) -> int:
+        """How many records such a list has."""
+
+    def newest(
+        self, limit: int, *, set_spec: str | None = None, origins: Iterable[int] | None = None
+    ) -> list[Stored]:
+        """The latest changes, newest first, deleted records among them: what a feed shows."""
+
+    def latest_ids(self, limit: int, *, before: int | None = None) -> list[tuple[int, int]]:
+        """(id, seq) of the latest changes that left a live record, newest first, from below a seq."""
+
+    def addresses(
+        self, limit: int, *, after: int = 0, origins: Iterable[int] | None = None
+    ) -> list[tuple[int, int, str | None]]:
+        """(seq, datestamp, URL) of live records; the URL is None where a record has none."""
+
+
+class RecordLookup(Protocol):
+    def get(self, identifier: str, origins: Sequence[int] | None = None) -> Stored | None:
+        """The record of that identifier; the most recently changed where several origins have one."""
+
+    def by_id(self, ids: Sequence[int]) -> dict[int, Stored]:
+        """Records by their numbers; those that are not there are left out."""
+
+    def same_resource(self, stored: Stored) -> list[Stored]:
+        """The other live records that stand for a record's resource (see `Stored.resource`).
+
+        What several records of one origin share (the address of their repository, say) tells no resource.
+        """
+
+    def identifiers(self, origin: int, *, live: bool = True) -> Iterator[str]: ...
+
+    def shared_identifiers(self) -> list[Shared]:
+        """Pairs of origins that have live records of the same identifiers, unless these are one resource."""
+
+    def documents(self, origin: int, identifier: str) -> list[str]:
+        """The live records of one resource: its own, and those of its documents (`identifier;key`)."""
+
+    def withdrawn(self, origin: int, limit: int) -> list[tuple[str, int]]:
+        """(identifier, datestamp) of an origin's latest deletions, newest first."""
+
+
+class RecordCounts(Protocol):
+    def totals(self) -> dict[int, tuple[int, int]]:
+        """For each origin: live records, deleted records."""
+
+    def datestamps(self) -> tuple[int, int] | None:
+        """The earliest and the latest datestamp; None for an empty store."""
+
+    def latest(self, origins: Iterable[int] | None = None) -> int | None:
+        """The datestamp of the newest change, of these origins or of all; None if there is no record."""
+
+    def failure_counts(self) -> dict[int, int]: ...
+
+
+class SetList(Protocol):
+    def sets(self, origins: Iterable[int] | None = None) -> list[tuple[str, str]]:
+        """(setSpec, name) of every set, in order of setSpec."""
+
+    def set_names(self, origins: Iterable[int] | None = None) -> list[tuple[int, str, str]]:
+        """(origin, setSpec, name) of every set that has a name."""
+
+
+class Journal(Protocol):
+    def origins(self, kind: str | None = None) -> list[Origin]: ...
+
+    def origin(self, kind: str, name: str) -> Origin | None: ...
+
+    def state(self, origin: int) -> dict[str, Any]: ...
+
+    def runs(self, origin: int | None = None, limit: int = 50) -> list[RunEntry]:
+        """The journal, newest first."""
+
+    def failures(self, origin: int | None = None) -> Iterator[StoredFailure]:
+        """In the order of origin, place and stage."""
+
+    def open_failures(self, origin: int) -> Iterator[OpenFailure]:
+        """The failures of an origin, those due first at the beginning; one entry a place."""
+
+
+class CrawledFiles(Protocol):
+    def files(self, origin: int) -> Iterator[FileState]:
+        """Every file that the crawler knows, in order of path."""
+
+    def file(self, origin: int, path: str) -> FileState | None:
+        """One file as the crawler knows it."""
+
+
+class Meta(Protocol):
+    def meta(self, key: str) -> Any:
+        """A single value (a number, text or bytes) that was kept under a key; None if none was."""
+
+
+class View(
+    ChangeFeed, RecordLists, RecordLookup, RecordCounts, SetList, Journal, CrawledFiles, Meta, Protocol
+):  # fmt: skip
+    """A snapshot: what was committed when it was taken, and nothing later."""
+
+
+# Writing: parts of a transaction
+
+
+class RecordWriter(Protocol):
+    def put(self, origin: int, records: Iterable[Record | Packed]) -> int:
+        """How many of the records were new or different; the others were left as they are.
+
+        Where an identifier comes more than once, the last record stands.
+        """
+
+    def put_dated(self, records: Sequence[tuple[int, int, Record | Packed]], answered: int) -> int:
+        """Put (origin, datestamp in seconds, record); how many records were new or different.
+
+        A datestamp is kept if nothing later was given out: no record has a later one, and no list was
+        answered since (`answered` is the last second of that) which ought to have shown it. The other records
+        get the time of the commit. So lists stay in the order of datestamps, and no harvester misses one.
+        """
+
+    def delete(self, origin: int, identifiers: Iterable[str]) -> int:
+        """Turn records into deleted ones, which persist and keep their sets; how many there were."""
+
+    def forget(self, origin: int) -> int:
+        """Delete all records of an origin (as deletions that persist), its files and failures."""
+
+    def name_set(self, origin: int, spec: str, name: str) -> None: ...
+
+    def sweep(self) -> None:
+        """Drop memberships of states that records have left."""
+
+
+class JournalWriter(Protocol):
+    def origin(self, kind: str, name: str, settings: Mapping[str, Any] | None = None) -> int:
+        """The number of an origin, entered if new; its settings are brought up to date."""
+
+    def state(self, origin: int, state: Mapping[str, Any]) -> None: ...
+
+    def start_run(self, origin: int, kind: str) -> int: ...
+
+    def note_run(self, run: int, detail: Mapping[str, Any], outcome: str = "running") -> None:
+        """Record a run's progress; any outcome other than "running" ends it."""
+
+    def drop_run(self, run: int) -> None: ...
+
+
+class FailureWriter(Protocol):
+    def fail(
+        self, origin: int, failure: Failure, *, due: int | None = None, new_attempt: bool = True
+    ) -> None:
+        """Enter a failure, or one more attempt at what has failed before; `due`: when to retry.
+
+        The time of the first failure stays, and so do the bytes of an attempt that brought some. What is due
+        is one entry, whatever the stage at which it failed last.
+        """
+
+    def forgive(self, origin: int, places: Iterable[str]) -> None:
+        """Drop the failures at these places: what failed there has succeeded, or has gone."""
+
+    def forget_failures(self, origin: int, before: int) -> None:
+        """Drop the failures of an origin that have not occurred again since then."""
+
+
+class FileWriter(Protocol):
+    def put_files(self, origin: int, files: Iterable[FileState]) -> None: ...
+
+    def drop_files(self, origin: int, paths: Iterable[str]) -> None: ...
+
+
+class MetaWriter(Protocol):
+    def meta(self, key: str, value: Any) -> None: ...
+
+    def meta_value(self, key: str, default: Any) -> Any: ...
+
+    def meta_default(self, key: str, value: bytes) -> bytes:
+        """The value that a key has; the given one if it had none."""
+
+
+class Transaction(RecordWriter, JournalWriter, FailureWriter, FileWriter, MetaWriter, Protocol):
+    """All of it becomes visible at once, or none of it. One transaction writes at a time.
+
+    Datestamps are those of the second in which the transaction became visible, and never decrease with seq.
+    """
+
+
+# The store
+
+
+class Readable(Protocol):
+    def read(self) -> AbstractContextManager[View]:
+        """A snapshot for as long as the block lasts."""
+
+
+class Writable(Protocol):
+    def write(self) -> AbstractContextManager[Transaction]:
+        """A transaction: committed at the end of the block, undone if the block raises."""
+
+
+class Jobs(Protocol):
+    def job(self, name: str) -> AbstractContextManager[None]:
+        """The store's only permit for a kind of job: StoreError if another has it.
+
+        It ends with the block, or with the process, however that ends.
+        """
+
+    def busy(self, name: str) -> bool:
+        """Whether somebody has that permit now."""
+
+
+class Secrets(Protocol):
+    def secret(self, name: str) -> bytes:
+        """A random key that is made once and kept: what resumption tokens and sessions are signed with."""
+
+
+class Upkeep(Protocol):
+    @property
+    def location(self) -> str:
+        """Where the store is, for people: a file, or an address without its password."""
+
+    def size(self) -> int:
+        """Bytes that it occupies."""
+
+    def check(self) -> list[str]:
+        """What its own integrity check finds wrong; nothing if all is well."""
+
+
+class Store(Readable, Writable, Jobs, Secrets, Upkeep, Protocol):
+    """The system of record. Open one with `open_store`."""
+
+    writable: bool  # whether this process may write
+    local_folder: Path  # where this machine keeps what is derived from the store: index, scratch, usage
+
+    @property
+    def url(self) -> str:
+        """What `open_store` opens the same store by. It may hold a password."""
+
+    @staticmethod
+    def open(
+        url: Path | str, *, create: bool = True, clock: Clock | None = None, local_folder: Path | None = None
+    ) -> Store:
+        """`indlet.store.open_store`."""
+        from indlet.store import open_store
+
+        return open_store(url, create=create, clock=clock, local_folder=local_folder)
+
+    def close(self) -> None: ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...

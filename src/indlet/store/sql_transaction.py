@@ -1,0 +1,284 @@
+"""What a transaction can do, in SQL that SQLite and PostgreSQL both understand.
+
+Docstrings are those of the contract (contract.py).
+"""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from typing import Any, Final
+
+from indlet.model import Failure, Packed, Record
+from indlet.store.contract import Clock, FileState
+from indlet.store.packed import packed
+
+Dated = tuple[int, int | None, Packed]  # origin, datestamp (None: that of the commit), record
+COLUMNS: Final = (
+    "seq", "origin", "identifier", "datestamp", "deleted", "sets", "language", "length", "resource", "digest",
+    "metadata", "properties", "raw", "vector", "positions",
+)  # fmt: skip
+KEY: Final = "identifier, origin"
+# What an upsert sets in a record that is there already, and different.
+REPLACED: Final = ", ".join(f"{name} = excluded.{name}" for name in COLUMNS if name not in KEY.split(", "))
+_FILE = ", ".join(FileState._fields)
+_FILE_REPLACED = ", ".join(f"{name} = excluded.{name}" for name in FileState._fields if name != "path")
+# What a record becomes when it is deleted: its identifier, its sets, and the fact.
+_TOMBSTONE = (
+    "UPDATE records SET seq = ?, datestamp = ?, deleted = 1, digest = ?, metadata = ?, properties = ?, "
+    "raw = ?, vector = NULL, positions = NULL, length = 0, resource = 0, language = '' "
+    "WHERE identifier = ? AND origin = ? AND deleted = 0"
+)
+_TOGETHER = 400  # identifiers in one question
+
+
+class SqlTransaction:
+    """A `Transaction` by SQL. `?` stands for a value; each database says how a statement is carried out.
+
+    `begin` is called once this transaction is the only one that writes.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._given = 0
+        self._sets: dict[tuple[int, str], int] = {}
+        self._joined: dict[tuple[int, str], list[int]] = {}
+
+    def begin(self) -> None:
+        self._last_datestamp = self._newest_datestamp()
+        self._first = self._seq = int(self.meta_value("seq", 0))
+        self._dated = self._first  # up to here records keep the datestamps that they came with
+
+    def _only_writer(self) -> None:
+        """Returns once this transaction is the only one that writes."""
+
+    @abstractmethod
+    def _all(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        """Carry out a statement; its rows."""
+
+    @abstractmethod
+    def _run(self, statement: str, values: Sequence[Any] = ()) -> None:
+        """Carry out a statement that gives no rows."""
+
+    @abstractmethod
+    def _many(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Carry out a statement for each row."""
+
+    @abstractmethod
+    def _upsert(self, records: Sequence[Dated]) -> int:
+        """Store records, no two of one key, and their memberships; how many were new or different."""
+
+    @abstractmethod
+    def _join(self, members: Sequence[tuple[int, int]]) -> None:
+        """Enter (set, seq) pairs."""
+
+    @abstractmethod
+    def meta(self, key: str, value: Any) -> None: ...
+
+    @abstractmethod
+    def meta_value(self, key: str, default: Any) -> Any: ...
+
+    @abstractmethod
+    def meta_default(self, key: str, value: bytes) -> bytes: ...
+
+    # Records
+
+    def put(self, origin: int, records: Iterable[Record | Packed]) -> int:
+        return self._put((origin, None, record) for record in records)
+
+    def put_dated(self, records: Sequence[tuple[int, int, Record | Packed]], answered: int) -> int:
+        self._only_writer()
+        assert self._seq == self._first, "dated records come first in their transaction"
+        first, now = max(answered, self._last_datestamp), int(self._clock())
+        kept = sorted((one for one in records if first <= one[1] <= now), key=lambda one: one[1])
+        changed = self._put(kept)
+        self._dated = self._seq
+        ticks = self._all(
+            "SELECT datestamp, min(seq) FROM records WHERE seq > ? GROUP BY datestamp", (self._first,)
+        )
+        self._many("INSERT INTO ticks VALUES (?, ?) ON CONFLICT DO NOTHING", ticks)
+        self._last_datestamp = max([self._last_datestamp, *(stamp for stamp, _ in ticks)])
+        rest = ((one[0], None, one[2]) for one in records if not first <= one[1] <= now)
+        return changed + self._put(rest)
+
+    def _put(self, records: Iterable[tuple[int, int | None, Record | Packed]]) -> int:
+        latest: dict[tuple[int, str], Dated] = {}
+        for origin, stamp, record in records:
+            key = (origin, record.identifier)
+            latest.pop(key, None)
+            latest[key] = (origin, stamp, record if isinstance(record, Packed) else packed(record))
+        return self._upsert(list(latest.values())) if latest else 0
+
+    def delete(self, origin: int, identifiers: Iterable[str]) -> int:
+        wanted = list(dict.fromkeys(identifiers))
+        count = 0
+        for start in range(0, len(wanted), _TOGETHER):
+            part = wanted[start : start + _TOGETHER]
+            marks = ", ".join("?" * len(part))
+            sets = dict(
+                self._all(
+                    f"SELECT identifier, sets FROM records WHERE identifier IN ({marks}) AND origin = ? "
+                    "AND deleted = 0",
+                    (*part, origin),
+                )
+            )
+            rows, members, now = [], [], self._now()
+            for identifier in part:
+                if identifier in sets:
+                    self._seq += 1
+                    rows.append((self._seq, now, b"", b"{}", b"{}", b"", identifier, origin))
+                    members += [(i, self._seq) for i in self._memberships(origin, sets[identifier])]
+            self._many(_TOMBSTONE, rows)
+            self._join(members)
+            count += len(rows)
+        return count
+
+    def forget(self, origin: int) -> int:
+        rows = self._all("SELECT identifier FROM records WHERE origin = ? AND deleted = 0", (origin,))
+        count = self.delete(origin, [row[0] for row in rows])
+        self._run("DELETE FROM files WHERE origin = ?", (origin,))
+        self._run("DELETE FROM failures WHERE origin = ?", (origin,))
+        return count
+
+    def name_set(self, origin: int, spec: str, name: str) -> None:
+        self._run("UPDATE sets SET name = ? WHERE id = ?", (name, self._lineage(origin, spec)[-1]))
+
+    def sweep(self) -> None:
+        self._run(
+            "DELETE FROM membership WHERE NOT EXISTS (SELECT 1 FROM records r WHERE r.seq = membership.seq)"
+        )
+
+    # Datestamps
+
+    def stamp(self) -> None:
+        """Date everything that this transaction changed, and remember where the counter stands."""
+        if self._seq > self._first:
+            if self._seq > self._dated:
+                self._date()
+            self.meta("seq", self._seq)
+
+    def stamp_again(self) -> None:
+        """Date it anew, in a transaction of its own. Others may have committed meanwhile: their changes get
+        the same date, for dates never decrease along the feed; the counter is theirs."""
+        self._last_datestamp = self._newest_datestamp()
+        self._date()
+
+    def late(self) -> bool:
+        """Whether the clock has moved past the datestamp that this transaction gave."""
+        return self._given != 0 and int(self._clock()) > self._given
+
+    def _date(self) -> None:
+        given = self._given = self._now()
+        self._run("DELETE FROM ticks WHERE seq > ?", (self._dated,))
+        self._run(
+            "UPDATE records SET datestamp = ? WHERE seq > ? AND datestamp != ?", (given, self._dated, given)
+        )
+        self._run("INSERT INTO ticks VALUES (?, ?) ON CONFLICT DO NOTHING", (given, self._dated + 1))
+
+    def _now(self) -> int:
+        """The clock's second, but never before a datestamp that was given out already."""
+        return max(int(self._clock()), self._last_datestamp)
+
+    def _newest_datestamp(self) -> int:
+        (row,) = self._all("SELECT max(datestamp) FROM ticks")
+        return int(row[0] or 0)
+
+    # Origins, their state, their journal
+
+    def origin(self, kind: str, name: str, settings: Mapping[str, Any] | None = None) -> int:
+        self._run("INSERT INTO origins (kind, name) VALUES (?, ?) ON CONFLICT DO NOTHING", (kind, name))
+        if settings is not None:
+            self._run(
+                "UPDATE origins SET settings = ? WHERE kind = ? AND name = ?",
+                (json.dumps(settings), kind, name),
+            )
+        (row,) = self._all("SELECT id FROM origins WHERE kind = ? AND name = ?", (kind, name))
+        return int(row[0])
+
+    def state(self, origin: int, state: Mapping[str, Any]) -> None:
+        self._run("UPDATE origins SET state = ? WHERE id = ?", (json.dumps(state), origin))
+
+    def start_run(self, origin: int, kind: str) -> int:
+        (row,) = self._all(
+            "INSERT INTO runs (origin, kind, started, outcome, detail) VALUES (?, ?, ?, 'running', '{}') "
+            "RETURNING id",
+            (origin, kind, self._clock()),
+        )
+        return int(row[0])
+
+    def note_run(self, run: int, detail: Mapping[str, Any], outcome: str = "running") -> None:
+        finished = None if outcome == "running" else self._clock()
+        self._run(
+            "UPDATE runs SET detail = ?, outcome = ?, finished = ? WHERE id = ?",
+            (json.dumps(detail), outcome, finished, run),
+        )
+
+    def drop_run(self, run: int) -> None:
+        self._run("DELETE FROM runs WHERE id = ?", (run,))
+
+    # Failures
+
+    def fail(
+        self, origin: int, failure: Failure, *, due: int | None = None, new_attempt: bool = True
+    ) -> None:
+        now = first = int(self._clock())
+        attempts, raw = 1, failure.raw
+        here, values = "origin = ? AND place = ?", [origin, failure.where]
+        if due is None:
+            here, values = f"{here} AND stage = ?", [*values, failure.stage]
+        if earlier := self._all(f"SELECT first, attempts, raw FROM failures WHERE {here}", values):
+            first = min(row[0] for row in earlier)
+            attempts = max(row[1] for row in earlier) + int(new_attempt)
+            raw = raw or max(row[2] for row in earlier)
+            self._run(f"DELETE FROM failures WHERE {here}", values)
+        self._run(
+            "INSERT INTO failures (origin, place, stage, reason, raw, at, first, attempts, due) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (origin, failure.where, failure.stage, failure.reason, raw, now, first, attempts, due),
+        )
+
+    def forgive(self, origin: int, places: Iterable[str]) -> None:
+        self._many(
+            "DELETE FROM failures WHERE origin = ? AND place = ?", [(origin, place) for place in places]
+        )
+
+    def forget_failures(self, origin: int, before: int) -> None:
+        self._run("DELETE FROM failures WHERE origin = ? AND at < ?", (origin, before))
+
+    # Files
+
+    def put_files(self, origin: int, files: Iterable[FileState]) -> None:
+        marks = ", ".join("?" * len(FileState._fields))
+        self._many(
+            f"INSERT INTO files (origin, {_FILE}) VALUES (?, {marks}) "
+            f"ON CONFLICT (origin, path) DO UPDATE SET {_FILE_REPLACED}",
+            [(origin, *file) for file in files],
+        )
+
+    def drop_files(self, origin: int, paths: Iterable[str]) -> None:
+        self._many("DELETE FROM files WHERE origin = ? AND path = ?", [(origin, path) for path in paths])
+
+    # Sets
+
+    def _memberships(self, origin: int, sets: str) -> list[int]:
+        """The numbers of the sets and of all above them."""
+        known = self._joined.get((origin, sets))
+        if known is None:
+            lineages = [self._lineage(origin, spec) for spec in sets.split()]
+            known = self._joined[origin, sets] = list(chain.from_iterable(lineages))
+        return known
+
+    def _lineage(self, origin: int, spec: str) -> list[int]:
+        """The numbers of a set and of all sets above it, entered if new; the set itself comes last."""
+        parts = spec.split(":")
+        return [self._set(origin, ":".join(parts[: depth + 1])) for depth in range(len(parts))]
+
+    def _set(self, origin: int, spec: str) -> int:
+        known = self._sets.get((origin, spec))
+        if known is None:
+            self._run("INSERT INTO sets (origin, spec) VALUES (?, ?) ON CONFLICT DO NOTHING", (origin, spec))
+            (row,) = self._all("SELECT id FROM sets WHERE spec = ? AND origin = ?", (spec, origin))
+            known = self._sets[origin, spec] = int(row[0])
+        return known

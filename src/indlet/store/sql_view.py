@@ -1,0 +1,347 @@
+"""What a snapshot can tell, in SQL that SQLite and PostgreSQL both understand.
+
+Docstrings are those of the contract (contract.py).
+"""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any, ClassVar
+
+import orjson
+
+from indlet.model import Stored
+from indlet.store.contract import (
+    NO_LIMIT,
+    PARTS,
+    FileState,
+    OpenFailure,
+    Origin,
+    RunEntry,
+    Shared,
+    StoredFailure,
+)
+
+# A row as `Stored`, without the look at its length that `Stored._make` takes: whole collections pass here.
+_stored: Callable[[tuple[Any, ...]], Stored] = partial(tuple.__new__, Stored)
+_FILE = ", ".join(FileState._fields)
+Row = tuple[Any, ...]
+
+
+class SqlView:
+    """A `View` by SQL. `?` stands for a value; each database says how a statement is carried out."""
+
+    no_bytes: ClassVar[str]  # as this database writes them
+    join: ClassVar[str] = "JOIN"
+
+    @abstractmethod
+    def _all(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        """All rows at once."""
+
+    @abstractmethod
+    def _each(self, statement: str, values: Sequence[Any] = ()) -> Iterator[Any]:
+        """The rows one after another, however many there are."""
+
+    def _one(self, statement: str, values: Sequence[Any] = ()) -> Row | None:
+        return next(iter(self._all(statement, values)), None)
+
+    # The change feed
+
+    def changes(
+        self, after: int = 0, limit: int = NO_LIMIT, *, parts: Iterable[str] = PARTS
+    ) -> Iterator[Stored]:
+        rows = self._each(
+            f"SELECT {self._columns(parts)} FROM records r WHERE r.seq > ? ORDER BY r.seq LIMIT ?",
+            (after, limit),
+        )
+        return map(_stored, rows)
+
+    def last_seq(self) -> int:
+        (row,) = self._all("SELECT max(seq) FROM records")
+        return int(row[0] or 0)
+
+    # Lists
+
+    def page(
+        self,
+        limit: int,
+        *,
+        after: int = 0,
+        since: int | None = None,
+        until: int | None = None,
+        set_spec: str | None = None,
+        origins: Iterable[int] | None = None,
+        parts: Iterable[str] = PARTS,
+    ) -> list[Stored]:
+        clause, values = self._where(after, since, until, set_spec, origins)
+        rows = self._all(
+            f"SELECT {self._columns(parts)} FROM {clause} ORDER BY {_order(set_spec)} LIMIT ?",
+            (*values, limit),
+        )
+        return list(map(_stored, rows))
+
+    def newest(
+        self, limit: int, *, set_spec: str | None = None, origins: Iterable[int] | None = None
+    ) -> list[Stored]:
+        clause, values = self._where(0, None, None, set_spec, origins)
+        rows = self._all(
+            f"SELECT {self._columns()} FROM {clause} ORDER BY {_order(set_spec)} DESC LIMIT ?",
+            (*values, limit),
+        )
+        return list(map(_stored, rows))
+
+    def latest_ids(self, limit: int, *, before: int | None = None) -> list[tuple[int, int]]:
+        return self._all(
+            "SELECT id, seq FROM records WHERE seq < ? AND deleted = 0 ORDER BY seq DESC LIMIT ?",
+            (NO_LIMIT if before is None else before, limit),
+        )
+
+    def withdrawn(self, origin: int, limit: int) -> list[tuple[str, int]]:
+        return self._all(
+            "SELECT identifier, datestamp FROM records WHERE origin = ? AND deleted != 0 "
+            "ORDER BY seq DESC LIMIT ?",
+            (origin, limit),
+        )
+
+    def headers(
+        self,
+        limit: int,
+        *,
+        after: int = 0,
+        since: int | None = None,
+        until: int | None = None,
+        set_spec: str | None = None,
+        origins: Iterable[int] | None = None,
+    ) -> list[tuple[int, str, int, int, str]]:
+        clause, values = self._where(after, since, until, set_spec, origins)
+        return self._all(
+            f"SELECT r.seq, r.identifier, r.datestamp, r.deleted, r.sets FROM {clause} "
+            f"ORDER BY {_order(set_spec)} LIMIT ?",
+            (*values, limit),
+        )
+
+    def count(
+        self,
+        *,
+        after: int = 0,
+        since: int | None = None,
+        until: int | None = None,
+        set_spec: str | None = None,
+        origins: Iterable[int] | None = None,
+    ) -> int:
+        clause, values = self._where(after, since, until, set_spec, origins)
+        (row,) = self._all(f"SELECT count(*) FROM {clause}", values)
+        return int(row[0])
+
+    def addresses(
+        self, limit: int, *, after: int = 0, origins: Iterable[int] | None = None
+    ) -> list[tuple[int, int, str | None]]:
+        clause, values = self._where(after, None, None, None, origins)
+        rows = self._each(
+            f"SELECT r.seq, r.datestamp, r.properties FROM {clause} AND r.deleted = 0 ORDER BY r.seq LIMIT ?",
+            (*values, limit),
+        )
+        return [(seq, stamp, orjson.loads(properties).get("url")) for seq, stamp, properties in rows]
+
+    def _where(
+        self,
+        after: int,
+        since: int | None,
+        until: int | None,
+        set_spec: str | None,
+        origins: Iterable[int] | None,
+    ) -> tuple[str, list[Any]]:
+        """The tables and the condition of a list, and the condition's values."""
+        before = NO_LIMIT
+        if since is not None:
+            (row,) = self._all("SELECT min(seq) FROM ticks WHERE datestamp >= ?", (since,))
+            after = max(after, NO_LIMIT if row[0] is None else row[0] - 1)
+        if until is not None:
+            (row,) = self._all("SELECT min(seq) FROM ticks WHERE datestamp > ?", (until,))
+            before = NO_LIMIT if row[0] is None else row[0]
+        if set_spec is None:
+            clause, values = "records r WHERE r.seq > ? AND r.seq < ?", [after, before]
+        else:
+            ids = [row[0] for row in self._all("SELECT id FROM sets WHERE spec = ?", (set_spec,))]
+            chosen, values = _among("m.set_id", ids)
+            tables = f"membership m {self.join} records r ON r.seq = m.seq"
+            clause = f"{tables} WHERE {chosen} AND m.seq > ? AND m.seq < ?"
+            values += [after, before]
+        if origins is not None:
+            chosen, more = _among("r.origin", origins)
+            clause, values = f"{clause} AND {chosen}", values + more
+        return clause, values
+
+    # Single records
+
+    def get(self, identifier: str, origins: Sequence[int] | None = None) -> Stored | None:
+        chosen, values = _among("r.origin", origins)
+        row = self._one(
+            f"SELECT {self._columns()} FROM records r WHERE r.identifier = ? AND {chosen} "
+            "ORDER BY r.deleted, r.seq DESC LIMIT 1",
+            (identifier, *values),
+        )
+        return Stored._make(row) if row else None
+
+    def shared_identifiers(self) -> list[Shared]:
+        rows = self._all(
+            "WITH twice AS (SELECT identifier FROM records GROUP BY identifier HAVING count(*) > 1) "
+            "SELECT a.origin, b.origin, count(*), min(a.identifier) FROM twice "
+            "JOIN records a ON a.identifier = twice.identifier "
+            "JOIN records b ON b.identifier = a.identifier AND b.origin > a.origin "
+            "WHERE a.deleted = 0 AND b.deleted = 0 AND (a.resource = 0 OR a.resource != b.resource) "
+            "GROUP BY a.origin, b.origin ORDER BY a.origin, b.origin"
+        )
+        return [Shared(*row) for row in rows]
+
+    def by_id(self, ids: Sequence[int]) -> dict[int, Stored]:
+        found: dict[int, Stored] = {}
+        for start in range(0, len(ids), 500):
+            chosen, values = _among("r.id", ids[start : start + 500])
+            rows = self._all(f"SELECT {self._columns()} FROM records r WHERE {chosen}", values)
+            found.update((row[0], Stored._make(row)) for row in rows)
+        return found
+
+    def same_resource(self, stored: Stored) -> list[Stored]:
+        ((origins,),) = self._all("SELECT count(*) FROM origins")
+        rows = self._all(
+            f"SELECT {self._columns()} FROM records r WHERE r.resource = ? AND r.resource != 0 LIMIT ?",
+            (stored.resource, origins + 1),
+        )
+        found = sorted(map(_stored, rows))
+        if len({other.origin for other in found}) < len(found):
+            return []
+        return [other for other in found if other.id != stored.id]
+
+    def identifiers(self, origin: int, *, live: bool = True) -> Iterator[str]:
+        rows = self._each(
+            f"SELECT identifier FROM records WHERE origin = ? {'AND deleted = 0' if live else ''}", (origin,)
+        )
+        return (row[0] for row in rows)
+
+    def documents(self, origin: int, identifier: str) -> list[str]:
+        rows = self._all(
+            "SELECT identifier FROM records WHERE origin = ? AND deleted = 0 "
+            "AND (identifier = ? OR (identifier > ? AND identifier < ?))",
+            (origin, identifier, f"{identifier};", f"{identifier}<"),
+        )
+        return [row[0] for row in rows]
+
+    def totals(self) -> dict[int, tuple[int, int]]:
+        rows = self._all(
+            "SELECT origin, sum(CASE WHEN deleted = 0 THEN 1 ELSE 0 END), "
+            "sum(CASE WHEN deleted = 0 THEN 0 ELSE 1 END) FROM records GROUP BY origin ORDER BY origin"
+        )
+        return {row[0]: (row[1], row[2]) for row in rows}
+
+    def datestamps(self) -> tuple[int, int] | None:
+        (row,) = self._all("SELECT min(datestamp), max(datestamp) FROM ticks")
+        return None if row[0] is None else (row[0], row[1])
+
+    def latest(self, origins: Iterable[int] | None = None) -> int | None:
+        clause, values = self._where(0, None, None, None, origins)
+        row = self._one(f"SELECT r.datestamp FROM {clause} ORDER BY r.seq DESC LIMIT 1", values)
+        return int(row[0]) if row else None
+
+    # Sets
+
+    def sets(self, origins: Iterable[int] | None = None) -> list[tuple[str, str]]:
+        chosen, values = _among("origin", origins)
+        return self._all(
+            f"SELECT spec, max(name) FROM sets WHERE {chosen} GROUP BY spec ORDER BY spec", values
+        )
+
+    def set_names(self, origins: Iterable[int] | None = None) -> list[tuple[int, str, str]]:
+        chosen, values = _among("origin", origins)
+        return self._all(
+            f"SELECT origin, spec, name FROM sets WHERE name != '' AND {chosen} ORDER BY spec, origin", values
+        )
+
+    # Origins, journal, failures, files
+
+    def origins(self, kind: str | None = None) -> list[Origin]:
+        chosen, values = _equal("kind", kind)
+        rows = self._all(
+            f"SELECT id, kind, name, settings, state FROM origins WHERE {chosen} ORDER BY id", values
+        )
+        return [Origin(i, k, n, json.loads(settings), json.loads(state)) for i, k, n, settings, state in rows]
+
+    def origin(self, kind: str, name: str) -> Origin | None:
+        return next((o for o in self.origins(kind) if o.name == name), None)
+
+    def state(self, origin: int) -> dict[str, Any]:
+        row = self._one("SELECT state FROM origins WHERE id = ?", (origin,))
+        return dict(json.loads(row[0])) if row else {}
+
+    def runs(self, origin: int | None = None, limit: int = 50) -> list[RunEntry]:
+        chosen, values = _equal("origin", origin)
+        rows = self._all(
+            f"SELECT id, origin, kind, started, finished, outcome, detail FROM runs WHERE {chosen} "
+            "ORDER BY id DESC LIMIT ?",
+            (*values, limit),
+        )
+        return [RunEntry._make((*row[:6], json.loads(row[6]))) for row in rows]
+
+    def failures(self, origin: int | None = None) -> Iterator[StoredFailure]:
+        chosen, values = _equal("origin", origin)
+        rows = self._each(
+            "SELECT origin, place, stage, reason, raw, at, first, attempts, due FROM failures "
+            f"WHERE {chosen} ORDER BY origin, place, stage",
+            values,
+        )
+        return map(StoredFailure._make, rows)
+
+    def open_failures(self, origin: int) -> Iterator[OpenFailure]:
+        rows = self._each(
+            "SELECT place, max(stage), min(first), min(due) FROM failures WHERE origin = ? "
+            "GROUP BY place ORDER BY coalesce(min(due), 0), place",
+            (origin,),
+        )
+        return map(OpenFailure._make, rows)
+
+    def failure_counts(self) -> dict[int, int]:
+        return dict(self._all("SELECT origin, count(*) FROM failures GROUP BY origin"))
+
+    def files(self, origin: int) -> Iterator[FileState]:
+        rows = self._each(f"SELECT {_FILE} FROM files WHERE origin = ? ORDER BY path", (origin,))
+        return map(FileState._make, rows)
+
+    def file(self, origin: int, path: str) -> FileState | None:
+        row = self._one(f"SELECT {_FILE} FROM files WHERE origin = ? AND path = ?", (origin, path))
+        return FileState._make(row) if row else None
+
+    def _columns(self, parts: Iterable[str] = PARTS) -> str:
+        """The columns of `Stored`, those of its heavy parts only that are asked for.
+
+        Field terms are not kept: they follow from the metadata, and are made on the way into the index.
+        """
+        wanted = set(parts)
+        instead = {"fields": self.no_bytes}
+        for name in set(PARTS) - wanted:
+            instead[name] = "NULL" if name in ("vector", "positions") else self.no_bytes
+        if "metadata" not in wanted:
+            # Metadata stand in for raw ones, and for a vector, where there is none.
+            wanting = {"raw": "length(r.raw) = 0", "vector": "r.vector IS NULL"}
+            if used := " OR ".join(clause for part, clause in wanting.items() if part in wanted):
+                instead["metadata"] = f"CASE WHEN {used} THEN r.metadata ELSE {self.no_bytes} END"
+        return ", ".join(instead.get(name, f"r.{name}") for name in Stored._fields)
+
+
+def _order(set_spec: str | None) -> str:
+    return "r.seq" if set_spec is None else "m.seq"
+
+
+def _equal(column: str, value: Any) -> tuple[str, list[Any]]:
+    """The condition that a column has a value, or any where that is None; and the condition's values."""
+    return ("TRUE", []) if value is None else (f"{column} = ?", [value])
+
+
+def _among(column: str, values: Iterable[int] | None) -> tuple[str, list[Any]]:
+    """The condition that a column has one of these values, or any; and the condition's values."""
+    if values is None:
+        return "TRUE", []
+    chosen = list(values)
+    return (f"{column} IN ({', '.join('?' * len(chosen))})" if chosen else "FALSE"), chosen

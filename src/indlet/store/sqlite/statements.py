@@ -1,0 +1,93 @@
+"""How SQLite carries out what a snapshot and a transaction are asked for."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Any
+
+from indlet.store.contract import Clock
+from indlet.store.sql_transaction import COLUMNS, KEY, REPLACED, Dated, SqlTransaction
+from indlet.store.sql_view import SqlView
+
+# Rows of one statement. sqlite3 releases the GIL once for each statement: with a row to each, a thread that
+# writes and one that parses take turns of 5 ms and both stand still; so they run side by side.
+_TOGETHER = 400
+# An equal record (by its digest) is left alone: no new seq, no new datestamp.
+_UPSERT = (
+    f"INSERT INTO records ({', '.join(COLUMNS)}) VALUES {{rows}} "
+    f"ON CONFLICT ({KEY}) DO UPDATE SET {REPLACED} WHERE records.digest IS NOT excluded.digest"
+)
+_MEMBERS = "INSERT OR IGNORE INTO membership VALUES {rows}"
+
+
+class SqliteView(SqlView):
+    no_bytes = "x''"
+    join = "CROSS JOIN"  # which SQLite carries out in the order that is written: memberships, then records
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def _all(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        return self._connection.execute(statement, values).fetchall()
+
+    def _each(self, statement: str, values: Sequence[Any] = ()) -> Iterator[Any]:
+        return self._connection.execute(statement, values)
+
+    def meta(self, key: str) -> Any:
+        row = self._one("SELECT value FROM meta WHERE key = ?", (key,))
+        return row[0] if row else None
+
+
+class SqliteTransaction(SqlTransaction):
+    def __init__(self, connection: sqlite3.Connection, clock: Clock) -> None:
+        super().__init__(clock)
+        self._connection = connection
+        self.begin()
+
+    def _all(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        return self._connection.execute(statement, values).fetchall()
+
+    def _run(self, statement: str, values: Sequence[Any] = ()) -> None:
+        self._connection.execute(statement, values)
+
+    def _many(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
+        self._connection.executemany(statement, rows)
+
+    def _upsert(self, records: Sequence[Dated]) -> int:
+        now = self._now()
+        rows, members = [], []
+        for origin, stamp, record in records:
+            self._seq += 1
+            rows.append((self._seq, origin, record[0], now if stamp is None else stamp, *record[1:]))
+            members += [(set_id, self._seq) for set_id in self._memberships(origin, record.sets)]
+        before = self._connection.total_changes
+        self._together(_UPSERT, rows)
+        changed = self._connection.total_changes - before
+        if changed:
+            self._join(members)
+        return changed
+
+    def _join(self, members: Sequence[tuple[int, int]]) -> None:
+        self._together(_MEMBERS, members)
+
+    def _together(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Carry out a statement for rows, many at a time."""
+        for start in range(0, len(rows), _TOGETHER):
+            part = rows[start : start + _TOGETHER]
+            marks = f"({', '.join('?' * len(part[0]))})"
+            self._connection.execute(
+                statement.format(rows=", ".join([marks] * len(part))), list(chain.from_iterable(part))
+            )
+
+    def meta(self, key: str, value: Any) -> None:
+        self._connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+
+    def meta_value(self, key: str, default: Any) -> Any:
+        row = self._connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return row[0] if row else default
+
+    def meta_default(self, key: str, value: bytes) -> bytes:
+        self._connection.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", (key, value))
+        return bytes(self.meta_value(key, value))
