@@ -25,6 +25,7 @@ from urllib.parse import unquote
 from indlet.errors import ExtractionError, LimitExceeded
 from indlet.model import Document, Failure
 from indlet.provider.extract.file import Extractor, File, Part
+from indlet.provider.extract.lzw import decompressed
 from indlet.provider.extract.sniff import DOCX, ODF, PPTX, XLSX, sniff
 from indlet.settings import Limits
 
@@ -66,6 +67,7 @@ _MEDIA: Final = {
 _COMPRESSED: Final[dict[str, Callable[[BinaryIO], BinaryIO]]] = {
     "application/gzip": lambda data: cast(BinaryIO, gzip.GzipFile(fileobj=data)),
     "application/x-bzip2": lambda data: cast(BinaryIO, bz2.BZ2File(data)),
+    "application/x-compress": decompressed,
     "application/x-xz": lambda data: cast(BinaryIO, lzma.LZMAFile(data)),  # noqa: SIM115 - its user closes it
 }
 _UNFIT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff\ud800-\udfff]")
@@ -162,7 +164,7 @@ def _finished(document: Document, key: str, name: str) -> Document:
 def title_from_name(name: str) -> str:
     """The file's name made readable: "annual_report-2019.pdf" gives "annual report 2019"."""
     stem = unquote(name).rstrip("/").rpartition("/")[2]
-    stem = re.sub(r"\.(?:gz|bz2|xz)$", "", stem)
+    stem = re.sub(r"\.(?:gz|bz2|xz|Z)$", "", stem)
     stem = stem.rpartition(".")[0] or stem
     readable = re.sub(r"(?<!\d)-|-(?!\d)", " ", stem.replace("_", " ").replace("+", " "))
     return " ".join(_UNFIT.sub(" ", readable).split()) or "untitled"
@@ -176,5 +178,5 @@ def _inflated(file: File, kind: str) -> File:
         raise ExtractionError(f"damaged {kind.rpartition('/')[2]} data: {error or 'truncated'}") from error
     if len(data) > file.limits.inflated_bytes:
         raise LimitExceeded(f"it inflates to more than {file.limits.inflated_bytes} bytes (inflated_bytes)")
-    name = re.sub(r"\.(?:gz|bz2|xz|tgz)$", "", file.name, flags=re.IGNORECASE)
+    name = re.sub(r"\.(?:gz|bz2|xz|tgz|z)$", "", file.name, flags=re.IGNORECASE)
     return File(data, name, file.limits, depth=file.depth + 1)

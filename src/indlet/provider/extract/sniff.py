@@ -109,6 +109,8 @@ def sniff(file: File) -> str:
         return _zip(file)
     if data.startswith(b"\x1f\x8b"):
         return "application/gzip"
+    if data.startswith(b"\x1f\x9d"):
+        return "application/x-compress"
     if data.startswith(b"BZh") and data[4:10] == b"1AY&SY":
         return "application/x-bzip2"
     if data.startswith(b"\xfd7zXZ\x00"):
