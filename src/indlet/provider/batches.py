@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from indlet.model import Failure, Record
+from indlet.provider.answered import ANSWERED
 from indlet.provider.crawl import Work
 from indlet.provider.set_rules import SetRules
 from indlet.provider.source import RecordSource
@@ -17,8 +18,6 @@ BATCH_RECORDS = 5000
 BATCH_SECONDS = 2.0
 # Results that may wait for an earlier one.
 HELD_BACK = 4 * BATCH_RESOURCES
-# The store's note of the last second in which a list may have been answered (see `serve.answered`).
-ANSWERED = "answered"
 
 
 @dataclass

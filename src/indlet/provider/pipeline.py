@@ -28,7 +28,7 @@ from indlet.provider.resources import FileTree, place_of
 from indlet.provider.set_rules import SetRules
 from indlet.provider.site.source import SiteSource, guarded_name
 from indlet.provider.source import RecordSource
-from indlet.provider.summary import Report, Summary
+from indlet.provider.summary import Report, Summary, keep_left_out
 from indlet.provider.workers import Workers
 from indlet.settings import Hierarchy, Settings
 from indlet.store import Store
@@ -163,6 +163,7 @@ class _Run:
                 tx.forgive(
                     self._origin, [f.where for f in standing if (f.where, f.stage) not in self._transient]
                 )
+                keep_left_out(tx, self._origin, self._found)
             for failure in self._transient.values():
                 tx.fail(self._origin, failure)
         with self._store.read() as view:

@@ -4,19 +4,68 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode, urlsplit
 
 import pytest
-from tests.provider.site.web_servers import Web, available, web_server
+from lxml import etree
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+from tests.provider.site.web_servers import Web, available, basic, web_server
 
+from indlet.oai.names import OAI_NAMESPACE
 from indlet.provider.pipeline import crawl
+from indlet.provider.serve import application
 from indlet.provider.summary import Summary
 from indlet.provider.workers import Workers
-from indlet.settings import Crawl, Settings, Site
+from indlet.settings import Crawl, Serve, Settings, Site
 from indlet.store import Store
 
+OAI = f"{{{OAI_NAMESPACE}}}"
 Make = Callable[..., "Bench"]
+
+
+class Client:
+    """Harvests as somebody: with a user's credentials, from an address."""
+
+    def __init__(self, app: Starlette) -> None:
+        self.http = TestClient(app, base_url="http://x.org", client=("127.0.0.1", 5000))
+
+    def get(
+        self, user: str = "", address: str = "198.51.100.7", path: str = "/oai", **arguments: str
+    ) -> etree._Element:
+        headers = {"X-Forwarded-For": address} | ({"Authorization": basic(user)} if user else {})
+        arguments = {name.rstrip("_"): value for name, value in arguments.items()}
+        answer = self.http.get(f"{path}?{urlencode(arguments)}", headers=headers)
+        assert answer.status_code == 200, answer.text
+        return etree.fromstring(answer.content)
+
+    def pages(self, verb: str = "ListIdentifiers", user: str = "", address: str = "198.51.100.7",
+              **arguments: str) -> Iterator[etree._Element]:  # fmt: skip
+        """The pages of a list to its end."""
+        given = {"metadataPrefix": "oai_dc", **arguments}
+        while True:
+            page = self.get(user, address, verb=verb, **given)
+            yield page
+            token = page.findtext(f".//{OAI}resumptionToken")
+            if not token:
+                return
+            given = {"resumptionToken": token}
+
+    def harvested(self, verb: str = "ListIdentifiers", user: str = "", address: str = "198.51.100.7",
+                  **arguments: str) -> set[str]:  # fmt: skip
+        """The paths that a list names; deleted ones with a minus."""
+        found: list[str] = []
+        for page in self.pages(verb, user, address, **arguments):
+            if page.find(f"{OAI}error") is not None:
+                return set()
+            for header in page.iter(f"{OAI}header"):
+                url = urlsplit(header.findtext(f"{OAI}identifier", "")).path
+                found.append(("-" if header.get("status") == "deleted" else "") + url)
+        assert len(found) == len(set(found)), found
+        return set(found)
 
 
 class Bench:
@@ -35,6 +84,17 @@ class Bench:
     def crawl(self, **options: Any) -> Summary:
         (summary,) = crawl(self.store, self.settings, workers=self._workers, **options)
         return summary
+
+    def serve(self, **serve: Any) -> Client:
+        """The node's own web side, as a proxy on this machine reaches it."""
+        options = {
+            "trusted_proxies": ("127.0.0.1",),
+            "records_per_page": 3,
+            "identifiers_per_page": 3,
+            **serve,
+        }
+        self.settings = replace(self.settings, serve=Serve(**options))
+        return Client(application(self.store, self.settings))
 
     def listed(self, origin: str = "site") -> dict[str, dict[str, Any]]:
         """The live records of an origin by path, with all that is known of them."""

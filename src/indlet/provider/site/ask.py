@@ -189,6 +189,9 @@ class _Connection:
         self.open = False
         self._socket.close()
 
+    def __del__(self) -> None:
+        self._socket.close()
+
 
 def _parsed(head: bytes) -> tuple[Answer, bool]:
     """An answer, and whether the server ends the connection with it."""
