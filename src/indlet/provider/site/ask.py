@@ -12,6 +12,7 @@ import re
 import socket
 import ssl
 import threading
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, NamedTuple
@@ -149,6 +150,7 @@ class _Connection:
         self._socket = sock
         self._buffer = bytearray()
         self.open = True
+        weakref.finalize(self, sock.close)
 
     def heads(self, requests: Sequence[bytes]) -> list[Answer]:
         """As many answers as came before the server closed the connection."""
@@ -187,9 +189,6 @@ class _Connection:
 
     def close(self) -> None:
         self.open = False
-        self._socket.close()
-
-    def __del__(self) -> None:
         self._socket.close()
 
 
