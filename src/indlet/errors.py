@@ -18,7 +18,7 @@ IndletError
 │   └── AmbiguousRecord  several sources have one of that identifier: name the source
 └── ProtocolError        an OAI-PMH error condition, with its wire code
     ├── BadVerb, BadArgument, BadResumptionToken, CannotDisseminateFormat, IdDoesNotExist
-    └── NoRecordsMatch, NoMetadataFormats, NoIndexFormats, NoSetHierarchy
+    └── NoRecordsMatch, NoIndexFormats, NoSetHierarchy
 """
 
 from __future__ import annotations
@@ -129,10 +129,6 @@ class IdDoesNotExist(ProtocolError):
 
 class NoRecordsMatch(ProtocolError):
     code = "noRecordsMatch"
-
-
-class NoMetadataFormats(ProtocolError):
-    code = "noMetadataFormats"
 
 
 class NoIndexFormats(ProtocolError):

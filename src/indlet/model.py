@@ -11,7 +11,6 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 # Element order is the one in which oai_dc lists them and in which we write them.
@@ -145,17 +144,6 @@ def _read_leb128(data: bytes) -> Iterator[int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Manifestation:
-    """One file of a resource, as the world sees it."""
-
-    url: str
-    media_type: str
-    size: int
-    modified: datetime | None = None
-    primary: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Document:
     """What an extractor makes of one document in a file.
 
@@ -170,6 +158,7 @@ class Document:
     key: str = ""
     language: str = ""
     no_text: str = ""
+    raw: bytes = b""  # the record that the document is, in the XML of its own format
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from indlet.formats.dublin import VALUE_LENGTH, VALUES, clean, described, iso_date, language_code
+from indlet.formats.dublin import VALUE_LENGTH, VALUES, clean, described, iso_date
 from indlet.model import DUBLIN_CORE
+from indlet.text.language import language_code
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@ from lxml import etree
 from pymarc import Field as PyField
 from pymarc import Indicators, Record, Subfield
 
-from indlet.formats.metadata.marc21 import dublin_core, read_iso2709, read_xml, searchable, split_iso2709
+from indlet.formats.iso2709 import read_iso2709, split_iso2709
+from indlet.formats.metadata.marc21 import dublin_core, read_xml, searchable
 from indlet.model import Document, Failure
 from indlet.provider.extract import parts
 from indlet.provider.extract.file import File

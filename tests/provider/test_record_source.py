@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import threading
-from collections.abc import Callable, Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,10 +12,9 @@ import pytest
 from indlet.model import Record, TermVector
 from indlet.provider.hierarchy import Entry
 from indlet.provider.resources import FileTree, Resource, place_of
-from indlet.provider.site.source import SiteSource
 from indlet.provider.source import RecordSource
 from indlet.provider.workers import Analysed
-from indlet.settings import Hierarchy, Settings, Site
+from indlet.settings import Hierarchy, Settings
 
 OLD = 1_500_000_000
 FILES = ("index.html", "a/report.pdf", "a/report.html", "a/b/data.bin", "ü ñ/100%.txt", "a/x;y.txt")
@@ -30,31 +26,7 @@ def file_tree(root: Path) -> RecordSource:
     return FileTree(place_of(settings, hierarchy, "p"), hierarchy, settings.crawl)
 
 
-def site(root: Path) -> RecordSource:
-    return SiteSource.of(Settings(), Site(str(root), Server.address, name="docs"), "p")
-
-
-KINDS: list[Callable[[Path], RecordSource]] = [file_tree, site]
-
-
-class Server(SimpleHTTPRequestHandler):
-    """Python's own web server; it closes every connection after one answer."""
-
-    address = ""
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-@pytest.fixture(autouse=True)
-def served(tmp_path: Path) -> Iterator[None]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Server, directory=str(tmp_path))) as server:
-        Server.address = f"http://127.0.0.1:{server.server_port}"
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield
-        server.shutdown()
-        thread.join()
+KINDS: list[Callable[[Path], RecordSource]] = [file_tree]
 
 
 @pytest.fixture(params=KINDS, ids=lambda kind: kind.__name__)

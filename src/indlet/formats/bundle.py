@@ -7,13 +7,10 @@ from __future__ import annotations
 
 from lxml import etree
 
-from indlet.errors import BadResponse
 from indlet.formats.index import tf_basic, tf_boolean, tf_compact, tf_positions
-from indlet.formats.index.terms import TERMS, IndexFormat
-from indlet.formats.metadata import oai_dc
-from indlet.model import TermVector
+from indlet.formats.index.terms import IndexFormat
 from indlet.oai.names import BUNDLE_NAMESPACE, XSI_NAMESPACE
-from indlet.oai.xml import attribute, element
+from indlet.oai.xml import attribute
 
 ROOT = f"{{{BUNDLE_NAMESPACE}}}bundle"
 CLOSE = b"</ft:bundle>"
@@ -34,20 +31,18 @@ def opening(schema: str) -> bytes:
     ).encode()
 
 
-def write(prefix: str, raw: bytes, vector: TermVector | None, schema: str) -> bytes:
-    return opening(schema) + raw + (INSIDE[prefix].write(vector) if vector else b"") + CLOSE
+def write(opened: bytes, described: bytes, terms: bytes) -> bytes:
+    """A bundle of an oai_dc element and a `terms` element, which may be empty; `opened` is its `opening`."""
+    return b"%b%b%b%b" % (opened, described, terms, CLOSE)
 
 
-def read(
-    prefix: str, source: bytes | etree._Element
-) -> tuple[dict[str, list[str]], TermVector | None, etree._Element]:
-    """The metadata, the vector, and the oai_dc element as it stands."""
-    root = element(source)
-    if root.tag != ROOT:
-        raise BadResponse(f"expected an element bundle of {BUNDLE_NAMESPACE}, found {root.tag}")
-    described = root.find(f"{{{oai_dc.NAMESPACE}}}dc")
-    if described is None:
-        raise BadResponse("a bundle without its oai_dc part")
-    terms = root.find(TERMS)
-    vector = None if terms is None else INSIDE[prefix].read(terms)
-    return oai_dc.read(described), vector, described
+def read(root: etree._Element) -> tuple[etree._Element | None, etree._Element | None]:
+    """The metadata part and the `terms` element of a bundle, as they stand."""
+    described = terms = None
+    for child in root:
+        if isinstance(child.tag, str):
+            if child.tag.endswith("}terms"):
+                terms = child
+            else:
+                described = child
+    return described, terms

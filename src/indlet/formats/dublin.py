@@ -8,11 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from email.utils import parsedate_to_datetime
-from functools import cache
-from importlib import resources
 from typing import Final
 
 from indlet.model import DUBLIN_CORE
+from indlet.text.language import language_code
 
 VALUE_LENGTH: Final = 10_000
 VALUES: Final = 5_000
@@ -20,6 +19,22 @@ VALUES: Final = 5_000
 # What XML 1.0 cannot carry, what only steers a terminal, and what shows nothing.
 _UNFIT = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufdd0-\ufdef\ufffe\uffff\ud800-\udfff]")
 _INVISIBLE = re.compile(r"[\u00ad\u200b\u2060\ufeff]")
+
+
+_ELEMENTS: Final = frozenset(DUBLIN_CORE)
+# Qualified Dublin Core, refinements to what they refine.
+_REFINED: Final = {
+    "alternative": "title", "abstract": "description", "tableOfContents": "description", "issued": "date",
+    "created": "date", "available": "date", "modified": "date", "dateAccepted": "date", "extent": "format",
+    "medium": "format", "spatial": "coverage", "temporal": "coverage", "bibliographicCitation": "identifier",
+    "isPartOf": "relation", "accessRights": "rights", "license": "rights",
+}  # fmt: skip
+
+
+def element_of(name: str) -> str:
+    """The Dublin Core element that a local name stands for, whatever its namespace; empty if none."""
+    element = name if name in _ELEMENTS else _REFINED.get(name) or name.lower()
+    return element if element in _ELEMENTS else ""
 
 
 def clean(value: str) -> str:
@@ -52,33 +67,21 @@ def described(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     return {element: list(found[element]) for element in DUBLIN_CORE if found.get(element)}
 
 
-@cache
-def _languages() -> dict[str, str]:
-    table: dict[str, str] = {}
-    text = resources.files(__package__).joinpath("tables", "languages.tsv").read_text("utf-8")
-    for line in text.splitlines():
-        if not line.startswith("#"):
-            code, terminological, bibliographic, names = line.split("\t")
-            for form in (code, terminological, bibliographic, *names.split("|")):
-                if form:
-                    table[form] = code
-    return table
+_YEAR = re.compile(r"(?<!\d)(1\d{3}|20\d\d)(?!\d)")
+# A DOI runs to the next space; those of the nineties hold "<" and ">".
+_DOI = re.compile(r"(?:^|doi\.org/|doi:\s*)(10\.\d{4,9}/\S+)", re.IGNORECASE)
 
 
-def language_code(value: str) -> str:
-    """The ISO 639-1 code that a tag, code or name means, else its ISO 639-3 code; empty if neither."""
-    folded = value.strip().lower()
-    table = _languages()
-    if folded in table:
-        return table[folded]
-    primary = re.split(r"[-_;, ]", folded, maxsplit=1)[0]
-    if len(primary) in (2, 3) and primary in table:
-        return table[primary]
-    # Collective and special codes of ISO 639-2 name no language.
-    special = ("und", "mul", "zxx", "mis", "xxx", "n/a")
-    if re.fullmatch(r"[a-z]{3}", primary) and primary not in special and folded != "c":
-        return primary if folded == primary or "-" in folded or "_" in folded else ""
-    return ""
+def year(value: str) -> int | None:
+    """The first year from 1000 to 2099 that the words of a cataloguer name: "c1984, printed 1986"."""
+    found = _YEAR.search(value[:1000])
+    return int(found[1]) if found else None
+
+
+def doi(value: str) -> str:
+    """The DOI that an identifier is, without what stands around it; empty if it is none."""
+    found = _DOI.search(value[:2000]) if "10." in value else None
+    return found[1].rstrip(".,;\"'") if found else ""
 
 
 _MONTHS: Final = {

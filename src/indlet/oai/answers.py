@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from lxml import etree
 
 from indlet.oai.describe import stated_policy
 from indlet.oai.read import Page, local_name, text_of
-
-_VERSION = re.compile("[^0-9.]")  # what a version is not made of
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +36,14 @@ def identity(page: Page) -> Identity:
         deleted if deleted in ("persistent", "transient") else "no",
         "YYYY-MM-DD" if former else values.get("granularity", ""),
         text_of(policies[0]) if policies else stated_policy(node),
-        _VERSION.sub("", values.get("protocolVersion", ""))[:10],
+        values.get("protocolVersion", ""),
     )
 
 
 def metadata_formats(page: Page) -> list[str]:
     """The prefixes that ListMetadataFormats names."""
     node = _answer(page, "ListMetadataFormats")
-    if node is None:
-        return []
-    return [(p.text or "").strip() for p in node.iter() if local_name(p) == "metadataPrefix"]
+    return [text_of(p) for p in node.iter() if local_name(p) == "metadataPrefix"] if node is not None else []
 
 
 def index_formats(page: Page) -> dict[str, str]:

@@ -181,7 +181,8 @@ def records(
             properties["no_text"] = document.no_text
         if place.url:
             properties["url"] = place.address(primary.path, key)
-        yield Record(name, metadata, document.vector, sets, raw=oai_dc.write(metadata), properties=properties)
+        raw = document.raw or oai_dc.write(metadata)
+        yield Record(name, metadata, document.vector, sets, raw=raw, properties=properties)
 
 
 @dataclass(frozen=True)
@@ -255,7 +256,7 @@ def _manifestation(place: Place, entry: Entry, primary: Entry, document: Analyse
 def _metadata(
     place: Place, resource: Resource, primary: Entry, document: Analysed, name: str, key: str
 ) -> dict[str, list[str]]:
-    found = clean_metadata(document.metadata)
+    found = _bounded(document.metadata)
     others = [place.address(entry.path) for entry in resource.files if entry is not primary]
     language = document.language or document.vector.language
     defaults = {
@@ -276,8 +277,7 @@ def _metadata(
     return merged(ours, found, mechanical)
 
 
-def clean_metadata(metadata: Metadata) -> dict[str, list[str]]:
-    """What an extractor found, within bounds and fit for XML."""
+def _bounded(metadata: Metadata) -> dict[str, list[str]]:
     return {
         element: values
         for element in DUBLIN_CORE

@@ -21,8 +21,6 @@ from indlet.provider.hierarchy import FARTHEST
 CHUNK = 1024 * 1024
 LISTING_BYTES = 64 * CHUNK
 LISTING_SECONDS = 900.0
-EXTRAS = {"http": "http", "https": "http", "webdav": "webdav", "webdavs": "webdav", "dav": "webdav",
-          "davs": "webdav", "sftp": "sftp", "ssh": "sftp", "s3": "s3", "s3a": "s3"}  # fmt: skip
 FRESH = {"skip_instance_cache": True, "use_listings_cache": False}
 # paramiko is handed every option that fsspec does not take out, and refuses the second.
 PARAMIKO_FRESH = {"skip_instance_cache": True}

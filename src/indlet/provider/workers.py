@@ -59,6 +59,7 @@ class Analysed:
     vector: TermVector
     language: str
     no_text: str = ""  # what it is, where it has no text: an image, scanned pages …
+    raw: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,8 +345,9 @@ def _outcome(job: Job, answer: dict[str, Any]) -> Outcome:
             ),
             language,
             no_text,
+            raw.encode(),
         )
-        for key, metadata, media_type, language, packed, length, places, made_in, no_text in found
+        for key, metadata, media_type, language, packed, length, places, made_in, no_text, raw in found
     )
     failures = tuple(
         Failure(where, STAGE, reason, raw.encode("latin-1")) for where, reason, raw in answer["failures"]

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from importlib import resources
 from struct import Struct
 from typing import Any, Final
 
@@ -71,41 +72,60 @@ _SCRIPTS: Final[Mapping[str, tuple[str, Sequence[str]]]] = {
 _RUSSIAN: Final = re.compile("[ыэё]", re.IGNORECASE)
 _NOT_RUSSIAN: Final = re.compile("[іїєґўјљњћђџѓќѕәғқңөұүһ]", re.IGNORECASE)
 
-# ISO 639-2, both kinds, to ISO 639-1, for the languages that catalogues hold most.
-_THREE: Final = {
-    "afr": "af", "alb": "sq", "amh": "am", "ara": "ar", "arm": "hy", "asm": "as", "aze": "az", "bak": "ba",
-    "baq": "eu", "bel": "be", "ben": "bn", "bod": "bo", "bos": "bs", "bre": "br", "bul": "bg", "bur": "my",
-    "cat": "ca", "ces": "cs", "chi": "zh", "cym": "cy", "cze": "cs", "dan": "da", "deu": "de", "dut": "nl",
-    "dzo": "dz", "ell": "el", "eng": "en", "epo": "eo", "est": "et", "eus": "eu", "fao": "fo", "fas": "fa",
-    "fin": "fi", "fra": "fr", "fre": "fr", "fry": "fy", "geo": "ka", "ger": "de", "gla": "gd", "gle": "ga",
-    "glg": "gl", "gre": "el", "guj": "gu", "heb": "he", "hin": "hi", "hrv": "hr", "hun": "hu", "hye": "hy",
-    "ice": "is", "ind": "id", "isl": "is", "ita": "it", "jpn": "ja", "kan": "kn", "kat": "ka", "kaz": "kk",
-    "khm": "km", "kir": "ky", "kor": "ko", "kur": "ku", "lao": "lo", "lat": "la", "lav": "lv", "lit": "lt",
-    "ltz": "lb", "mac": "mk", "mal": "ml", "mar": "mr", "may": "ms", "mkd": "mk", "mlt": "mt", "mol": "ro",
-    "mon": "mn", "msa": "ms", "mya": "my", "nep": "ne", "nld": "nl", "nno": "no", "nob": "no", "nor": "no",
-    "ori": "or", "pan": "pa", "per": "fa", "pol": "pl", "por": "pt", "pus": "ps", "ron": "ro", "rum": "ro",
-    "rus": "ru", "san": "sa", "scc": "sr", "scr": "hr", "sin": "si", "slk": "sk", "slo": "sk", "slv": "sl",
-    "sot": "st", "spa": "es", "sqi": "sq", "srp": "sr", "swa": "sw", "swe": "sv", "tam": "ta", "tat": "tt",
-    "tel": "te", "tgk": "tg", "tgl": "tl", "tha": "th", "tib": "bo", "tir": "ti", "tur": "tr", "uig": "ug",
-    "ukr": "uk", "urd": "ur", "uzb": "uz", "vie": "vi", "wel": "cy", "yid": "yi", "zho": "zh", "zul": "zu",
-}  # fmt: skip
-_NAMES: Final = {name.lower(): code for code, name in LANGUAGES.items()} | {
-    "chinese": "zh", "japanese": "ja", "korean": "ko", "hebrew": "he", "ukrainian": "uk", "bulgarian": "bg",
-    "croatian": "hr", "slovak": "sk", "slovene": "sl", "latin": "la", "deutsch": "de", "français": "fr",
-    "español": "es", "italiano": "it", "português": "pt", "nederlands": "nl",
-    "svenska": "sv", "русский": "ru",
-}  # fmt: skip
-_TWO: Final = frozenset(_THREE.values())
+# Codes that ISO 639 has withdrawn, with what stands for them now.
+_WITHDRAWN: Final = {"in": "id", "iw": "he", "ji": "yi", "jw": "jv", "mo": "ro", "mol": "ro", "sh": "sr"}
+# Codes of ISO 639-2 that name no single language, and what people write who know none.
+_NO_LANGUAGE: Final = frozenset({"und", "mul", "zxx", "mis", "xxx", "n/a"})
+# Both written forms of Norwegian have one set of rules.
+_RULES: Final = {"nb": "no", "nn": "no"}
+
+
+@cache
+def _table() -> tuple[dict[str, str], dict[str, str]]:
+    """What every code and name means, and the ISO 639-2 code (the bibliographic one) of each language."""
+    meaning: dict[str, str] = {}
+    bibliographic: dict[str, str] = {}
+    text = resources.files(__package__).joinpath("languages.tsv").read_text("utf-8")
+    for line in text.splitlines():
+        if not line.startswith("#"):
+            two, terminological, older, names = line.split("\t")
+            bibliographic[two] = older if older and older not in ("scr", "scc") else terminological
+            for form in (two, terminological, older, *names.split("|")):
+                if form:
+                    meaning[form] = two
+    return meaning, bibliographic
+
+
+def language_code(value: str) -> str:
+    """The ISO 639-1 code that a tag, code or name means ("ger", "de-AT", "Deutsch"), else its ISO 639-3 code;
+    empty if neither. The one rule for languages: metadata and analysis both go by it."""
+    folded = value.strip().lower()
+    meaning, _ = _table()
+    if folded in meaning:
+        return meaning[folded]
+    whole = re.split("[-_]", folded, maxsplit=1)[0]
+    if whole in _WITHDRAWN:
+        return _WITHDRAWN[whole]
+    primary = re.split("[-_.;, ]", folded, maxsplit=1)[0]
+    if len(primary) in (2, 3) and primary in meaning:
+        return meaning[primary]
+    if re.fullmatch("[a-z]{3}", primary) and primary not in _NO_LANGUAGE and whole == primary:
+        return primary
+    return ""
+
+
+def marc_language(value: str) -> str:
+    """The code of three letters that library catalogues use (ISO 639-2/B); the value if there is none."""
+    return _table()[1].get(value, value)
 
 
 def code(name: str) -> str:
-    """The ISO 639-1 code that a language's name, code or tag means ("ger", "de-AT"); empty if unknown."""
-    key = name.strip().lower()
-    if key in _NAMES:
-        return _NAMES[key]
-    key = re.split("[-_.;, ]", key, maxsplit=1)[0]
-    key = {"nb": "no", "nn": "no", "iw": "he", "in": "id", "ji": "yi"}.get(key, key)
-    return key if key in _TWO else _THREE.get(key, "")
+    """The language by whose rules a text is analysed: as `language_code` has it, if ISO 639-1 knows it.
+
+    Rules and statistics of a text are kept by codes of two letters: one of three letters is no language here.
+    """
+    found = language_code(name)
+    return _RULES.get(found, found) if len(found) == 2 else ""
 
 
 def detect(text: str) -> str:

@@ -13,6 +13,7 @@ from lxml import etree
 
 from indlet.formats.metadata import oai_dc
 from indlet.model import Record
+from indlet.oai.xml import element
 from indlet.settings import Serve, Settings
 from indlet.store import Store
 
@@ -72,4 +73,4 @@ def test_nothing_is_missed_while_everything_changes(
 
 
 def _title(raw: bytes) -> str:
-    return oai_dc.read(raw)["title"][0] if raw else ""
+    return oai_dc.FORMAT.read(element(raw)).simple()["title"][0] if raw else ""

@@ -74,8 +74,8 @@ REQUESTS: list[tuple[str, list[str]]] = [
     ("verb=ListRecords&resumptionToken=no%00pe%22%3C", ["badResumptionToken"]),
     ("verb=ListSets&resumptionToken=x", ["badResumptionToken"]),
     ("verb=ListIdentifiers&resumptionToken=AAAA", ["badResumptionToken"]),
-    ("verb=ListRecords&metadataPrefix=marc21", ["cannotDisseminateFormat"]),
-    ("verb=ListIdentifiers&metadataPrefix=marc21", ["cannotDisseminateFormat"]),
+    ("verb=ListRecords&metadataPrefix=etdms", ["cannotDisseminateFormat"]),
+    ("verb=ListIdentifiers&metadataPrefix=etdms", ["cannotDisseminateFormat"]),
     ("verb=GetRecord&metadataPrefix=oai_dc&identifier=oai:x.org:none", ["idDoesNotExist"]),
     (
         "verb=GetRecord&metadataPrefix=x&identifier=oai:x.org:%C3%A4",
@@ -264,10 +264,11 @@ def test_application_formats_carry_the_same_statistics(whole: Provider) -> None:
         root = whole.ask(verb="GetRecord", metadataPrefix=prefix, identifier=ONE)
         metadata = root.find(f".//{{{OAI_NAMESPACE}}}metadata")
         assert metadata is not None
-        described, vector, _ = bundle.read(prefix, metadata[0])
-        assert described["title"] == ["Report 1 on <wings> & air"]
-        assert vector is not None
-        assert set(vector.frequencies()) == {"wing", "air", "term1"}
+        described, terms = bundle.read(metadata[0])
+        assert described is not None
+        assert oai_dc.FORMAT.read(described).simple()["title"] == ["Report 1 on <wings> & air"]
+        assert terms is not None
+        assert set(bundle.INSIDE[prefix].read(terms).frequencies()) == {"wing", "air", "term1"}
 
 
 def test_positions_are_offered_only_where_they_are_kept(filled: Provider) -> None:

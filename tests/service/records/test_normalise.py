@@ -140,3 +140,24 @@ def test_nothing_is_cut() -> None:
     metadata = cleaned([*authors, ("description", long)])
     assert len(metadata["creator"]) == 3000
     assert metadata["description"] == [long.strip()]
+
+
+MARC = (
+    '<record xmlns="http://www.loc.gov/MARC21/slim"><leader>00000cam a2200000 a 4500</leader>'
+    '<datafield tag="100" ind1="1" ind2=" "><subfield code="a">Garrick, I. E.,</subfield></datafield>'
+    '<datafield tag="245" ind1="1" ind2="0"><subfield code="a">On flutter /</subfield></datafield></record>'
+)
+
+
+def test_a_record_in_marc_is_mapped_and_kept_as_it_came() -> None:
+    made = Normaliser(Analyzer(Policy())).record(
+        Item("oai:x:1", "2024-01-01", metadata=etree.fromstring(MARC))
+    )
+    assert made.metadata == {"title": ["On flutter"], "creator": ["Garrick, I. E."], "type": ["Text"]}
+    assert made.raw == etree.tostring(etree.fromstring(MARC), method="c14n")
+
+
+def test_a_record_of_which_nothing_can_be_mapped_is_a_failure() -> None:
+    dean = etree.fromstring('<thesis xmlns="urn:x"><dean>A. B.</dean></thesis>')
+    with pytest.raises(BadResponse, match="nothing of it could be mapped"):
+        Normaliser(Analyzer(Policy())).record(Item("oai:x:1", "2024-01-01", metadata=dean))

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from indlet.errors import BadResponse
-from indlet.formats import INDEX
+from indlet.formats import INDEX, dublin
 from indlet.formats.metadata import oai_dc
 from indlet.kernels.vector_check import totals
 from indlet.model import DUBLIN_CORE, Packed, TermVector
@@ -377,11 +377,25 @@ def test_a_page_of_tags_that_never_come_back_is_left_to_the_tolerant_reader() ->
     assert alike(body, "")
 
 
-@pytest.mark.parametrize("table", ["_MEDIA", "_DCMI_TYPES", "_REFINED"])
+def test_a_page_of_marc_says_the_same_either_way() -> None:
+    marc = (
+        b'<record xmlns="http://www.loc.gov/MARC21/slim"><leader>00000cam a2200000 a 4500</leader>'
+        b'<datafield tag="245" ind1="1" ind2="0"><subfield code="a">On flutter /</subfield>'
+        b"</datafield></record>"
+    )
+    body = foreign(lambda _: "", [(f"oai:x.org:{n}", False, "", [("title", "@")], None) for n in range(3)])
+    body = re.sub(rb"<oai_dc:dc.*?</oai_dc:dc>", marc, body, flags=re.DOTALL)
+    assert alike(body, "")
+    for row in stored(read(body).items, ""):
+        assert isinstance(row, Packed)
+        assert b'"title":["On flutter"]' in row.metadata
+
+
+@pytest.mark.parametrize("table", ["_MEDIA", "_DCMI_TYPES"])
 def test_a_new_alias_holds_for_both_readers(table: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """No table of the plain way is written down again for the kernels."""
     monkeypatch.setitem(getattr(normalise, table), "vnd.new", "application/new")
-    monkeypatch.setitem(normalise._REFINED, "headline", "title")
+    monkeypatch.setitem(dublin._REFINED, "headline", "title")
     remembered = {"format": f"vnd.new ; {table}", "type": "vnd.new"}
     pairs = [("title", "x"), *remembered.items()]
     body = foreign(lambda _: "", [("oai:x.org:1", False, "", pairs, None)]).replace(

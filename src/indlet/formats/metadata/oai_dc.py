@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from lxml import etree
 
+from indlet.formats.crosswalk import standard
+from indlet.formats.files import xml_file, xml_records
+from indlet.formats.record import Broken, Field, Fields, MetadataFormat
 from indlet.model import DUBLIN_CORE, Metadata
-from indlet.oai.xml import element, text
+from indlet.oai.xml import text
 
 PREFIX: Final = "oai_dc"
 NAMESPACE: Final = "http://www.openarchives.org/OAI/2.0/oai_dc/"
@@ -31,11 +35,40 @@ def write(metadata: Metadata) -> bytes:
     return "".join(parts).encode()
 
 
-def read(source: bytes | etree._Element) -> dict[str, list[str]]:
-    """The values of every Dublin Core element, wherever it stands below the root; empty ones are left out."""
-    found: dict[str, list[str]] = {}
-    for node in element(source).iter(*_NAMES):
+def fields(root: etree._Element) -> list[Field]:
+    """Every Dublin Core element, wherever it stands below the root; empty ones are left out."""
+    found = []
+    for node in root.iter(*_NAMES):
         value = "".join(map(str, node.itertext())).strip()
         if value:
-            found.setdefault(_NAMES[str(node.tag)], []).append(value)
-    return {name: found[name] for name in DUBLIN_CORE if name in found}
+            found.append(Field(_NAMES[str(node.tag)], value))
+    return found
+
+
+def _xml(fields: Fields) -> bytes:
+    metadata: dict[str, list[str]] = {}
+    for field in fields:
+        metadata.setdefault(field.tag, []).append(field.value)
+    return write(metadata)
+
+
+def load(data: bytes) -> Iterator[Fields | Broken]:
+    yield from xml_records(data, ("dc",), fields)
+
+
+def dump(records: Iterable[Fields]) -> Iterator[bytes]:
+    return xml_file(map(_xml, records))
+
+
+FORMAT: Final = MetadataFormat(
+    prefix=PREFIX,
+    title="Dublin Core",
+    namespace=NAMESPACE,
+    schema=SCHEMA,
+    roots=frozenset({f"{{{NAMESPACE}}}dc"}),
+    fields=fields,
+    xml=_xml,
+    crosswalk=lambda _: standard(PREFIX),
+    load=load,
+    dump=dump,
+)

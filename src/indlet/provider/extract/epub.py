@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from urllib.parse import unquote
 
 from indlet.errors import ExtractionError, LimitExceeded
-from indlet.formats.dublin import described, language_code
+from indlet.formats.dublin import described
 from indlet.model import Document
 from indlet.provider.extract.decode import declared_encoding, decode
 from indlet.provider.extract.file import Archive, File, Text
 from indlet.provider.extract.xmltext import dublin_core
+from indlet.text.language import language_code
 from indlet.text.markup import html_text
 
 

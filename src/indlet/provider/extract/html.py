@@ -8,10 +8,11 @@ from typing import Final
 
 from selectolax.lexbor import LexborHTMLParser
 
-from indlet.formats.dublin import clean, described, language_code
+from indlet.formats.dublin import clean, described
 from indlet.model import DUBLIN_CORE, Document
 from indlet.provider.extract.decode import declared_encoding, decode
 from indlet.provider.extract.file import File, Text
+from indlet.text.language import language_code
 from indlet.text.markup import page_text
 
 # Highwire Press tags, as Google Scholar asks for them, and the plain names of old.

@@ -11,10 +11,11 @@ import re
 from collections.abc import Iterator
 
 from indlet.errors import ExtractionError, LimitExceeded
-from indlet.formats.dublin import described, language_code
+from indlet.formats.dublin import described
 from indlet.model import Document, Failure
 from indlet.provider.extract.decode import decode
 from indlet.provider.extract.file import File, Part, Text
+from indlet.text.language import language_code
 from indlet.text.markup import html_text
 
 _SEPARATOR = re.compile(

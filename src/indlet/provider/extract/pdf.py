@@ -14,11 +14,12 @@ from typing import Any, Final
 import pypdfium2
 
 from indlet.errors import ExtractionError
-from indlet.formats.dublin import described, language_code
+from indlet.formats.dublin import described
 from indlet.model import Document
 from indlet.provider.extract.file import File, Text, parse_xml
 from indlet.provider.extract.office import meaningful
 from indlet.provider.extract.xmltext import dublin_core
+from indlet.text.language import language_code
 
 # pypdf reads the whole cross-reference table, in Python: not worth it past this size.
 _XMP_FILE: Final = 16 * 1024 * 1024

@@ -7,10 +7,11 @@ from typing import Final
 
 from lxml import etree
 
-from indlet.formats.dublin import described, language_code
+from indlet.formats.dublin import described
 from indlet.model import DUBLIN_CORE, Document
 from indlet.provider.extract.file import File, Text, parse_xml
 from indlet.provider.extract.html import REFINED
+from indlet.text.language import language_code
 
 _DC: Final = (
     "http://purl.org/dc/elements/1.1/",

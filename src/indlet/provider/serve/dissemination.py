@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable
 
 from indlet.errors import CannotDisseminateFormat, ProtocolError
-from indlet.formats import INDEX, IndexFormat, bundle
+from indlet.formats import (
+    INDEX,
+    METADATA,
+    CommonRecord,
+    IndexFormat,
+    MetadataFormat,
+    bundle,
+    common_record,
+    root_name,
+)
 from indlet.formats.metadata import oai_dc
 from indlet.model import Stored, TermVector
 from indlet.oai import frames
+from indlet.oai.dates import written
 from indlet.oai.names import BUNDLE_NAMESPACE
-from indlet.provider.site.ask import Answer
-from indlet.provider.site.disseminate import SiteFormats
 from indlet.text import Analyzer, Policy
 
 
 class Dissemination:
     """The formats that a node offers under its policy: those with positions only if it keeps them."""
 
-    def __init__(self, schemas: str, policy: Policy, site: SiteFormats | None = None) -> None:
+    def __init__(self, schemas: str, policy: Policy) -> None:
         self._schemas = schemas
         self.policy = json.dumps(policy.to_json(), ensure_ascii=False, sort_keys=True)
         self.digest = policy.digest
@@ -28,24 +36,15 @@ class Dissemination:
         self._bundles = {p: f for p, f in bundle.INSIDE.items() if f.prefix in self._indexes}
         schema = f"{schemas}/bundle.xsd"
         self._opening = bundle.opening(schema)
-        self._site = site
-        self.of_sites = site.prefixes if site else {}
-        self._formats = {oai_dc.PREFIX: (oai_dc.SCHEMA, oai_dc.NAMESPACE)} | dict.fromkeys(
-            self._bundles, (schema, BUNDLE_NAMESPACE)
-        )
-        self._formats |= self.of_sites
+        self._metadata = {prefix: f for prefix, f in METADATA.items() if f.served}
+        self._formats = {p: (self._schema(f), f.namespace) for p, f in self._metadata.items()}
+        self._formats |= dict.fromkeys(self._bundles, (schema, BUNDLE_NAMESPACE))
 
-    def metadata_formats(self, stored: Stored | None) -> list[bytes]:
-        """The metadata formats on offer, or those of one record."""
-        return [
-            frames.metadata_format(prefix, *about)
-            for prefix, about in self._formats.items()
-            if stored is None or self.has(stored, prefix)
-        ]
+    def _schema(self, metadata: MetadataFormat) -> str:
+        return metadata.schema if "://" in metadata.schema else f"{self._schemas}/{metadata.schema}"
 
-    def has(self, stored: Stored, prefix: str) -> bool:
-        """Whether a record can be had in a format: some are for the files of web servers only."""
-        return prefix not in self.of_sites or bool(stored.deleted) or b'"headers":' in stored.properties
+    def metadata_formats(self) -> list[bytes]:
+        return [frames.metadata_format(prefix, *about) for prefix, about in self._formats.items()]
 
     def index_formats(self, stored: Stored | None) -> list[bytes]:
         """The index formats on offer, or those of one record."""
@@ -75,40 +74,45 @@ class Dissemination:
         indexes = (self._bundles.get(prefix), self._indexes.get(index_prefix))
         used = [index for index in indexes if index is not None]
         vector = ("vector",) if used else ()
-        if prefix in self.of_sites:
-            return ("properties", *vector, *(("positions",) if any(i.positions for i in used) else ()))
-        return ("raw", *vector, *(("positions",) if any(i.positions for i in used) else ()))
+        return ("metadata", "raw", *vector, *(("positions",) if any(i.positions for i in used) else ()))
 
-    def writer(
-        self, prefix: str, index_prefix: str, headers: Mapping[str, Answer] | None = None
-    ) -> Callable[[Stored], bytes]:
-        """What makes bytes of a record: pre-encoded parts side by side.
+    def write(self, rows: Iterable[Stored], prefix: str, index_prefix: str) -> list[bytes]:
+        """Each record as bytes: pre-encoded parts side by side.
 
         A record that came without statistics goes with those of its metadata; one whose statistics the format
-        cannot carry, without an index part. `headers`: see `SiteFormats.write`.
+        cannot carry, without an index part.
         """
         inside = self._bundles.get(prefix)
         index = self._indexes.get(index_prefix)
-        site = self._site if prefix in self.of_sites else None
-
-        def write(stored: Stored) -> bytes:
+        out = []
+        for stored in rows:
             head = frames.header(stored.identifier, stored.datestamp, stored.deleted, stored.sets)
             if stored.deleted:
-                return b"<record>%b</record>\n" % head
+                out.append(b"<record>%b</record>\n" % head)
+                continue
+            raw = disseminated(stored, self._metadata.get(prefix, oai_dc.FORMAT))
             if stored.vector is None and (inside is not None or index is not None):
                 stored = self._analyzer.completed(stored)
-            if site is not None:
-                raw = site.write(prefix, stored, headers or {})
-            else:
-                raw = stored.raw or oai_dc.write(json.loads(stored.metadata))
             if inside is not None:
-                raw = b"%b%b%b%b" % (self._opening, raw, _terms(stored, inside), bundle.CLOSE)
+                raw = bundle.write(self._opening, raw, _terms(stored, inside))
             part = _terms(stored, index) if index is not None else b""
             if part:
                 part = b"<index>%b</index>" % part
-            return b"<record>%b<metadata>%b</metadata>%b</record>\n" % (head, raw, part)
+            out.append(b"<record>%b<metadata>%b</metadata>%b</record>\n" % (head, raw, part))
+        return out
 
-        return write
+
+def disseminated(stored: Stored, metadata: MetadataFormat) -> bytes:
+    """The record in a metadata format: the original unchanged where it is in that format, else translated."""
+    # What we wrote ourselves, and nearly everybody writes, is known by its first bytes.
+    ours = metadata is oai_dc.FORMAT and stored.raw.startswith(b"<oai_dc:dc ")
+    if ours or (stored.raw and root_name(stored.raw) in metadata.roots):
+        return stored.raw
+    described = json.loads(stored.metadata)
+    if metadata is oai_dc.FORMAT:
+        return oai_dc.write(described)
+    record = CommonRecord.of(described, stored.identifier, written(stored.datestamp))
+    return metadata.write(common_record(stored.raw, record))
 
 
 def _vector(stored: Stored, index: IndexFormat) -> TermVector | None:

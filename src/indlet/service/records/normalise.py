@@ -6,7 +6,7 @@ item of a page -> Record, or BadResponse that says what is wrong with it
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
@@ -15,24 +15,17 @@ from urllib.parse import urlsplit, urlunsplit
 from lxml import etree
 
 from indlet.errors import BadResponse
-from indlet.formats import INDEX, bundle
-from indlet.formats.dublin import folded, iso_date, language_code
+from indlet.formats import INDEX, bundle, by_name, pairs
+from indlet.formats.dublin import doi, folded, iso_date
 from indlet.memo import remembered
 from indlet.model import DUBLIN_CORE, Metadata, Record, TermVector
 from indlet.oai.read import Item, canonical, parsed
 from indlet.text import Analyzer, Policy, Reconciliation, loss, renormalise, searched
+from indlet.text.language import language_code
 
 # The text of the document that a record (first argument) links to (second); empty where it is not to be had.
 FullText = Callable[[str, str], str]
 
-_ELEMENTS: Final = frozenset(DUBLIN_CORE)
-# Qualified Dublin Core, refinements to what they refine.
-_REFINED: Final = {
-    "alternative": "title", "abstract": "description", "tableOfContents": "description", "issued": "date",
-    "created": "date", "available": "date", "modified": "date", "dateAccepted": "date", "extent": "format",
-    "medium": "format", "spatial": "coverage", "temporal": "coverage", "bibliographicCitation": "identifier",
-    "isPartOf": "relation", "accessRights": "rights", "license": "rights",
-}  # fmt: skip
 _DCMI_TYPES: Final = {
     name.lower(): name
     for name in (
@@ -54,7 +47,6 @@ _MEDIA_TYPE = re.compile(
 # The usual form, which needs no taking apart.
 _PLAIN_URL = re.compile(r"https?://(?:www\.)?([a-z0-9.-]+)(/[^?#]*)")
 _SITE = re.compile(r"http://[^/?#]*/")
-_DOI = re.compile(r"(?:^|doi\.org/|doi:\s*|urn:doi:)(10\.\d{4,9}/\S+)$", re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -94,15 +86,15 @@ class Normaliser:
 
     def _read(self, item: Item) -> tuple[bytes, Metadata, etree._Element | None]:
         part, index = item.metadata, item.index
-        if item.part is not None and not self.bundle_prefix:
+        if item.part is not None and item.part.pairs and not self.bundle_prefix and by_name(item.part.raw):
             return item.part.raw, arranged(item.part.pairs), None
         if item.part is not None:
             part = parsed(item.part.raw)
         if self.bundle_prefix and part is not None and part.tag == bundle.ROOT:
-            part, index = _unbound(part)
+            part, index = bundle.read(part)
         if part is None:
             raise BadResponse("a record without metadata that is not marked as deleted")
-        return canonical(part), cleaned(list(_pairs(part))), index
+        return canonical(part), cleaned(pairs(part)), index
 
     def _made(self, item: Item, raw: bytes, metadata: Metadata, vector: TermVector | None) -> Record:
         properties: dict[str, Any] = {"source_datestamp": item.datestamp}
@@ -223,31 +215,6 @@ _FORMS: Final[dict[str, Callable[[str], str]]] = {
 }  # fmt: skip
 
 
-def element_of(name: str) -> str:
-    """The Dublin Core element that a local name stands for, whatever its namespace; empty if none."""
-    element = name if name in _ELEMENTS else _REFINED.get(name) or name.lower()
-    return element if element in _ELEMENTS else ""
-
-
-def _pairs(root: etree._Element) -> Iterable[tuple[str, str]]:
-    """(element, value) for everything below the root that is Dublin Core."""
-    for node in root.iter(etree.Element):
-        element = element_of(str(node.tag).rpartition("}")[2])
-        if element and node is not root:
-            yield element, "".join(map(str, node.itertext())).strip()
-
-
-def _unbound(root: etree._Element) -> tuple[etree._Element | None, etree._Element | None]:
-    described_part = terms = None
-    for child in root:
-        if isinstance(child.tag, str):
-            if child.tag.endswith("}terms"):
-                terms = child
-            else:
-                described_part = child
-    return described_part, terms
-
-
 def _first_url(metadata: Metadata) -> str:
     for value in metadata.get("identifier", ()):
         if value.startswith(("http://", "https://")):
@@ -261,8 +228,8 @@ def resource_key(identifier: str, metadata: Metadata, url: str = "") -> str:
     The address of a whole site is that of no resource.
     """
     for value in metadata.get("identifier", ()):
-        if "10." in value and (match := _DOI.search(value)):
-            return "doi:" + match[1].lower().rstrip(".")
+        if found := doi(value):
+            return f"doi:{found.lower()}"
     if url := url or _first_url(metadata):
         key = _canonical_url(url)
         return identifier if _SITE.fullmatch(key) else key

@@ -14,10 +14,10 @@ from typing import Final, NamedTuple
 import numpy as np
 from lxml import etree
 
+from indlet.formats.dublin import element_of
 from indlet.kernels import scan as k
 from indlet.model import DUBLIN_CORE
 from indlet.oai.read import local_name, parsed
-from indlet.service.records.normalise import element_of
 
 # Tags that are kept, and bytes of them: a table starts again when it has more.
 MANY: Final = 1 << 13

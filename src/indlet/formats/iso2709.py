@@ -1,0 +1,176 @@
+"""MARC records in the exchange format ISO 2709, read and written.
+
+Reading forgives what library systems really write: wrong lengths, wrong directories, MARC-8 in records that
+claim UTF-8 and the reverse. What is written is UTF-8 and right.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from indlet.formats.record import Broken, Field
+
+_RECORD_END: Final = b"\x1d"
+_FIELD_END: Final = b"\x1e"
+_DELIMITER: Final = b"\x1f"
+# A directory entry holds four digits of length and five of position.
+FIELD_BYTES: Final = 9_999
+RECORD_BYTES: Final = 99_999
+
+
+@dataclass(frozen=True, slots=True)
+class Marc:
+    leader: str
+    fields: tuple[Field, ...]
+
+    def control(self, tag: str) -> str:
+        return next((field.value for field in self.fields if field.tag == tag), "")
+
+    def has(self, *tags: str) -> bool:
+        return any(field.tag in tags for field in self.fields)
+
+
+def split_iso2709(data: bytes) -> Iterator[bytes]:
+    """Each record's bytes. The record terminator decides, because stated lengths are often wrong."""
+    for chunk in data.split(_RECORD_END):
+        record = chunk.lstrip(b"\r\n\t \x00\xef\xbb\xbf\x1a")
+        if record.strip():
+            yield record
+
+
+def iso2709_records(data: bytes) -> Iterator[Marc | Broken]:
+    """The records of a file, and those that are broken."""
+    for number, raw in enumerate(split_iso2709(data), 1):
+        try:
+            yield read_iso2709(raw)
+        except (ValueError, LookupError) as error:
+            yield Broken(number, f"broken MARC record: {error}", raw)
+
+
+def read_iso2709(record: bytes) -> Marc:
+    """The record in these bytes. Raises ValueError with the reason where there is none."""
+    if len(record) < 26:
+        raise ValueError(f"truncated MARC record of {len(record)} bytes")
+    leader = record[:24].decode("latin-1")
+    directory, mark, body = record[24:].partition(_FIELD_END)
+    if not mark:
+        raise ValueError("MARC record without a directory end")
+    entry = 3 + _digit(leader[20], 4) + _digit(leader[21], 5) + _digit(leader[22], 0)
+    if len(directory) < entry:
+        raise ValueError("MARC record with an empty directory")
+    entries = [directory[at : at + entry] for at in range(0, len(directory) - entry + 1, entry)]
+    pieces = _by_directory(entries, body, _digit(leader[20], 4))
+    if pieces is None:
+        # The directory does not fit the fields, as after a conversion of the encoding: the fields stand in
+        # its order, so count them instead.
+        pieces = [(item[:3], raw) for item, raw in zip(entries, body.split(_FIELD_END), strict=False)]
+    decode = _decoder(leader, body)
+    fields = tuple(_field(tag.decode("latin-1"), raw, decode) for tag, raw in pieces if raw)
+    if not fields:
+        raise ValueError("MARC record without fields")
+    return Marc(leader, fields)
+
+
+def _digit(character: str, default: int) -> int:
+    return int(character) if character in "123456789" else default
+
+
+def _by_directory(entries: list[bytes], body: bytes, width: int) -> list[tuple[bytes, bytes]] | None:
+    found = []
+    for item in entries:
+        length, start = item[3 : 3 + width], item[3 + width :]
+        if not (length.isdigit() and start.isdigit()):
+            return None
+        begin, end = int(start), int(start) + int(length) - 1
+        if body[end : end + 1] != _FIELD_END or (begin and body[begin - 1 : begin] != _FIELD_END):
+            return None
+        raw = body[begin:end]
+        if _FIELD_END in raw:
+            return None
+        found.append((item[:3], raw))
+    return found
+
+
+def _decoder(leader: str, body: bytes) -> Callable[[bytes], str]:
+    if body.isascii() and b"\x1b" not in body:
+        return lambda raw: raw.decode("ascii")
+    try:
+        body.decode("utf-8")
+    except UnicodeDecodeError:
+        if leader[9] == "a" and _mostly_utf8(body):
+            return lambda raw: raw.decode("utf-8", "replace")
+        return _marc8
+    if b"\x1b" in body and leader[9] != "a":
+        return _marc8
+    # Bytes that happen to be UTF-8 are UTF-8, whatever the leader claims: MARC-8 puts a combining mark before
+    # an ASCII letter, which UTF-8 never does.
+    return lambda raw: raw.decode("utf-8", "replace")
+
+
+def _mostly_utf8(body: bytes) -> bool:
+    text = body.decode("utf-8", "replace")
+    high = sum(1 for character in text if character > "\x7f")
+    return text.count("\ufffd") * 4 <= high
+
+
+def _marc8(raw: bytes) -> str:
+    if raw.isascii() and b"\x1b" not in raw:
+        return raw.decode("ascii")
+    from pymarc.marc8 import marc8_to_unicode
+
+    try:
+        with contextlib.redirect_stderr(io.StringIO()):  # it writes there of each truncated character
+            text: str = marc8_to_unicode(raw, hide_utf8_warnings=True)
+    except (UnicodeError, ValueError, IndexError, KeyError, TypeError):
+        text = raw.decode("latin-1")
+    return text
+
+
+def _field(tag: str, raw: bytes, decode: Callable[[bytes], str]) -> Field:
+    if _DELIMITER not in raw or tag < "010":
+        return Field(tag, value=decode(raw))
+    if decode is _marc8:
+        # One by one: a subfield begins anew in the default character sets.
+        indicators, *parts = map(decode, raw.split(_DELIMITER))
+    else:
+        indicators, *parts = decode(raw).split("\x1f")
+    return Field(
+        tag, "", indicators[:2].ljust(2), tuple((part[:1], part[1:].strip()) for part in parts if part)
+    )
+
+
+def write_iso2709(record: Marc) -> bytes:
+    """The record's bytes in UTF-8. ValueError if it is too long for the format."""
+    directory, body = bytearray(), bytearray()
+    for field in record.fields:
+        raw = _field_bytes(field) + _FIELD_END
+        if len(raw) > FIELD_BYTES:
+            raise ValueError(f"field {field.tag} has {len(raw)} bytes; ISO 2709 takes {FIELD_BYTES}")
+        directory += f"{field.tag:.3}{len(raw):04d}{len(body):05d}".encode()
+        body += raw
+    start = 24 + len(directory) + 1
+    length = start + len(body) + 1
+    if length > RECORD_BYTES:
+        raise ValueError(f"a record of {length} bytes; ISO 2709 takes {RECORD_BYTES}")
+    leader = record.leader.ljust(24)
+    head = f"{length:05d}{leader[5:9]}a22{start:05d}{leader[17:20]}4500"
+    return head.encode("ascii", "replace") + directory + _FIELD_END + body + _RECORD_END
+
+
+def _field_bytes(field: Field) -> bytes:
+    if not field.subfields:
+        return _plain(field.value)
+    pieces = [_DELIMITER + _plain(code[:1]) + _plain(value) for code, value in field.subfields]
+    return _plain(field.indicators[:2].ljust(2)) + b"".join(pieces)
+
+
+def _plain(text: str) -> bytes:
+    """The text without the characters that delimit records, fields and subfields."""
+    return text.translate(_SEPARATORS).encode("utf-8", "replace")
+
+
+_SEPARATORS: Final = dict.fromkeys((0x1B, 0x1D, 0x1E, 0x1F), " ")
