@@ -1,6 +1,6 @@
 # Everything from a fresh clone, with nothing but Python 3.11+ and a package index.
 #   make demo    the main job on embedded defaults: two providers, one service, one portal
-#   make test    the whole fast suite (installs Debian's chromium for the browser tests where it may)
+#   make test    the whole fast suite (installs Debian's chromium, Apache and nginx for the tests where it may)
 #   make check   lint, types and tests: what CI runs
 #   make evidence   every experiment anew, some 40 minutes on two idle cores; INDLET_DATA names the collections
 
@@ -9,12 +9,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test check lint types browser evidence bench clean lock
+.PHONY: demo test check lint types browser servers evidence bench clean lock
 
 demo: $(STAMP)
 	$(BIN)/indlet demo $(DEMO)
 
-test: $(STAMP) browser
+test: $(STAMP) browser servers
 	$(BIN)/python -m pytest $(PYTEST)
 
 check: lint types test
@@ -39,6 +39,13 @@ browser:
 	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
 	    apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null; } || \
 	  echo "no chromium here and no right to install it: the browser tests will be skipped"
+
+# The tests of sites start real web servers; without them, and without the right to install them, they skip.
+servers:
+	@{ command -v apache2 && command -v nginx; } >/dev/null || \
+	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && \
+	    apt-get install -y -qq --no-install-recommends apache2 libapache2-mod-php nginx-light caddy >/dev/null; } || \
+	  echo "no Apache or nginx here and no right to install them: the tests of sites will be skipped"
 
 evidence: $(STAMP)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group bench

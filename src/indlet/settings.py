@@ -103,6 +103,38 @@ class SetRule:
 
 
 @dataclass(frozen=True, slots=True)
+class Site:
+    """The files of a web server, as that server gives them out; see docs/site.md."""
+
+    root: str  # a local folder
+    url: str  # what the folder is on the web
+    name: str = ""  # in sets; empty: the URL's host and path
+    server: str = ""  # where the server is asked, such as "http://127.0.0.1:80"; empty: at the URL
+    title: str = ""
+    rights: str = ""
+    config: tuple[str, ...] = ()  # the server's configuration files: their IndexIgnore, their changes
+    ignore: tuple[str, ...] = (
+        ".??*", "*~", "*#", "RCS", "CVS", "*,v", "*,t", "#*#", "*.swp", "*.swo", "*.tmp", "*.part", "*.bak",
+        "*.orig", "*.save",
+    )  # fmt: skip
+    handlers: tuple[str, ...] = (
+        ".php", ".phtml", ".php3", ".php4", ".php5", ".php7", ".phps", ".cgi", ".fcgi", ".pl", ".py", ".rb",
+        ".shtml", ".stm", ".jsp", ".jspx", ".asp", ".aspx", ".cfm",
+    )  # fmt: skip
+    dynamic: bool = False  # take what handlers make, as the server gives it
+    extract: bool = True  # read texts: descriptions, and statistics for search
+    extract_bytes: int = 32 * MB
+    by_value_bytes: int = 1 * MB  # larger files go by reference only
+    authorization: str = ""  # the crawl's own, such as "Basic dXNlcjpwYXNz"; empty: as a stranger
+    credentials: tuple[str, ...] = (  # header fields of trusted proxies that say who asks
+        "x-ssl-client-verify", "x-ssl-client-s-dn", "x-ssl-client-cert", "x-client-cert",
+    )  # fmt: skip
+    remember_seconds: float = 10.0  # how long the server's word on one requester holds
+    always_ask: bool = False  # ask for every record, also for those that strangers get
+    connections: int = 4
+
+
+@dataclass(frozen=True, slots=True)
 class Analysis:
     """The analysis policy; see docs/policy.md."""
 
@@ -204,6 +236,7 @@ class Settings:
     admin: Admin = field(default_factory=Admin)
     hierarchy: tuple[Hierarchy, ...] = ()
     set_: tuple[SetRule, ...] = ()
+    site: tuple[Site, ...] = ()
     source: tuple[Source, ...] = ()
 
     def base_url(self) -> str:
@@ -226,13 +259,20 @@ def load(path: Path) -> Settings:
         data=here / settings.data,
         store=replace(settings.store, url=settings.store.url and _beside(here, settings.store.url)),
         hierarchy=tuple(replace(h, root=_beside(here, h.root)) for h in settings.hierarchy),
+        site=tuple(
+            replace(s, root=str(here / s.root), config=tuple(str(here / path) for path in s.config))
+            for s in settings.site
+        ),
     )
 
 
 def from_mapping(raw: Mapping[str, Any], where: str = "settings") -> Settings:
     settings = _build(Settings, raw, where)
     for names, kind in (
-        ([h.name for h in settings.hierarchy if h.name], "hierarchy"),
+        (
+            [n for n in (*(h.name for h in settings.hierarchy), *(s.name for s in settings.site)) if n],
+            "hierarchy",
+        ),
         ([s.name for s in settings.source if s.name], "source"),
     ):
         for name in names:

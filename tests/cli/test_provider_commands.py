@@ -21,7 +21,7 @@ from click.testing import CliRunner, Result
 from indlet.cli import cli, main
 from indlet.cli.template import template
 from indlet.model import Failure, Record
-from indlet.settings import Hierarchy, SetRule, Settings, from_mapping, load
+from indlet.settings import Hierarchy, SetRule, Settings, Site, from_mapping, load
 from indlet.store import Store
 
 runner = CliRunner()
@@ -209,7 +209,11 @@ def test_all_of_the_template_uncommented_is_the_defaults() -> None:
     (hierarchy,), (source,) = found.hierarchy, found.source
     assert hierarchy == Hierarchy("/srv/documents")
     assert source.url
-    assert found == Settings(hierarchy=(hierarchy,), set_=(SetRule(by="type"),), source=(source,))
+    (site,) = found.site
+    assert site == Site("/srv/documents", "https://www.example.org/docs")
+    assert found == Settings(
+        hierarchy=(hierarchy,), set_=(SetRule(by="type"),), site=(site,), source=(source,)
+    )
     assert from_mapping(tomllib.loads(template("x"))) == Settings()
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -12,9 +15,10 @@ import pytest
 from indlet.model import Record, TermVector
 from indlet.provider.hierarchy import Entry
 from indlet.provider.resources import FileTree, Resource, place_of
+from indlet.provider.site.source import SiteSource
 from indlet.provider.source import RecordSource
 from indlet.provider.workers import Analysed
-from indlet.settings import Hierarchy, Settings
+from indlet.settings import Hierarchy, Settings, Site
 
 OLD = 1_500_000_000
 FILES = ("index.html", "a/report.pdf", "a/report.html", "a/b/data.bin", "ü ñ/100%.txt", "a/x;y.txt")
@@ -26,7 +30,31 @@ def file_tree(root: Path) -> RecordSource:
     return FileTree(place_of(settings, hierarchy, "p"), hierarchy, settings.crawl)
 
 
-KINDS: list[Callable[[Path], RecordSource]] = [file_tree]
+def site(root: Path) -> RecordSource:
+    return SiteSource.of(Settings(), Site(str(root), Server.address, name="docs"), "p")
+
+
+KINDS: list[Callable[[Path], RecordSource]] = [file_tree, site]
+
+
+class Server(SimpleHTTPRequestHandler):
+    """Python's own web server; it closes every connection after one answer."""
+
+    address = ""
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture(autouse=True)
+def served(tmp_path: Path) -> Iterator[None]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Server, directory=str(tmp_path))) as server:
+        Server.address = f"http://127.0.0.1:{server.server_port}"
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield
+        server.shutdown()
+        thread.join()
 
 
 @pytest.fixture(params=KINDS, ids=lambda kind: kind.__name__)

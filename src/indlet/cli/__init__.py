@@ -22,6 +22,7 @@ AROUND = 70  # characters of a query on either side of its fault
 # command -> (module below indlet.cli, the line that `indlet --help` shows)
 COMMANDS = {
     "provide": ("provider", "Make folders harvestable: crawl them and serve."),
+    "site": ("site", "Make a web server's files harvestable."),
     "crawl": ("provider", "Crawl hierarchies once."),
     "serve": ("provider", "Serve, crawl and harvest as indlet.toml says."),
     "records": ("provider", "List the records of a store."),

@@ -159,7 +159,7 @@ def crawl(
     if forget is not None:
         _forget(settings, forget)
         return
-    if not settings.hierarchy:
+    if not settings.hierarchy and not settings.site:
         raise SettingsError(
             f"{config or CONFIG}: no [[hierarchy]] is set; add one, or name a folder to crawl"
         )
@@ -268,18 +268,28 @@ def records(data: Path | None, config: Path | None, jsonl: bool, set_spec: str |
 @data_option
 @config_option
 @click.option("--jsonl", is_flag=True, help="A JSON object a line.")
-def failures(data: Path | None, config: Path | None, jsonl: bool) -> None:
+@click.option("--left-out", is_flag=True, help="List what the last crawl left out by rule, and why.")
+def failures(data: Path | None, config: Path | None, jsonl: bool, left_out: bool) -> None:
     """List what could not be read or harvested, and why.
 
     \b
     indlet failures --data papers-data
+    indlet failures --data site-data --left-out
     """
     import orjson
 
     from indlet.cli.show import printable
+    from indlet.provider.summary import left_out_of
 
     with _open(data, config) as store, store.read() as view:
         names = {origin.id: origin.name for origin in view.origins()}
+        if left_out:
+            for number, name in names.items():
+                for where, reason in left_out_of(view, number):
+                    line = {"origin": name, "where": where, "reason": reason}
+                    told = _one_line(f"{name}: {where}: {reason}")
+                    click.echo(orjson.dumps(line).decode() if jsonl else printable(told))
+            return
         for failure in view.failures():
             origin = names.get(failure.origin, "")
             if jsonl:

@@ -55,7 +55,7 @@ def application(
             if (e.name or "").startswith("indlet"):
                 raise
             # A node that holds nothing of its own is there to be searched.
-            if portal_asked or settings.source or not settings.hierarchy:
+            if portal_asked or settings.source or not (settings.hierarchy or settings.site):
                 raise MissingExtra(f"the portal (it imports {e.name})", "service") from e
         else:
             return whole(store, settings, jobs=jobs)
@@ -73,7 +73,7 @@ def run(settings: Settings, *, crawl_at_once: bool, portal: bool | None = None) 
     with contextlib.closing(bound), open_configured(settings) as store, Schedule() as schedule:
         jobs = _jobs(store, settings, schedule, wanted=portal is not False)
         app = application(store, settings, portal is not False, jobs, portal_asked=bool(portal))
-        if settings.hierarchy:
+        if settings.hierarchy or settings.site:
             schedule.add("crawl", settings.crawl.every, _Crawl(store, settings), at_once=crawl_at_once)
         if jobs is not None:
             jobs.begin(harvest_at_once=True)

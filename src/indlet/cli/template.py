@@ -30,6 +30,7 @@ def template(name: str, roots: Iterable[str] = (), password_hash: str = "") -> s
             parts += _table(f"[{field.name}]", type(default), {"password_hash": password_hash})
     for field_name, kind in (
         ("hierarchy", settings.Hierarchy),
+        ("site", settings.Site),
         ("set", settings.SetRule),
         ("source", settings.Source),
     ):
@@ -58,6 +59,8 @@ def _entries(name: str, kind: type[Any], roots: list[str]) -> Iterator[str]:
         first = next(iter(fields(kind))).name
         example = {"root": "/srv/documents", "by": "type", "url": "https://library.example.org/ft-oai"}[first]
         yield f"\n# {_doc(kind)} As many as you like.\n# [[{name}]]\n# {first} = {json.dumps(example)}"
+        if kind is settings.Site:
+            yield '# url = "https://www.example.org/docs"'
         yield from _values(kind, skip=first)
         if kind is settings.Hierarchy:
             yield f"# [{name}.access]"

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from lxml import etree
 
 from indlet.oai.describe import stated_policy
 from indlet.oai.read import Page, local_name, text_of
+
+_VERSION = re.compile("[^0-9.]")  # what a version is not made of
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +39,16 @@ def identity(page: Page) -> Identity:
         deleted if deleted in ("persistent", "transient") else "no",
         "YYYY-MM-DD" if former else values.get("granularity", ""),
         text_of(policies[0]) if policies else stated_policy(node),
-        values.get("protocolVersion", ""),
+        _VERSION.sub("", values.get("protocolVersion", ""))[:10],
     )
 
 
 def metadata_formats(page: Page) -> list[str]:
     """The prefixes that ListMetadataFormats names."""
     node = _answer(page, "ListMetadataFormats")
-    return [text_of(p) for p in node.iter() if local_name(p) == "metadataPrefix"] if node is not None else []
+    if node is None:
+        return []
+    return [(p.text or "").strip() for p in node.iter() if local_name(p) == "metadataPrefix"]
 
 
 def index_formats(page: Page) -> dict[str, str]:

@@ -17,6 +17,7 @@ from lxml import etree
 
 from indlet.errors import BadResponse
 from indlet.model import TermVector
+from indlet.oai import markup
 from indlet.oai.names import FT_NAMESPACE, OAI_NAMESPACE
 from indlet.oai.read_repair import decoded, repaired, without_doctype
 
@@ -83,15 +84,14 @@ _VERBS: Final = {
     "getrecord": "GetRecord", "listsets": "ListSets", "listmetadataformats": "ListMetadataFormats",
     "listindexformats": "ListIndexFormats",
 }  # fmt: skip
-_ROOT_CLOSE = re.compile(rb"</(?:[\w.-]+:)?OAI-PMH\s*>", re.IGNORECASE)
-_ROOT_OPEN = re.compile(rb"<(?:[\w.-]+:)?OAI-PMH\b[^>]*>", re.IGNORECASE)
-_RECORD = re.compile(rb"<(?P<p>(?:[\w.-]+:)?)record\b[^>]*>.*?</(?P=p)record\s*>", re.DOTALL | re.IGNORECASE)
-_IDENTIFIER = re.compile(rb"<(?:[\w.-]+:)?identifier\b[^>]*>\s*([^<]{1,2000}?)\s*</", re.IGNORECASE)
 # Before version 2.0 each verb had a root and a namespace of its own.
 _FORMER = re.compile(
-    rb"""<((?:[\w.-]+:)?(?:Identify|GetRecord|List\w+))\b[^>]*["']http://www\.openarchives\.org/OAI/1\.[01]/OAI_"""
+    rb"<((?:[\w.-]{1,100}:)?(?:Identify|GetRecord|List\w{1,30}))\b"
+    rb"""[^>]{0,1000}["']http://www\.openarchives\.org/OAI/1\.[01]/OAI_"""
 )
-_HTML = re.compile(rb"\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html\b)", re.DOTALL | re.IGNORECASE)
+_TAG_NAME = re.compile(rb"[^\s>]{1,200}")
+# What goes with each record that is read or kept alone: declarations of the elements around it.
+CONTEXT_BYTES: Final = 1 << 16
 
 
 def read(body: bytes, charset: str = "") -> Page:
@@ -99,7 +99,9 @@ def read(body: bytes, charset: str = "") -> Page:
     if not body.strip():
         raise BadResponse("an empty answer")
     body, repairs = decoded(body, charset)
-    if _HTML.match(body, 0, 4096):
+    if body.count(b"<") > markup.TAGS:
+        raise BadResponse(f"an answer with more than {markup.TAGS} tags")
+    if markup.is_html(body):
         raise BadResponse("an HTML page instead of an OAI-PMH response")
     body, more = without_doctype(body)
     repairs += more
@@ -108,6 +110,8 @@ def read(body: bytes, charset: str = "") -> Page:
     if root is None:
         # Where a document type was, an entity that is left stands for something we will not look for.
         body, more = repaired(body, foreign_entities="document type removed" not in repairs)
+        repairs += more
+        body, more = without_doctype(body)  # one that the repair has brought to light
         repairs += more
         root = parsed(body)
     page = Page(repairs=repairs)
@@ -121,7 +125,7 @@ def read(body: bytes, charset: str = "") -> Page:
 def _as_now(body: bytes) -> bytes:
     """An answer of OAI-PMH 1.0 or 1.1 within the root that it would have today."""
     former = _FORMER.search(body, 0, 4096)
-    if former is None or _ROOT_OPEN.search(body, 0, 4096):
+    if former is None or markup.root_tag(body, 4096):
         return body
     end = body.rfind(b"</" + former[1])
     if end < 0:
@@ -133,25 +137,25 @@ def _as_now(body: bytes) -> bytes:
 
 def _trimmed(body: bytes, repairs: Counter[str]) -> bytes:
     """The body up to the end of its root; without that end it is torn."""
-    close = None
-    for close in _ROOT_CLOSE.finditer(body):  # noqa: B007 - the last one counts
-        pass
-    if close is None:
-        if _ROOT_OPEN.search(body):
+    end = markup.root_end(body)
+    if end < 0:
+        if markup.root_tag(body):
             raise Truncated("the answer stops before its end")
-        if re.match(rb"\s*<", body):
+        if body.lstrip()[:1] == b"<":
             raise BadResponse(f"not an OAI-PMH response: it starts {body[:80]!r}")
         raise BadResponse(f"not XML: it starts {body[:80]!r}")
-    tail = body[close.end() :].strip()
-    if tail:
+    if body[end:].strip():
         repairs["garbage after the document"] += 1
-    return body[: close.end()]
+    return body[:end]
 
 
 def parsed(body: bytes) -> etree._Element | None:
+    if markup.has_doctype(body):
+        return None
     # huge_tree lifts the limit of 10 MB for a text node. What it would also lift, the guard against expanding
-    # entities, has nothing to guard: the document type is gone. The body itself is bounded by the client.
+    # entities, has nothing to guard: there is no document type. The body itself is bounded by the client.
     parser = etree.XMLParser(
+        encoding="utf-8",  # whatever it declares: a document type must not hide in another encoding
         resolve_entities=False,
         no_network=True,
         load_dtd=False,
@@ -189,6 +193,8 @@ def _fill(page: Page, root: etree._Element) -> None:
             page.errors.append((node.get("code", "").strip(), text_of(node)))
         elif verb := _VERBS.get(name.lower()):
             page.verb = verb
+            if sum(len(p or "") + len(uri) for p, uri in node.nsmap.items()) > CONTEXT_BYTES:
+                raise BadResponse(f"declarations of namespaces of more than {CONTEXT_BYTES} bytes")
             if verb in ("ListRecords", "ListIdentifiers", "GetRecord", "ListSets"):
                 _list(page, node)
         elif name.lower() == "resumptiontoken":
@@ -299,30 +305,29 @@ def canonical(node: etree._Element) -> bytes:
 
 def _salvage(page: Page, body: bytes) -> None:
     """Record by record: what is not well-formed costs its record, and the frame must be sound."""
-    opening = _ROOT_OPEN.search(body)
-    records = list(_RECORD.finditer(body))
-    if opening is None or not records:
+    opening = markup.root_tag(body)
+    records = markup.records(body) if opening else []
+    if not records or len(opening) > CONTEXT_BYTES:
         raise BadResponse("not well-formed XML, and no single record in it can be told apart")
     pieces, last = list[bytes](), 0
-    for match in records:
-        pieces.append(body[last : match.start()])
-        last = match.end()
+    for begin, end in records:
+        pieces.append(body[last:begin])
+        last = end
     pieces.append(body[last:])
     frame = parsed(b"".join(pieces))
     if frame is None:
         raise BadResponse("not well-formed XML outside its records")
-    close = b"</" + re.split(rb"[\s>]", opening[0][1:], maxsplit=1)[0] + b">"
+    name = _TAG_NAME.match(opening, 1)
+    closing = b"</" + (name[0] if name else b"") + b">"
     _fill(page, frame)
     page.repairs["pages taken record by record"] += 1
-    for match in records:
-        piece = match[0]
-        alone = parsed(opening[0] + piece + close)
+    for begin, end in records:
+        piece = body[begin:end]
+        alone = parsed(opening + piece + closing)
         if alone is None:
-            name = _IDENTIFIER.search(piece)
-            where = html.unescape(name[1].decode("utf-8", "replace")) if name else ""
-            page.problems.append(
-                Problem(where, f"not well-formed XML{_fault(opening[0] + piece + close)}", piece)
-            )
+            where = html.unescape(markup.identifier(piece).decode("utf-8", "replace"))
+            reason = f"not well-formed XML{_fault(opening + piece + closing)}"
+            page.problems.append(Problem(where, reason, piece))
         else:
             _record(page, alone[0])
 

@@ -8,16 +8,20 @@ import re
 from collections import Counter
 from typing import Final
 
-_DECLARATION = re.compile(rb"<\?xml\b[^>]*?\?>")
-_ENCODING = re.compile(rb"""encoding\s*=\s*["']\s*([A-Za-z0-9._:-]+)""")
+from indlet.errors import BadResponse
+from indlet.oai import markup
+
+_DECLARATION = re.compile(rb"<\?xml\b[^>]{0,1000}?\?>")
+_ENCODING = re.compile(rb"""encoding\s{0,20}=\s{0,20}["']\s{0,20}([A-Za-z0-9._:-]{1,100})""")
 # Before the declaration may stand whatever a careless template or a debug line left there.
 _START = re.compile(rb"<(?:\?xml|[A-Za-z_!])")
-_TRUE_START = re.compile(rb"<\?xml\b|<(?:[\w.-]+:)?OAI-PMH\b")
-_DOCTYPE = re.compile(rb"<!DOCTYPE", re.IGNORECASE)
-_IN_DOCTYPE = re.compile(rb"""<!--.*?-->|<\?.*?\?>|"[^"]*"|'[^']*'|[\[\]>]""", re.DOTALL)
+_TRUE_START = re.compile(rb"<\?xml\b|<(?:[\w.-]{1,100}:)?OAI-PMH\b")
 # An entity that stands for a few plain characters, and for no other entity.
-_ENTITY = re.compile(rb"""<!ENTITY\s+([A-Za-z_][\w.-]*)\s+(?:"([^"&<%]{0,200})"|'([^'&<%]{0,200})')\s*>""")
-_COMMENT = re.compile(rb"<!--.*?-->|<!\[CDATA\[.*?\]\]>", re.DOTALL)
+_ENTITY = re.compile(
+    rb"<!ENTITY\s{1,20}([A-Za-z_][\w.-]{0,99})\s{1,20}"
+    rb"""(?:"([^"&<%]{0,200})"|'([^'&<%]{0,200})')\s{0,20}>"""
+)
+_NAMED_REFERENCE = re.compile(rb"&([A-Za-z_][\w.-]{0,99});")
 # A character beyond the first 65,536 as two halves of three bytes each, as Java writes it.
 _TWO_HALVES = re.compile(b"\xed[\xa0-\xaf][\x80-\xbf]\xed[\xb0-\xbf][\x80-\xbf]")
 _CONTROLS: Final = bytes(range(9)) + b"\x0b\x0c" + bytes(range(14, 32))
@@ -28,10 +32,12 @@ _MISPLACED: Final = (
     (re.compile(rb"<(?![A-Za-z_/!?])"), b"&lt;", "bare less-than signs"),
     (re.compile(rb"\]\]>"), b"]]&gt;", "bare ends of CDATA sections"),
     # A file with its prologue, put into the answer as it was.
-    (re.compile(rb"(?<!\A)<\?xml\s[^<>]*\?>"), b"", "declarations within the document"),
-    (re.compile(rb"<!DOCTYPE\s[^<>\[\]]*>", re.IGNORECASE), b"", "declarations within the document"),
+    (re.compile(rb"(?<!\A)<\?xml\s[^<>]{0,500}\?>"), b"", "declarations within the document"),
+    (re.compile(rb"<!DOCTYPE\s[^<>\[\]]{0,500}>", re.IGNORECASE), b"", "declarations within the document"),
 )
-_PREFIX = re.compile(rb"</?([A-Za-z_][\w.-]*):|\s([A-Za-z_][\w.-]*):[\w.-]+\s*=")
+_PREFIX = re.compile(rb"</?([A-Za-z_][\w.-]{0,99}):|\s([A-Za-z_][\w.-]{0,99}):[\w.-]{1,100}\s{0,20}=")
+_DECLARED_PREFIX = re.compile(rb"xmlns:([A-Za-z_][\w.-]{0,99})")
+_ROOT = re.compile(rb"<[A-Za-z_][\w.:-]{0,200}")
 # How far into a body its start is looked for behind marked-up noise.
 NOISE: Final = 1 << 16
 # What servers put into a header without a thought.
@@ -98,26 +104,24 @@ def decoded(body: bytes, charset: str = "") -> tuple[bytes, Counter[str]]:
 def without_doctype(body: bytes) -> tuple[bytes, Counter[str]]:
     """The body without a document type: nothing is fetched, and of entities only plain ones are expanded."""
     repairs: Counter[str] = Counter()
-    root = re.search(rb"<[A-Za-z_]", body)
-    found = _DOCTYPE.search(body, 0, root.start() if root else 65536)
-    if found is None:
+    declared: dict[bytes, bytes] = {}
+    kept, last = list[bytes](), 0
+    for begin, end, kind in markup.prolog(body):
+        if kind == markup.DOCTYPE and end >= 0:
+            repairs["document type removed"] += 1
+            declared |= {name: a or b for name, a, b in _ENTITY.findall(body, begin, end)}
+            kept.append(body[last:begin])
+            last = end
+    if not last:
         return body, repairs
-    inside = False
-    for token in _IN_DOCTYPE.finditer(body, found.end()):
-        if token[0] == b">" and not inside:
-            break
-        inside = token[0] == b"[" or (inside and token[0] != b"]")
-    else:
-        return body, repairs
-    repairs["document type removed"] += 1
-    declared = {name: a or b for name, a, b in _ENTITY.findall(body, found.start(), token.end())}
-    body = body[: found.start()] + body[token.end() :]
-    names = [name for name in declared if name not in _PREDEFINED and b"&" + name + b";" in body]
-    if names:
-        pattern = re.compile(b"&(" + b"|".join(map(re.escape, names)) + b");")
-        if pattern.search(body) and sum(len(declared[m[1]]) for m in pattern.finditer(body)) < len(body):
+    body = b"".join([*kept, body[last:]])
+    for name in _PREDEFINED:
+        declared.pop(name, None)
+    if declared:
+        size = sum(len(declared.get(m[1], b"")) for m in _NAMED_REFERENCE.finditer(body))
+        if 0 < size < len(body):
             repairs["entities expanded"] += 1
-            body = pattern.sub(lambda m: declared[m[1]], body)
+            body = _NAMED_REFERENCE.sub(lambda m: declared.get(m[1], m[0]), body)
     return body, repairs
 
 
@@ -137,8 +141,12 @@ def repaired(body: bytes, foreign_entities: bool = False) -> tuple[bytes, Counte
     With `foreign_entities`, references to what nobody declared are taken for text: AT&T; and its like.
     """
     body, repairs = without_controls(body)
-    body = _without_comments(body, repairs)
-    pieces = re.split(rb"(<!\[CDATA\[.*?\]\]>)", body, flags=re.DOTALL)  # references mean nothing in there
+    body, malformed = markup.without_comments(body)
+    if malformed:
+        repairs["malformed comments"] += malformed
+    if body.count(b"&") > markup.TAGS:
+        raise BadResponse(f"not well-formed, with more than {markup.TAGS} references: too many to repair")
+    pieces = markup.by_cdata(body)  # references mean nothing in CDATA sections
     for i in range(0, len(pieces), 2):
         piece = _references(pieces[i], repairs, foreign_entities)
         for pattern, instead, kind in _MISPLACED:
@@ -147,19 +155,6 @@ def repaired(body: bytes, foreign_entities: bool = False) -> tuple[bytes, Counte
                 repairs[kind] += count
         pieces[i] = piece
     return _with_namespaces(b"".join(pieces), repairs), repairs
-
-
-def _without_comments(body: bytes, repairs: Counter[str]) -> bytes:
-    """Comments say nothing to us, and may be what is not well-formed: they must not hold two hyphens."""
-
-    def gone(match: re.Match[bytes]) -> bytes:
-        if match[0].startswith(b"<![CDATA["):
-            return match[0]
-        if b"--" in match[0][4:-3]:
-            repairs["malformed comments"] += 1
-        return b""
-
-    return _COMMENT.sub(gone, body) if b"<!--" in body else body
 
 
 def _declared(declaration: bytes) -> str:
@@ -184,16 +179,12 @@ def _other(body: bytes, encoding: str) -> tuple[bytes, str]:
         ),
         body,
     )
-    return body.decode("utf-8", "indlet-cp1252").encode("utf-8", "replace"), "invalid UTF-8"
+    text = body.decode("utf-8", "surrogateescape").translate(_STRAY)
+    return text.encode("utf-8", "replace"), "invalid UTF-8"
 
 
-def _stray(error: UnicodeError) -> tuple[str, int]:
-    assert isinstance(error, UnicodeDecodeError)
-    byte = error.object[error.start : error.start + 1]
-    return byte.decode("cp1252", "replace"), error.start + 1
-
-
-codecs.register_error("indlet-cp1252", _stray)
+# Bytes that are not UTF-8, as "surrogateescape" marks them, in Windows-1252.
+_STRAY: Final = {0xDC00 + byte: bytes([byte]).decode("cp1252", "replace") for byte in range(0x80, 0x100)}
 
 
 def _references(body: bytes, repairs: Counter[str], foreign: bool) -> bytes:
@@ -227,11 +218,16 @@ def _references(body: bytes, repairs: Counter[str], foreign: bool) -> bytes:
 
 def _with_namespaces(body: bytes, repairs: Counter[str]) -> bytes:
     """The root declares whatever prefix is used and nowhere declared."""
-    root = re.search(rb"<[A-Za-z_][\w.:-]*", body)
+    root = _ROOT.search(body)
     if root is None:
         return body
-    used = {a or b for a, b in _PREFIX.findall(body)} - {b"xml", b"xmlns"}
-    missing = sorted(p for p in used if b"xmlns:" + p not in body)
+    used: set[bytes] = set()
+    for match in _PREFIX.finditer(body):
+        used.add(match[1] or match[2])
+        if len(used) > markup.PREFIXES:
+            return body
+    declared = {match[1] for match in _DECLARED_PREFIX.finditer(body)}
+    missing = sorted(used - declared - {b"xml", b"xmlns"})
     if not missing:
         return body
     repairs["missing namespaces"] += len(missing)

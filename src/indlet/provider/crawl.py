@@ -20,6 +20,8 @@ from indlet.store import FileState
 
 # How many left-alone paths a run names; all of them are counted.
 NAMED = 200
+# How many the store keeps, for  indlet failures --left-out.
+KEPT = 100_000
 
 
 class Work(NamedTuple):
@@ -53,7 +55,7 @@ class Survey:
     files: int = 0
     unchanged: int = 0
     skipped: Counter[str] = field(default_factory=Counter)  # reason -> how many
-    named: list[tuple[str, str]] = field(default_factory=list)
+    left_out: list[tuple[str, str]] = field(default_factory=list)  # path, reason
     unread: dict[str, str] = field(default_factory=dict)  # folder -> why it could not be listed
     held: set[str] = field(default_factory=set)  # shown paths whose state and records stay as they are
     fresh: list[Work] = field(default_factory=list)  # changed a moment ago: to be looked at again
@@ -74,8 +76,8 @@ class Survey:
 
     def skip(self, skip: Skip) -> None:
         self.skipped[skip.reason] += 1
-        if len(self.named) < NAMED:
-            self.named.append((shown(skip.path), skip.reason))
+        if len(self.left_out) < KEPT:
+            self.left_out.append((shown(skip.path), skip.reason))
         if skip.held:
             self.held.add(shown(skip.path))
 

@@ -29,6 +29,16 @@ ARCHIVES = {
 }  # fmt: skip
 
 
+class Served(NamedTuple):
+    """What a web server says of a file (see `site`)."""
+
+    headers: tuple[tuple[str, str], ...]
+    media_type: str
+    guarded: bool = False  # refused to strangers
+    rendered: bool = False  # a handler makes what the server gives
+    read: bool = True  # its text is to be extracted
+
+
 class Entry(NamedTuple):
     """A file as its storage describes it. `key` is what the storage calls it."""
 
@@ -37,6 +47,7 @@ class Entry(NamedTuple):
     modified: int  # nanoseconds since 1970; -1 if the storage does not tell
     etag: str = ""
     key: str = ""
+    served: Served | None = None
 
     @property
     def name(self) -> str:

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from indlet import __version__
 from indlet.errors import HierarchyError, MissingExtra, SettingsError
@@ -26,8 +26,9 @@ from indlet.provider.identity import identified
 from indlet.provider.reading import Reading
 from indlet.provider.resources import FileTree, place_of
 from indlet.provider.set_rules import SetRules
+from indlet.provider.site.source import SiteSource, guarded_name
 from indlet.provider.source import RecordSource
-from indlet.provider.summary import Report, Summary
+from indlet.provider.summary import Report, Summary, keep_left_out
 from indlet.provider.workers import Workers
 from indlet.settings import Hierarchy, Settings
 from indlet.store import Store
@@ -58,9 +59,8 @@ def crawl(
     with store.job("crawl"), contextlib.ExitStack() as stack:
         if workers is None:
             workers = stack.enter_context(Workers(settings.crawl.workers, settings.crawl.limits, policy))
-        for hierarchy in named(settings.hierarchy):
-            source = FileTree(place_of(settings, hierarchy, policy.digest), hierarchy, settings.crawl)
-            run = _Run(store, settings, hierarchy, source, policy, workers, report, stop, clock)
+        for crawled in _all(settings, policy.digest):
+            run = _Run(store, settings, crawled, policy, workers, report, stop, clock)
             run.accept_empty = accept_empty
             run.run()
             found.append(run.summary)
@@ -72,15 +72,35 @@ def crawl(
     return found
 
 
+class _Crawled(NamedTuple):
+    """A record source with the name and the settings that the store knows it by."""
+
+    name: str
+    root: str
+    source: RecordSource
+    settings: dict[str, Any]
+    guarded: str = ""  # the origin of its records that are not for everybody
+
+
+def _all(settings: Settings, policy: str) -> Iterator[_Crawled]:
+    for hierarchy in named(settings.hierarchy):
+        tree = FileTree(place_of(settings, hierarchy, policy), hierarchy, settings.crawl)
+        root = without_password(hierarchy.root)
+        yield _Crawled(hierarchy.name, root, tree, _plain(hierarchy))
+    for site in settings.site:
+        source = SiteSource.of(settings, site, policy)
+        name = source.place.name
+        yield _Crawled(name, site.root, source, {"root": site.root, "url": site.url}, guarded_name(name))
+
+
 class _Run:
-    """One crawl of one hierarchy."""
+    """One crawl of one record source."""
 
     def __init__(
         self,
         store: Store,
         settings: Settings,
-        hierarchy: Hierarchy,
-        source: RecordSource,
+        crawled: _Crawled,
         policy: Policy,
         workers: Workers,
         report: Report,
@@ -88,14 +108,15 @@ class _Run:
         clock: Callable[[], float],
     ) -> None:
         self.accept_empty = False
-        self._store, self._settings, self._hierarchy = store, settings, hierarchy
+        self._store, self._settings, self._crawled = store, settings, crawled
         self._workers, self._report, self._stop, self._clock = workers, report, stop, clock
-        self._source, self._policy = source, policy.digest
+        source = self._source = crawled.source
+        self._policy = policy.digest
         limits = repr((settings.crawl.limits, __version__))
         self._rules = SetRules(settings.set_)
         made = f"{source.made}{self._rules.digest}"
         self._signature = Signature(made, f"{made} {hashlib.sha256(limits.encode()).hexdigest()[:12]}")
-        self.summary = Summary(hierarchy.name, without_password(hierarchy.root))
+        self.summary = Summary(crawled.name, crawled.root)
         self._found = Survey()
         self._transient: dict[tuple[str, str], Failure] = {}  # of listing and fetching
         self._batches: Batches
@@ -117,8 +138,11 @@ class _Run:
 
     def _begin(self) -> None:
         with self._store.write() as tx:
-            self._origin = tx.origin("hierarchy", self._hierarchy.name, _plain(self._hierarchy))
-        self._batches = Batches(self._store, self._origin, self._source, self._rules)
+            told = self._crawled.settings
+            self._origin = tx.origin("hierarchy", self._crawled.name, told)
+            name = self._crawled.guarded
+            guarded = tx.origin("hierarchy", name, {**told, "guarded": True}) if name else None
+        self._batches = Batches(self._store, self._origin, self._source, self._rules, guarded)
         with self._store.read() as view:
             self._earlier = [run for run in view.runs(self._origin, 2) if run.kind == "crawl"]
         with self._store.write() as tx:
@@ -139,6 +163,7 @@ class _Run:
                 tx.forgive(
                     self._origin, [f.where for f in standing if (f.where, f.stage) not in self._transient]
                 )
+                keep_left_out(tx, self._origin, self._found)
             for failure in self._transient.values():
                 tx.fail(self._origin, failure)
         with self._store.read() as view:
@@ -171,7 +196,7 @@ class _Run:
             if tree.local:
                 # Walking is quick here: done beforehand, it tells how much there is to do.
                 rest = self._until_stopped(works)
-                works = list(itertools.islice(rest, FORESEEN))
+                works = sorted(itertools.islice(rest, FORESEEN), key=self._date)
                 if len(works) < FORESEEN:
                     self.summary.total = len(works) + len(self._found.fresh)
                 works = itertools.chain(works, rest)
@@ -181,6 +206,9 @@ class _Run:
             if self._stop.is_set():
                 return "interrupted"
             return self._finish(tree, state, known)
+
+    def _date(self, work: Work) -> int:
+        return self._source.datestamp(work.resource) or 0
 
     def _until_stopped(self, works: Iterable[Work]) -> Iterator[Work]:
         for work in works:

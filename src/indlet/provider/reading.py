@@ -57,6 +57,7 @@ class Reading:
         self.summary, self._workers, self._batches = summary, workers, batches
         self._scratch, self._limit, self._stop, self._tell = scratch, limit, stop, tell
         self._again: list[Task] = []
+        self._dates: dict[int, int] = {}  # datestamps of the tasks under way, by task
         self._unlucky = 0
         self._lost: HierarchyError | None = None  # the storage went away; what is under way is still taken
         self.transient: dict[tuple[str, str], Failure] = {}  # of fetching: tried again each time
@@ -84,6 +85,9 @@ class Reading:
             while (entry := self._candidate(task)) is not None:
                 path = self._fetch(task, entry)
                 if path is not None:
+                    date = self._source.datestamp(task.work.resource)
+                    if date is not None:
+                        self._dates[id(task)] = date
                     yield Job(task, path, entry.name)
                     break
             else:
@@ -122,7 +126,8 @@ class Reading:
         files = task.work.resource.files
         while task.at < len(files):
             entry = files[task.at]
-            if self._failed_before(task.work, entry) is None:
+            wanted = entry.served is None or entry.served.read
+            if wanted and self._failed_before(task.work, entry) is None:
                 return entry
             task.at += 1
         return None
@@ -228,6 +233,9 @@ class Reading:
         else:
             reason = outcome.failure.reason if outcome.failure else "holds no document"
             self._fail(task, entry, outcome.digest, reason)
+            if self._candidate(task) is None:
+                self._done(task, None, ())
+                return
         self._again.append(task)
 
     def _done(
@@ -240,6 +248,7 @@ class Reading:
         """All that is to be stored of a resource whose manifestations have been tried."""
         work = task.work
         self.summary.done += 1
+        self._dates.pop(id(task), None)
         if not work.resource.files:
             return
         rows, failures = [], [failure for _, failure in task.failed.values()]
@@ -272,11 +281,11 @@ class Reading:
         self._batches.add(Result(work, made, rows, failures, sorted(places - standing)))
 
     def _keep(self) -> None:
-        self._batches.flush_if_due()
+        self._batches.flush_if_due(self._dates.values())
         self._tell()
 
     def _remove(self, path: Path) -> None:
-        if not self._tree.local:
+        if path.is_relative_to(self._scratch):
             path.unlink(missing_ok=True)
 
 

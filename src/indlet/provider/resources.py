@@ -256,7 +256,7 @@ def _manifestation(place: Place, entry: Entry, primary: Entry, document: Analyse
 def _metadata(
     place: Place, resource: Resource, primary: Entry, document: Analysed, name: str, key: str
 ) -> dict[str, list[str]]:
-    found = _bounded(document.metadata)
+    found = clean_metadata(document.metadata)
     others = [place.address(entry.path) for entry in resource.files if entry is not primary]
     language = document.language or document.vector.language
     defaults = {
@@ -277,7 +277,8 @@ def _metadata(
     return merged(ours, found, mechanical)
 
 
-def _bounded(metadata: Metadata) -> dict[str, list[str]]:
+def clean_metadata(metadata: Metadata) -> dict[str, list[str]]:
+    """What an extractor found, within bounds and fit for XML."""
     return {
         element: values
         for element in DUBLIN_CORE

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from indlet.provider.crawl import Survey
+import orjson
+
+from indlet.provider.crawl import NAMED, Survey
 from indlet.provider.hierarchy import shown
+from indlet.store import Transaction, View
 
 
 @dataclass
@@ -44,13 +47,25 @@ class Summary:
     def take(self, found: Survey) -> None:
         """Bring the numbers of the walk up to date."""
         self.files, self.unchanged = found.files, found.unchanged
-        self.skipped, self.named = dict(found.skipped), found.named
+        self.skipped, self.named = dict(found.skipped), found.left_out[:NAMED]
         self.unread = {shown(folder) or "/": reason for folder, reason in found.unread.items()}
 
     def end(self, outcome: str, seconds: float) -> None:
         self.outcome, self.seconds = outcome, seconds
         done = self.records or self.deleted or self.failed or self.touched
         self.idle = outcome == "complete" and not done
+
+
+def keep_left_out(tx: Transaction, origin: int, found: Survey) -> None:
+    """Note in the store what a crawl left out, and why."""
+    told = orjson.dumps(sorted(found.left_out))
+    if tx.meta_value(f"left-out:{origin}", b"") != told:
+        tx.meta(f"left-out:{origin}", told)
+
+
+def left_out_of(view: View, origin: int) -> list[tuple[str, str]]:
+    """(path, reason) of what the last crawl left out."""
+    return [(where, reason) for where, reason in orjson.loads(view.meta(f"left-out:{origin}") or b"[]")]
 
 
 Report = Callable[[Summary], None]

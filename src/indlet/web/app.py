@@ -27,6 +27,7 @@ from indlet.node.jobs import Jobs
 from indlet.provider import serve
 from indlet.provider.hierarchy import named
 from indlet.provider.serve.usage import Usage
+from indlet.provider.site.source import guarded_name, site_name
 from indlet.service.api import routes as api
 from indlet.service.index.engines import warm
 from indlet.service.search.library import Library
@@ -66,6 +67,9 @@ def application(
 ) -> Starlette:
     """Everything that a node shows. Jobs that are given run already; otherwise, with `follow`, its own do."""
     concealed = {h.name for h in named(settings.hierarchy) if h.access.networks or h.access.tokens}
+    with store.read() as view:
+        concealed |= {origin.name for origin in view.origins() if origin.settings.get("guarded")}
+    concealed |= {guarded_name(site_name(site)) for site in settings.site}
     library = library or Library(
         store, settings, follow=False, concealed=concealed, patience=_PATIENCE if follow else None
     )

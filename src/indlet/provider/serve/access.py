@@ -12,6 +12,8 @@ from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 
 from indlet.errors import SettingsError
+from indlet.provider.site.tree import STRANGER
+from indlet.provider.site.visibility import ANYBODY, Requester
 from indlet.settings import Access, Settings
 from indlet.store import Origin, View
 
@@ -29,12 +31,14 @@ class Permit:
     opened: frozenset[str] = frozenset()
     closed: frozenset[str] = frozenset()
     configured: frozenset[str] = frozenset()
+    requester: Requester = ANYBODY  # as the web servers of sites are told
 
     @property
     def digest(self) -> str:
         if not self.opened:
-            return ""
-        return blake2b("\n".join(sorted(self.opened)).encode(), digest_size=6).hexdigest()
+            return self.requester.digest
+        names = "\n".join(sorted(self.opened)) + self.requester.digest
+        return blake2b(names.encode(), digest_size=6).hexdigest()
 
     def allows(self, hierarchy: str) -> bool:
         return hierarchy not in self.closed
@@ -46,6 +50,8 @@ class Permit:
         return None if len(shown) == len(known) else shown
 
     def _shows(self, origin: Origin) -> bool:
+        if origin.settings.get("guarded"):
+            return False  # record by record, by a web server's word alone
         if origin.name in self.configured:
             return self.allows(origin.name)
         # No longer in the settings: open only if it was so when it was last crawled.
@@ -73,19 +79,34 @@ class Gate:
         }
         self._names = frozenset(h.name for h in settings.hierarchy)
         self._proxies = _blocks(settings.serve.trusted_proxies, "serve.trusted_proxies")
+        self._credentials = {name.lower() for site in settings.site for name in site.credentials}
+        self._sites = bool(settings.site)
 
     @property
     def restricted(self) -> bool:
         """Whether answers differ between requesters."""
-        return bool(self._locks)
+        return bool(self._locks) or self._sites
 
     def permit(self, connection: HTTPConnection) -> Permit:
+        requester = self._requester(connection) if self._sites else ANYBODY
         if not self._locks:
-            return Permit(configured=self._names)
+            return Permit(configured=self._names, requester=requester)
         address = self.address(connection)
         token = _bearer(connection.headers)
         opened = {name for name, lock in self._locks.items() if _opens(lock, address, token)}
-        return Permit(frozenset(opened), frozenset(self._locks.keys() - opened), self._names)
+        return Permit(frozenset(opened), frozenset(self._locks.keys() - opened), self._names, requester)
+
+    def _requester(self, connection: HTTPConnection) -> Requester:
+        """Who asks, in header fields. Those of certificates count only from trusted proxies."""
+        address = self.address(connection)
+        found = [("X-Forwarded-For", str(address) if address is not None else STRANGER)]
+        trusted = _address(connection.client.host if connection.client else "")
+        for name, value in connection.headers.items():
+            if name == "authorization" or (
+                name in self._credentials and trusted is not None and _inside(trusted, self._proxies)
+            ):
+                found.append((name.title(), value))
+        return Requester(tuple(found))
 
     def address(self, connection: HTTPConnection) -> Address | None:
         """Where a request comes from; forwarded addresses count as far as trusted proxies vouch for them."""

@@ -17,7 +17,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from indlet.errors import StoreError
+from indlet.errors import HierarchyError, StoreError
 from indlet.oai.names import FT_PATH, OAI_PATH, SCHEMA_PATH
 from indlet.provider.hierarchy import named
 from indlet.provider.identity import identified
@@ -224,7 +224,7 @@ class _Web:
     async def _served(self, build: Callable[[], Response]) -> Response:
         try:
             return await self.desk.serve(build)
-        except StoreError as e:
+        except (HierarchyError, StoreError) as e:
             _log.error("%s", e)
             retry = {"Retry-After": str(self._settings.serve.retry_after_seconds)}
             return PlainTextResponse("The store cannot be read now; please come back later.\n", 503, retry)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Mapping
 
 from indlet.errors import CannotDisseminateFormat, ProtocolError
 from indlet.formats import (
@@ -21,13 +21,15 @@ from indlet.model import Stored, TermVector
 from indlet.oai import frames
 from indlet.oai.dates import written
 from indlet.oai.names import BUNDLE_NAMESPACE
+from indlet.provider.site.ask import Answer
+from indlet.provider.site.disseminate import SiteFormats
 from indlet.text import Analyzer, Policy
 
 
 class Dissemination:
     """The formats that a node offers under its policy: those with positions only if it keeps them."""
 
-    def __init__(self, schemas: str, policy: Policy) -> None:
+    def __init__(self, schemas: str, policy: Policy, site: SiteFormats | None = None) -> None:
         self._schemas = schemas
         self.policy = json.dumps(policy.to_json(), ensure_ascii=False, sort_keys=True)
         self.digest = policy.digest
@@ -36,15 +38,27 @@ class Dissemination:
         self._bundles = {p: f for p, f in bundle.INSIDE.items() if f.prefix in self._indexes}
         schema = f"{schemas}/bundle.xsd"
         self._opening = bundle.opening(schema)
+        self._site = site
+        self.of_sites = site.prefixes if site else {}
         self._metadata = {prefix: f for prefix, f in METADATA.items() if f.served}
         self._formats = {p: (self._schema(f), f.namespace) for p, f in self._metadata.items()}
         self._formats |= dict.fromkeys(self._bundles, (schema, BUNDLE_NAMESPACE))
+        self._formats |= self.of_sites
 
     def _schema(self, metadata: MetadataFormat) -> str:
         return metadata.schema if "://" in metadata.schema else f"{self._schemas}/{metadata.schema}"
 
-    def metadata_formats(self) -> list[bytes]:
-        return [frames.metadata_format(prefix, *about) for prefix, about in self._formats.items()]
+    def metadata_formats(self, stored: Stored | None) -> list[bytes]:
+        """The metadata formats on offer, or those of one record."""
+        return [
+            frames.metadata_format(prefix, *about)
+            for prefix, about in self._formats.items()
+            if stored is None or self.has(stored, prefix)
+        ]
+
+    def has(self, stored: Stored, prefix: str) -> bool:
+        """Whether a record can be had in a format: some are for the files of web servers only."""
+        return prefix not in self.of_sites or bool(stored.deleted) or b'"headers":' in stored.properties
 
     def index_formats(self, stored: Stored | None) -> list[bytes]:
         """The index formats on offer, or those of one record."""
@@ -74,32 +88,41 @@ class Dissemination:
         indexes = (self._bundles.get(prefix), self._indexes.get(index_prefix))
         used = [index for index in indexes if index is not None]
         vector = ("vector",) if used else ()
+        if prefix in self.of_sites:
+            return ("properties", *vector, *(("positions",) if any(i.positions for i in used) else ()))
         return ("metadata", "raw", *vector, *(("positions",) if any(i.positions for i in used) else ()))
 
-    def write(self, rows: Iterable[Stored], prefix: str, index_prefix: str) -> list[bytes]:
-        """Each record as bytes: pre-encoded parts side by side.
+    def writer(
+        self, prefix: str, index_prefix: str, headers: Mapping[str, Answer] | None = None
+    ) -> Callable[[Stored], bytes]:
+        """What makes bytes of a record: pre-encoded parts side by side.
 
         A record that came without statistics goes with those of its metadata; one whose statistics the format
-        cannot carry, without an index part.
+        cannot carry, without an index part. `headers`: see `SiteFormats.write`.
         """
         inside = self._bundles.get(prefix)
         index = self._indexes.get(index_prefix)
-        out = []
-        for stored in rows:
+        site = self._site if prefix in self.of_sites else None
+        metadata = self._metadata.get(prefix, oai_dc.FORMAT)
+
+        def write(stored: Stored) -> bytes:
             head = frames.header(stored.identifier, stored.datestamp, stored.deleted, stored.sets)
             if stored.deleted:
-                out.append(b"<record>%b</record>\n" % head)
-                continue
-            raw = disseminated(stored, self._metadata.get(prefix, oai_dc.FORMAT))
+                return b"<record>%b</record>\n" % head
             if stored.vector is None and (inside is not None or index is not None):
                 stored = self._analyzer.completed(stored)
+            if site is not None:
+                raw = site.write(prefix, stored, headers or {})
+            else:
+                raw = disseminated(stored, metadata)
             if inside is not None:
                 raw = bundle.write(self._opening, raw, _terms(stored, inside))
             part = _terms(stored, index) if index is not None else b""
             if part:
                 part = b"<index>%b</index>" % part
-            out.append(b"<record>%b<metadata>%b</metadata>%b</record>\n" % (head, raw, part))
-        return out
+            return b"<record>%b<metadata>%b</metadata>%b</record>\n" % (head, raw, part)
+
+        return write
 
 
 def disseminated(stored: Stored, metadata: MetadataFormat) -> bytes:

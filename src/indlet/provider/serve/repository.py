@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, TypedDict
+from itertools import islice
+from typing import Final
 
 from indlet.errors import (
+    CannotDisseminateFormat,
     IdDoesNotExist,
     NoIndexFormats,
     NoRecordsMatch,
@@ -18,21 +20,24 @@ from indlet.errors import (
 from indlet.formats.metadata import oai_dc
 from indlet.model import Stored
 from indlet.oai import describe, frames
-from indlet.oai.arguments import Request, parse
+from indlet.oai.arguments import parse
 from indlet.oai.dates import period
 from indlet.oai.identifier import encoded, identifier, repository_identifier, set_name
 from indlet.oai.names import SCHEMA_PATH
 from indlet.oai.tokens import ResumptionToken
+from indlet.provider.answered import Answered
 from indlet.provider.serve.access import Permit
 from indlet.provider.serve.coding import checked
 from indlet.provider.serve.dissemination import Dissemination
+from indlet.provider.serve.listing import Asked, Lists
+from indlet.provider.site.disseminate import SiteFormats
+from indlet.provider.site.visibility import Visibility
 from indlet.settings import Settings
-from indlet.store import Store, View
+from indlet.store import Store
 from indlet.text import Policy
 
 # A page ends early once it holds this much: its size is bounded however large its records are.
 PAGE_BYTES: Final = 16 * 1024 * 1024
-_FETCHED: Final = 250
 _EMAIL = re.compile(r"\S+@(\S+\.)+\S+")
 _RIGHTS = (
     "Metadata and index parts may be harvested. The rights in the documents remain with their owners, "
@@ -52,18 +57,6 @@ class Answer:
     steady: bool = False  # equal requests get equal answers, but for the responseDate, until data changes
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """One request on its way: everything that its verb needs."""
-
-    view: View
-    origins: list[int] | None
-    permit: Permit
-    request: Request
-    endpoint: frames.Endpoint
-    now: float
-
-
 class Repository:
     def __init__(self, store: Store, settings: Settings, clock: Callable[[], float], policy: Policy) -> None:
         self._store = store
@@ -72,7 +65,11 @@ class Repository:
         root = settings.base_url()
         self._endpoints = {extended: frames.Endpoint.at(root, extended) for extended in (False, True)}
         self._key = store.secret("tokens")
-        self._formats = Dissemination(root + SCHEMA_PATH, policy)
+        schemas = root + SCHEMA_PATH
+        self._formats = Dissemination(schemas, policy, SiteFormats(settings, schemas, clock))
+        self._visibility = Visibility(settings) if settings.site else None
+        self._lists = Lists(self._formats, self._visibility)
+        self._answered = Answered(store, clock)
         self._emails = settings.node.admin_email
         if not self._emails or not all(map(_EMAIL.fullmatch, self._emails)):
             raise SettingsError(
@@ -80,7 +77,7 @@ class Repository:
             )
         self._compression = checked(settings.serve.compression)
         self._descriptions = self._described()
-        self._verbs: dict[str, Callable[[_Asked], Answer]] = {
+        self._verbs: dict[str, Callable[[Asked], Answer]] = {
             "Identify": self._identify,
             "ListMetadataFormats": self._metadata_formats,
             "ListIndexFormats": self._index_formats,
@@ -98,11 +95,12 @@ class Repository:
         request = parse(self._mended(list(pairs), permit), extended)
         if isinstance(request, list):
             return Answer(endpoint.refusal(now, {}, request))
+        if self._visibility is not None and request.verb in ("ListIdentifiers", "ListRecords"):
+            self._answered.note()
         try:
             with self._store.read() as view:
-                return self._verbs[request.verb](
-                    _Asked(view, permit.origins(view), permit, request, endpoint, now)
-                )
+                asked = Asked(view, permit.origins(view), permit, request, endpoint, now)
+                return self._verbs[request.verb](self._judged(asked))
         except ProtocolError as e:
             errors: Sequence[ProtocolError] = [e]
         except ExceptionGroup as group:
@@ -110,6 +108,13 @@ class Repository:
             if len(errors) < len(group.exceptions):
                 raise
         return Answer(endpoint.refusal(now, request.arguments, errors), request.verb)
+
+    def _judged(self, asked: Asked) -> Asked:
+        """The request with what the servers of sites show this requester."""
+        if self._visibility is None:
+            return asked
+        seen = self._visibility.seen(asked.view, asked.permit.requester, asked.origins or [])
+        return replace(asked, origins=seen.origins, seen=seen)
 
     def _mended(self, pairs: list[tuple[str, str]], permit: Permit) -> list[tuple[str, str]]:
         """The arguments, with an identifier put right that the client did not encode for the URL.
@@ -127,8 +132,8 @@ class Repository:
 
     # About the repository
 
-    def _identify(self, asked: _Asked) -> Answer:
-        first = asked.view.headers(1, origins=asked.origins)
+    def _identify(self, asked: Asked) -> Answer:
+        first = list(islice(self._lists.headers(asked, {"after": 0, "origins": asked.origins}, 100), 1))
         body = frames.identify(
             name=self._settings.node.name,
             url=asked.endpoint.url,
@@ -140,29 +145,42 @@ class Repository:
         )
         return self._steady(asked, [body])
 
-    def _metadata_formats(self, asked: _Asked) -> Answer:
-        self._existing(asked)
-        return self._steady(asked, self._formats.metadata_formats())
+    def _metadata_formats(self, asked: Asked) -> Answer:
+        return self._steady(asked, self._formats.metadata_formats(self._existing(asked)))
 
-    def _index_formats(self, asked: _Asked) -> Answer:
+    def _index_formats(self, asked: Asked) -> Answer:
         found = self._formats.index_formats(self._existing(asked))
         if not found:
             raise NoIndexFormats("this item has no index part; harvest its metadata alone")
         return self._steady(asked, found)
 
-    def _existing(self, asked: _Asked) -> Stored | None:
+    def _existing(self, asked: Asked) -> Stored | None:
         """The item that the request names, if it names one."""
         name = asked.request.get("identifier")
         if name is None:
             return None
-        stored = asked.view.get(name, asked.origins)
-        if stored is None:
+        seen = asked.seen
+        parts = [asked.origins] if seen is None else [seen.public, seen.guarded]
+        found = [one for origins in parts if (one := asked.view.get(name, origins)) is not None]
+        if seen is not None:
+            shown = seen.shown([(one.seq, one.identifier) for one in found])
+            found = [one for one, visible in zip(found, shown, strict=True) if visible]
+        if not found:
             raise _unknown(name)
-        return stored
+        return min(found, key=lambda one: one.deleted)
 
-    def _sets(self, asked: _Asked) -> Answer:
+    def _known_sets(self, asked: Asked) -> list[tuple[str, str]]:
+        """(setSpec, name) of the sets that the requester may know of."""
+        if asked.seen is None:
+            return asked.view.sets(asked.origins)
+        found = dict(asked.view.sets(asked.seen.public))
+        if specs := asked.seen.specs():
+            found |= {spec: name for spec, name in asked.view.sets(asked.seen.guarded) if spec in specs}
+        return sorted(found.items())
+
+    def _sets(self, asked: Asked) -> Answer:
         token = self._resumed(asked)
-        known = asked.view.sets(asked.origins)
+        known = self._known_sets(asked)
         if not known:
             raise NoSetHierarchy("there are no sets here; harvest without a set")
         rest = [one for one in known if token is None or one[0] > str(token.after)]
@@ -176,7 +194,7 @@ class Repository:
 
     # Records
 
-    def _record(self, asked: _Asked) -> Answer:
+    def _record(self, asked: Asked) -> Answer:
         request, errors = asked.request, list[ProtocolError]()
         prefix, index_prefix = request.get("metadataPrefix") or "", request.get("indexPrefix") or ""
         try:
@@ -185,13 +203,15 @@ class Repository:
             stored = None
             errors.append(e)
         errors += self._formats.unknown(prefix, index_prefix)
+        if not errors and stored is not None and not self._formats.has(stored, prefix):
+            errors.append(CannotDisseminateFormat(f"this item cannot be had as {prefix}"))
         if errors or stored is None:
             raise ExceptionGroup("GetRecord", errors)
-        body = self._formats.write([stored], prefix, index_prefix)
-        answer = self._finished(asked, body, 1)
+        body = self._writer(asked, prefix, index_prefix)(stored)
+        answer = self._finished(asked, [body], 1)
         return replace(answer, modified=stored.datestamp, steady=True)
 
-    def _list(self, asked: _Asked) -> Answer:
+    def _list(self, asked: Asked) -> Answer:
         given = self._resumed(asked)
         state = given or self._started(asked)
         headers_only = asked.request.verb == "ListIdentifiers"
@@ -202,16 +222,16 @@ class Repository:
             raise NoRecordsMatch("no records match; widen from, until or set")
         if given is not None or more:
             if given is None:
-                state = replace(state, size=asked.view.count(**_window(state, asked, after=0)))
+                state = replace(state, size=self._lists.size(asked, state))
             parts.append(self._ending(state, last, count, more, asked.now))
         return self._finished(asked, parts, count)
 
-    def _started(self, asked: _Asked) -> ResumptionToken:
+    def _started(self, asked: Asked) -> ResumptionToken:
         """A new list. Its end is frozen now: what changes from here on belongs to the next harvest."""
         request = asked.request
         errors = self._formats.unknown(request.get("metadataPrefix") or "", request.get("indexPrefix") or "")
         set_spec = request.get("set")
-        if set_spec is not None and not asked.view.sets(asked.origins):
+        if set_spec is not None and not self._known_sets(asked):
             errors.append(NoSetHierarchy("there are no sets here; harvest without a set"))
         if errors:
             raise ExceptionGroup(request.verb, errors)
@@ -224,39 +244,36 @@ class Repository:
             open_ended=until is None,
         )
 
-    def _frozen(self, asked: _Asked) -> int:
+    def _frozen(self, asked: Asked) -> int:
         known = asked.view.datestamps()
         # After the clock was set back, datestamps may be ahead of it.
         return max(int(asked.now), known[1] if known else 0)
 
     def _page(
-        self, asked: _Asked, state: ResumptionToken, headers_only: bool
+        self, asked: Asked, state: ResumptionToken, headers_only: bool
     ) -> tuple[list[bytes], int, int, bool]:
         """The bytes of the next records, the last one's place, how many there are, whether more follow."""
         serve = self._settings.serve
         limit = max(1, serve.identifiers_per_page if headers_only else serve.records_per_page)
         if headers_only:
-            rows = asked.view.headers(limit + 1, **_window(state, asked))
+            window = self._lists.window(state, asked)
+            rows = list(islice(self._lists.headers(asked, window, limit + 1), limit + 1))
             parts = [frames.header(*row[1:]) + b"\n" for row in rows[:limit]]
             return parts, rows[len(parts) - 1][0] if parts else 0, len(parts), len(rows) > limit
         parts, size, last = [], 0, int(state.after)
-        columns = self._formats.columns(state.metadata_prefix, state.index_prefix)
-        while len(parts) < limit:
-            wanted = min(_FETCHED, limit - len(parts))
-            found = asked.view.page(wanted + 1, parts=columns, **_window(state, asked, after=last))
-            written = self._formats.write(found[:wanted], state.metadata_prefix, state.index_prefix)
-            for stored, part in zip(found, written, strict=False):
-                parts.append(part)
-                last, size = stored.seq, size + len(part)
-                if size >= PAGE_BYTES:
-                    break
-            more = last < found[-1].seq if found else False
-            if not more or size >= PAGE_BYTES:
-                return parts, last, len(parts), more
-        return parts, last, len(parts), True
+        write = self._writer(asked, state.metadata_prefix, state.index_prefix)
+        for stored in self._lists.records(asked, state, limit):
+            if len(parts) == limit or size >= PAGE_BYTES:
+                return parts, last, len(parts), True
+            parts.append(write(stored))
+            last, size = stored.seq, size + len(parts[-1])
+        return parts, last, len(parts), False
+
+    def _writer(self, asked: Asked, prefix: str, index_prefix: str) -> Callable[[Stored], bytes]:
+        return self._formats.writer(prefix, index_prefix, asked.seen.headers if asked.seen else None)
 
     def _emptied(
-        self, asked: _Asked, state: ResumptionToken, headers_only: bool
+        self, asked: Asked, state: ResumptionToken, headers_only: bool
     ) -> tuple[ResumptionToken, tuple[list[bytes], int, int, bool]]:
         """What to send when everything that a token promised has changed since and so left the list.
 
@@ -268,16 +285,16 @@ class Repository:
             page = self._page(asked, state, headers_only)
             if page[2]:
                 return state, page
-        rows = asked.view.page(1, **_window(state, asked, after=0))
+        rows = islice(self._lists.records(asked, replace(state, after=0), 1), 1)
         if headers_only:
             parts = [frames.header(r.identifier, r.datestamp, r.deleted, r.sets) for r in rows]
         else:
-            parts = self._formats.write(rows, state.metadata_prefix, state.index_prefix)
+            parts = list(map(self._writer(asked, state.metadata_prefix, state.index_prefix), rows))
         return state, (parts, int(state.after), len(parts), False)
 
     # Tokens and frames
 
-    def _resumed(self, asked: _Asked) -> ResumptionToken | None:
+    def _resumed(self, asked: Asked) -> ResumptionToken | None:
         text = asked.request.get("resumptionToken")
         if text is None:
             return None
@@ -290,7 +307,7 @@ class Repository:
             now=asked.now,
         )
 
-    def _fresh(self, asked: _Asked, after: int | str, size: int) -> ResumptionToken:
+    def _fresh(self, asked: Asked, after: int | str, size: int) -> ResumptionToken:
         get = asked.request.get
         return ResumptionToken(
             verb=asked.request.verb,
@@ -317,13 +334,13 @@ class Repository:
         following = replace(state, after=last, cursor=state.cursor + count, expires=expires)
         return frames.resumption(following.encode(self._key), size=size, cursor=state.cursor, expires=expires)
 
-    def _finished(self, asked: _Asked, body: Iterable[bytes], records: int) -> Answer:
+    def _finished(self, asked: Asked, body: Iterable[bytes], records: int) -> Answer:
         request = asked.request
         prefix = "+".join(filter(None, (request.get("metadataPrefix"), request.get("indexPrefix"))))
         bytes_ = asked.endpoint.answer(asked.now, request.arguments, request.verb, body)
         return Answer(bytes_, request.verb, prefix, records)
 
-    def _steady(self, asked: _Asked, body: Iterable[bytes]) -> Answer:
+    def _steady(self, asked: Asked, body: Iterable[bytes]) -> Answer:
         return replace(self._finished(asked, body, 0), steady=True)
 
     def _described(self) -> list[bytes]:
@@ -349,26 +366,6 @@ class Repository:
         if node.friends:
             found.append(describe.friends(node.friends))
         return found
-
-
-class _Window(TypedDict):
-    """What part of the feed a list covers, as the store takes it."""
-
-    after: int
-    since: int | None
-    until: int | None
-    set_spec: str | None
-    origins: list[int] | None
-
-
-def _window(state: ResumptionToken, asked: _Asked, after: int | None = None) -> _Window:
-    return {
-        "after": int(state.after) if after is None else after,
-        "since": state.since,
-        "until": state.until,
-        "set_spec": state.set_spec or None,
-        "origins": asked.origins,
-    }
 
 
 def _unknown(name: str) -> IdDoesNotExist:

@@ -8,6 +8,7 @@ import re
 import socket
 import ssl
 import time
+import traceback
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -36,7 +37,7 @@ LONG_URL: Final = 8000
 DRIP: Final = 100
 
 _LATER: Final = (429, 503)
-_WHOLE = re.compile(rb"</(?:[\w.-]+:)?OAI-PMH\s*>\s*$", re.IGNORECASE)
+_WHOLE = re.compile(rb"</(?:[\w.-]{1,50}:)?OAI-PMH\s{0,50}>\s{0,50}$", re.IGNORECASE)
 # Nothing of the kind here, which need not hold for other verbs.
 _ABSENT: Final = (404, 410)
 _UNSUITABLE: Final = (400, 405, 413, 414, 416, 422)
@@ -50,6 +51,19 @@ class NoAnswer(Exception):
     ) -> None:
         super().__init__(reason)
         self.failed = Failed(trouble, reason, retry_after, response_date=response_date)
+
+
+def released(error: NoAnswer) -> NoAnswer:
+    """The same error without what led to it: the frames of its traceback hold the bodies of answers.
+
+    They would stay until the next collection of cycles, which a harvest puts off.
+    """
+    found: BaseException | None = error
+    while found is not None:
+        traceback.clear_frames(found.__traceback__)
+        found = found.__cause__ or found.__context__
+    failed = error.failed
+    return NoAnswer(failed.trouble, str(error), failed.retry_after, failed.response_date)
 
 
 @dataclass(slots=True)
@@ -111,6 +125,13 @@ class Client:
 
     def get(self, url: str, limit: int, media: str = "") -> Answer:
         """The answer to a GET, redirects followed, decompressed, no larger than `limit`."""
+        try:
+            return self._get(url, limit, media)
+        except NoAnswer as e:
+            refused = released(e)
+        raise refused
+
+    def _get(self, url: str, limit: int, media: str) -> Answer:
         pause = self._last + self._delay - self._clock()
         if pause > 0:
             self._sleep(pause)

@@ -11,7 +11,7 @@ from typing import Final
 
 from indlet.errors import BadResponse
 from indlet.oai.read import Page, Truncated
-from indlet.service.harvest.client import Answer, Client, NoAnswer, spellings
+from indlet.service.harvest.client import Answer, Client, NoAnswer, released, spellings
 from indlet.service.harvest.decide import PASSING, Rules, Trouble
 from indlet.service.records.scan import announced, last_token, read_page
 
@@ -72,6 +72,13 @@ class PageFetcher:
 
     def page(self, base_url: str, arguments: Mapping[str, str], spelling: int = 0) -> Page:
         """The page that answers a request; NoAnswer says why there is none."""
+        try:
+            return self._page(base_url, arguments, spelling)
+        except NoAnswer as e:
+            refused = released(e)
+        raise refused
+
+    def _page(self, base_url: str, arguments: Mapping[str, str], spelling: int) -> Page:
         token = arguments.get("resumptionToken", "")
         written = spellings(token)[spelling] if token else None
         verb = arguments["verb"]

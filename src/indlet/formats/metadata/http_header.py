@@ -1,0 +1,24 @@
+"""http_header: the header fields that a web server sends with a file. The namespace and schema are ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from indlet.oai.names import XSI_NAMESPACE
+from indlet.oai.xml import attribute, text
+
+PREFIX: Final = "http_header"
+NAMESPACE: Final = "urn:indlet:http-header:1.0"
+SCHEMA_FILE: Final = "http_header.xsd"
+
+
+def write(headers: Iterable[tuple[str, str]], sha256: str, schema: str) -> bytes:
+    """The element: each field in the order of the answer, and the SHA-256 of the bytes where it is known."""
+    where = attribute(f"{NAMESPACE} {schema}")
+    fields = "".join(f'<http:header name="{attribute(n)}">{text(v)}</http:header>' for n, v in headers)
+    digest = f'<http:digest algorithm="sha-256">{text(sha256)}</http:digest>' if sha256 else ""
+    return (
+        f'<http:headers xmlns:http="{NAMESPACE}" xmlns:xsi="{XSI_NAMESPACE}" xsi:schemaLocation="{where}">'
+        f"{fields}{digest}</http:headers>"
+    ).encode()

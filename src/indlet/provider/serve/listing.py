@@ -1,0 +1,98 @@
+"""The rows of a list: what the store holds of a window, less what the requester may not see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, TypedDict
+
+from indlet.model import Stored
+from indlet.oai import frames
+from indlet.oai.arguments import Request
+from indlet.oai.tokens import ResumptionToken
+from indlet.provider.serve.access import Permit
+from indlet.provider.serve.dissemination import Dissemination
+from indlet.provider.site.visibility import Seen, Visibility
+from indlet.store import View
+
+_FETCHED: Final = 250
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One request on its way: everything that its verb needs."""
+
+    view: View
+    origins: list[int] | None
+    permit: Permit
+    request: Request
+    endpoint: frames.Endpoint
+    now: float
+    seen: Seen | None = None  # where there are sites: what their servers show this requester
+
+
+class Window(TypedDict, total=False):
+    """What part of the feed a list covers, as the store takes it."""
+
+    after: int
+    since: int | None
+    until: int | None
+    set_spec: str | None
+    origins: list[int] | None
+
+
+class Lists:
+    def __init__(self, formats: Dissemination, visibility: Visibility | None) -> None:
+        self._formats, self._visibility = formats, visibility
+
+    def window(self, state: ResumptionToken, asked: Asked, after: int | None = None) -> Window:
+        origins = asked.origins
+        if state.metadata_prefix in self._formats.of_sites and self._visibility is not None:
+            mine = self._visibility.origins(asked.view)
+            origins = [origin for origin in origins or [] if origin in mine]
+        return {
+            "after": int(state.after) if after is None else after,
+            "since": state.since,
+            "until": state.until,
+            "set_spec": state.set_spec or None,
+            "origins": origins,
+        }
+
+    def size(self, asked: Asked, state: ResumptionToken) -> int:
+        """How many records a list holds; 0 where that cannot be told."""
+        window = self.window(state, asked, after=0)
+        hidden = 0
+        if asked.seen is not None:
+            if not asked.seen.exact:
+                return 0
+            hidden = asked.seen.hidden_in(window["since"], window["until"], window["set_spec"])
+        return asked.view.count(**window) - hidden
+
+    def headers(
+        self, asked: Asked, window: Window, together: int
+    ) -> Iterator[tuple[int, str, int, int, str]]:
+        """(seq, identifier, datestamp, deleted, sets) that may be seen; `together` read at once."""
+        while rows := asked.view.headers(together, **window):
+            if asked.seen is None:
+                yield from rows
+            else:
+                shown = asked.seen.shown([row[:2] for row in rows])
+                yield from (row for row, visible in zip(rows, shown, strict=True) if visible)
+            if len(rows) < together:
+                return
+            window = {**window, "after": rows[-1][0]}
+
+    def records(self, asked: Asked, state: ResumptionToken, limit: int) -> Iterator[Stored]:
+        """The records that the requester may see, in the format that the list is in."""
+        columns = self._formats.columns(state.metadata_prefix, state.index_prefix)
+        window, together = self.window(state, asked), min(_FETCHED, limit) + 1
+        while rows := asked.view.page(together, parts=columns, **window):
+            found = [row for row in rows if self._formats.has(row, state.metadata_prefix)]
+            if asked.seen is None:
+                yield from found
+            else:
+                shown = asked.seen.shown([(row.seq, row.identifier) for row in found])
+                yield from (row for row, visible in zip(found, shown, strict=True) if visible)
+            if len(rows) < together:
+                return
+            window = {**window, "after": rows[-1].seq}

@@ -1,0 +1,54 @@
+"""Whether a web server gives out a file as it was found. Pure: an entry and an answer become a verdict."""
+
+from __future__ import annotations
+
+from email.utils import parsedate_to_datetime
+from enum import Enum
+from typing import NamedTuple
+
+from indlet.provider.hierarchy import Entry
+from indlet.provider.site.ask import Answer
+
+REFUSED = (401, 403, 407)
+
+
+class Kind(Enum):
+    TAKEN = "the server gives these very bytes"
+    GUARDED = "the server refuses it to strangers"
+    OTHER = "the server gives other bytes: a handler made them"
+    DOUBT = "length and time do not settle it"
+    LEFT = "the server does not give it"
+    HELD = "the server cannot tell now"
+
+
+class Verdict(NamedTuple):
+    kind: Kind
+    reason: str = ""
+
+
+def judge(entry: Entry, answer: Answer) -> Verdict:
+    """What an answer to a HEAD request means for a file of that size and time."""
+    status = answer.status
+    if status in REFUSED:
+        return Verdict(Kind.GUARDED, f"the server answers {status} to strangers; asked for each requester")
+    if status >= 500 or status in (408, 429):
+        return Verdict(Kind.HELD, f"the server answers {status}")
+    if 300 <= status < 400:
+        return Verdict(Kind.LEFT, f"the server answers {status}: it redirects")
+    if status != 200:
+        return Verdict(Kind.LEFT, f"the server answers {status}")
+    length = answer.get("content-length")
+    plain = answer.get("content-encoding").lower() in ("", "identity")
+    if plain and length.isdecimal() and int(length) != entry.size:
+        return Verdict(Kind.OTHER, f"the server gives {int(length):,} bytes, the file has {entry.size:,}")
+    if plain and length.isdecimal() and modified(answer) == entry.modified // 10**9:
+        return Verdict(Kind.TAKEN)
+    return Verdict(Kind.DOUBT)
+
+
+def modified(answer: Answer) -> int | None:
+    """Last-Modified in seconds; None if it is missing or no date."""
+    try:
+        return int(parsedate_to_datetime(answer.get("last-modified")).timestamp())
+    except (ValueError, TypeError, OverflowError):
+        return None

@@ -1,0 +1,288 @@
+"""Which records of sites a requester may see: the web server's own word on that requester's credentials.
+
+What the crawl got as a stranger is for everybody. What the server refused it is *guarded*: those records have
+an origin of their own, and the server is asked for each of them with the requester's credentials. Its word is
+remembered for some seconds, for these credentials alone. Where nothing is guarded nothing is asked.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+from typing import Final, NamedTuple
+from urllib.parse import unquote_to_bytes, urlsplit
+
+from indlet.provider.hierarchy import Entry
+from indlet.provider.site.ask import Answer, WebServer
+from indlet.provider.site.ignore import RULE_FILE
+from indlet.provider.site.judge import REFUSED, Kind, judge
+from indlet.provider.site.source import guarded_name, site_name
+from indlet.provider.site.tree import STRANGER
+from indlet.settings import Settings, Site
+from indlet.store import View
+
+REQUESTERS: Final = 256  # whose answers are remembered at once
+_NOBODY: Final = 2**62
+
+
+class Requester(NamedTuple):
+    """What the web server is told of who asks."""
+
+    headers: tuple[tuple[str, str], ...] = (("X-Forwarded-For", STRANGER),)
+
+    @property
+    def digest(self) -> str:
+        """Of the credentials that were given; empty if none were. An address may change on the way."""
+        given = [pair for pair in self.headers if pair[0] != "X-Forwarded-For"]
+        return blake2b(repr(given).encode(), digest_size=6).hexdigest() if given else ""
+
+
+ANYBODY: Final = Requester()
+
+
+class Row(NamedTuple):
+    """A record's place in lists."""
+
+    seq: int
+    identifier: str
+    datestamp: int
+    deleted: int
+    sets: str
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What one requester sees of one state of the store."""
+
+    public: list[int]  # origins that are open to everybody
+    guarded: list[int]
+    hidden: Mapping[int, Row] = field(default_factory=dict)
+    visible: Sequence[Row] = ()  # the guarded records that are shown
+    headers: Mapping[str, Answer] = field(default_factory=dict)  # of guarded records, by identifier
+    doubtful: Callable[[Sequence[str]], set[str]] | None = None  # which of these are refused after all
+    exact: bool = True  # whether it is known beforehand how many there are
+
+    @property
+    def origins(self) -> list[int]:
+        return self.public + self.guarded
+
+    def shown(self, rows: Sequence[tuple[int, str]]) -> list[bool]:
+        """Whether each of the records (seq, identifier) is shown."""
+        refused = self.doubtful([identifier for _, identifier in rows]) if self.doubtful else set()
+        return [seq not in self.hidden and identifier not in refused for seq, identifier in rows]
+
+    def hidden_in(self, since: int | None, until: int | None, set_spec: str | None) -> int:
+        """How many hidden records a list of that window would hold."""
+        first, last = -_NOBODY if since is None else since, _NOBODY if until is None else until
+        return sum(
+            first <= row.datestamp <= last and (set_spec is None or _inside(row.sets, set_spec))
+            for row in self.hidden.values()
+        )
+
+    def specs(self) -> set[str]:
+        """The setSpecs of guarded records that are shown, and of all sets above them."""
+        specs = {spec for row in self.visible for spec in row.sets.split()}
+        return {
+            ":".join(spec.split(":")[: depth + 1]) for spec in specs for depth in range(spec.count(":") + 1)
+        }
+
+
+def _inside(sets: str, set_spec: str) -> bool:
+    return any(spec == set_spec or spec.startswith(f"{set_spec}:") for spec in sets.split())
+
+
+class _Asked(NamedTuple):
+    at: float
+    answer: Answer
+
+
+class Visibility:
+    """The sites of a node, and what their servers said to whom."""
+
+    def __init__(self, settings: Settings, clock: Callable[[], float] = time.monotonic) -> None:
+        self._sites = {site_name(site): site for site in settings.site}
+        self._servers = {
+            name: WebServer(site.url, site.server, site.connections) for name, site in self._sites.items()
+        }
+        self._clock = clock
+        self._guard = threading.Lock()
+        self._said: OrderedDict[Requester, dict[str, _Asked]] = OrderedDict()
+        self._rows: tuple[int, dict[str, list[Row]]] = (-1, {})
+
+    def seen(self, view: View, requester: Requester, public: list[int]) -> Seen:
+        known = {origin.name: origin for origin in view.origins("hierarchy")}
+        names = {name: known[guarded_name(name)].id for name in self._sites if guarded_name(name) in known}
+        rows = self._guarded(view, names)
+        hidden: dict[int, Row] = {}
+        visible: list[Row] = []
+        headers: dict[str, Answer] = {}
+        for name, found in rows.items():
+            for row, answer in zip(
+                found, self._answers(name, [r.identifier for r in found], requester), strict=True
+            ):
+                if self._allowed(view, name, names[name], row, answer):
+                    visible.append(row)
+                    headers[row.identifier] = answer
+                else:
+                    hidden[row.seq] = row
+        hidden |= self._superseded(view, public, visible)
+        exact = not any(
+            site.always_ask or _config_changed(site, self._crawled(view, name))
+            for name, site in self._sites.items()
+        )
+        doubt = self._doubt(view, requester, known)
+        return Seen(public, list(names.values()), hidden, visible, headers, doubt, exact)
+
+    def origins(self, view: View) -> set[int]:
+        """The origins of all sites."""
+        names = {name for site in self._sites for name in (site, guarded_name(site))}
+        return {origin.id for origin in view.origins("hierarchy") if origin.name in names}
+
+    def _guarded(self, view: View, names: Mapping[str, int]) -> dict[str, list[Row]]:
+        """All guarded records, by site: read once for each state of the store."""
+        seq = view.last_seq()
+        with self._guard:
+            if self._rows[0] == seq:
+                return self._rows[1]
+        found = {
+            name: [Row(*row) for row in view.headers(_NOBODY, origins=[origin])]
+            for name, origin in names.items()
+        }
+        with self._guard:
+            self._rows = (seq, found)
+        return found
+
+    def _allowed(self, view: View, name: str, origin: int, row: Row, answer: Answer) -> bool:
+        """Whether the server's word shows a guarded record to the one who asked.
+
+        A deleted one cannot be had by anybody. It is shown to whom the server would not refuse it, as long as
+        the rule stands that refuses it to strangers.
+        """
+        if row.deleted:
+            (stranger,) = self._answers(name, [row.identifier], ANYBODY)
+            return answer.status not in REFUSED and stranger.status in REFUSED
+        if answer.status != 200:
+            return False
+        stored = view.get(row.identifier, [origin])
+        if stored is None:
+            return False
+        about = stored.record.properties
+        entry = Entry(str(about["path"]), int(about["size"]), int(about["modified_ns"]))
+        # Without the right to look, the crawl could not tell a file from what a handler makes of it.
+        return judge(entry, answer).kind is Kind.TAKEN
+
+    def _superseded(self, view: View, public: list[int], visible: Iterable[Row]) -> dict[int, Row]:
+        """Of a record that is both deleted and there (it became guarded, or ceased to be) only the live one
+        counts."""
+        found: dict[int, Row] = {}
+        for row in visible:
+            other = view.get(row.identifier, public)
+            if other is None:
+                continue
+            if other.deleted and not row.deleted:
+                found[other.seq] = Row(other.seq, other.identifier, other.datestamp, 1, other.sets)
+            elif row.deleted:
+                found[row.seq] = row
+        return found
+
+    # Rules that changed since the crawl
+
+    def _doubt(
+        self, view: View, requester: Requester, known: Mapping[str, object]
+    ) -> Callable[[Sequence[str]], set[str]] | None:
+        """What asks for records that were public at the last crawl, where that may no longer hold."""
+        crawled = {name: self._crawled(view, name) for name in self._sites if name in known}
+        if not crawled:
+            return None
+
+        def refused(identifiers: Sequence[str]) -> set[str]:
+            found: set[str] = set()
+            for name, when in crawled.items():
+                site = self._sites[name]
+                everything = site.always_ask or _config_changed(site, when)
+                rules = _Rules(Path(site.root), when)
+                mine = [
+                    one
+                    for one in identifiers
+                    if one.startswith(f"{site.url.rstrip('/')}/")
+                    and (everything or rules.changed(local_path(site, one)))
+                ]
+                answers = self._answers(name, mine, requester)
+                found |= {one for one, answer in zip(mine, answers, strict=True) if answer.status in REFUSED}
+            return found
+
+        return refused
+
+    def _crawled(self, view: View, name: str) -> float:
+        """When the last complete crawl of a site began."""
+        origin = view.origin("hierarchy", name)
+        runs = view.runs(origin.id, 20) if origin else []
+        return max((run.started for run in runs if run.outcome in ("complete", "partial")), default=0.0)
+
+    # Asking
+
+    def _answers(self, name: str, identifiers: Sequence[str], requester: Requester) -> list[Answer]:
+        """The server's word on each URL, remembered for some seconds."""
+        if not identifiers:
+            return []
+        now = self._clock()
+        oldest = now - self._sites[name].remember_seconds
+        with self._guard:
+            said = self._said.setdefault(requester, {})
+            self._said.move_to_end(requester)
+            while len(self._said) > REQUESTERS:
+                self._said.popitem(last=False)
+            known = {one: said[one] for one in identifiers if one in said and said[one].at > oldest}
+        wanted = [one for one in identifiers if one not in known]
+        paths = [urlsplit(one).path for one in wanted]
+        answers = self._servers[name].heads(paths, dict(requester.headers))
+        fresh = {one: _Asked(now, answer) for one, answer in zip(wanted, answers, strict=True)}
+        with self._guard:
+            said.update(fresh)
+        return [(known.get(one) or fresh[one]).answer for one in identifiers]
+
+
+class _Rules:
+    """Whether a rule file on the way to a path is newer than the crawl."""
+
+    def __init__(self, root: Path, crawled: float) -> None:
+        self._root, self._crawled = root, crawled
+        self._known: dict[str, bool] = {}
+
+    def changed(self, path: str) -> bool:
+        return any(self._folder(folder) for folder in _folders(path))
+
+    def _folder(self, folder: str) -> bool:
+        if folder not in self._known:
+            self._known[folder] = _changed_at(self._root / folder / RULE_FILE) >= self._crawled
+        return self._known[folder]
+
+
+def _folders(path: str) -> Iterator[str]:
+    yield ""
+    parts = path.split("/")[:-1]
+    for depth in range(len(parts)):
+        yield "/".join(parts[: depth + 1])
+
+
+def _config_changed(site: Site, crawled: float) -> bool:
+    return any(_changed_at(Path(path)) >= crawled for path in site.config)
+
+
+def _changed_at(path: Path) -> float:
+    """When a file's inode last changed, which nobody can set back; never, if it is not there."""
+    try:
+        return path.stat().st_ctime
+    except OSError:
+        return float("-inf")
+
+
+def local_path(site: Site, url: str) -> str:
+    """The path below a site's root that a URL stands for."""
+    return os.fsdecode(unquote_to_bytes(url.removeprefix(f"{site.url.rstrip('/')}/")))

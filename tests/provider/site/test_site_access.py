@@ -1,0 +1,232 @@
+"""Who sees what: the web server's own rules, for lists, counts, sets, tokens and single records."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import pytest
+from tests.provider.site.conftest import OAI, Bench, Client, Make
+from tests.provider.site.web_servers import Web
+
+from indlet.settings import Settings
+
+OFFICE = "203.0.113.9"
+PUBLIC = {"/a.html", "/b.html", "/c.html", "/open/d.html"}
+VIEWS = {
+    # user, address -> what is seen beside the public files
+    ("", "198.51.100.7"): set(),
+    ("", OFFICE): {"/office/o.html"},
+    ("ann", "198.51.100.7"): {"/staff/s.html", "/staff/deep/ann.html"},
+    ("bob", "198.51.100.7"): {"/staff/s.html"},
+    ("bob", OFFICE): {"/staff/s.html", "/office/o.html"},
+}
+
+
+def guard(web: Web) -> None:
+    """The same rules for either server: users, one user further down, an office's addresses."""
+    for path in (*PUBLIC, "/staff/s.html", "/staff/deep/ann.html", "/office/o.html"):
+        web.write(path[1:], f"<p>page {path}</p>")
+    if web.kind == "nginx":
+        login = f'auth_basic "staff"; auth_basic_user_file {web.passwords};'
+        web.extra = (
+            f"location /staff/ {{ {login} }}\n"
+            f"location /staff/deep/ {{ {login.replace(str(web.passwords), str(web.run / 'ann'))} }}\n"
+            f"location /office/ {{ allow {OFFICE}; deny all; }}\n"
+        )
+        (web.run / "ann").write_text(
+            "".join(line for line in web.passwords.read_text().splitlines(True) if line.startswith("ann"))
+        )
+    else:
+        login = f'AuthType Basic\nAuthName "staff"\nAuthUserFile {web.passwords}\n'
+        web.write("staff/.htaccess", f"{login}Require valid-user\n")
+        web.write("staff/deep/.htaccess", "Require user ann\n")
+        web.write("office/.htaccess", f"Require ip {OFFICE}\n")
+
+
+@pytest.fixture
+def bench(web: Web, make: Make) -> Bench:
+    guard(web)
+    web.start()
+    bench = make(web)
+    assert bench.crawl().outcome == "complete"
+    return bench
+
+
+@pytest.mark.parametrize(("user", "address"), VIEWS)
+def test_lists_hold_what_the_server_gives_the_requester(bench: Bench, user: str, address: str) -> None:
+    client, expected = bench.serve(), PUBLIC | VIEWS[user, address]
+    for verb in ("ListIdentifiers", "ListRecords"):
+        for prefix in ("oai_dc", "http_header", "oai_didl"):
+            assert client.harvested(verb, user, address, metadataPrefix=prefix) == expected
+    assert client.harvested(user=user, address=address, set="mime:text:html") == expected
+    first = next(client.pages(user=user, address=address))
+    token = first.find(f".//{OAI}resumptionToken")
+    assert token is not None
+    assert token.get("completeListSize") == str(len(expected))
+    folders = {path.split("/")[1] for path in expected if path.count("/") > 1}
+    sets = {s.text for s in client.get(user, address, verb="ListSets").iter(f"{OAI}setSpec")}
+    named = {f"site:{folder}" for folder in folders}
+    assert sets - {"site:staff:deep"} == {"mime", "mime:text", "mime:text:html", "site", *named}
+    assert ("site:staff:deep" in sets) == ("/staff/deep/ann.html" in expected)
+
+
+@pytest.mark.parametrize(("user", "address"), VIEWS)
+def test_a_single_record_shows_no_more_than_the_lists(bench: Bench, user: str, address: str) -> None:
+    client = bench.serve()
+    for path in PUBLIC.union(*VIEWS.values()):
+        answer = client.get(
+            user, address, verb="GetRecord", identifier=bench.web.url + path, metadataPrefix="oai_didl"
+        )
+        error = answer.find(f"{OAI}error")
+        if path in PUBLIC | VIEWS[user, address]:
+            assert error is None
+        else:
+            assert error is not None
+            assert error.get("code") == "idDoesNotExist"
+        formats = client.get(user, address, verb="ListMetadataFormats", identifier=bench.web.url + path)
+        assert (formats.find(f"{OAI}error") is None) == (error is None)
+
+
+def test_a_wrong_password_is_a_stranger(bench: Bench) -> None:
+    client = bench.serve()
+    answer = client.http.get(
+        "/oai?verb=ListIdentifiers&metadataPrefix=oai_dc", headers={"Authorization": "Basic eDp5"}
+    )
+    assert answer.text.count("<header>") == 3
+    assert "/staff" not in answer.text
+    assert "private" in answer.headers["cache-control"]
+    assert "Authorization" in answer.headers["vary"]
+
+
+def test_a_token_is_for_the_credentials_that_it_was_given_to(bench: Bench) -> None:
+    client = bench.serve()
+    page = next(client.pages(user="ann"))
+    token = page.findtext(f".//{OAI}resumptionToken", "")
+    assert client.get("ann", verb="ListIdentifiers", resumptionToken=token).find(f"{OAI}error") is None
+    for user in ("", "bob"):
+        error = client.get(user, verb="ListIdentifiers", resumptionToken=token).find(f"{OAI}error")
+        assert error is not None
+        assert error.get("code") == "badResumptionToken"
+
+
+def test_an_address_counts_only_from_a_trusted_proxy(bench: Bench) -> None:
+    client = bench.serve(trusted_proxies=())
+    assert client.harvested(address=OFFICE) == PUBLIC
+
+
+def test_what_a_stranger_sees_tells_nothing_of_the_rest(bench: Bench, web: Web, make: Make) -> None:
+    """The landing page, the sitemap and the health report count public records only."""
+    client = bench.serve()
+    for path in ("/", "/sitemap.xml", "/healthz", "/robots.txt"):
+        text = client.http.get(path).text
+        assert "staff" not in text
+        assert "office" not in text
+    assert client.http.get("/healthz").json()["records"] == len(PUBLIC)
+
+
+def test_passwords_that_change_hold_within_seconds(bench: Bench) -> None:
+    bench.settings = _remember(bench, 0.0)
+    client = bench.serve()
+    pages = client.pages(user="ann")
+    next(pages)
+    bench.web.write_passwords("bob")
+    if bench.web.kind == "nginx":
+        (bench.web.run / "ann").write_text("")
+    rest = {h.findtext(f"{OAI}identifier", "") for page in pages for h in page.iter(f"{OAI}header")}
+    assert not any("/staff/" in url for url in rest)
+    assert client.harvested(user="ann") == PUBLIC
+
+
+def _remember(bench: Bench, seconds: float) -> Settings:
+    (site,) = bench.settings.site
+    return replace(bench.settings, site=(replace(site, remember_seconds=seconds),))
+
+
+def test_a_rule_that_appears_holds_before_the_next_crawl(apache: Web, make: Make) -> None:
+    guard(apache)
+    apache.start()
+    bench = make(apache, remember_seconds=0.0)
+    bench.crawl()
+    client = bench.serve()
+    seen = client.harvested()
+    assert "/open/d.html" in seen
+    apache.write("open/.htaccess", f"Require ip {OFFICE}\n", at=time.time() - 9999)
+    assert client.harvested() == PUBLIC - {"/open/d.html"}
+    assert client.harvested("ListRecords", metadataPrefix="oai_didl") == PUBLIC - {"/open/d.html"}
+    assert client.harvested(address=OFFICE) == PUBLIC | {"/office/o.html"}
+
+
+def test_what_becomes_guarded_is_deleted_for_strangers_and_stays_for_others(apache: Web, make: Make) -> None:
+    guard(apache)
+    apache.start()
+    bench = make(apache, remember_seconds=0.0)
+    bench.crawl()
+    apache.write("open/.htaccess", f"Require ip {OFFICE}\n")
+    bench.crawl()
+    client = bench.serve()
+    strangers = PUBLIC - {"/open/d.html"} | {"-/open/d.html"}
+    assert client.harvested() == strangers
+    assert client.harvested(address=OFFICE) == PUBLIC | {"/office/o.html"}
+    (apache.root / "open/.htaccess").unlink()
+    bench.crawl()
+    assert client.harvested() == PUBLIC
+    assert client.harvested(address=OFFICE) == PUBLIC | {"/office/o.html"}
+
+
+def test_the_deletion_of_a_guarded_file_is_told_to_whom_it_was_for(apache: Web, make: Make) -> None:
+    guard(apache)
+    apache.start()
+    bench = make(apache, remember_seconds=0.0)
+    bench.crawl()
+    (apache.root / "staff/s.html").unlink()
+    bench.crawl()
+    client = bench.serve()
+    assert client.harvested() == PUBLIC
+    assert client.harvested(user="bob") == PUBLIC | {"-/staff/s.html"}
+    size = next(client.pages(user="bob")).find(f".//{OAI}resumptionToken")
+    assert size is not None
+    assert size.get("completeListSize") == str(len(PUBLIC) + 1)
+
+
+def test_a_guarded_handlers_source_is_given_to_nobody(apache: Web, make: Make) -> None:
+    """Whoever may fetch the page gets what its handler makes, so the file itself is not for them."""
+    guard(apache)
+    apache.write("staff/parsed.html", '<p><!--#echo var="DOCUMENT_NAME" --></p>')
+    apache.extra = "AddOutputFilter INCLUDES .html"
+    apache.start()
+    bench = make(apache)
+    bench.crawl()
+    assert "/staff/parsed.html" not in bench.serve().harvested(user="ann")
+
+
+def test_a_server_that_is_away_opens_nothing(bench: Bench) -> None:
+    client = bench.serve()
+    bench.web.stop()
+    answer = client.http.get("/oai?verb=ListIdentifiers&metadataPrefix=oai_dc")
+    assert answer.status_code == 503
+    assert "retry-after" in answer.headers
+
+
+def test_nothing_is_asked_where_nothing_is_guarded(apache: Web, make: Make) -> None:
+    for path in PUBLIC:
+        apache.write(path[1:])
+    apache.start()
+    bench = make(apache)
+    bench.crawl()
+    apache.stop()
+    assert bench.serve().harvested(user="ann") == PUBLIC
+
+
+def test_what_was_answered_dates_later_changes(apache: Web, make: Make) -> None:
+    """A file from before an answer that did not show it gets the time at which it was seen."""
+    apache.write("a.html", at=1_500_000_000)
+    apache.start()
+    bench = make(apache)
+    bench.crawl()
+    client: Client = bench.serve()
+    assert client.harvested() == {"/a.html"}
+    place = apache.write("b.html", at=time.time() - 3600)
+    bench.crawl()
+    assert bench.listed()["b.html"]["datestamp"] > time.time() - 60
+    assert bench.listed()["b.html"]["modified_ns"] == place.stat().st_mtime_ns

@@ -1,0 +1,118 @@
+"""`indlet site` as people run it: beside a real server that mounts it by the printed lines."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from tests.provider.site.web_servers import Web, available, basic, free_port, web_server
+
+from indlet.provider.site.mount import snippet
+
+OFFICE = "203.0.113.9"
+
+
+@pytest.fixture(params=["apache-event", "nginx", "caddy"])
+def mounted(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Web]:
+    kind = request.param
+    if not available(kind):
+        pytest.skip(f"no {kind} here: apt-get install apache2 nginx-light caddy")
+    with web_server(kind) as web:
+        port = free_port()
+        printed = _indlet("site", "--print", kind.partition("-")[0], "--port", str(port))
+        assert printed == snippet(kind.partition("-")[0], "127.0.0.1", port)
+        web.extra = re.sub(
+            r"^RemoteIP.*\n", "", printed, flags=re.M
+        )  # the test's own configuration has these
+        if kind == "nginx":
+            web.extra = printed.partition("# The node asks")[0]
+        web.write("a.html", "<p>wings</p>")
+        web.write("guarded/g.html", "<p>guarded wings</p>")
+        _guard(web)
+        web.start()
+        command = [sys.executable, "-m", "indlet", "site", str(web.root), "--url", web.url, "--data",
+                   str(tmp_path / "data"), "--port", str(port), "--base-url", f"{web.url}/modoai",
+                   "--every", ""]  # fmt: skip
+        node = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=_environment()
+        )
+        try:
+            _wait(f"{web.url}/modoai/oai?verb=ListIdentifiers&metadataPrefix=oai_dc")
+            yield web
+        finally:
+            node.terminate()
+            assert node.wait(20) == 0
+
+
+def _guard(web: Web) -> None:
+    if web.kind == "caddy":
+        web.extra += "\nrespond /guarded/* 403\n"
+    elif web.kind == "nginx":
+        web.extra += f'\nlocation /guarded/ {{ auth_basic "x"; auth_basic_user_file {web.passwords}; }}\n'
+    else:
+        web.write(
+            "guarded/.htaccess",
+            f"AuthType Basic\nAuthName x\nAuthUserFile {web.passwords}\nRequire valid-user\n",
+        )
+
+
+def _environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.startswith("INDLET_")}
+
+
+def _indlet(*arguments: str) -> str:
+    command = [sys.executable, "-m", "indlet", *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True, env=_environment()).stdout
+
+
+def _wait(url: str) -> None:
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        answer = httpx.get(url)
+        if answer.status_code == 200 and "<header>" in answer.text:
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"{url}: no record within a minute")
+
+
+def test_a_server_is_harvested_through_itself(mounted: Web) -> None:
+    base = f"{mounted.url}/modoai/oai"
+    assert f"<baseURL>{base}</baseURL>" in httpx.get(f"{base}?verb=Identify").text
+    lists = f"{base}?verb=ListIdentifiers&metadataPrefix=oai_dc"
+    assert "guarded" not in httpx.get(lists).text
+    if mounted.kind != "caddy":
+        assert (
+            f"{mounted.url}/guarded/g.html" in httpx.get(lists, headers={"Authorization": basic("ann")}).text
+        )
+    schema = httpx.get(f"{mounted.url}/modoai/schema/http_header.xsd")
+    assert schema.status_code == 200
+
+
+def test_documented_lines_are_the_printed_ones() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "site.md").read_text()
+    for server in ("apache", "nginx"):
+        lines = [line for line in snippet(server, "127.0.0.1", 8080).splitlines() if not line.startswith("#")]
+        block = re.search(rf"```{server}\n(.*?)```", text, re.S)
+        assert block is not None
+        assert block[1].splitlines() == lines
+
+
+def test_what_was_left_out_is_listed(tmp_path: Path) -> None:
+    if not available("apache"):
+        pytest.skip("no apache2 here: apt-get install apache2")
+    with web_server("apache-event") as web:
+        web.write("a.html")
+        web.write("b.php", "<?php")
+        web.start()
+        settings = tmp_path / "indlet.toml"
+        settings.write_text(f'[[site]]\nroot = "{web.root}"\nurl = "{web.url}"\nname = "site"\n')
+        _indlet("crawl", "--config", str(settings), "-q")
+        told = _indlet("failures", "--config", str(settings), "--left-out")
+    assert told.startswith("site: b.php: a handler's source")
