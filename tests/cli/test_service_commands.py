@@ -209,7 +209,9 @@ def test_evaluate(indlet: Indlet, data: Path, tmp_path: Path) -> None:
     files = ("--queries", tmp_path / "q.jsonl", "--qrels", tmp_path / "qrels")
     table = answered(indlet, "evaluate", "--data", data, *files, "--json", "--param", "k1=0.9")
     assert table["topics"] == 2
-    assert [row["model"] for row in table["models"]] == ["bm25", "vsm", "lm-dirichlet", "lm-jm"]
+    assert [row["model"] for row in table["models"]] == [
+        "bm25", "vsm", "lm-dirichlet", "lm-jm", "bm25-plus", "pl2",
+    ]  # fmt: skip
     assert {row["MAP"] for row in table["models"]} == {0.75}
     status, out, _ = indlet("evaluate", "--data", data, *files, "--models", "bm25")
     assert status == 0

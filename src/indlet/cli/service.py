@@ -175,7 +175,7 @@ def reindex(data: Path | None, config: Path | None) -> None:
 @config_option
 @click.option("--queries", type=click.Path(path_type=Path), required=True, metavar="FILE", help="Topics.")
 @click.option("--qrels", type=click.Path(path_type=Path), required=True, metavar="FILE", help="Judgements.")
-@click.option("--models", default="bm25,vsm,lm-dirichlet,lm-jm", show_default=True, help="Which to measure.")
+@click.option("--models", help="Which to measure, as bm25,vsm; default: all that rank.")
 @click.option("--param", "parameters", multiple=True, metavar="K=V", help="For the models that have it.")
 @language_option
 @click.option("--depth", type=click.IntRange(1, 1_000_000), default=RUN_DEPTH, show_default=True)
@@ -184,7 +184,7 @@ def reindex(data: Path | None, config: Path | None) -> None:
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def evaluate(
-    data: Path | None, config: Path | None, queries: Path, qrels: Path, models: str,
+    data: Path | None, config: Path | None, queries: Path, qrels: Path, models: str | None,
     parameters: tuple[str, ...], languages: str, depth: int, id_pattern: str, as_json: bool,
 ) -> None:  # fmt: skip
     """Measure retrieval models against relevance judgements.
@@ -193,10 +193,14 @@ def evaluate(
     indlet evaluate --queries topics.jsonl --qrels qrels.txt
     indlet evaluate --queries topics.tsv --qrels qrels.txt --models bm25 --param k1=0.9 --param b=0.4
     """
+    from indlet.service.rank import MODELS
     from indlet.service.search.evaluate import MEASURES, Named, read_judgements, read_topics
     from indlet.service.search.evaluate import evaluate as measure
 
-    names = list(dict.fromkeys(name.strip() for name in models.split(",") if name.strip()))
+    if models is None:
+        names = [name for name, kind in MODELS.items() if kind.finishing != "constant"]
+    else:
+        names = list(dict.fromkeys(name.strip() for name in models.split(",") if name.strip()))
     if not names:
         raise click.UsageError("--models names no model; leave it out to measure those that rank")
     topics, judgements = read_topics(queries), read_judgements(qrels)
@@ -280,13 +284,11 @@ def _check_run(run: str, qid: str, **unfit: Any) -> None:
 
 def _parameters_for(name: str, names: list[str], parameters: tuple[str, ...]) -> tuple[str, ...]:
     """Those of the parameters that this model has; one that none of the models has is an error."""
-    from dataclasses import fields
-
-    from indlet.service.rank import MODELS
+    from indlet.service.rank import MODELS, parameters_of
 
     if name not in MODELS:
         raise click.UsageError(f"there is no model {name!r}: choose from {', '.join(MODELS)}")
-    known = {n: {field.name.rstrip("_") for field in fields(MODELS[n])} for n in names if n in MODELS}
+    known = {n: {own.rstrip("_") for own in parameters_of(MODELS[n])} for n in names if n in MODELS}
     for parameter in parameters:
         key = parameter.partition("=")[0].strip()
         if not any(key in has for has in known.values()):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
@@ -21,30 +22,12 @@ from indlet.web.svg import shares
 
 MOST: Final = 40  # lines of each kind: a prefix may stand for hundreds of terms
 
-# What a term that the record holds adds, and what the model makes of the sum; docs of rank/models.py cite
-# the papers.
-FORMULAS: Final = {
-    "bm25": "w · ln(1 + (N − df + ½) / (df + ½)) · tf · (k₁ + 1) / (tf + k₁ · (1 − b + b · dl / avgdl))",
-    "vsm": "(1 + ln w) · ln(N / df) · (1 + ln tf) / (‖d‖ · ‖q‖)",
-    "lm-dirichlet": "w · ln(1 + tf / (μ · cf / |C|))",
-    "lm-jm": "w · ln(1 + (tf / dl) · (1 − λ) / (λ · cf / |C|))",
-}
-REMAINDERS: Final = {
-    "lm-dirichlet": "|q| · ln(μ / (dl + μ)) + Σ w · ln(cf / |C|)",
-    "lm-jm": "Σ w · ln(λ · cf / |C|)",
-}
-# The symbols in each formula beside tf, df, cf and w, which the table tells for each term.
-_SYMBOLS: Final = {
-    "bm25": ("N", "dl", "avgdl", "k₁", "b"),
-    "vsm": ("N", "‖d‖", "‖q‖"),
-    "lm-dirichlet": ("|C|", "dl", "|q|", "μ"),
-    "lm-jm": ("|C|", "dl", "λ"),
-    "boolean": (),
-}
+# The signs in formulas (`rank.Model.formula`) that have one value for a record and a query; their meanings.
 _MEANINGS: Final = {
     "N": "records", "dl": "length", "avgdl": "average", "|C|": "tokens", "‖d‖": "norm", "‖q‖": "query_norm",
-    "|q|": "query_size", "k₁": "k1", "b": "b", "μ": "mu", "λ": "lambda",
+    "|q|": "query_size",
 }  # fmt: skip
+_SIGN: Final = re.compile(r"‖\w‖|\|\w\||½|π|\w+[₁]?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +49,7 @@ class Story:
 
     terms: tuple[Line, ...]
     others: tuple[Line, ...]
-    symbols: tuple[tuple[str, str, str], ...]  # sign, key of its meaning, value
+    symbols: tuple[tuple[str, str], ...]  # a sign with its value, and what it stands for
     lacking: tuple[str, ...]
 
 
@@ -80,7 +63,7 @@ def story(t: Strings, told: Explained) -> Story:
     return Story(
         tuple(_bounded(t, terms)),
         tuple(_bounded(t, list(numbers.others()))),
-        tuple((sign, _MEANINGS[sign], numbers.symbol(sign)) for sign in _SYMBOLS[told.model]),
+        tuple(numbers.symbols()),
         tuple(dict.fromkeys(_label(share) for share in told.missing))[:MOST],
     )
 
@@ -91,6 +74,7 @@ class _Numbers:
     def __init__(self, t: Strings, told: Explained) -> None:
         self.t = t
         self.told = told
+        self.model = MODELS[told.model]
 
     def __call__(self, value: float) -> str:
         """A number as short as it can be said in four places."""
@@ -110,41 +94,44 @@ class _Numbers:
             "‖d‖": told.norm or 1.0,
             "‖q‖": told.outlook[0] or 1.0,
             "|q|": told.outlook[0],
-            "k₁": told.parameters.get("k1", 0.0),
-            "b": told.parameters.get("b", 0.0),
-            "μ": told.parameters.get("mu", 0.0),
-            "λ": told.parameters.get("lambda", 0.0),
+            **{own: told.parameters[name] for own, name in self.model.signs.items()},
         }[sign]
         return self(float(value))
 
+    def symbols(self) -> Iterator[tuple[str, str]]:
+        """The signs in the model's formulas beside tf, df, cf and w, which the table tells for each term."""
+        model, t = self.model, self.t
+        formulas = " ".join((model.formula, model.remainder, *model.derived.values()))
+        for sign in dict.fromkeys(_SIGN.findall(formulas)):
+            if sign in model.signs:
+                name = model.signs[sign]
+                yield f"{sign} = {self.symbol(sign)}", t.known(f"explain.sign.{name}", name)
+            elif sign in _MEANINGS:
+                yield f"{sign} = {self.symbol(sign)}", t(f"explain.sign.{_MEANINGS[sign]}")
+        for sign, definition in model.derived.items():
+            yield f"{sign} = {definition}", t("explain.derived")
+
     def term(self, share: Share) -> str:
-        """The formula of the model for a term that the record holds."""
-        n, s = self, self.symbol
-        tf, df, cf = n(share.frequency), n(share.df), n(share.cf)
-        weight = "" if share.weight == 1.0 else f"{n(share.weight)} · "
-        half, one = n(0.5), n(1.0)
-        match self.told.model:
-            case "bm25":
-                return (
-                    f"{weight}ln(1 + ({s('N')} − {df} + {half}) / ({df} + {half})) · "
-                    f"{tf} · ({s('k₁')} + 1) / "
-                    f"({tf} + {s('k₁')} · (1 − {s('b')} + {s('b')} · {s('dl')} / {s('avgdl')}))"
-                )
-            case "vsm":
-                asked = f"({one} + ln {n(share.weight)})" if share.weight >= 1.0 else n(share.weight)
-                return f"{asked} · ln({s('N')} / {df}) · (1 + ln {tf}) / ({s('‖d‖')} · {s('‖q‖')})"
-            case "lm-dirichlet":
-                return f"{weight}ln(1 + {tf} / ({s('μ')} · {cf} / {s('|C|')}))"
-            case "lm-jm":
-                length = n(float(self.told.length or 1))
-                return f"{weight}ln(1 + ({tf} / {length}) · (1 − {s('λ')}) / ({s('λ')} · {cf} / {s('|C|')}))"
-            case _:
-                return ""
+        """The formula of the model for a term that the record holds, numbers put in."""
+        n, told = self, self.told
+        values = {
+            "tf": share.frequency, "df": share.df, "cf": share.cf, "w": share.weight, "½": 0.5, "π": math.pi,
+            "dl": told.length or 1 if self.model.finishing == "shifted" else told.length, **share.derived,
+        }  # fmt: skip
+        formula = self.model.formula.removeprefix("w · ") if share.weight == 1.0 else self.model.formula
+
+        def put(match: re.Match[str]) -> str:
+            sign = match[0]
+            if sign in values:
+                return n(float(values[sign]))
+            return self.symbol(sign) if sign in _MEANINGS or sign in self.model.signs else sign
+
+        return _SIGN.sub(put, formula)
 
     def others(self) -> Iterator[Line]:
         """What the language models add for every term of the query, whether the record holds it or not."""
         told, n, s = self.told, self, self.symbol
-        if told.model not in REMAINDERS:
+        if not self.model.remainder:
             return
         if told.model == "lm-dirichlet":
             mu = told.parameters["mu"]
@@ -208,8 +195,8 @@ class Explaining:
             item=item(hit),
             told=told,
             story=found,
-            formula=FORMULAS.get(told.model, ""),
-            remainder=REMAINDERS.get(told.model, ""),
+            formula=MODELS[told.model].formula,
+            remainder=MODELS[told.model].remainder,
             number=numbers,
             bar=shares([(line.label, line.value) for line in found.terms]),
             models=[(name, state.explain(identifier, via, model=name)) for name in MODELS],

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from indlet.model import Stored, TermVector, pack
-from indlet.service.rank import AnyModel, Collection, Document, QueryTerm, canonical, score
+from indlet.service.rank import Collection, Document, Model, QueryTerm, canonical, score
 
 
 def feed(
@@ -59,7 +59,7 @@ class Naive:
                 found[term] = df + 1, cf + frequency
         return found
 
-    def scores(self, query: Mapping[str, float], model: AnyModel) -> dict[int, float]:
+    def scores(self, query: Mapping[str, float], model: Model) -> dict[int, float]:
         known = self.statistics()
         terms = canonical([QueryTerm(t.encode(), w, *known.get(t, (0, 0))) for t, w in query.items()])
         found = {}

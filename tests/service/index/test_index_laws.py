@@ -16,7 +16,11 @@ from indlet.service.index.embedded.engine import Engine
 from indlet.service.index.embedded.searcher import SegmentSearcher as Searcher
 from indlet.service.index.embedded.vocabulary import union
 from indlet.service.index.expression import And, Everything, Expression, Filter, Not, Or, Term
-from indlet.service.rank import MODELS, Bm25, Dirichlet, JelinekMercer
+from indlet.service.rank import MODELS, Bm25
+from indlet.service.rank.bm25_plus import Bm25Plus
+from indlet.service.rank.dirichlet import Dirichlet
+from indlet.service.rank.jelinek_mercer import JelinekMercer
+from indlet.service.rank.pl2 import Pl2
 
 TERMS = [
     "a",
@@ -32,7 +36,17 @@ TERMS = [
     "日本",
     "zz",
 ]
-MODELS_TRIED = [*(kind() for kind in MODELS.values()), Bm25(0.0, 1.0), Dirichlet(10.0), JelinekMercer(0.1)]
+MODELS_TRIED = [
+    *(kind() for kind in MODELS.values()), Bm25(0.0, 1.0), Dirichlet(10.0), JelinekMercer(0.1),
+    Bm25Plus(delta=0.2), Pl2(7.0),
+]  # fmt: skip
+
+# The same models as if they had no kernel: then their formula itself is run.
+MODELS_TRIED += [
+    type(f"Plain{kind.__name__}", (kind,), {"__slots__": (), "kernel": ""})()
+    for kind in MODELS.values()
+    if kind.kernel
+]
 
 document = st.dictionaries(
     st.sampled_from(TERMS), st.one_of(st.integers(1, 3), st.integers(1, 70000)), max_size=len(TERMS)

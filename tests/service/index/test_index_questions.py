@@ -25,7 +25,7 @@ from indlet.service.index.expression import (
     Prefix,
     Term,
 )
-from indlet.service.rank import Boolean
+from indlet.service.rank.boolean import Boolean
 
 Make = Callable[..., Stored]
 

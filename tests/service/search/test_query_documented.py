@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from indlet.service.api.routes import ENDPOINTS
-from indlet.service.rank import MODELS
+from indlet.service.rank import MODELS, parameters_of
 from indlet.service.search.lexer import FILTER_FIELDS, WORD_FIELDS
 from indlet.service.search.query import MAX_DEPTH, MAX_LENGTH, MAX_PHRASES, MAX_PREFIXES, parse
 
@@ -26,8 +25,9 @@ def test_every_field_is_documented(name: str, aliases: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("name", MODELS)
 def test_every_model_and_its_defaults_are_documented(name: str) -> None:
     row = next(row for row in ROWS if row.startswith(f"| `{name}` |"))
-    for field in fields(MODELS[name]):
-        assert f"`{field.name.rstrip('_')}` = {field.default:g}" in row
+    model = MODELS[name]()
+    for own in parameters_of(model):
+        assert f"`{own.rstrip('_')}` = {getattr(model, own):g}" in row
 
 
 def test_every_path_of_the_api_is_documented() -> None:

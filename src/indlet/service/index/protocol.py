@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, Protocol, Self
 
 from indlet.model import Stored
 from indlet.service.index.expression import Expression
-from indlet.service.rank import AnyModel, Collection, QueryTerm
+from indlet.service.rank import Collection, Model, QueryTerm
 from indlet.text import Analyzer
 
 SORTS: Final = ("score", "newest", "oldest")
@@ -46,15 +46,15 @@ class Results:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One term's share in a score."""
+    """One term's share in a score, and the values of signs that the model derives for it."""
 
     term: str
     frequency: int
     df: int
     cf: int
     weight: float
-    constants: tuple[float, float]
     contribution: float
+    derived: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class Searcher(Protocol):
     def search(
         self,
         expression: Expression,
-        model: AnyModel | None = None,
+        model: Model | None = None,
         limit: int = 10,
         offset: int = 0,
         *,
@@ -120,7 +120,7 @@ class Searcher(Protocol):
     ) -> Results:
         """The matching documents, best first; records of one resource are one hit if `collapse` is on."""
 
-    def explain(self, expression: Expression, id: int, model: AnyModel | None = None) -> Explanation | None:
+    def explain(self, expression: Expression, id: int, model: Model | None = None) -> Explanation | None:
         """How a record's score came about; None if the index does not hold the record."""
 
     def query_terms(self, expression: Expression) -> list[QueryTerm]:
@@ -140,7 +140,7 @@ class Searcher(Protocol):
     def fingerprint(self) -> str:
         """A digest of all statistics: equal for equal content, whatever the engine and its layout."""
 
-    def make_ready(self, model: AnyModel | None = None) -> None:
+    def make_ready(self, model: Model | None = None) -> None:
         """Works out what every question needs to know, so that the first one need not."""
 
 

@@ -1,53 +1,62 @@
-"""Which models there are, and how a query names one with its parameters."""
+"""Which models there are, one file each, and how a query names one with its parameters."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
 from dataclasses import fields
-from typing import Final
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any, Final
 
 from indlet.errors import SettingsError
-from indlet.service.rank.models import (
-    Bm25,
-    Boolean,
-    Collection,
-    Dirichlet,
-    Document,
-    JelinekMercer,
-    Model,
-    QueryTerm,
-    Vsm,
-    canonical,
-    score,
-)
+from indlet.service.rank.bm25 import Bm25
+from indlet.service.rank.model import Collection, Document, Model, QueryTerm, canonical, score
 
 __all__ = [
-    "MODELS", "Bm25", "Boolean", "Collection", "Dirichlet", "Document", "JelinekMercer", "Model", "QueryTerm",
-    "Vsm", "canonical", "model", "score",
-]  # fmt: skip
-
-AnyModel = Bm25 | Vsm | Dirichlet | JelinekMercer | Boolean
-
-MODELS: Final[dict[str, type[AnyModel]]] = {
-    kind.name: kind for kind in (Bm25, Vsm, Dirichlet, JelinekMercer, Boolean)
-}
-
-# What a parameter may be: outside, a formula would divide by zero or turn its sense round.
-_RANGES: Final = {
-    "k1": (0.0, 1e6, "at least 0"),
-    "b": (0.0, 1.0, "from 0 to 1"),
-    "mu": (1e-9, 1e12, "above 0"),
-    "lambda": (1e-9, 1.0 - 1e-9, "between 0 and 1"),
-}
+    "MODELS",
+    "Bm25",
+    "Collection",
+    "Document",
+    "Model",
+    "QueryTerm",
+    "canonical",
+    "model",
+    "parameters_of",
+    "score",
+]
 
 
-def model(name: str, parameters: Iterable[str] = ()) -> AnyModel:
+def _models() -> dict[str, type[Model]]:
+    """The models in this folder, by their names, in their order."""
+    found: list[type[Model]] = []
+    for module in iter_modules(__path__, f"{__name__}."):
+        named = vars(import_module(module.name)).values()
+        found += (
+            kind
+            for kind in named
+            if isinstance(kind, type)
+            and kind.__module__ == module.name
+            and issubclass(kind, Model)
+            and kind is not Model
+        )
+    return {kind.name: kind for kind in sorted(found, key=lambda kind: kind.order)}
+
+
+MODELS: Final = _models()
+
+
+def parameters_of(kind: Model | type[Model]) -> tuple[str, ...]:
+    """The names of a model's parameters, as dataclasses know them: `lambda_` for lambda."""
+    return tuple(field.name for field in fields(kind))  # type: ignore[arg-type]  # each model is a dataclass
+
+
+def model(name: str, parameters: Iterable[str] = ()) -> Model:
     """The named model, with parameters given as "name=value"; SettingsError says what is wrong with them."""
-    kind = MODELS.get(name)
+    kind: Any = MODELS.get(name)
     if kind is None:
         raise SettingsError(f"there is no model {name!r}: choose one of {', '.join(MODELS)}")
-    known = {field.name.rstrip("_"): field.name for field in fields(kind)}
+    known = {own.rstrip("_"): own for own in parameters_of(kind)}
     values: dict[str, float] = {}
     for parameter in parameters:
         key, _, text = parameter.partition("=")
@@ -59,8 +68,9 @@ def model(name: str, parameters: Iterable[str] = ()) -> AnyModel:
             value = float(text)
         except ValueError:
             value = math.nan
-        low, high, words = _RANGES[key]
+        low, high, words = kind.ranges[key]
         if not low <= value <= high:
             raise SettingsError(f"parameter {key} of {name} cannot be {text!r}: give a number {words}")
         values[known[key]] = value
-    return kind(**values)
+    chosen: Model = kind(**values)
+    return chosen

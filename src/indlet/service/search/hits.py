@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Final
 
 import orjson
@@ -12,7 +12,8 @@ from indlet.errors import UnknownRecord
 from indlet.model import FIELD_MARK, Facet, Stored, groups, unmarked
 from indlet.service.index import Found, Searcher
 from indlet.service.index import expression as e
-from indlet.service.rank import AnyModel, Bm25, Document, QueryTerm
+from indlet.service.rank import Bm25, Document, Model, QueryTerm
+from indlet.service.rank import parameters_of as names_of
 from indlet.service.search.interpret import Meaning
 from indlet.service.search.results import Explained, Hit, Matched, Share, Suggestion, link, shown_date
 from indlet.store import Origin, Store
@@ -29,7 +30,7 @@ class Shares:
 
     searcher: Searcher
     meaning: Meaning
-    model: AnyModel
+    model: Model
     analyzer: Analyzer
     _terms: dict[str, tuple[QueryTerm, tuple[float, float]]] = field(init=False)
     _names: frozenset[str] = field(init=False)
@@ -117,18 +118,18 @@ def hits(
     return tuple(out)
 
 
-def explained(searcher: Searcher, meaning: Meaning, model: AnyModel, stored: Stored) -> Explained:
+def explained(searcher: Searcher, meaning: Meaning, model: Model, stored: Stored) -> Explained:
     """How a record comes by its score, term by term."""
     told = searcher.explain(meaning.expression, stored.id, model)
     if told is None:
         raise UnknownRecord(f"record {stored.identifier!r} is not in the index yet; ask again in a moment")
     matching = searcher.search(meaning.expression, model, 0, filters=(e.Ids((stored.id,)),)).total
     # Dividing the sum by the norms divides each part of it; what a model adds to the sum stays apart.
-    scale = told.score / told.total if model.name == "vsm" and told.total else 1.0
+    scale = told.score / told.total if model.finishing == "scaled" and told.total else 1.0
     shares = tuple(
         Share(
             *unmarked(part.term), asked_by(meaning, part.term), part.frequency, part.df, part.cf,
-            part.weight, part.contribution * scale,
+            part.weight, part.contribution * scale, part.derived,
         )
         for part in told.parts
     )  # fmt: skip
@@ -142,7 +143,7 @@ def explained(searcher: Searcher, meaning: Meaning, model: AnyModel, stored: Sto
         score=told.score,
         matches=matching > 0,
         shares=shares,
-        remainder=0.0 if model.name in ("bm25", "vsm") else told.score - told.total,
+        remainder=0.0 if model.finishing in ("same", "scaled") else told.score - told.total,
         formula=told.adjustment,
         length=told.length,
         average_length=searcher.collection.average,
@@ -151,7 +152,7 @@ def explained(searcher: Searcher, meaning: Meaning, model: AnyModel, stored: Sto
         norm=told.norm,
         outlook=model.outlook(terms, searcher.collection),
         missing=tuple(
-            Share(*unmarked(name), asked_by(meaning, name), 0, term.df, term.cf, term.weight, 0.0)
+            Share(*unmarked(name), asked_by(meaning, name), 0, term.df, term.cf, term.weight, 0.0, {})
             for term, name in missing
             if name not in held
         ),
@@ -165,8 +166,8 @@ def distinctive_terms(searcher: Searcher, frequencies: Mapping[str, int]) -> lis
     return sorted(idf, key=lambda term: (-frequencies[term] * idf[term], term))
 
 
-def parameters_of(model: AnyModel) -> dict[str, float]:
-    return {field.name.rstrip("_"): getattr(model, field.name) for field in fields(model)}
+def parameters_of(model: Model) -> dict[str, float]:
+    return {name.rstrip("_"): getattr(model, name) for name in names_of(model)}
 
 
 def facet(

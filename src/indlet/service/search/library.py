@@ -30,7 +30,7 @@ from indlet.service.index import SORTS, Found, Searcher, follow
 from indlet.service.index import expression as e
 from indlet.service.index.dates import date_number
 from indlet.service.index.engines import index_of
-from indlet.service.rank import MODELS, AnyModel
+from indlet.service.rank import MODELS, Model
 from indlet.service.rank import model as chosen_model
 from indlet.service.records.stored_policy import policy_for
 from indlet.service.search import hits, query, statistics
@@ -417,7 +417,7 @@ class Library:
 
     # What a question needs
 
-    def model(self, name: str = "", parameters: Iterable[str] = ()) -> AnyModel:
+    def model(self, name: str = "", parameters: Iterable[str] = ()) -> Model:
         return chosen_model(name or self.settings.search.model, parameters)
 
     def languages(self, searcher: Searcher, asked: Sequence[str] = ()) -> tuple[str, ...]:
@@ -441,7 +441,7 @@ class Library:
     def _meaning(
         self,
         text: str,
-        ranking: AnyModel,
+        ranking: Model,
         spoken: Sequence[str],
         filters: Mapping[str, Sequence[str]] | None = None,
         *,

@@ -162,6 +162,7 @@ class Share:
     cf: int
     weight: float
     contribution: float
+    derived: Mapping[str, float]  # values of signs in the model's formula
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -193,7 +194,7 @@ class Explained:
     records: int
     tokens: int = 0  # of all records together
     norm: float = 0.0  # of the record's lnc vector: the vector space model divides by it
-    outlook: tuple[float, float] = (0.0, 0.0)  # two numbers of the query, see `rank/models.py`
+    outlook: tuple[float, float] = (0.0, 0.0)  # two numbers of the query, see `rank/model.py`
     missing: tuple[Share, ...] = ()  # terms of the query that others hold and this record does not
 
     def to_json(self) -> dict[str, Any]:

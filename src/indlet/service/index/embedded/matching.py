@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indlet.kernels import term_hash
-from indlet.kernels.codec import decode
 from indlet.kernels.scoring import mark
 from indlet.service.index.embedded.positions import occurrences
-from indlet.service.index.embedded.segment import Array, Segment
+from indlet.service.index.embedded.segment import Array, Segment, postings_at
 from indlet.service.index.expression import (
     And,
     Dates,
@@ -79,10 +78,7 @@ def prefixed(segment: Segment, prefix: bytes) -> range:
 
 def postings(segment: Segment, number: int) -> tuple[Array, Array]:
     """All documents and frequencies of a term, deleted documents too."""
-    df = int(segment.listed()[number])
-    docs, freqs = np.empty(df, np.uint32), np.empty(df, np.uint32)
-    decode(segment.arrays["stream"], int(segment.arrays["starts"][number]), docs, freqs, 0)
-    return docs, freqs
+    return postings_at(segment, int(segment.arrays["starts"][number]))
 
 
 @dataclass(slots=True)

@@ -11,23 +11,18 @@ import numpy as np
 from indlet.kernels import scoring
 from indlet.model import FIELD_MARK
 from indlet.service.index.embedded.facets import ranges
-from indlet.service.index.embedded.segment import Array, Segment
+from indlet.service.index.embedded.segment import Array, Segment, postings_at
 from indlet.service.index.protocol import Found
-from indlet.service.rank import AnyModel, Bm25, Boolean, Collection, Dirichlet, JelinekMercer, QueryTerm, Vsm
+from indlet.service.rank import Bm25, Collection, Document, Model, QueryTerm
+from indlet.service.rank.dirichlet import Dirichlet
+from indlet.service.rank.vsm import Vsm
 
-KINDS: Final[dict[str, int]] = {
-    Bm25.name: scoring.BM25,
-    Vsm.name: scoring.VSM,
-    Dirichlet.name: scoring.DIRICHLET,
-    JelinekMercer.name: scoring.JELINEK_MERCER,
-    Boolean.name: scoring.BOOLEAN,
-}
-ADJUSTMENTS: Final[dict[str, str]] = {
-    Bm25.name: "the sum is the score",
-    Vsm.name: "the sum is divided by the norms of document and query",
-    Dirichlet.name: "to the sum come |q| ln(mu/(length + mu)) and the query's likelihood in the collection",
-    JelinekMercer.name: "to the sum comes the query's likelihood in the collection, weighed by lambda",
-    Boolean.name: "a match scores 1",
+KERNELS: Final[dict[str, int]] = {
+    "bm25": scoring.BM25,
+    "vsm": scoring.VSM,
+    "dirichlet": scoring.DIRICHLET,
+    "jelinek-mercer": scoring.JELINEK_MERCER,
+    "boolean": scoring.BOOLEAN,
 }
 LONGEST_TABLE: Final = 1 << 12  # longer documents are rare: theirs is worked out when met
 _MARK: Final = FIELD_MARK.encode()
@@ -43,9 +38,11 @@ class Tables(NamedTuple):
 
 
 class PreparedQuery(NamedTuple):
-    """A query ready for the kernels."""
+    """A query ready for the kernels; `kind` is None where the model has none."""
 
-    kind: int
+    model: Model
+    collection: Collection
+    kind: int | None
     where: list[Array]
     first: Array
     second: Array
@@ -78,7 +75,7 @@ class Groups:
 NO_GROUPS: Final = Groups((), np.empty(0, np.int64), np.zeros(1, np.int64))
 
 
-def tables(model: AnyModel, collection: Collection, segments: Sequence[Segment]) -> Tables:
+def tables(model: Model, collection: Collection, segments: Sequence[Segment]) -> Tables:
     longest = max((int(segment.arrays["length"].max(initial=0)) for segment in segments), default=0)
     lengths = range(min(longest + 1, LONGEST_TABLE))
     match model:
@@ -92,20 +89,22 @@ def tables(model: AnyModel, collection: Collection, segments: Sequence[Segment])
 
 
 def prepare(
-    terms: list[QueryTerm], where: list[Array], model: AnyModel, collection: Collection, tables: Tables
+    terms: list[QueryTerm], where: list[Array], model: Model, collection: Collection, tables: Tables
 ) -> PreparedQuery:
     """`where` says for each segment where the lists of the terms begin."""
     constants = [model.constants(term, collection) for term in terms]
     size, constant = model.outlook(terms, collection)
     return PreparedQuery(
-        KINDS[model.name],
+        model,
+        collection,
+        KERNELS.get(model.kernel),
         where,
         np.array([first for first, _ in constants]),
         np.array([second for _, second in constants]),
-        np.array([size or 1.0 if model.name == Vsm.name else size, constant]),
+        np.array([size or 1.0 if isinstance(model, Vsm) else size, constant]),
         tables,
         # A document's norm bounds its cosine, but not over the terms of its fields, which it does not count.
-        model.name != Vsm.name or not any(_MARK in term.term for term in terms),
+        not isinstance(model, Vsm) or not any(_MARK in term.term for term in terms),
     )
 
 
@@ -120,6 +119,7 @@ def top(
     """The number of resources with a document that holds any of the terms and is not hidden, and the page of
     the best.
     """
+    assert query.kind is not None
     offset = max(offset, 0)
     size = min(max(limit, 0) + offset, sum(segment.documents for segment in segments))
     scores, ties, where = np.empty(size), np.empty(size, np.uint64), np.empty(size, np.int64)
@@ -187,6 +187,8 @@ def sorted_hits(
 
 
 def _scores(segment: Segment, where: Array, docs: Array, query: PreparedQuery) -> Array:
+    if query.kind is None:
+        return _scores_by_formula(segment, where, docs, query)
     arrays = segment.arrays
     out = np.empty(docs.size)
     scoring.scored(
@@ -195,6 +197,32 @@ def _scores(segment: Segment, where: Array, docs: Array, query: PreparedQuery) -
         docs, out,
     )  # fmt: skip
     return out
+
+
+def _scores_by_formula(segment: Segment, where: Array, docs: Array, query: PreparedQuery) -> Array:
+    """The same for a model without a kernel: its own formula runs, once for each frequency and length."""
+    model, collection = query.model, query.collection
+    lengths, norms = segment.arrays["length"], segment.arrays["norm"]
+    totals = np.zeros(docs.size)
+    for start, first, second in zip(where.tolist(), query.first.tolist(), query.second.tolist(), strict=True):
+        if start < 0 or not docs.size:
+            continue
+        held, freqs = postings_at(segment, start)
+        at = np.minimum(np.searchsorted(docs, held), docs.size - 1)
+        wanted = docs[at] == held
+        at = at[wanted]
+        keys = freqs[wanted].astype(np.uint64) << np.uint64(32) | lengths[held[wanted]]
+        kinds, which = np.unique(keys, return_inverse=True)
+        shares = [
+            model.contribution((first, second), key >> 32, Document(key & 0xFFFFFFFF, 1.0), collection)
+            for key in kinds.tolist()
+        ]
+        totals[at] += np.array(shares)[which]
+    if model.finishing == "same":
+        return totals
+    outlook = (float(query.outlook[0]), float(query.outlook[1]))
+    each = zip(totals.tolist(), lengths[docs].tolist(), norms[docs].tolist(), strict=True)
+    return np.array([model.finish(total, outlook, Document(*told)) for total, *told in each], np.float64)
 
 
 def _one_each(group: Array, key: Array, tie: Array) -> Array:

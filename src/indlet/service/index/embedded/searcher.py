@@ -24,7 +24,7 @@ from indlet.service.index.embedded.segment import Array, Segment
 from indlet.service.index.embedded.vocabulary import union
 from indlet.service.index.expression import Everything, Expression, Or, Phrase, Prefix, Term, positive
 from indlet.service.index.protocol import SORTS, Explanation, NearTerm, Part, Results, Statistics
-from indlet.service.rank import AnyModel, Bm25, Collection, Document, QueryTerm, canonical
+from indlet.service.rank import Bm25, Collection, Document, Model, QueryTerm, canonical
 
 _NEAR: Final = 4096  # terms that are usually more than enough
 MOST_GROUPED: Final = 1000
@@ -42,7 +42,7 @@ class SegmentSearcher:
             sum(segment.documents for segment in self.segments),
             sum(segment.length for segment in self.segments),
         )
-        self._tables: dict[AnyModel, ranking.Tables] = {}
+        self._tables: dict[Model, ranking.Tables] = {}
         self._groups: ranking.Groups | None = None
 
     # ---- searching
@@ -50,7 +50,7 @@ class SegmentSearcher:
     def search(
         self,
         expression: Expression,
-        model: AnyModel | None = None,
+        model: Model | None = None,
         limit: int = 10,
         offset: int = 0,
         *,
@@ -72,7 +72,7 @@ class SegmentSearcher:
         matchers = [Matcher(segment) for segment in self.segments]
         hidden = [matcher.hidden(filters) for matcher in matchers]
         page = None
-        if plain and sort == "score" and few:
+        if plain and sort == "score" and few and prepared.kind is not None:
             page = ranking.top(self.segments, hidden, prepared, limit, offset, groups)
             if not facets:
                 return Results(*page, loose=any(matcher.loose for matcher in matchers))
@@ -94,7 +94,7 @@ class SegmentSearcher:
         for segment in self.segments:
             yield from segment.arrays["id"][Matcher(segment).live(expression)].tolist()
 
-    def explain(self, expression: Expression, id: int, model: AnyModel | None = None) -> Explanation | None:
+    def explain(self, expression: Expression, id: int, model: Model | None = None) -> Explanation | None:
         """How a record's score came about; None if the index does not hold the record."""
         model = model or Bm25()
         found = self._locate(id)
@@ -113,11 +113,10 @@ class SegmentSearcher:
                 share = model.contribution(constants, frequency, document, self.collection)
                 total += share
                 name = term.term.decode(errors="replace")
-                parts.append(Part(name, frequency, term.df, term.cf, term.weight, constants, share))
+                derived = model.derive(term, frequency, document, self.collection)
+                parts.append(Part(name, frequency, term.df, term.cf, term.weight, share, derived))
         score = model.finish(total, model.outlook(terms, self.collection), document)
-        return Explanation(
-            id, score, document.length, document.norm, tuple(parts), total, ranking.ADJUSTMENTS[model.name]
-        )
+        return Explanation(id, score, document.length, document.norm, tuple(parts), total, model.adjustment)
 
     def query_terms(self, expression: Expression) -> list[QueryTerm]:
         """The terms that count for a score, with their statistics, in canonical order."""
@@ -200,7 +199,7 @@ class SegmentSearcher:
             len(self.segments), sum(segment.ended for segment in self.segments), self.position,
         )  # fmt: skip
 
-    def make_ready(self, model: AnyModel | None = None) -> None:
+    def make_ready(self, model: Model | None = None) -> None:
         """Works out what every question needs to know, so that the first one need not."""
         for segment in self.segments:
             counting.prepare(segment)
@@ -249,11 +248,11 @@ class SegmentSearcher:
         order = np.array([at[term.term] for term in terms], np.int64)
         return terms, [own[order] for own in where]
 
-    def _prepare(self, expression: Expression, model: AnyModel) -> PreparedQuery:
+    def _prepare(self, expression: Expression, model: Model) -> PreparedQuery:
         terms, where = self._terms_of(expression)
         return ranking.prepare(terms, where, model, self.collection, self._tables_of(model))
 
-    def _tables_of(self, model: AnyModel) -> ranking.Tables:
+    def _tables_of(self, model: Model) -> ranking.Tables:
         tables = self._tables.get(model)
         if tables is None:
             if len(self._tables) >= MOST_TABLES:  # a model of other parameters is another model

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indlet.errors import IndexDamaged
-from indlet.kernels.codec import headers, subtract
+from indlet.kernels.codec import decode, headers, subtract
 
 MAGIC: Final = b"indlet-1"
 ALIGN: Final = 64
@@ -244,6 +244,16 @@ class Segment:
         out.add("df", df[terms])
         out.add("cf", cf[terms])
         return load(self.file, out.close({}), self.arrays, self.facts, folder, self.shared)
+
+
+def postings_at(segment: Segment, start: int) -> tuple[Array, Array]:
+    """All documents and frequencies of the list that begins there, deleted documents too."""
+    df, cf = np.empty(1, np.int64), np.empty(1, np.int64)
+    stream = segment.arrays["stream"]
+    headers(stream, np.array([start], np.int64), df, cf)
+    docs, freqs = np.empty(int(df[0]), np.uint32), np.empty(int(df[0]), np.uint32)
+    decode(stream, start, docs, freqs, 0)
+    return docs, freqs
 
 
 def open_segment(folder: Path, file: File, deletions: File | None) -> Segment:

@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from indlet.service.rank.model import Collection, Document, Model, QueryTerm
+
+
+@dataclass(frozen=True, slots=True)
+class Boolean(Model):
+    """Boolean retrieval: every document that matches scores 1."""
+
+    name: ClassVar = "boolean"
+    order: ClassVar = 90
+    formula: ClassVar = ""
+    adjustment: ClassVar = "a match scores 1"
+    finishing: ClassVar = "constant"
+    kernel: ClassVar = "boolean"
+
+    def constants(self, term: QueryTerm, collection: Collection) -> tuple[float, float]:
+        return 0.0, 0.0
+
+    def contribution(
+        self, constants: tuple[float, float], frequency: int, document: Document, collection: Collection
+    ) -> float:
+        return 0.0
+
+    def finish(self, total: float, outlook: tuple[float, float], document: Document) -> float:
+        return 1.0
