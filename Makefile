@@ -1,6 +1,7 @@
 # Everything from a fresh clone, with nothing but Python 3.11+ and a package index.
 #   make demo    the main job on embedded defaults: two providers, one service, one portal
 #   make test    the whole fast suite (installs Debian's chromium, Apache and nginx for the tests where it may)
+#   make test-cluster   the same promises on PostgreSQL: installs Debian's server where it may, and starts one
 #   make check   lint, types and tests: what CI runs
 #   make evidence   every experiment anew, some 40 minutes on two idle cores; INDLET_DATA names the collections
 
@@ -9,13 +10,25 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test check lint types browser servers evidence bench clean lock
+.PHONY: demo test test-cluster postgresql check lint types browser servers evidence bench clean lock
 
 demo: $(STAMP)
 	$(BIN)/indlet demo $(DEMO)
 
 test: $(STAMP) browser servers
 	$(BIN)/python -m pytest $(PYTEST)
+
+# What is promised of every store, on PostgreSQL. INDLET_TEST_POSTGRESQL names a server that runs already.
+test-cluster: $(STAMP) postgresql
+	INDLET_TEST_STORE=postgresql $(BIN)/python -m pytest $(CLUSTER) $(PYTEST)
+
+CLUSTER := tests/store
+
+postgresql:
+	@test -n "$$INDLET_TEST_POSTGRESQL" || command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || \
+	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+	    apt-get update -qq && apt-get install -y -qq --no-install-recommends postgresql >/dev/null; } || \
+	  { echo "no PostgreSQL here and no right to install it: set INDLET_TEST_POSTGRESQL to the URL of a server"; exit 1; }
 
 check: lint types test
 

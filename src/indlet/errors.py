@@ -4,6 +4,7 @@ IndletError
 ├── SettingsError        correct the settings file or the command line
 ├── MissingExtra         install the named extra
 ├── StoreError           repair, migrate or unlock the store
+│   ├── StoreUnavailable the store does not answer now: try again, or start its server
 │   ├── IndexBusy        another process is writing the index: let it
 │   └── IndexDamaged     the index is derived: rebuild it
 ├── RemoteError          retry, or talk to the remote's operator
@@ -41,6 +42,10 @@ class MissingExtra(IndletError):
 
 
 class StoreError(IndletError):
+    pass
+
+
+class StoreUnavailable(StoreError):
     pass
 
 

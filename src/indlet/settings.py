@@ -39,7 +39,7 @@ class Node:
 class Database:
     """Where records, states and journals are kept."""
 
-    url: str = ""  # empty: a SQLite file in the data folder; or sqlite:///folder
+    url: str = ""  # empty: SQLite in the data folder; sqlite:///folder or postgresql://user@host/database
 
 
 @dataclass(frozen=True, slots=True)

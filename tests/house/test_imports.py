@@ -116,6 +116,8 @@ def test_only_the_store_knows_its_database() -> None:
             found = {n for n in imports(path) if n.split(".")[0] in ("sqlite3", "psycopg")}
             found |= {n for n in imports(path) if n.startswith("indlet.store.") and n.count(".") > 2}
             assert not found, f"{path} imports {found}; use what indlet.store gives"
+        elif "postgresql" not in path.parts:  # its driver is an extra
+            assert not any(n.split(".")[0] == "psycopg" for n in imports(path)), path
 
 
 def test_kernels_import_nothing_but_kernels_and_nouns() -> None:

@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from indlet.errors import SettingsError
+from indlet.errors import MissingExtra, SettingsError
 from indlet.settings import Database, Settings
 from indlet.store.contract import (
     ChangeFeed,
@@ -73,7 +73,17 @@ def open_store(
     if scheme == "sqlite":
         folder = Path("/" + unquote(urlsplit(str(url)).path).lstrip("/"))
         return SqliteStore.open(folder, create=create, clock=clock, local_folder=local_folder)
-    raise SettingsError(f"{scheme}://…: no store can be opened by that; name a folder, or sqlite:///folder")
+    if scheme in ("postgresql", "postgres"):
+        try:
+            from indlet.store.postgresql.store import PostgresStore
+        except ModuleNotFoundError as e:
+            if (e.name or "").startswith("indlet"):
+                raise
+            raise MissingExtra(f"a store on PostgreSQL (it imports {e.name})", "postgresql") from e
+        return PostgresStore.open(url, create=create, clock=clock, local_folder=local_folder)
+    raise SettingsError(
+        f"{scheme}://…: no store can be opened by that; name a folder, sqlite:///folder or postgresql://…"
+    )
 
 
 def open_configured(settings: Settings, *, create: bool = True) -> Store:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import replace
 from typing import Any, Final
 
 from indlet.model import Failure, Packed, Record
@@ -67,8 +67,9 @@ class SqlTransaction:
         """Carry out a statement for each row."""
 
     @abstractmethod
-    def _upsert(self, records: Sequence[Dated]) -> int:
-        """Store records, no two of one key, and their memberships; how many were new or different."""
+    def _upsert(self, records: Sequence[Dated]) -> list[int]:
+        """Store records, no two of one key, numbered on from `_seq`; the numbers of those that were new or
+        different."""
 
     @abstractmethod
     def _join(self, members: Sequence[tuple[int, int]]) -> None:
@@ -106,10 +107,22 @@ class SqlTransaction:
     def _put(self, records: Iterable[tuple[int, int | None, Record | Packed]]) -> int:
         latest: dict[tuple[int, str], Dated] = {}
         for origin, stamp, record in records:
+            if "\0" in record.identifier:  # no XML holds one, and not every database can
+                record = _without_nul(record)
             key = (origin, record.identifier)
             latest.pop(key, None)
             latest[key] = (origin, stamp, record if isinstance(record, Packed) else packed(record))
-        return self._upsert(list(latest.values())) if latest else 0
+        rows = list(latest.values())
+        if not rows:
+            return 0
+        changed = self._upsert(rows)
+        first = self._seq - len(rows) + 1
+        entered = [(seq, *rows[seq - first]) for seq in changed]
+        self._know_sets({(origin, record.sets) for _, origin, _, record in entered})
+        self._join(
+            [(i, seq) for seq, origin, _, record in entered for i in self._joined[origin, record.sets]]
+        )
+        return len(changed)
 
     def delete(self, origin: int, identifiers: Iterable[str]) -> int:
         wanted = list(dict.fromkeys(identifiers))
@@ -129,9 +142,10 @@ class SqlTransaction:
                 if identifier in sets:
                     self._seq += 1
                     rows.append((self._seq, now, b"", b"{}", b"{}", b"", identifier, origin))
-                    members += [(i, self._seq) for i in self._memberships(origin, sets[identifier])]
+                    members.append((self._seq, sets[identifier]))
             self._many(_TOMBSTONE, rows)
-            self._join(members)
+            self._know_sets({(origin, specs) for _, specs in members})
+            self._join([(i, seq) for seq, specs in members for i in self._joined[origin, specs]])
             count += len(rows)
         return count
 
@@ -143,7 +157,8 @@ class SqlTransaction:
         return count
 
     def name_set(self, origin: int, spec: str, name: str) -> None:
-        self._run("UPDATE sets SET name = ? WHERE id = ?", (name, self._lineage(origin, spec)[-1]))
+        self._know_sets({(origin, spec)})
+        self._run("UPDATE sets SET name = ? WHERE id = ?", (name, self._sets[origin, spec]))
 
     def sweep(self) -> None:
         self._run(
@@ -262,23 +277,41 @@ class SqlTransaction:
 
     # Sets
 
-    def _memberships(self, origin: int, sets: str) -> list[int]:
-        """The numbers of the sets and of all above them."""
-        known = self._joined.get((origin, sets))
-        if known is None:
-            lineages = [self._lineage(origin, spec) for spec in sets.split()]
-            known = self._joined[origin, sets] = list(chain.from_iterable(lineages))
-        return known
+    def _know_sets(self, wanted: Set[tuple[int, str]]) -> None:
+        """Find the numbers of sets, given as (origin, setSpecs), and of all above them; enter new ones."""
+        missing = sorted(wanted - self._joined.keys())
+        lineages = {(origin, specs): _lineages(specs) for origin, specs in missing}
+        specs = {(origin, spec) for (origin, _), above in lineages.items() for spec in above}
+        self._find_sets(sorted(specs - self._sets.keys()))
+        if new := sorted(specs - self._sets.keys()):
+            self._many("INSERT INTO sets (origin, spec) VALUES (?, ?)", new)
+            self._find_sets(new)
+        for (origin, listed), above in lineages.items():
+            self._joined[origin, listed] = [self._sets[origin, spec] for spec in above]
 
-    def _lineage(self, origin: int, spec: str) -> list[int]:
-        """The numbers of a set and of all sets above it, entered if new; the set itself comes last."""
+    def _find_sets(self, specs: Sequence[tuple[int, str]]) -> None:
+        for start in range(0, len(specs), _TOGETHER):
+            part = specs[start : start + _TOGETHER]
+            rows = self._all(
+                f"SELECT origin, spec, id FROM sets WHERE spec IN ({', '.join('?' * len(part))})",
+                [spec for _, spec in part],
+            )
+            self._sets.update({(origin, spec): number for origin, spec, number in rows})
+
+
+def _without_nul(record: Record | Packed) -> Record | Packed:
+    identifier = record.identifier.replace("\0", "\ufffd")
+    return (
+        record._replace(identifier=identifier)
+        if isinstance(record, Packed)
+        else replace(record, identifier=identifier)
+    )
+
+
+def _lineages(specs: str) -> list[str]:
+    """The sets of a record and all sets above them, each once."""
+    found: dict[str, None] = {}
+    for spec in specs.split():
         parts = spec.split(":")
-        return [self._set(origin, ":".join(parts[: depth + 1])) for depth in range(len(parts))]
-
-    def _set(self, origin: int, spec: str) -> int:
-        known = self._sets.get((origin, spec))
-        if known is None:
-            self._run("INSERT INTO sets (origin, spec) VALUES (?, ?) ON CONFLICT DO NOTHING", (origin, spec))
-            (row,) = self._all("SELECT id FROM sets WHERE spec = ? AND origin = ?", (spec, origin))
-            known = self._sets[origin, spec] = int(row[0])
-        return known
+        found.update(dict.fromkeys(":".join(parts[: depth + 1]) for depth in range(len(parts))))
+    return list(found)

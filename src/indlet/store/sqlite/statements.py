@@ -17,7 +17,7 @@ _TOGETHER = 400
 # An equal record (by its digest) is left alone: no new seq, no new datestamp.
 _UPSERT = (
     f"INSERT INTO records ({', '.join(COLUMNS)}) VALUES {{rows}} "
-    f"ON CONFLICT ({KEY}) DO UPDATE SET {REPLACED} WHERE records.digest IS NOT excluded.digest"
+    f"ON CONFLICT ({KEY}) DO UPDATE SET {REPLACED} WHERE records.digest IS NOT excluded.digest RETURNING seq"
 )
 _MEMBERS = "INSERT OR IGNORE INTO membership VALUES {rows}"
 
@@ -55,31 +55,27 @@ class SqliteTransaction(SqlTransaction):
     def _many(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
         self._connection.executemany(statement, rows)
 
-    def _upsert(self, records: Sequence[Dated]) -> int:
+    def _upsert(self, records: Sequence[Dated]) -> list[int]:
         now = self._now()
-        rows, members = [], []
+        rows = []
         for origin, stamp, record in records:
             self._seq += 1
             rows.append((self._seq, origin, record[0], now if stamp is None else stamp, *record[1:]))
-            members += [(set_id, self._seq) for set_id in self._memberships(origin, record.sets)]
-        before = self._connection.total_changes
-        self._together(_UPSERT, rows)
-        changed = self._connection.total_changes - before
-        if changed:
-            self._join(members)
-        return changed
+        return [seq for (seq,) in self._together(_UPSERT, rows)]
 
     def _join(self, members: Sequence[tuple[int, int]]) -> None:
         self._together(_MEMBERS, members)
 
-    def _together(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Carry out a statement for rows, many at a time."""
+    def _together(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Carry out a statement for rows, many at a time; what it gives."""
+        given: list[Any] = []
         for start in range(0, len(rows), _TOGETHER):
             part = rows[start : start + _TOGETHER]
             marks = f"({', '.join('?' * len(part[0]))})"
-            self._connection.execute(
+            given += self._connection.execute(
                 statement.format(rows=", ".join([marks] * len(part))), list(chain.from_iterable(part))
-            )
+            ).fetchall()
+        return given
 
     def meta(self, key: str, value: Any) -> None:
         self._connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import secrets
 import sqlite3
 import threading
 import time
@@ -15,6 +14,7 @@ from typing import Any, Self
 
 from indlet.errors import StoreError
 from indlet.store.contract import Clock, Transaction, View
+from indlet.store.sql_store import SqlStore
 from indlet.store.sqlite.migrations import migrate
 from indlet.store.sqlite.statements import SqliteTransaction, SqliteView
 
@@ -30,7 +30,7 @@ class Frozen(sqlite3.Connection):
     seen: tuple[int, ...]
 
 
-class SqliteStore:
+class SqliteStore(SqlStore):
     """One SQLite file: one writer at a time, any number of readers, each with a snapshot.
 
     Where the folder or the file may not be written, it can be read all the same.
@@ -128,14 +128,6 @@ class SqliteStore:
         with self._guard:
             self._idle.append(connection)
 
-    def secret(self, name: str) -> bytes:
-        with self.read() as view:
-            found = view.meta(name)
-        if isinstance(found, bytes):
-            return found
-        with self.write() as tx:
-            return tx.meta_default(name, secrets.token_bytes(32))
-
     @contextlib.contextmanager
     def job(self, name: str) -> Iterator[None]:
         """By a lock on a file: the system releases it when the process ends."""
@@ -190,12 +182,6 @@ class SqliteStore:
             if self._writer is not None:
                 self._writer.close()
                 self._writer = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _connect(self) -> sqlite3.Connection:
         if not self.writable:

@@ -1,55 +1,17 @@
-"""The store: equal records do not move, deletions persist, datestamps never run backwards, snapshots hold."""
+"""Equal records do not move, deletions persist, datestamps never run backwards, snapshots hold."""
 
 from __future__ import annotations
 
-import contextlib
-import dataclasses
-import sqlite3
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lxml import etree
+from tests.store.contract.given import Clock, Make, listed, record
 
-from indlet.errors import SettingsError, StoreError
-from indlet.model import Failure, Record, Stored, TermVector
-from indlet.oai.read import canonical
-from indlet.settings import Settings
-from indlet.store import FileState, Store, configured_for, open_configured, open_store, packed
-from indlet.store.sqlite.migrations import first_schema, migrate, without_fields
-
-
-class Clock:
-    """A clock that the test moves."""
-
-    def __init__(self, now: float = 1_000_000.0) -> None:
-        self.now = now
-
-    def __call__(self) -> float:
-        return self.now
-
-
-def record(name: str, text: str = "wing air", sets: tuple[str, ...] = ("a:b",)) -> Record:
-    vector = TermVector.of(dict.fromkeys(text.split(), 1))
-    return Record(f"oai:x.org:{name}", {"title": [name]}, vector, sets, raw=b"<dc/>", resource=name)
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def store(tmp_path: Path, clock: Clock) -> Store:
-    return Store.open(tmp_path, clock=clock)
-
-
-def listed(store: Store, **where: object) -> list[Stored]:
-    with store.read() as view:
-        return view.page(1000, **where)  # type: ignore[arg-type]
+from indlet.errors import StoreError
+from indlet.model import Failure, TermVector
+from indlet.store import FileState, Store, open_store
 
 
 def test_a_record_comes_back_whole(store: Store) -> None:
@@ -105,9 +67,9 @@ def test_datestamps_never_run_backwards(store: Store, clock: Clock) -> None:
     assert [s.datestamp for s in listed(store)] == [1_000_000, 1_000_000]
 
 
-def test_a_batch_is_stamped_when_it_becomes_visible(tmp_path: Path) -> None:
+def test_a_batch_is_stamped_when_it_becomes_visible(make: Make) -> None:
     ticks = iter([100.0, 100.9, 101.5, 101.6, 101.7])  # put, stamp, late? stamp, late?
-    store = Store.open(tmp_path, clock=lambda: next(ticks))
+    store = make(clock=lambda: next(ticks))
     with store.write() as tx:
         origin = tx.origin("hierarchy", "papers")
         tx.put(origin, [record("one")])  # stamped at 100.9, but the commit ends at 101.5
@@ -116,9 +78,9 @@ def test_a_batch_is_stamped_when_it_becomes_visible(tmp_path: Path) -> None:
     assert listed(store, until=100) == []
 
 
-def test_a_batch_that_is_stamped_again_leaves_the_counter_to_others(tmp_path: Path) -> None:
+def test_a_batch_that_is_stamped_again_leaves_the_counter_to_others(make: Make) -> None:
     """Between a commit that ran into the next second and its second stamp, another process may commit."""
-    other = Store.open(tmp_path, clock=lambda: 101.0)
+    other = make(clock=lambda: 101.0)
 
     def ticks() -> Iterator[float]:
         yield from (100.0, 100.9)  # put, stamp
@@ -128,7 +90,7 @@ def test_a_batch_that_is_stamped_again_leaves_the_counter_to_others(tmp_path: Pa
             yield 101.5
 
     clock = ticks()
-    store = Store.open(tmp_path, clock=lambda: next(clock))
+    store = make(clock=lambda: next(clock))
     with store.write() as tx:
         origin = tx.origin("hierarchy", "papers")
         tx.put(origin, [record("one")])
@@ -221,89 +183,13 @@ def test_who_looks_sees_whether_a_job_is_done(store: Store) -> None:
     assert not store.busy("crawl")
 
 
-def test_a_store_is_opened_by_its_url(store: Store, tmp_path: Path) -> None:
-    with store.write() as tx:
-        tx.origin("source", "s")
-    for url in (store.url, f"sqlite://{tmp_path}", f"sqlite:///{tmp_path}"):
-        with open_store(url, create=False, local_folder=tmp_path / "here") as again, again.read() as view:
-            assert [origin.name for origin in view.origins()] == ["s"]
-            assert (again.local_folder, again.location) == (tmp_path / "here", store.location)
-    settings = configured_for(store, Settings())
-    with open_configured(settings) as again:
-        assert (again.location, again.local_folder) == (store.location, store.local_folder)
-    with pytest.raises(SettingsError, match="no store can be opened"):
-        open_store("mysql://root@localhost/x")
-
-
 def test_a_store_tells_its_size_and_its_health(store: Store) -> None:
     assert store.size() > 0
     assert store.check() == []
 
 
-def test_secrets_are_made_once(store: Store, tmp_path: Path) -> None:
-    assert store.secret("token") == Store.open(tmp_path).secret("token")
-
-
-def test_a_store_of_the_first_release_is_brought_up_to_date(tmp_path: Path) -> None:
-    with sqlite3.connect(tmp_path / "store.sqlite") as connection:
-        first_schema(connection)
-        connection.execute("INSERT INTO origins (kind, name) VALUES ('source', 's')")
-        connection.execute(
-            "INSERT INTO records VALUES (7, 1, 1, 'oai:x:1', 1000, 0, 'a', 'en', 1, 0, x'00', "
-            "?, ?, ?, ?, NULL, ?)",
-            (b'{"title":["Wings"]}', b"{}", b"<x/>", b"1 wing", b"1 old"),
-        )
-        connection.execute("INSERT INTO meta VALUES ('seq', 1)")
-        connection.execute("INSERT INTO ticks VALUES (1000, 1)")
-        connection.execute("PRAGMA user_version = 1")
-    with Store.open(tmp_path) as store:
-        with store.read() as view:
-            (stored,) = view.changes()
-        assert (stored.id, stored.vector, stored.fields) == (7, b"1 wing", b"")
-        with store.write() as tx:
-            assert tx.put(1, [Record("oai:x:1", {"title": ["Wings"]}), Record("oai:x:2")]) == 2
-
-
-def test_metadata_that_a_kernel_had_kept_as_it_came_is_brought_into_canonical_form(tmp_path: Path) -> None:
-    """A record that comes again unchanged after an upgrade keeps its datestamp."""
-    came = (
-        b'<oai_dc:dc xmlns:oai_dc="urn:oai_dc" xmlns:xsi="urn:xsi" xmlns:dc="urn:dc">'
-        b"<dc:title>Wings</dc:title></oai_dc:dc>"
-    )
-    form = canonical(etree.fromstring(came))
-    again = Record("oai:x:1", {"title": ["Wings"]}, TermVector.of({"wing": 1}), raw=form, resource="r")
-    before = packed(dataclasses.replace(again, raw=came))
-    with sqlite3.connect(tmp_path / "store.sqlite") as connection:
-        first_schema(connection)
-        connection.execute("INSERT INTO origins (kind, name) VALUES ('source', 's'), ('hierarchy', 'h')")
-        for origin in (1, 2):
-            connection.execute(
-                "INSERT INTO records VALUES (?, ?, ?, ?, 1000, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, x'')",
-                (origin, origin, origin, *before[:1], *before[2:]),
-            )
-        connection.execute("INSERT INTO meta VALUES ('seq', 2)")
-        connection.execute("INSERT INTO ticks VALUES (1000, 1)")
-        connection.execute("PRAGMA user_version = 1")
-    with Store.open(tmp_path) as store, store.write() as tx:
-        assert tx.put(1, [again]) == 0
-        # What a hierarchy of our own provides is served as it is.
-        assert tx.put(2, [dataclasses.replace(again, raw=came)]) == 0
-    (one, two) = listed(Store.open(tmp_path))
-    assert (one.raw, two.raw) == (form, came)
-
-
-def test_a_newer_or_foreign_file_is_refused(tmp_path: Path) -> None:
-    Store.open(tmp_path).close()
-    with sqlite3.connect(tmp_path / "store.sqlite") as connection:
-        connection.execute("PRAGMA user_version = 99")
-    with pytest.raises(StoreError, match="newer indlet"):
-        Store.open(tmp_path)
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "store.sqlite").write_bytes(b"not a database at all" * 100)
-    with pytest.raises(StoreError, match="not a database"):
-        Store.open(tmp_path / "other")
-    with pytest.raises(StoreError, match="no indlet store"):
-        Store.open(tmp_path / "none", create=False)
+def test_secrets_are_made_once(store: Store, make: Make) -> None:
+    assert store.secret("token") == make().secret("token")
 
 
 events = st.lists(
@@ -317,11 +203,11 @@ events = st.lists(
 @settings(max_examples=60, deadline=None)
 @given(events, st.integers(1, 4))
 def test_a_follower_of_the_feed_converges(
-    tmp_path_factory: pytest.TempPathFactory, happenings: list[tuple[str, int, str, int]], batch: int
+    new_place: Callable[[], str], happenings: list[tuple[str, int, str, int]], batch: int
 ) -> None:
     """Whoever reads the feed in any batches, between any changes, ends with what the store holds."""
     clock = Clock()
-    with Store.open(tmp_path_factory.mktemp("feed"), clock=clock) as store:
+    with open_store(new_place(), clock=clock) as store:
         followed: dict[str, tuple[int, bytes | None]] = {}
         position = 0
         with store.write() as tx:
@@ -346,25 +232,6 @@ def test_a_follower_of_the_feed_converges(
         for bound in {s.datestamp for s in everything}:
             assert listed(store, since=bound) == [s for s in everything if s.datestamp >= bound]
             assert listed(store, until=bound) == [s for s in everything if s.datestamp <= bound]
-
-
-def test_a_folder_that_cannot_be_written_is_told_with_its_remedy(tmp_path: Path) -> None:
-    (tmp_path / "store.sqlite").mkdir()  # even root cannot open this as a file
-    with pytest.raises(StoreError, match="give the right to read and write it"):
-        Store.open(tmp_path)
-
-
-def test_a_disk_that_is_full_while_a_store_is_made_is_called_that(tmp_path: Path) -> None:
-    class Small(sqlite3.Connection):
-        """A disk with room for three pages."""
-
-        def __init__(self, *arguments: Any, **options: Any) -> None:
-            super().__init__(*arguments, **options)
-            self.execute("PRAGMA max_page_count = 3")
-
-    connection = sqlite3.connect(tmp_path / "store.sqlite", isolation_level=None, factory=Small)
-    with contextlib.closing(connection), pytest.raises(sqlite3.OperationalError, match="full"):
-        migrate(connection, "here")
 
 
 def test_own_datestamps_are_kept_in_order_while_nothing_later_was_given_out(
@@ -406,12 +273,10 @@ def test_own_datestamps_that_a_harvester_would_miss_become_the_time_of_the_commi
 )  # fmt: skip
 @settings(deadline=None, max_examples=60)
 def test_a_harvester_misses_no_record_with_a_datestamp_of_its_own(
-    batches: list[tuple[list[tuple[int, int]], int, bool]],
+    new_place: Callable[[], str], batches: list[tuple[list[tuple[int, int]], int, bool]]
 ) -> None:
-    import tempfile
-
     clock, harvested, since, answered = Clock(20.0), dict[str, bytes](), 0, 0
-    with tempfile.TemporaryDirectory() as folder, Store.open(folder, clock=clock) as store:
+    with open_store(new_place(), clock=clock) as store:
         for number, (files, pause, harvests) in enumerate([*batches, ([], 1, True)]):
             with store.write() as tx:
                 origin = tx.origin("hierarchy", "site")
@@ -430,33 +295,9 @@ def test_a_harvester_misses_no_record_with_a_datestamp_of_its_own(
         assert harvested == {s.identifier: s.vector for s in listed(store)}
 
 
-def test_failures_of_an_older_store_are_owed_once_it_is_brought_up_to_date(tmp_path: Path) -> None:
-    with sqlite3.connect(tmp_path / "store.sqlite") as connection:
-        first_schema(connection)
-        without_fields(connection)
-        connection.execute("INSERT INTO origins (kind, name) VALUES ('source', 's'), ('hierarchy', 'h')")
-        for row in (
-            (1, "oai:x:1", "get", "500"),
-            (1, "oai:x:1", "harvest", "no title"),
-            (1, "oai:x:2", "harvest", "no title"),
-            (1, "a record of http://x (00)", "harvest", "a record without identifier"),
-            (2, "a.pdf", "extract", "encrypted"),
-        ):
-            connection.execute("INSERT INTO failures VALUES (?, ?, ?, ?, x'', 1000)", row)
-        connection.execute("PRAGMA user_version = 2")
-    with Store.open(tmp_path) as store, store.read() as view:
-        assert [(f.where, f.stage, f.first, f.attempts, f.due) for f in view.failures()] == [
-            ("a record of http://x (00)", "harvest", 1000, 1, None),
-            ("oai:x:1", "harvest", 1000, 1, 1000),
-            ("oai:x:2", "harvest", 1000, 1, 1000),
-            ("a.pdf", "extract", 1000, 1, None),
-        ]
-        assert [f.where for f in view.open_failures(1) if f.due] == ["oai:x:1", "oai:x:2"]
-
-
-def test_a_failure_that_occurs_again_keeps_its_beginning(tmp_path: Path) -> None:
+def test_a_failure_that_occurs_again_keeps_its_beginning(make: Make) -> None:
     clock = Clock()
-    with Store.open(tmp_path, clock=clock) as store:
+    with make(clock=clock) as store:
         with store.write() as tx:
             origin = tx.origin("source", "s")
             tx.fail(origin, Failure("x", "harvest", "broken", b"<x"), due=5)

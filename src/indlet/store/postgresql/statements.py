@@ -1,0 +1,179 @@
+"""How PostgreSQL carries out what a snapshot and a transaction are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any, Final
+
+import psycopg
+
+from indlet.store.contract import Clock
+from indlet.store.sql_transaction import COLUMNS, KEY, REPLACED, Dated, SqlTransaction
+from indlet.store.sql_view import SqlView
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+_FETCHED: Final = 1000  # rows of one answer
+# What a record brings, in the order of `Packed`, with the types by which COPY carries it.
+_TYPES: Final = {
+    "identifier": "text", "deleted": "int2", "sets": "text", "language": "text", "length": "int4",
+    "resource": "int8", "digest": "bytea", "metadata": "bytea", "properties": "bytea", "raw": "bytea",
+    "vector": "bytea", "positions": "bytea",
+}  # fmt: skip
+_INCOMING: Final = {"n": "int4", "origin": "int8", "datestamp": "int8", **_TYPES}
+INCOMING: Final = (
+    f"CREATE TEMPORARY TABLE IF NOT EXISTS incoming ({', '.join(f'{n} {t}' for n, t in _INCOMING.items())}) "
+    "ON COMMIT DELETE ROWS"
+)
+_COPY: Final = f"COPY incoming ({', '.join(_INCOMING)}) FROM STDIN (FORMAT BINARY)"
+_GIVEN: Final = {"seq": "%(seq)s + n", "datestamp": "coalesce(datestamp, %(now)s)"}
+# An equal record (by its digest) is left alone: no new seq, no new datestamp.
+_UPSERT: Final = (
+    f"INSERT INTO records (id, {', '.join(COLUMNS)}) "
+    f"SELECT %(seq)s + n, {', '.join(_GIVEN.get(name, name) for name in COLUMNS)} FROM incoming ORDER BY n "
+    f"ON CONFLICT ({KEY}) DO UPDATE SET {REPLACED} "
+    "WHERE records.digest IS DISTINCT FROM excluded.digest RETURNING seq"
+)
+_MEMBERS: Final = (
+    "INSERT INTO membership SELECT * FROM unnest(%s::bigint[], %s::bigint[]) ON CONFLICT DO NOTHING"
+)
+_CLOCK: Final = "SELECT extract(epoch FROM clock_timestamp())::float8"
+
+
+@lru_cache(maxsize=1000)
+def _query(statement: str) -> str:
+    """A statement of ours with the driver's marks for values."""
+    return statement.replace("?", "%s")
+
+
+def _clean(values: Sequence[Any]) -> list[Any]:
+    """PostgreSQL keeps no NUL in text; nothing that is well-formed XML or a path holds one."""
+    return [v.replace("\0", "\ufffd") if isinstance(v, str) and "\0" in v else v for v in values]
+
+
+def _all(connection: Connection, statement: str, values: Sequence[Any]) -> list[Any]:
+    return connection.execute(_query(statement), _clean(values), binary=True).fetchall()
+
+
+class PostgresView(SqlView):
+    no_bytes = "''::bytea"
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._cursors = 0
+
+    def _all(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        return _all(self._connection, statement, values)
+
+    def _each(self, statement: str, values: Sequence[Any] = ()) -> Iterator[Any]:
+        self._cursors += 1
+        return self._fetched(f"each_{self._cursors}", statement, values)
+
+    def _fetched(self, name: str, statement: str, values: Sequence[Any]) -> Iterator[Any]:
+        """By a cursor of the server's, which ends with the snapshot at the latest."""
+        run = self._connection.execute
+        run(_query(f"DECLARE {name} NO SCROLL CURSOR FOR {statement}"), _clean(values))
+        fetch = _query(f"FETCH {_FETCHED} FROM {name}")
+        while rows := run(fetch, binary=True).fetchall():
+            yield from rows
+            if len(rows) < _FETCHED:
+                break
+        run(_query(f"CLOSE {name}"))
+
+    def meta(self, key: str) -> Any:
+        row = self._one("SELECT kind, value FROM meta WHERE key = ?", (key,))
+        return _decoded(*row) if row else None
+
+
+class PostgresTransaction(SqlTransaction):
+    """Records are copied into a temporary table first. Everything else waits until this transaction is the
+    only one that writes: so the order of numbers is the order of commits, and datestamps follow it."""
+
+    def __init__(
+        self, connection: Connection, clock: Clock | None, alone: Callable[[Connection], None]
+    ) -> None:
+        super().__init__(clock or self._server_time)
+        self.connection = connection
+        self._alone = alone  # takes the lock of writers, or raises
+        self._locked = self._begun = False
+
+    def _server_time(self) -> float:
+        """One clock for all machines that write."""
+        (row,) = _all(self.connection, _CLOCK, ())
+        return float(row[0])
+
+    def _only_writer(self) -> None:
+        if not self._locked:
+            self._alone(self.connection)
+            self._locked = True
+            if not self._begun:
+                self._begun = True
+                self.begin()
+
+    def stamp(self) -> None:
+        if self._begun:
+            super().stamp()
+
+    def stamp_again(self) -> None:
+        self._locked = False
+        self._only_writer()
+        super().stamp_again()
+
+    def _all(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        self._only_writer()
+        return _all(self.connection, statement, values)
+
+    def _run(self, statement: str, values: Sequence[Any] = ()) -> None:
+        self._only_writer()
+        self.connection.execute(_query(statement), _clean(values))
+
+    def _many(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
+        self._only_writer()
+        with self.connection.cursor() as cursor:
+            cursor.executemany(_query(statement), [_clean(row) for row in rows])
+
+    def _upsert(self, records: Sequence[Dated]) -> list[int]:
+        with self.connection.cursor(binary=True) as cursor:
+            if self._begun:  # this may not be the first batch of the transaction
+                cursor.execute("DELETE FROM incoming")
+            with cursor.copy(_COPY) as copy:
+                copy.set_types(list(_INCOMING.values()))
+                for number, (origin, stamp, record) in enumerate(records, 1):
+                    copy.write_row((number, origin, stamp, *record))
+            self._only_writer()
+            cursor.execute(_UPSERT, {"seq": self._seq, "now": self._now()})
+            self._seq += len(records)
+            return sorted(seq for (seq,) in cursor.fetchall())
+
+    def _join(self, members: Sequence[tuple[int, int]]) -> None:
+        if members:
+            self.connection.execute(_MEMBERS, [list(column) for column in zip(*members, strict=True)])
+
+    def meta(self, key: str, value: Any) -> None:
+        self._run(
+            "INSERT INTO meta VALUES (?, ?, ?) "
+            "ON CONFLICT (key) DO UPDATE SET kind = excluded.kind, value = excluded.value",
+            (key, *_encoded(value)),
+        )
+
+    def meta_value(self, key: str, default: Any) -> Any:
+        rows = self._all("SELECT kind, value FROM meta WHERE key = ?", (key,))
+        return _decoded(*rows[0]) if rows else default
+
+    def meta_default(self, key: str, value: bytes) -> bytes:
+        self._run("INSERT INTO meta VALUES (?, ?, ?) ON CONFLICT DO NOTHING", (key, *_encoded(value)))
+        return bytes(self.meta_value(key, value))
+
+
+def _encoded(value: Any) -> tuple[str, bytes]:
+    """A value of `meta`, which SQLite keeps in its own type, as the name of that type and bytes."""
+    if isinstance(value, bytes):
+        return "bytes", value
+    return type(value).__name__, str(value).encode()
+
+
+def _decoded(kind: str, value: bytes) -> Any:
+    if kind == "bytes":
+        return value
+    kinds: dict[str, Callable[[str], Any]] = {"int": int, "float": float, "str": str}
+    return kinds[kind](value.decode())

@@ -1,0 +1,109 @@
+"""On which database a test's stores are: SQLite, or with INDLET_TEST_STORE=postgresql a PostgreSQL server.
+
+conftest.py starts that server, in a temporary folder, on a socket of its own; or INDLET_TEST_POSTGRESQL is
+the URL of one that runs already, whose role may create schemas: each folder of a test has its own there.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from indlet.settings import Database, Settings
+from indlet.store import Store, open_store
+
+KIND = "INDLET_TEST_STORE"
+SERVER = "INDLET_TEST_POSTGRESQL"
+
+
+def on_postgresql() -> bool:
+    return os.environ.get(KIND) == "postgresql"
+
+
+def store_url(folder: Path | str, postgresql: bool | None = None) -> str:
+    """What opens the store that belongs to a folder."""
+    if not (on_postgresql() if postgresql is None else postgresql):
+        return str(folder)
+    import psycopg
+
+    schema = "t_" + blake2b(str(Path(folder).absolute()).encode(), digest_size=8).hexdigest()
+    server = os.environ[SERVER]
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
+    return f"{server}{'&' if '?' in server else '?'}options={quote(f'-c search_path={schema}')}"
+
+
+def opened(folder: Path | str, **options: Any) -> Store:
+    """The store that belongs to a folder; what is derived from it goes to that folder."""
+    return open_store(store_url(folder), local_folder=Path(folder), **options)
+
+
+def settings_of(folder: Path) -> Settings:
+    """Settings whose data folder is this one, and whose store is the one that belongs to it."""
+    return Settings(data=folder, store=Database(store_url(folder) if on_postgresql() else ""))
+
+
+class PostgresServer:
+    """A server of its own, as an unprivileged user, reached by a socket in its folder."""
+
+    def __init__(self, *options: str) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="indlet-pg-"))
+        self._programs = programs()
+        self._options = options
+        self._user = "postgres" if os.geteuid() == 0 else None
+        if self._user:
+            shutil.chown(self.folder, self._user)
+        self._run("initdb", "-D", self._data, "-U", "indlet", "-E", "UTF8", "--locale=C", "-A", "trust", "-N")
+        self.start()
+
+    @property
+    def url(self) -> str:
+        return f"postgresql://indlet@/postgres?host={self.folder}"
+
+    @property
+    def _data(self) -> str:
+        return str(self.folder / "data")
+
+    def start(self) -> None:
+        options = [
+            f"-c unix_socket_directories={self.folder}",
+            "-c listen_addresses=",
+            "-c max_connections=200",
+        ]
+        # A killed process loses nothing without fsync; only a power cut would.
+        given = " ".join([*options, "-c fsync=off", *self._options])
+        self._run("pg_ctl", "-D", self._data, "-w", "-l", str(self.folder / "log"), "-o", given, "start")
+
+    def stop(self, mode: str = "immediate") -> None:
+        self._run("pg_ctl", "-D", self._data, "-w", "-m", mode, "stop")
+
+    def remove(self) -> None:
+        self.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _run(self, program: str, *arguments: str) -> None:
+        subprocess.run(
+            [str(self._programs / program), *arguments],
+            check=True,
+            user=self._user,
+            cwd="/",
+            stdout=subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL,
+            env={"PATH": os.environ["PATH"], "LC_ALL": "C"},
+        )
+
+
+def programs() -> Path:
+    """The folder of PostgreSQL's programs, the newest of several."""
+    if found := shutil.which("initdb"):
+        return Path(found).parent
+    versions = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda p: int(p.parts[-3]))
+    if not versions:
+        raise RuntimeError("PostgreSQL is not installed here: apt-get install postgresql, or set " + SERVER)
+    return versions[-1].parent
