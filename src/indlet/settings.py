@@ -11,13 +11,15 @@ import tomllib
 import types
 import typing
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
+from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar, Union
+from urllib.parse import unquote
 
 from indlet.errors import SettingsError
 
 MB = 1024 * 1024
+GB = 1024 * MB
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,8 +179,22 @@ class Source:
     index: str = "auto"  # "auto", "none", or an index prefix
     fulltext: str = ""  # "fetch": get the linked document, analyse it, drop it
     token: str = ""  # bearer token to send
+    user: str = ""  # for Basic authentication; also taken from http://user:password@host
+    password: str = ""
+    disk_bytes: int = 0  # what its records may take in the store; 0: the harvest section's
     delay_seconds: float = -1.0  # pause between requests; negative: the harvest section's
     paused: bool = False
+
+    def __post_init__(self) -> None:
+        """Credentials never stay in the URL, which is shown and stored."""
+        url, user, password = without_credentials(self.url)
+        object.__setattr__(self, "url", url)
+        object.__setattr__(self, "user", self.user or user)
+        object.__setattr__(self, "password", self.password or password)
+
+    def public(self) -> dict[str, Any]:
+        """All that may be stored with the records and shown: nothing that opens a door."""
+        return {k: v for k, v in asdict(self).items() if k not in ("token", "user", "password")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +216,8 @@ class Harvest:
     pages: int = 1_000_000
     from_email: str = ""
     allow_private: bool = True  # may sources and redirects lead to private networks?
+    proxy: str = ""  # HTTP proxy for all requests; the environment's HTTP_PROXY is not used
+    disk_bytes: int = 100 * GB  # what the records of one source may take in the store
     fetch_bytes: int = 64 * MB
     compress_loopback: bool = False  # compress also what does not leave this machine
 
@@ -341,6 +359,17 @@ def _value(hint: Any, value: Any, where: str) -> Any:
     if not isinstance(value, hint) or (hint is int and isinstance(value, bool)):
         raise SettingsError(f"{where}: expected {hint.__name__}, found {value!r}")
     return value
+
+
+def without_credentials(url: str) -> tuple[str, str, str]:
+    """A URL without user and password, and these."""
+    scheme, separator, rest = url.partition("://")
+    end = min((rest.find(sign) for sign in "/?#" if sign in rest), default=len(rest))
+    secret, sign, host = rest[:end].rpartition("@")
+    if not separator or not sign:
+        return url, "", ""
+    user, _, password = secret.partition(":")
+    return f"{scheme}://{host}{rest[end:]}", unquote(user), unquote(password)
 
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}

@@ -13,7 +13,7 @@ import orjson
 
 from indlet.cli.show import printable
 from indlet.errors import SettingsError
-from indlet.settings import Settings, Source, load
+from indlet.settings import Settings, Source, load, without_credentials
 
 if TYPE_CHECKING:
     from indlet.service.harvest.progress import Progress
@@ -283,7 +283,7 @@ def _sources(
         raise click.UsageError(f"--index is {index!r}: choose from auto, none, {', '.join(INDEX)}")
     known = {s.url: s for s in settings.source} | {s.name: s for s in settings.source if s.name}
     if urls:
-        found = [known.get(url) or Source(_checked(url)) for url in urls]
+        found = [_given(url, known) for url in urls]
     else:
         found = list(settings.source)
         if not found:
@@ -299,8 +299,17 @@ def _checked(url: str) -> str:
     if "://" not in url:
         url = f"http://{url}"
     if not url.startswith(("http://", "https://")):
-        raise SettingsError(f"{url}: only http and https URLs can be harvested")
+        raise SettingsError(f"{without_credentials(url)[0]}: only http and https URLs can be harvested")
     return url
+
+
+def _given(url: str, known: dict[str, Source]) -> Source:
+    """The source of the settings that a URL or a name stands for, or a new one."""
+    plain, user, password = without_credentials(url)
+    found = known.get(plain)
+    if found is None:
+        return Source(_checked(url))
+    return replace(found, user=user or found.user, password=password or found.password)
 
 
 def _rows(store: Store, settings: Settings) -> list[dict[str, Any]]:
@@ -377,6 +386,7 @@ def _table(rows: list[dict[str, Any]]) -> None:
     console.print(table)
     for row in rows:
         if row["repairs"]:
-            click.echo(f"{row['source']}: " + ", ".join(f"{k} {n:,}" for k, n in row["repairs"].items() if n))
+            repairs = ", ".join(f"{kind} {count:,}" for kind, count in row["repairs"].items() if count)
+            click.echo(printable(f"{row['source']}: {repairs}"))
         if row["last"].get("reason"):
             click.echo(printable(f"{row['source']}: {row['last']['reason']}"))

@@ -96,7 +96,7 @@ class Harvests:
             kept["added"][name] = asdict(source)
             kept["paused"].pop(name, None)
         with self._store.write() as tx:
-            origin = tx.origin("source", name, {k: v for k, v in asdict(source).items() if k != "token"})
+            origin = tx.origin("source", name, source.public())
         with self._store.read() as view:
             state = view.state(origin)
         if state.pop("removed", False):

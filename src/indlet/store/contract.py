@@ -182,6 +182,9 @@ class RecordCounts(Protocol):
     def totals(self) -> dict[int, tuple[int, int]]:
         """For each origin: live records, deleted records."""
 
+    def stored_bytes(self, origin: int) -> int:
+        """What the records and failures of an origin take, less what the database adds."""
+
     def datestamps(self) -> tuple[int, int] | None:
         """The earliest and the latest datestamp; None for an empty store."""
 

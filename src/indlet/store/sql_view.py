@@ -294,6 +294,16 @@ class SqlView:
         )
         return map(StoredFailure._make, rows)
 
+    def stored_bytes(self, origin: int) -> int:
+        parts = ("metadata", "properties", "raw", "vector", "positions")
+        records = " + ".join(f"coalesce(length({part}), 0)" for part in parts)
+        rows = self._all(
+            f"SELECT (SELECT coalesce(sum({records}), 0) FROM records WHERE origin = ?) + "
+            "(SELECT coalesce(sum(length(raw)), 0) FROM failures WHERE origin = ?)",
+            (origin, origin),
+        )
+        return int(rows[0][0])
+
     def open_failures(self, origin: int) -> Iterator[OpenFailure]:
         rows = self._each(
             "SELECT place, max(stage), min(first), min(due) FROM failures WHERE origin = ? "

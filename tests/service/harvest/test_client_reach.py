@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
+import base64
+from collections.abc import Sequence
+
 import httpx
 import pytest
+import tests.hostile.misbehaving as m
 
 from indlet.service.harvest.client import Client, NoAnswer
 from indlet.settings import Harvest
 
 
-class Peer:
-    """The part of a network stream that tells whom we speak to."""
-
-    def __init__(self, address: str) -> None:
-        self._address = address
-
-    def get_extra_info(self, _: str) -> tuple[str, int]:
-        return self._address, 80
-
-
 def answer(request: httpx.Request) -> httpx.Response:
     headers = {"Location": "http://10.0.0.1/"} if request.url.path == "/away" else {}
-    return httpx.Response(
-        302 if headers else 200,
-        headers=headers,
-        stream=httpx.ByteStream(b"x"),
-        extensions={"network_stream": Peer(request.url.host)},
-    )
+    return httpx.Response(302 if headers else 200, headers=headers, stream=httpx.ByteStream(b"x"))
 
 
 @pytest.mark.parametrize(
@@ -49,3 +38,106 @@ def test_a_private_source_may_unless_that_is_forbidden() -> None:
     strict = Client(Harvest(allow_private=False), transport=httpx.MockTransport(answer))
     with pytest.raises(NoAnswer, match="allow_private"):
         strict.get("http://10.0.0.2/oai", 100)
+
+
+class Names:
+    """A resolver that answers a name differently each time, and counts how often it is asked."""
+
+    def __init__(self, **answers: Sequence[Sequence[str]]) -> None:
+        self._answers = {name.replace("_", "."): list(found) for name, found in answers.items()}
+        self.asked: list[str] = []
+
+    def __call__(self, host: str, port: int) -> Sequence[str]:
+        self.asked.append(host)
+        found = self._answers[host]
+        return found.pop(0) if len(found) > 1 else found[0]
+
+
+def test_what_was_checked_is_what_is_connected_to() -> None:
+    """A name that is public when it is checked, and private when it is looked up again."""
+    names = Names(rebind_test=[["8.8.8.8"], ["127.0.0.1"]])
+    seen = list[httpx.Request]()
+
+    def remember(request: httpx.Request) -> httpx.Response:
+        seen.append(request)
+        return answer(request)
+
+    transport = httpx.MockTransport(remember)
+    client = Client(Harvest(allow_private=False), transport=transport, resolve=names)
+    for _ in range(3):
+        assert client.get("https://rebind.test/oai", 100).url == "https://rebind.test/oai"
+    assert names.asked == ["rebind.test"]
+    assert {r.url.host for r in seen} == {"8.8.8.8"}
+    assert {r.headers["Host"] for r in seen} == {"rebind.test"}
+    assert {r.extensions["sni_hostname"] for r in seen} == {"rebind.test"}, "TLS goes by the name"
+
+
+@pytest.mark.parametrize(
+    "answers", [["127.0.0.1"], ["8.8.8.8", "127.0.0.1"], ["127.0.0.1", "8.8.8.8"], ["::1"]]
+)
+def test_nothing_is_sent_to_a_private_address_that_is_forbidden(answers: list[str]) -> None:
+    with m.Provider() as provider:
+        names = Names(mixed_test=[answers, ["8.8.8.8"]])
+        client = Client(Harvest(allow_private=False), resolve=names)
+        with pytest.raises(NoAnswer, match="private network"):
+            client.get(provider.url.replace("127.0.0.1", "mixed.test"), 1000)
+        client.close()
+    assert provider.requests == []
+    assert names.asked == ["mixed.test"]
+
+
+def test_a_redirect_is_checked_before_anything_is_sent_there() -> None:
+    sent = list[str]()
+
+    def lead(request: httpx.Request) -> httpx.Response:
+        sent.append(request.url.host)
+        return httpx.Response(302, headers={"Location": "http://inside.test/"}, stream=httpx.ByteStream(b""))
+
+    names = Names(outside_test=[["8.8.8.8"]], inside_test=[["192.168.0.1"]])
+    client = Client(Harvest(), transport=httpx.MockTransport(lead), resolve=names)
+    with pytest.raises(NoAnswer, match="private network"):
+        client.get("http://outside.test/", 100)
+    assert sent == ["8.8.8.8"]
+
+
+def test_a_name_is_asked_for_by_its_name_and_the_next_address_is_tried() -> None:
+    with m.Provider() as provider:
+        names = Names(repo_test=[["::1", "127.0.0.1"]])  # the provider is on the second alone
+        client = Client(Harvest(timeout_seconds=2), resolve=names)
+        url = provider.url.replace("127.0.0.1", "repo.test")
+        found = client.ask(url, {"verb": "Identify"})
+        assert b"<Identify>" in found.body
+        assert found.url.startswith("http://repo.test:")
+        client.close()
+
+
+def test_proxies_are_those_of_the_settings_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    with m.Provider() as proxy, m.Provider() as provider:
+        for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+            monkeypatch.setenv(name, proxy.root)
+        client = Client(Harvest())
+        client.ask(provider.url, {"verb": "Identify"})
+        client.close()
+        assert (len(proxy.requests), len(provider.requests)) == (0, 1)
+        client = Client(Harvest(proxy=proxy.root), resolve=Names(far_test=[["8.8.8.8"]]))
+        client.get("http://far.test/repo?verb=Identify", 10_000)
+        client.close()
+        assert (len(proxy.requests), len(provider.requests)) == (1, 1)
+
+
+def test_credentials_go_to_the_source_alone_and_into_no_message() -> None:
+    seen = list[tuple[str, str | None]]()
+
+    def lead(request: httpx.Request) -> httpx.Response:
+        seen.append((request.url.host, request.headers.get("Authorization")))
+        if request.url.path == "/oai":
+            location = "http://thief:secret@9.9.9.9/"
+            return httpx.Response(302, headers={"Location": location}, stream=httpx.ByteStream(b""))
+        raise httpx.ConnectError("no")
+
+    client = Client(Harvest(), user="me", password="pass:word", transport=httpx.MockTransport(lead))
+    with pytest.raises(NoAnswer) as failed:
+        client.get("http://me:pass%3Aword@8.8.8.8/oai", 100)
+    basic = "Basic " + base64.b64encode(b"me:pass:word").decode()
+    assert seen == [("8.8.8.8", basic), ("9.9.9.9", None)]
+    assert "secret" not in str(failed.value) and "pass" not in str(failed.value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import html
 import ipaddress
 import re
@@ -10,7 +11,8 @@ import ssl
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
@@ -22,7 +24,7 @@ import httpx
 from indlet import __version__
 from indlet.service.harvest import dates, decompress
 from indlet.service.harvest.decide import Failed, Trouble
-from indlet.settings import Harvest
+from indlet.settings import Harvest, without_credentials
 
 USER_AGENT: Final = f"indlet/{__version__}"
 REDIRECTS: Final = 8
@@ -33,6 +35,8 @@ ACCEPT_LOOPBACK: Final = "identity, zstd;q=0.5, gzip;q=0.4"
 PATIENCE: Final = 30.0
 # Past this length it is the length that is wrong with a URL.
 LONG_URL: Final = 8000
+# A name is looked up again after this time.
+LOOKUP_SECONDS: Final = 300.0
 # Fewer bytes a second than this are not an answer under way.
 DRIP: Final = 100
 
@@ -47,9 +51,16 @@ class NoAnswer(Exception):
     """A request brought nothing that can be used."""
 
     def __init__(
-        self, trouble: Trouble, reason: str, retry_after: float | None = None, response_date: str = ""
+        self,
+        trouble: Trouble,
+        reason: str,
+        retry_after: float | None = None,
+        response_date: str = "",
+        *,
+        connecting: bool = False,
     ) -> None:
         super().__init__(reason)
+        self.connecting = connecting  # another address of the same host may do
         self.failed = Failed(trouble, reason, retry_after, response_date=response_date)
 
 
@@ -79,6 +90,11 @@ class Answer:
     trouble: NoAnswer | None = None  # what the status means, should the body not tell more
 
 
+def addresses(host: str, port: int) -> list[str]:
+    """The addresses of a host, as the system resolves its name."""
+    return [str(entry[4][0]) for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+
+
 class Client:
     """HTTP to one source. `clock` and `sleep` are the world's, unless a test gives its own."""
 
@@ -87,13 +103,20 @@ class Client:
         harvest: Harvest,
         *,
         token: str = "",
+        user: str = "",
+        password: str = "",
         delay_seconds: float = 0.0,
         transport: httpx.BaseTransport | None = None,
+        resolve: Callable[[str, int], Sequence[str]] = addresses,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._harvest = harvest
-        self._token = token
+        self._authorization = _authorization(token, user, password)
+        self._resolve = resolve
+        self._known: dict[
+            tuple[str, int], tuple[tuple[str, ...], float]
+        ] = {}  # with the time they hold until
         self._delay = delay_seconds
         self._clock = clock
         self._sleep = sleep
@@ -112,6 +135,8 @@ class Client:
             timeout=httpx.Timeout(harvest.timeout_seconds, read=harvest.stall_seconds),
             follow_redirects=False,
             transport=transport,
+            proxy=(harvest.proxy or None) if transport is None else None,
+            trust_env=False,  # neither HTTP_PROXY nor .netrc
             verify=_tls(),
             limits=httpx.Limits(max_connections=1, max_keepalive_connections=1),
         )
@@ -135,13 +160,13 @@ class Client:
         pause = self._last + self._delay - self._clock()
         if pause > 0:
             self._sleep(pause)
+        url = without_credentials(url)[0]
         query = urlsplit(url).query
         for _ in range(REDIRECTS + 1):
-            self._allowed(url)
-            answer, onward = self._once(url, limit, media)
+            answer, onward = self._from_any(url, self._addresses(url), limit, media)
             if not onward:
                 return answer
-            target = urljoin(url, onward)
+            target = without_credentials(urljoin(url, onward))[0]
             if query and not urlsplit(target).query:
                 target = f"{target.split('#')[0]}?{query}"
             if urlsplit(url).scheme == "https" and urlsplit(target).scheme == "http":
@@ -151,7 +176,20 @@ class Client:
             url = target
         raise NoAnswer("refused", f"{url}: redirects go in circles")
 
-    def _once(self, url: str, limit: int, media: str) -> tuple[Answer, str]:
+    def _from_any(self, url: str, addresses: tuple[str, ...], limit: int, media: str) -> tuple[Answer, str]:
+        """From the first of a host's addresses that can be connected to."""
+        if self._harvest.proxy:
+            return self._once(url, "", limit, media)
+        for address in addresses[:-1]:
+            try:
+                return self._once(url, address, limit, media)
+            except NoAnswer as e:
+                if not e.connecting:
+                    raise
+        return self._once(url, addresses[-1], limit, media)
+
+    def _once(self, url: str, address: str, limit: int, media: str) -> tuple[Answer, str]:
+        """The answer of one address, or where it leads on to."""
         host = urlsplit(url).hostname or ""
         plain = _loopback(host) and not self._harvest.compress_loopback
         headers = {"Accept-Encoding": ACCEPT_LOOPBACK if plain else ACCEPT}
@@ -159,13 +197,12 @@ class Client:
             headers["Accept"] = media
         origin = "{0.scheme}://{0.netloc}".format(urlsplit(url))
         self._home = self._home or origin
-        if self._token and origin == self._home:
-            headers["Authorization"] = f"Bearer {self._token}"
+        if self._authorization and origin == self._home:
+            headers["Authorization"] = self._authorization
         self.requests += 1
         try:
             begun = self._clock()
-            with self._http.stream("GET", url, headers=headers) as response:
-                self._peer_allowed(response, url)
+            with closing(self._http.send(self._request(url, address, headers), stream=True)) as response:
                 if response.status_code in (301, 302, 303, 307, 308) and response.headers.get("Location"):
                     self._read(response, limit, begun, url)  # so that the connection can be used again
                     return Answer(b"", url=url), response.headers["Location"]
@@ -176,9 +213,11 @@ class Client:
                 return answer, ""
         except httpx.ConnectTimeout as e:
             waited = f"{self._harvest.timeout_seconds:g} s"
-            raise NoAnswer("silent", f"{url}: no connection within {waited}") from e
+            self._known.clear()
+            raise NoAnswer("silent", f"{url}: no connection within {waited}", connecting=True) from e
         except (httpx.ConnectError, httpx.PoolTimeout) as e:
-            raise NoAnswer("unreachable", f"{url}: cannot connect: {_said(e)}") from e
+            self._known.clear()
+            raise NoAnswer("unreachable", f"{url}: cannot connect: {_said(e)}", connecting=True) from e
         except (httpx.InvalidURL, httpx.UnsupportedProtocol) as e:
             # A token that is too long for a URL is a trouble of the list, not of the source.
             trouble: Trouble = "unsuitable" if len(url) > LONG_URL else "refused"
@@ -189,6 +228,18 @@ class Client:
             raise NoAnswer("interrupted", f"{url}: the connection broke: {_said(e)}") from e
         finally:
             self._last = self._clock()
+
+    def _request(self, url: str, address: str, headers: dict[str, str]) -> httpx.Request:
+        """A GET that goes to that address, under the name that the URL has; by a proxy if there is none."""
+        meant = httpx.URL(url)
+        if not address:
+            return self._http.build_request("GET", meant, headers=headers)
+        headers["Host"] = meant.netloc.decode("ascii")
+        # TLS goes by the name: it is what is asked for, and what the certificate must be for.
+        extensions = {"sni_hostname": meant.raw_host.decode("ascii")} if meant.scheme == "https" else {}
+        return self._http.build_request(
+            "GET", meant.copy_with(host=address.partition("%")[0]), headers=headers, extensions=extensions
+        )
 
     def _read(
         self,
@@ -241,41 +292,54 @@ class Client:
             response.charset_encoding or "",
             headers.get("Content-Type", "").split(";")[0].strip().lower(),
             dates.write(moment, True) if moment else "",
-            str(response.url),
+            url,
             status,
             len(raw),
             repairs,
             trouble,
         )
 
-    def _allowed(self, url: str) -> None:
+    def _addresses(self, url: str) -> tuple[str, ...]:
+        """The addresses that a URL's host has now, each of which we may speak to."""
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise NoAnswer("refused", f"{url}: only http and https URLs can be harvested")
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        found = self._resolved(parts.hostname, port, url)
+        if self._public is None and found:
+            self._public = all(map(_is_public, found))
         if not self._harvest.allow_private or self._public:
-            try:
-                found = socket.getaddrinfo(parts.hostname, parts.port or 80, type=socket.SOCK_STREAM)
-            except OSError as e:
-                raise NoAnswer("unreachable", f"{url}: no such host: {e}") from e
-            for entry in found:
-                _must_be_public(str(entry[4][0]), url)
+            for address in found:
+                _must_be_public(address, url)
+        return found
 
-    def _peer_allowed(self, response: httpx.Response, url: str) -> None:
-        stream = response.extensions.get("network_stream")
-        address = stream.get_extra_info("server_addr") if stream is not None else None
-        if not address:
-            return
-        if self._public is None:
-            self._public = _is_public(str(address[0]))
-        # A name may have come to mean another address since it was looked up.
-        if not self._harvest.allow_private or self._public:
-            _must_be_public(str(address[0]), url)
+    def _resolved(self, host: str, port: int, url: str) -> tuple[str, ...]:
+        """What a name means: looked up once, and what is checked is what is connected to."""
+        kept = self._known.get((host, port))
+        if kept is not None and self._clock() < kept[1]:
+            return kept[0]
+        try:
+            found = tuple(dict.fromkeys(self._resolve(host, port)))
+        except (OSError, UnicodeError) as e:
+            if self._harvest.proxy:
+                return ()  # the proxy may know it
+            raise NoAnswer("unreachable", f"{url}: no such host: {e}") from e
+        self._known[host, port] = found, self._clock() + LOOKUP_SECONDS
+        return found
 
 
 @cache
 def _tls() -> ssl.SSLContext:
     """One for all sources: reading the certificates takes longer than many a harvest."""
     return httpx.create_ssl_context()
+
+
+def _authorization(token: str, user: str, password: str) -> str:
+    if token:
+        return f"Bearer {token}"
+    if not user and not password:
+        return ""
+    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode("ascii")
 
 
 def oai_url(base_url: str, arguments: Mapping[str, str], spelling: str | None = None) -> str:

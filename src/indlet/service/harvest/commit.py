@@ -76,18 +76,21 @@ class Writer:
         self.pending = Pending()
         self._run = run
         self._now = now
+        self.stored_bytes = int(state.get("stored_bytes", 0))  # of the source: never less than it takes
         self._told: Counter[str] = Counter()  # repairs that the source's state has counted
         self._writing: Aside | None = None
 
     def keep(self, record: Record | Packed) -> None:
         """Take a record, to be committed with those around it."""
         self.pending.records.append(record)
+        self.stored_bytes += _size(record)
         self.progress.deleted += record.deleted
         self.progress.records += not record.deleted
 
     def fail(self, failure: Failure, *, retry: bool = True) -> None:
         """Enter a failure; what is to be retried is owed until it has come or is known to be gone."""
         self.progress.failed += 1
+        self.stored_bytes += len(failure.raw)
         now = int(self._now().timestamp())
         known = self.failures.get(failure.where)
         due = owed.next_try(known.first if known else now, now) if retry else None
@@ -107,6 +110,7 @@ class Writer:
         """Records, failures, state and journal; aside from the next page unless `wait`."""
         if course is not None and self.state.get("run"):
             self.state["run"]["course"] = course.to_json()
+        self.state["stored_bytes"] = self.stored_bytes
         pending, self.pending = self.pending, Pending()
         self.settle()
         write = Aside(self._write, pending, json.dumps(self.state), outcome)
@@ -122,6 +126,12 @@ class Writer:
             tx.forget_failures(self.origin, before)
         with self.store.read() as view:
             self.failures = {failure.where: failure for failure in view.open_failures(self.origin)}
+
+    def count_bytes(self) -> None:
+        """Find out what the source takes: records that came again, or were replaced, were counted twice."""
+        self.commit(None)
+        with self.store.read() as view:
+            self.stored_bytes = view.stored_bytes(self.origin)
 
     def settle(self) -> None:
         """Wait for the commit that is under way; what went wrong with it is raised here."""
@@ -173,3 +183,13 @@ class Writer:
             known = self.failures.get(failure.where)
             first = known.first if known else int(self._now().timestamp())
             self.failures[failure.where] = OpenFailure(failure.where, failure.stage, first, due)
+
+
+def _size(record: Record | Packed) -> int:
+    """The bytes that a record takes in the store."""
+    if isinstance(record, Packed):
+        parts = (record.metadata, record.properties, record.raw, record.vector, record.positions)
+        return sum(len(part) for part in parts if part)
+    vector = record.vector
+    metadata = sum(len(value) for values in record.metadata.values() for value in values)
+    return len(record.raw) + metadata + (len(vector.packed) if vector else 0)

@@ -5,10 +5,11 @@ Records and the state that says they were harvested commit in one transaction, a
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -28,7 +29,7 @@ from indlet.service.harvest.record_intake import Intake
 from indlet.service.records.normalise import Normaliser
 from indlet.service.records.stored_policy import remember
 from indlet.settings import Harvest, Source
-from indlet.store import Store
+from indlet.store import Store, Transaction
 from indlet.text import Analyzer
 
 Extract = Callable[[bytes, str, str], str]  # content, URL, media type -> text
@@ -78,10 +79,13 @@ class Run:
             harvest.pages,
         )
         delay = source.delay_seconds if source.delay_seconds >= 0 else harvest.delay_seconds
-        client = Client(harvest, token=source.token, delay_seconds=delay, sleep=self._sleep)
-        self.asker = PageFetcher(client, self.rules, self._sleep, self.halt, self._tell, self._announce)
         with store.write() as tx:
-            self.origin = tx.origin("source", name, {k: v for k, v in asdict(source).items() if k != "token"})
+            self.origin = tx.origin("source", name, source.public())
+            user, password = _credentials(tx, self.origin, source)
+        client = Client(
+            harvest, token=source.token, user=user, password=password, delay_seconds=delay, sleep=self._sleep
+        )
+        self.asker = PageFetcher(client, self.rules, self._sleep, self.halt, self._tell, self._announce)
         self.resumed = False  # an earlier run was interrupted, and this one goes on from there
         self.said = ""  # by the last request that brought nothing
         self.named: set[str] = set()  # by the last list of identifiers that was compared
@@ -214,6 +218,8 @@ class Run:
                 case d.Stop():
                     self.writer.commit(course)
                     return course, action
+                case d.Ask() if self._room_is_taken():
+                    action = d.Stop(False, self._no_room(), resumable=True)
                 case d.Ask(wait):
                     if wait:
                         self.writer.commit(course)  # a long wait should not hold back what has come
@@ -356,6 +362,25 @@ class Run:
         self.state["marks"] = {}
         return f"{len(identifiers)} records are listed that never came; the next run lists everything anew"
 
+    # What the source may take of the disk
+
+    def _room_is_taken(self) -> bool:
+        """Whether the source has all the room that it may have. Counted as it comes, and then exactly."""
+        if self.writer.stored_bytes <= self._room:
+            return False
+        self.writer.count_bytes()
+        return self.writer.stored_bytes > self._room
+
+    @property
+    def _room(self) -> int:
+        return self.source.disk_bytes or self.harvest.disk_bytes
+
+    def _no_room(self) -> str:
+        return (
+            f"its records take {self.writer.stored_bytes:,} bytes of the store, and may take {self._room:,}; "
+            "what has come is kept. Raise  disk_bytes  of the source or of [harvest] to go on"
+        )
+
     # The edges
 
     def _count(self) -> None:
@@ -380,6 +405,16 @@ class Run:
         except (NoAnswer, IndletError) as e:
             self.writer.fail(Failure(identifier, "fetch", str(e)))
             return ""
+
+
+def _credentials(tx: Transaction, origin: int, source: Source) -> tuple[str, str]:
+    """User and password of a source: those given, or those with which it was harvested before."""
+    key = f"credentials:{origin}"
+    if source.user or source.password:
+        tx.meta(key, json.dumps([source.user, source.password]))
+        return source.user, source.password
+    user, password = json.loads(tx.meta_value(key, '["", ""]'))
+    return str(user), str(password)
 
 
 __all__ = ["Extract", "Interrupted", "Run", "RunOptions"]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import re
 import sqlite3
 from collections.abc import Callable
 from importlib.resources import files
 
 from indlet.errors import StoreError
+from indlet.settings import without_credentials
 from indlet.store.packed import fingerprint
 
 
@@ -60,12 +63,38 @@ def canonical_metadata(connection: sqlite3.Connection) -> None:
         connection.executemany("UPDATE records SET raw = ?, digest = ? WHERE id = ?", changed)
 
 
+def credentials_out_of_urls(connection: sqlite3.Connection) -> None:
+    """User and password of a source stand apart from its URL, which is shown; also in what was said of it."""
+    rows = connection.execute("SELECT id, settings FROM origins WHERE kind = 'source'").fetchall()
+    for origin, settings in rows:
+        _, user, password = without_credentials(str(json.loads(settings).get("url", "")))
+        if user or password:
+            connection.execute(
+                "INSERT OR REPLACE INTO meta VALUES (?, ?)",
+                (f"credentials:{origin}", json.dumps([user, password])),
+            )
+    for table, columns in (
+        ("origins", ("settings", "state")),
+        ("runs", ("detail",)),
+        ("failures", ("reason",)),
+    ):
+        for column in columns:
+            found = connection.execute(f"SELECT rowid, {column} FROM {table} WHERE {column} LIKE '%://%@%'")
+            cleaned = [(_IN_URL.sub(r"\1", text), row) for row, text in found.fetchall()]
+            connection.executemany(f"UPDATE {table} SET {column} = ? WHERE rowid = ?", cleaned)
+
+
+# The user and the password of a URL within a text.
+_IN_URL = re.compile(r"(https?://)[^\s/?#@\"'<>\\]{1,500}@", re.IGNORECASE)
+
+
 # One function a version. Append only.
 STEPS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     first_schema,
     without_fields,
     failures_with_retries,
     canonical_metadata,
+    credentials_out_of_urls,
 )
 
 

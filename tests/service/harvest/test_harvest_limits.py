@@ -1,0 +1,126 @@
+"""What a source may take, and what must not be seen of it: room on the disk, user and password."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+
+import orjson
+import tests.hostile.misbehaving as m
+from click.testing import CliRunner
+from tests.service.harvest.test_harvest_hostile import QUICK, harvest, held, state
+
+from indlet.cli.harvest import harvest as harvest_command
+from indlet.cli.harvest import sources as sources_command
+from indlet.service.harvest.progress import Progress
+from indlet.service.harvest.run import Run, RunOptions
+from indlet.service.search import statistics
+from indlet.settings import Source, from_mapping
+from indlet.store import open_store
+from indlet.store.sqlite.migrations import STEPS, credentials_out_of_urls
+from indlet.text import Analyzer, Policy
+
+PASSWORD = "hunter2"
+STEP = STEPS.index(credentials_out_of_urls)
+
+
+def test_a_source_that_has_its_room_stops_and_goes_on_when_it_has_more(tmp_path: Path) -> None:
+    with open_store(tmp_path) as store, m.Provider() as provider:
+        first = harvest(store, provider.url, disk_bytes=5000)
+        assert (first.outcome, "disk_bytes" in first.reason) == ("incomplete", True)
+        some = set(held(store))
+        assert 0 < len(some) < len(provider.live())
+        asked = len(provider.requests)
+        again = harvest(store, provider.url, disk_bytes=5000)
+        assert (again.outcome, set(held(store))) == ("incomplete", some)
+        assert not any(q.listing for q in provider.requests[asked:])
+        assert harvest(store, provider.url, disk_bytes=10_000_000).ok
+        assert set(held(store)) == provider.live()
+
+
+def test_records_that_come_again_take_no_room(tmp_path: Path) -> None:
+    with open_store(tmp_path) as store, m.Provider() as provider:
+        assert harvest(store, provider.url).ok
+        with store.read() as view:
+            exact = view.stored_bytes(1)
+        for _ in range(5):
+            assert harvest(store, provider.url, RunOptions(full=True), disk_bytes=exact + 2000).ok
+        assert state(store)["stored_bytes"] < 3 * exact
+
+
+def test_failures_take_room_too(tmp_path: Path) -> None:
+    broken = m.rewritten(rb"</dc:title>", b"x" * 10_000 + b"</dc:titel>", "ListRecords")
+    with open_store(tmp_path) as store, m.Provider(None, broken, m.dead(["GetRecord"])) as provider:
+        done = harvest(store, provider.url, disk_bytes=150_000)
+        assert "disk_bytes" in done.reason
+
+
+def test_urls_are_parted_from_their_credentials_on_entry() -> None:
+    source = Source(f"http://me:{PASSWORD}%21@127.0.0.1:9/oai?a=@b")
+    assert (source.url, source.user, source.password) == ("http://127.0.0.1:9/oai?a=@b", "me", PASSWORD + "!")
+    assert PASSWORD not in json.dumps(source.public())
+    settings = from_mapping({"source": [{"url": f"http://me:{PASSWORD}@x.org/"}]})
+    assert (settings.source[0].url, settings.source[0].password) == ("http://x.org/", PASSWORD)
+    assert Source("http://x.org/a@b").url == "http://x.org/a@b"
+
+
+def everything(folder: Path) -> str:
+    """All that a store holds but its vault, as text."""
+    with sqlite3.connect(folder / "store.sqlite") as connection:
+        tables = ("origins", "runs", "failures", "records", "sets")
+        return "".join(str(connection.execute(f"SELECT * FROM {t}").fetchall()) for t in tables)
+
+
+def test_a_password_is_used_and_shown_nowhere(tmp_path: Path) -> None:
+    told = ""
+    with m.Provider() as provider:
+        url = provider.url.replace("http://", f"http://me:{PASSWORD}@")
+        for fault in (
+            m.malformed_record("oai:x.org:0003", single=True),
+            m.dead(["ListRecords", "GetRecord"]),
+        ):
+            provider.faults = (fault,)
+            done = CliRunner().invoke(
+                harvest_command, [url, "--data", str(tmp_path), "--retries", "0", "--full"]
+            )
+            told += done.output
+    told += CliRunner().invoke(sources_command, ["--data", str(tmp_path), "--json"]).output
+    with open_store(tmp_path) as store:
+        told += orjson.dumps(statistics.sources(store)).decode()
+    assert "repo" in told
+    assert PASSWORD not in told + everything(tmp_path)
+
+
+def test_what_was_given_once_is_used_again(tmp_path: Path) -> None:
+    seen = list[str | None]()
+
+    class Guarded(m.Provider):
+        def _handle(self, handler: BaseHTTPRequestHandler) -> None:
+            seen.append(handler.headers.get("Authorization"))
+            super()._handle(handler)
+
+    with open_store(tmp_path) as store, Guarded() as provider:
+        secret = provider.url.replace("http://", f"http://me:{PASSWORD}@")
+        for url in (secret, provider.url):
+            source = Source(url, name="repo")
+            Run(store, source, "repo", Analyzer(Policy()), QUICK, Progress("repo")).go()
+    assert set(seen) == {"Basic bWU6aHVudGVyMg=="}
+
+
+def test_an_older_store_is_cleaned_when_it_is_opened(tmp_path: Path) -> None:
+    url = f"http://me:{PASSWORD}@127.0.0.1:9/oai"
+    with open_store(tmp_path) as store, store.write() as tx:
+        origin = tx.origin("source", "old", {"url": url})
+        tx.state(origin, {"url": url, "last": {"reason": f"{url}: HTTP status 500"}})
+        tx.note_run(tx.start_run(origin, "harvest"), {"reason": f"{url}: HTTP status 500"}, "failed")
+    with sqlite3.connect(tmp_path / "store.sqlite") as connection:
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        connection.execute(f"PRAGMA user_version = {STEP}")
+        assert PASSWORD in everything(tmp_path)
+    with open_store(tmp_path) as store, store.read() as view:
+        assert view.origins("source")[0].settings == {"url": "http://127.0.0.1:9/oai"}
+        assert view.meta(f"credentials:{origin}") == json.dumps(["me", PASSWORD])
+    assert PASSWORD not in everything(tmp_path)
+    assert version > STEP
