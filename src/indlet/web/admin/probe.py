@@ -37,7 +37,7 @@ def probe(source: Source, harvest: Harvest, ours: Policy) -> Probe:
     """Ask a source a handful of quick questions."""
     quick = replace(harvest, timeout_seconds=10.0, stall_seconds=10.0, retries=0)
     rules = decide.Rules(0, quick.backoff_seconds, quick.backoff_limit_seconds, 0.0, quick.pages)
-    client = Client(quick, token=source.token)
+    client = Client(quick, token=source.token, user=source.user, password=source.password)
     asker = PageFetcher(client, rules, lambda _: None)
     try:
         terms = negotiate(asker, source, ours.positions)
