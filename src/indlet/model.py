@@ -30,7 +30,11 @@ FIELD_MARKS: Final = {
     "contributor": "\x1fb", "creator": "\x1fc", "description": "\x1fd", "publisher": "\x1fp",
     "subject": "\x1fs", "title": "\x1ft",
 }  # fmt: skip
-_FIELDS: Final = {mark: name for name, mark in FIELD_MARKS.items()}
+# Begins a key, which is a value as a whole: an identifier, a person, a title (`service/index/keys.py`).
+KEY_MARKS: Final = {
+    "identifier": "\x1fi", "contributor": "\x1fm", "creator": "\x1fn", "title": "\x1fw",
+}  # fmt: skip
+_FIELDS: Final = {mark: name for table in (FIELD_MARKS, KEY_MARKS) for name, mark in table.items()}
 
 
 @dataclass(frozen=True, slots=True)

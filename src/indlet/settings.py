@@ -230,6 +230,8 @@ class Search:
     limit: int = 10
     languages: tuple[str, ...] = ()  # by whose rules queries are analysed; empty: those the index holds
     max_clauses: int = 1024
+    accents: str = "fold"  # "fold": Müller finds Muller; "exact": accents count
+    all_words: str = "first"  # of three or more: "first": records with all come first; "off": by score alone
 
 
 @dataclass(frozen=True, slots=True)

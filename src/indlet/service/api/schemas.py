@@ -84,6 +84,7 @@ SCHEMAS: Final[dict[str, Any]] = {
         suggestions=_list(_object(word=_STRING, at=_COUNT, instead=_STRINGS)),
         corrected=_STRING,
         took_ms=_NUMBER,
+        ahead=_COUNT,
     ),
     "Comparison": _object(
         models=_STRINGS,

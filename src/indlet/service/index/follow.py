@@ -21,7 +21,7 @@ from queue import Empty, Full, Queue
 from typing import Final
 
 from indlet.errors import IndexBusy, IndexDamaged, StoreError
-from indlet.service.index import Index, IndexState, IndexWriter, Prepared, Upkeep
+from indlet.service.index import Index, IndexState, IndexWriter, Prepared, Upkeep, keys
 from indlet.service.index.engines import folder, index_of
 from indlet.service.records import stored_policy
 from indlet.store import Store
@@ -291,12 +291,15 @@ def _ruling(store: Store, analyzer: Analyzer | None) -> Analyzer:
 
 def _about(store: Store, analyzer: Analyzer) -> dict[str, str]:
     """What an index says of itself."""
-    return {"store": _identity(store), "policy": analyzer.policy.digest}
+    return {"store": _identity(store), "policy": analyzer.policy.digest, "keys": str(keys.VERSION)}
 
 
 def _otherwise(policy: Policy | None, state: IndexState) -> bool:
-    """Whether an index was made under another policy than the data's."""
-    return policy is not None and state.about.get("policy", policy.digest) != policy.digest
+    """Whether an index was made under another policy than the data's, or with other keys than today's."""
+    about = state.about
+    if about and about.get("keys", "") != str(keys.VERSION):
+        return True
+    return policy is not None and about.get("policy", policy.digest) != policy.digest
 
 
 def _newest(store: Store) -> int:

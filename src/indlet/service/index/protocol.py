@@ -36,12 +36,14 @@ class Results:
     match.
 
     `loose` tells that a phrase was matched as a conjunction in records whose positions are not known.
+    `ahead` counts the hits, of all pages, that match one of the expressions that go first.
     """
 
     total: int
     hits: tuple[Found, ...]
     facets: dict[str, tuple[tuple[str, int], ...]] = field(default_factory=dict)
     loose: bool = False
+    ahead: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +119,13 @@ class Searcher(Protocol):
         sort: str = "score",
         facets: Sequence[str] = (),
         collapse: bool = True,
+        first: Sequence[Expression] = (),
     ) -> Results:
-        """The matching documents, best first; records of one resource are one hit if `collapse` is on."""
+        """The matching documents, best first; records of one resource are one hit if `collapse` is on.
+
+        Where the order is by score, those that match the first expression of `first` come before those that
+        match the second, and so on; the others come last.
+        """
 
     def explain(self, expression: Expression, id: int, model: Model | None = None) -> Explanation | None:
         """How a record's score came about; None if the index does not hold the record."""
@@ -134,6 +141,9 @@ class Searcher(Protocol):
 
     def near(self, word: str, edits: int) -> list[NearTerm]:
         """Terms at most so many edits of bytes away from a word, in no particular order."""
+
+    def accented(self, plain: str) -> list[str]:
+        """The terms that are this one but for their accents."""
 
     def stats(self) -> Statistics: ...
 

@@ -5,28 +5,39 @@ distinct stems that it has under the languages asked for, alternatives that each
 A word of several tokens counts as several words where any of them may match (a run of words); where all must
 (AND, +, NOT, everything in the boolean model), each of its tokens must be there. Records in a language that
 drops a token as a stop word were indexed without it: it is not asked of them, as long as anything else is.
+
+Languages that few records are in take part too, but only with words that no frequent one drops: or else "the"
+would be a rare and telling word of French. A word without quotation marks also stands for the same word with
+other accents, as far as the index has any.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, repeat
 from typing import Final, NamedTuple
 
 from indlet.errors import QueryError
+from indlet.formats.identifiers import key_in, keys_of
 from indlet.model import FIELD_MARKS
 from indlet.service.index import Searcher
 from indlet.service.index import expression as e
+from indlet.service.index.keys import identifier_terms, person_terms
 from indlet.service.search import query as q
 from indlet.service.search.lexer import clean, date_range
 from indlet.service.search.notes import Note
 from indlet.text import LANGUAGES, Analyzer, code
+from indlet.text.accents import without_accents
 from indlet.text.analyse import LOST
 from indlet.text.tokens import split, words
 
-# A language counts for queries if this share of the records is in it.
+# A language is frequent if this share of the records is in it.
 SPOKEN: Final = 0.05
+# Words from which on records that hold all of them come before those that hold some.
+MANY_WORDS: Final = 3
+# Fields of identifiers that are called otherwise than their schemes.
+_SCHEMES: Final = {"handle": "hdl"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +53,13 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What to ask the index for, what to filter it by, and what became of each word."""
+    """What to ask the index for, what to filter it by, what became of each word, and what goes first."""
 
     expression: e.Expression
     filters: tuple[e.Expression, ...]
     asked: tuple[Asked, ...]
     notes: tuple[str, ...]
+    first: tuple[e.Expression, ...] = ()
 
 
 class Forms(NamedTuple):
@@ -68,13 +80,18 @@ class _Common(e.Or):
 class Interpreter:
     """Gives trees their meaning. `origins` are the sources' numbers by each of their names, in lower case.
 
-    With `strict`, words side by side must all be there: what the boolean model makes of them.
+    With `strict`, words side by side must all be there: what the boolean model makes of them. `others` are
+    the languages of few records, `accented` gives the terms that are a plain one but for their accents, and
+    `holding` the records whose metadata hold a phrase in a field, among those that an expression finds.
     """
 
     analyzer: Analyzer
     languages: Sequence[str]
     origins: Mapping[str, Sequence[int]]
     strict: bool = False
+    others: Sequence[str] = ()
+    accented: Callable[[str], Sequence[str]] | None = None
+    holding: Callable[[str, str, e.Expression], e.Expression] | None = None
     _asked: list[Asked] = field(default_factory=list)
     _notes: list[str] = field(default_factory=list)
 
@@ -87,7 +104,18 @@ class Interpreter:
         if all(isinstance(part, e.Not) for part in (found.parts if isinstance(found, e.And) else (found,))):
             self._notes.append(Note("only_excludes"))
         chosen = tuple(self.chosen(name, values) for name, values in (filters or {}).items() if values)
-        return Meaning(found, chosen, tuple(self._asked), tuple(dict.fromkeys(self._notes)))
+        asked, notes = tuple(self._asked), tuple(dict.fromkeys(self._notes))
+        return Meaning(found, chosen, asked, notes, self._all_words(query.tree))
+
+    def _all_words(self, tree: q.Node) -> tuple[e.Expression, ...]:
+        """What holds all the words of a plain query, if these are many."""
+        if self.strict or not isinstance(tree, q.Run):
+            return ()
+        words = [item for item in tree.items if isinstance(item.node, q.Word | q.Phrase) and not item.sign]
+        if len({item.node for item in words}) < MANY_WORDS:
+            return ()
+        found = self._run(words, strict=True, excluded=True)
+        return (found,) if isinstance(found, e.And) else ()
 
     def chosen(self, name: str, values: Iterable[str]) -> e.Expression:
         """The records that have one of these values in a facet; `date` takes ranges, as in a query."""
@@ -104,6 +132,8 @@ class Interpreter:
                 return self._phrase(node, excluded=excluded)
             case q.Filter():
                 return self._filter(node)
+            case q.Known():
+                return self._known(node)
             case q.Dates(low, high):
                 return e.Dates(low, high)
             case q.Everything():
@@ -130,9 +160,9 @@ class Interpreter:
                 continue
             if item.sign == "-":
                 barred.append(part)
-            elif isinstance(item.node, q.Filter | q.Dates) and item.sign == "":
+            elif isinstance(item.node, q.Filter | q.Dates | q.Known) and item.sign == "":
                 # Like ticked boxes: one of the values of a facet, in each facet.
-                name = item.node.field if isinstance(item.node, q.Filter) else "date"
+                name = "date" if isinstance(item.node, q.Dates) else item.node.field
                 filters.setdefault(name, []).append(part)
             else:
                 (required if must else wanted).append(part)
@@ -179,10 +209,42 @@ class Interpreter:
         parts.append(_any([e.Prefix(beginning), *map(e.Term, stems)]))
         return _all(_asked_of_all(parts)) if strict else _any(parts)
 
+    def _known(self, node: q.Known) -> e.Expression:
+        """A record by one of its identifiers."""
+        if node.field == "key":
+            found = [node.value]
+        elif node.field == "identifier":
+            found = [*keys_of(node.value), key_in("id", node.value), key_in("oai", node.value)]
+        else:
+            found = [key_in(_SCHEMES.get(node.field, node.field), node.value)]
+        terms = identifier_terms(dict.fromkeys(filter(None, found)))
+        if not terms:
+            self._notes.append(Note("no_such_form", field=node.field, value=node.value))
+        self._asked.append(Asked(f"{node.field}:{node.value}", "identifier", tuple(terms), at=node.at))
+        return _any([e.Term(term) for term in terms])
+
+    def _person(self, phrase: q.Phrase) -> e.Expression | None:
+        """The records of a person: by the keys of the name, or where the name holds the phrase."""
+        if phrase.field not in ("creator", "contributor") or len(words(phrase.text)) < 2:
+            return None
+        terms = person_terms(phrase.field, phrase.text)
+        self._asked.append(Asked(phrase.text, phrase.field, tuple(terms), at=phrase.at))
+        found: list[e.Expression] = [e.Term(term) for term in terms]
+        if self.holding is not None:
+            mark = FIELD_MARKS[phrase.field]
+            forms = [
+                _all([e.Term(mark + t) for t in self.analyzer.term(phrase.text, name)])
+                for name in (*self.languages, *self.others)
+            ]
+            found.append(self.holding(phrase.field, phrase.text, _any(_kept(forms))))
+        return _any(found)
+
     def _phrase(self, phrase: q.Phrase, *, excluded: bool) -> e.Expression | None:
+        if (person := self._person(phrase)) is not None:
+            return person
         pieces = split(phrase.text)
         variants: dict[tuple[str, ...], e.Expression] = {}
-        for language in self.languages:
+        for language in (*self.languages, *self.others):
             found = self.analyzer.lexicon(self.analyzer.rules_for(language)).terms(pieces)
             placed = [(place, term) for place, term in enumerate(found) if term != LOST]
             terms = tuple(term for _, term in placed)
@@ -197,12 +259,15 @@ class Interpreter:
             else:
                 first = placed[0][0]
                 variants[terms] = e.Phrase(terms, tuple(place - first for place, _ in placed))
-        if phrase.field and any(len(terms) > 1 for terms in variants):
-            self._notes.append(Note("no_positions", field=phrase.field, phrase=phrase.text))
         if not excluded:
             every = tuple(dict.fromkeys(term for terms in variants for term in terms))
             self._asked.append(Asked(phrase.text, phrase.field, every, at=phrase.at))
-        return _any(list(variants.values())) if variants else None
+        if not variants:
+            return None
+        any_form = _any(list(variants.values()))
+        if phrase.field and self.holding is not None and any(len(terms) > 1 for terms in variants):
+            return e.And((any_form, self.holding(phrase.field, phrase.text, any_form)))
+        return any_form
 
     def _filter(self, node: q.Filter) -> e.Expression:
         if node.field == "source":
@@ -216,17 +281,30 @@ class Interpreter:
 
     def _alternatives(self, pieces: list[str], field: str) -> list[Forms]:
         """For each token its distinct terms under the languages; one that all of them drop is left out."""
-        lexicons = [self.analyzer.lexicon(self.analyzer.rules_for(name)) for name in self.languages]
-        mark = FIELD_MARKS.get(field, "")
-        tokens = zip(*(lexicon.terms(pieces) for lexicon in lexicons), strict=True)
-        groups = (
-            Forms(
-                [mark + term for term in dict.fromkeys(forms) if term != LOST],
-                [name for name, term in zip(self.languages, forms, strict=True) if term == LOST],
-            )
-            for forms in tokens
-        )
-        return [group for group in groups if group.terms]
+        mark, found = FIELD_MARKS.get(field, ""), list[Forms]()
+        for own, rare in zip(
+            self._forms(pieces, self.languages), self._forms(pieces, self.others), strict=False
+        ):
+            every = own if LOST in own else (*own, *rare)
+            terms = [mark + term for term in dict.fromkeys(every) if term != LOST]
+            dropped = [name for name, term in zip(self.languages, own, strict=True) if term == LOST]
+            if terms:
+                found.append(Forms(self._written(terms), dropped))
+        return found
+
+    def _forms(self, pieces: list[str], languages: Sequence[str]) -> Iterable[tuple[str, ...]]:
+        """For each token its terms, one for each language."""
+        if not languages:
+            return repeat(())
+        lexicons = (self.analyzer.lexicon(self.analyzer.rules_for(name)) for name in languages)
+        return zip(*(lexicon.terms(pieces) for lexicon in lexicons), strict=True)
+
+    def _written(self, terms: list[str]) -> list[str]:
+        """The terms, and those of the index that differ from them by accents alone."""
+        if self.accented is None:
+            return terms
+        plain = dict.fromkeys(map(without_accents, terms))
+        return list(dict.fromkeys((*terms, *plain, *(t for p in plain for t in self.accented(p)))))
 
     def _all_stopped(self, query: q.Query) -> QueryError:
         asked = list(dict.fromkeys(word.text for word in q.words_of(query.tree)))
@@ -235,12 +313,23 @@ class Interpreter:
         return QueryError(Note("all_stopped", words=shown), clean(query.text), at)
 
 
-def languages_in(searcher: Searcher, default: str) -> tuple[str, ...]:
-    """The languages that a good part of the records is in, most frequent first; else the default."""
+class Spoken(NamedTuple):
+    """The languages that a query is analysed by: those of a good part of the records, and of few."""
+
+    frequent: tuple[str, ...]
+    rare: tuple[str, ...] = ()
+
+
+def languages_in(searcher: Searcher, default: str) -> Spoken:
+    """The languages that records are in, most frequent first; where none is frequent, the default is."""
     counted = searcher.search(e.Everything(), limit=0, facets=("language",), collapse=False)
     least = SPOKEN * searcher.collection.documents
-    known = (code(value) for value, count in counted.facets["language"] if count >= least)
-    return tuple(dict.fromkeys(name for name in known if name in LANGUAGES)) or (default,)
+    found: dict[str, int] = {}
+    for value, count in counted.facets["language"]:
+        if (name := code(value)) in LANGUAGES:
+            found[name] = found.get(name, 0) + count
+    frequent = tuple(name for name, count in found.items() if count >= least) or (default,)
+    return Spoken(frequent, tuple(name for name in found if name not in frequent))
 
 
 def _dated(value: str) -> e.Expression:

@@ -26,9 +26,19 @@ FILTER_FIELDS: Final = {
     "type": (),
     "language": ("lang",),
 }
+# Fields whose values are identifiers (formats/identifiers.py).
+KEY_FIELDS: Final = {
+    "doi": (),
+    "handle": ("hdl",),
+    "isbn": (),
+    "issn": (),
+    "arxiv": (),
+    "url": (),
+    "identifier": ("id", "oai"),
+}
 FIELDS: Final = {
     alias: name
-    for table in (WORD_FIELDS, FILTER_FIELDS)
+    for table in (WORD_FIELDS, FILTER_FIELDS, KEY_FIELDS)
     for name, aliases in table.items()
     for alias in (name, *aliases)
 }
@@ -87,7 +97,7 @@ def tokenise(text: str, notes: list[str]) -> Iterator[Token]:
         elif kind == "field":
             name = word[:-1].casefold()
             yield Token("field", name, at)
-            filtering = FIELDS.get(name) in FILTER_FIELDS
+            filtering = FIELDS.get(name) in FILTER_FIELDS or FIELDS.get(name) in KEY_FIELDS
         elif kind == "word":
             if word in _OPERATORS:
                 yield Token(word, word, at)

@@ -13,7 +13,7 @@ import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 from weakref import WeakKeyDictionary
 
 from indlet.errors import (
@@ -36,9 +36,11 @@ from indlet.service.records.stored_policy import policy_for
 from indlet.service.search import hits, query, statistics
 from indlet.service.search.evaluate import Named
 from indlet.service.search.hits import Shares
-from indlet.service.search.interpret import Interpreter, Meaning, languages_in
+from indlet.service.search.interpret import Interpreter, Meaning, Spoken, languages_in
+from indlet.service.search.known_items import KnownItem, known_item
 from indlet.service.search.lexer import clean
 from indlet.service.search.notes import Note
+from indlet.service.search.phrases import VERIFIED, holds
 from indlet.service.search.results import Comparison, Explained, Hit, Result, Suggestion, compared
 from indlet.service.search.snapshots import Snapshots
 from indlet.service.search.suggest import Speller
@@ -49,12 +51,22 @@ from indlet.text import LANGUAGES, Analyzer, code
 if TYPE_CHECKING:
     from indlet.service.harvest.progress import Progress
 
+# How accents are taken, and what becomes of records that lack some words of a longer query.
+ACCENTS: Final = ("fold", "exact")
+ALL_WORDS: Final = ("first", "off")
 FACETS: Final = ("source", "set", "type", "language", "year")
 FILTERS: Final = (*FACETS, "date")
 MAX_LIMIT: Final = 1_000_000
 MAX_OFFSET: Final = 10_000_000
 _SIMILAR_TERMS: Final = 25
 _MOST_SUGGESTIONS: Final = 16  # words of a query that are looked for in the vocabulary
+
+
+class Handling(NamedTuple):
+    """How a query is taken: accents folded or not, records with all words first or not."""
+
+    fold_accents: bool
+    all_words: bool
 
 
 class Library:
@@ -83,7 +95,8 @@ class Library:
         self._follow = follow
         self._snapshots = Snapshots(index_of(store), self._make_ready, patience)
         self._speller: Speller | None = None
-        self._spoken: WeakKeyDictionary[Searcher, tuple[str, ...]] = WeakKeyDictionary()
+        self._spoken: WeakKeyDictionary[Searcher, Spoken] = WeakKeyDictionary()
+        self._verified: tuple[Searcher, dict[tuple[str, str], e.Expression]] | None = None
         self._counted: tuple[Searcher, dict[str, Any]] | None = None
         self._named: dict[int, Named] = {}
         self._called: tuple[Any, Mapping[str, Mapping[str, str]]] | None = None
@@ -187,23 +200,29 @@ class Library:
         filters: Mapping[str, Sequence[str]] | None = None,
         languages: Sequence[str] = (),
         plain: bool = False,
+        accents: str = "",
+        all_words: str = "",
         **named: float,
     ) -> Result:
         """The records that match, best first. `plain` takes the text as words, whatever signs are in it.
 
-        Parameters of the model may be named: `mu=500`, `k1=0.9`, `lambda_=0.5`.
+        Parameters of the model may be named: `mu=500`, `k1=0.9`, `lambda_=0.5`. `accents` and `all_words` are
+        as the settings say where they are empty.
         """
         started = time.perf_counter()
         text = text.encode("utf-8", "replace").decode()  # a command line may hold what is no text
         limit = self.settings.search.limit if limit is None else limit
         facets = list(facets)
         _check(limit, offset, sort, facets, filters or {})
+        policy = self._handling(accents, all_words)
         ranking = self.model(model, [*parameters, *(f"{n.rstrip('_')}={v}" for n, v in named.items())])
         notes: list[str] = []
         searcher = self.searcher(notes)
-        spoken = self.languages(searcher, languages)
+        spoken = self.spoken(searcher, languages or _codes((filters or {}).get("language", ())))
         origins = self._origins()
-        meaning = self._meaning(text, ranking, spoken, filters, plain=plain, origins=origins)
+        meaning = self._meaning(
+            text, ranking, spoken, searcher, filters, plain=plain, origins=origins, policy=policy, sort=sort
+        )
         found = searcher.search(
             meaning.expression,
             ranking,
@@ -212,13 +231,15 @@ class Library:
             filters=meaning.filters,
             sort=sort,
             facets=[hits.ENGINE_FACETS.get(name, name) for name in facets],
+            first=meaning.first,
         )
         notes += meaning.notes
         if other := [o.name for o in origins.values() if self._analysed_otherwise(o)]:
             notes.append(Note("other_policy", sources=", ".join(other[:3])))
         if found.loose:
             notes.append(Note("loose"))
-        suggestions = self._suggestions(searcher, meaning, spoken)
+        every = (*spoken.frequent, *spoken.rare)
+        suggestions = self._suggestions(searcher, meaning, every)
         return Result(
             text,
             ranking.name,
@@ -235,7 +256,7 @@ class Library:
             offset,
             limit,
             sort,
-            spoken,
+            every,
             {
                 name: hits.facet(
                     name, found.facets, origins, facet_values, self.set_names() if name == "set" else None
@@ -247,10 +268,12 @@ class Library:
             suggestions,
             hits.corrected(text, suggestions),
             (time.perf_counter() - started) * 1000,
+            found.ahead,
         )
 
     def compare(self, text: str, models: Sequence[str] = tuple(MODELS), **options: Any) -> Comparison:
-        """One query under several models on the same index."""
+        """One query under several models on the same index, each by its scores alone."""
+        options = {"all_words": "off", **options}
         return compared([self.search(text, model=model, **options) for model in models])
 
     def rank(
@@ -266,9 +289,12 @@ class Library:
         """Identifiers and scores alone, as deep as wanted: for runs and for measuring."""
         ranking = self.model(model, parameters)
         searcher = self.searcher()
-        spoken = self.languages(searcher, languages)
+        spoken = self.spoken(searcher, languages)
         try:
-            meaning = self._meaning(text, ranking, spoken, plain=plain)
+            # Runs are for measuring models: nothing but their scores orders them.
+            meaning = self._meaning(
+                text, ranking, spoken, searcher, plain=plain, policy=self._handling("", "off")
+            )
         except QueryError:
             if plain:
                 return []  # a topic of stop words finds nothing
@@ -329,8 +355,8 @@ class Library:
         ranking = self.model(model, parameters)
         searcher = self.searcher()
         stored = self.stored(identifier, source)
-        spoken = self.languages(searcher, languages)
-        meaning = self._meaning(text, ranking, spoken, plain=plain)
+        spoken = self.spoken(searcher, languages)
+        meaning = self._meaning(text, ranking, spoken, searcher, plain=plain)
         return hits.explained(searcher, meaning, ranking, stored)
 
     def suggest(self, text: str, limit: int = 8) -> list[tuple[str, int]]:
@@ -403,7 +429,7 @@ class Library:
     ) -> set[int]:
         """Which of these records match a query."""
         ranking, searcher = self.model("bm25"), self.searcher()
-        meaning = self._meaning(text, ranking, self.languages(searcher), filters)
+        meaning = self._meaning(text, ranking, self.spoken(searcher), searcher, filters)
         chosen = (*meaning.filters, e.Ids(tuple(ids)))
         hits = searcher.search(meaning.expression, ranking, len(ids), filters=chosen, collapse=False).hits
         return {hit.id for hit in hits}
@@ -421,9 +447,14 @@ class Library:
         return chosen_model(name or self.settings.search.model, parameters)
 
     def languages(self, searcher: Searcher, asked: Sequence[str] = ()) -> tuple[str, ...]:
+        """By whose rules a query is analysed, the most frequent language first."""
+        spoken = self.spoken(searcher, asked)
+        return (*spoken.frequent, *spoken.rare)
+
+    def spoken(self, searcher: Searcher, asked: Sequence[str] = ()) -> Spoken:
         """By whose rules a query is analysed: as asked for, as set, or those that the records are in."""
         if self.analyzer.policy.language != "auto":
-            return (self.analyzer.policy.language,)
+            return Spoken((self.analyzer.policy.language,))
         if isinstance(asked, str):  # a sequence too, of letters
             asked = (asked,) if asked else ()
         if named := tuple(asked) or self.settings.search.languages:
@@ -432,7 +463,7 @@ class Library:
                     raise SettingsError(
                         f"there are no rules for the language {name!r}: give ISO 639-1 codes such as en,de"
                     )
-            return tuple(dict.fromkeys(map(code, named)))
+            return Spoken(tuple(dict.fromkeys(map(code, named))))
         found = self._spoken.get(searcher)
         if found is None:
             found = self._spoken[searcher] = languages_in(searcher, self.analyzer.policy.default_language)
@@ -442,21 +473,77 @@ class Library:
         self,
         text: str,
         ranking: Model,
-        spoken: Sequence[str],
+        spoken: Spoken,
+        searcher: Searcher,
         filters: Mapping[str, Sequence[str]] | None = None,
         *,
         plain: bool = False,
         origins: Mapping[int, Origin] | None = None,
+        policy: Handling | None = None,
+        sort: str = "score",
     ) -> Meaning:
-        reader = query.plain if plain else query.parse
-        asked = reader(text, self.settings.search.max_clauses)
+        policy = policy or self._handling("", "")
+        known = KnownItem() if plain else known_item(text, searcher)
+        # Whoever pastes a title means none of the signs in it.
+        reader = query.plain if plain or known.titled else query.parse
+        asked = known.only(text) or reader(text, self.settings.search.max_clauses)
         names: dict[str, list[int]] = {}
         for origin in (self._origins() if origins is None else origins).values():
             for name in {origin.name, str(origin.settings.get("url", ""))} - {""}:
                 names.setdefault(name.casefold(), []).append(origin.id)
-        strict = ranking.name == "boolean"
-        meaning = Interpreter(self.analyzer, spoken, names, strict).meaning(asked, filters)
-        return replace(meaning, filters=(*meaning.filters, *self._shown_only()))
+        # By date, a record that holds one of the words would come before all that hold every one.
+        strict = ranking.name == "boolean" or (sort != "score" and policy.all_words)
+        said: list[str] = []
+        meaning = Interpreter(
+            self.analyzer, spoken.frequent, names, strict, spoken.rare,
+            searcher.accented if policy.fold_accents else None,
+            lambda field, phrase, among: self._holding(searcher, field, phrase, among, spoken, said),
+        ).meaning(asked, filters)  # fmt: skip
+        first = (*known.first, *(meaning.first if policy.all_words else ()))
+        return replace(
+            meaning,
+            expression=e.Or((*known.first, meaning.expression)) if known.first else meaning.expression,
+            filters=(*meaning.filters, *self._shown_only()),
+            notes=(*meaning.notes, *known.notes, *said),
+            first=first,
+        )
+
+    def _handling(self, accents: str, all_words: str) -> Handling:
+        settings = self.settings.search
+        accents, all_words = accents or settings.accents, all_words or settings.all_words
+        for name, value, known in (
+            ("accents", accents, ACCENTS),
+            ("all_words", all_words, ALL_WORDS),
+        ):
+            if value not in known:
+                raise SettingsError(f"{name} is {value!r}: choose one of {', '.join(known)}")
+        return Handling(accents == "fold", all_words == "first")
+
+    def _holding(
+        self,
+        searcher: Searcher,
+        field: str,
+        phrase: str,
+        among: e.Expression,
+        spoken: Spoken,
+        said: list[str],
+    ) -> e.Expression:
+        """The records among those of an expression whose metadata hold the phrase in a field."""
+        if self._verified is None or self._verified[0] is not searcher or len(self._verified[1]) > 1000:
+            self._verified = searcher, {}
+        known = self._verified[1]
+        if (field, phrase) not in known:
+            found = searcher.search(among, limit=VERIFIED, collapse=False)
+            if found.total > VERIFIED:
+                said.append(Note("too_many_to_verify", most=VERIFIED, phrase=phrase, field=field))
+                return among
+            with self.store.read() as view:
+                records = view.by_id([hit.id for hit in found.hits]).values()
+            every = (*spoken.frequent, *spoken.rare)
+            known[field, phrase] = e.Ids(
+                tuple(s.id for s in records if holds(self.analyzer, s, field, phrase, every))
+            )
+        return known[field, phrase]
 
     def _shown_only(self) -> tuple[e.Expression, ...]:
         return tuple(e.Not(e.Filter("origin", str(number))) for number in self.hidden())
@@ -497,6 +584,12 @@ class Library:
     def _same_resource(self, stored: Stored) -> tuple[int, ...]:
         with self.store.read() as view:
             return (stored.id, *(other.id for other in view.same_resource(stored)))
+
+
+def _codes(values: Sequence[str]) -> tuple[str, ...]:
+    """The languages that a filter names, if there are rules for all of them."""
+    found = tuple(dict.fromkeys(map(code, (values,) if isinstance(values, str) else values)))
+    return found if all(name in LANGUAGES for name in found) else ()
 
 
 def one_resource(live: Sequence[Stored]) -> bool:

@@ -21,7 +21,12 @@ TEXTS: Final = {
     # About how a query was taken
     "read_as_word": "“{word}” was read as a word: to search a field, leave no space after the colon",
     "only_excludes": "the query only says what to leave out: it finds every other record",
-    "no_positions": "no positions are kept for {field}: the phrase “{phrase}” there means all of its words",
+    "too_many_to_verify": (
+        "more than {most} records hold the words of “{phrase}” in {field}: there the phrase means all of its "
+        "words; add a filter to have it exact"
+    ),
+    "no_such_form": "“{value}” does not have the form of a {field}",
+    "known_item": "“{text}” was read as an identifier; to search for its words, put them in quotation marks",
     "no_source": "no source is called “{name}”",
     # Faults of a query
     "all_stopped": (

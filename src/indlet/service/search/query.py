@@ -6,7 +6,7 @@
     item   = ["NOT" | "+" | "-"] thing
     thing  = word | prefix"*" | '"' phrase '"' | field ":" thing | "(" query ")" | "*"
 
-Nothing here knows an index or an analysis: `service/interpret.py` gives the tree its meaning.
+Nothing here knows an index or an analysis: `interpret.py` gives the tree its meaning.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from indlet.errors import QueryError
 from indlet.service.search.lexer import (
     FIELDS,
     FILTER_FIELDS,
+    KEY_FIELDS,
     SPOKEN,
     WORD_FIELDS,
     Token,
@@ -66,6 +67,15 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True)
+class Known:
+    """A record by one of its identifiers, `doi:10.1000/182`; in the field `key` its key as it stands."""
+
+    field: str
+    value: str
+    at: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Dates:
     """Dates from `low` to `high`, both as yyyymmdd and inclusive; 0 and 99991231 are open ends."""
 
@@ -104,7 +114,7 @@ class AnyOf:
     nodes: tuple[Node, ...]
 
 
-Node = Word | Phrase | Filter | Dates | Everything | Run | All | AnyOf
+Node = Word | Phrase | Filter | Known | Dates | Everything | Run | All | AnyOf
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +245,7 @@ class _Parser:
             near = difflib.get_close_matches(token.text, FIELDS, n=1)
             if near:
                 raise self._fault(Note("no_field_but", field=token.text, near=near[0]), token)
-            known = ", ".join((*WORD_FIELDS, *FILTER_FIELDS))
+            known = ", ".join((*WORD_FIELDS, *FILTER_FIELDS, *KEY_FIELDS))
             raise self._fault(Note("no_field", field=token.text, known=known), token)
         if self._peek().kind not in ("word", "phrase", "("):
             raise self._fault(Note("field_alone", field=token.text), token)
@@ -246,6 +256,8 @@ class _Parser:
             return Dates(*date_range(token.text, self._text, token.at), token.at)
         if field in FILTER_FIELDS:
             return Filter(field, token.text.strip(), token.at)
+        if field in KEY_FIELDS:
+            return Known(field, token.text.strip(), token.at)
         return None
 
     def _phrase(self, field: str, token: Token) -> Node:

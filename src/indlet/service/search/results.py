@@ -116,6 +116,7 @@ class Result:
     suggestions: tuple[Suggestion, ...] = ()
     corrected: str = ""  # the query with the best suggestions put in; empty if there are none
     took_ms: float = 0.0
+    ahead: int = 0  # hits, of all pages, that go before the others: known items, records with all the words
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)
@@ -131,6 +132,7 @@ class Result:
             "languages": list(self.languages),
             "sort": self.sort,
             "total": self.total,
+            "ahead": self.ahead,
             "offset": self.offset,
             "limit": self.limit,
             "hits": [hit.to_json() for hit in self.hits],

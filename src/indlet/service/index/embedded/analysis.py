@@ -26,6 +26,7 @@ from indlet.model import Metadata, Stored
 from indlet.service.index.dates import date_number
 from indlet.service.index.embedded.batch import note
 from indlet.service.index.embedded.postings import COLUMNS, Facets, Names, Words
+from indlet.service.index.keys import keys, with_keys
 from indlet.text import FIELDS, LANGUAGES, SEARCHED, Analyzer, analyse, code, detect, searched, stop_words
 from indlet.text import language as judging
 
@@ -114,6 +115,9 @@ class Analyses:
                 note(stored, facets)
                 continue
             by_language.setdefault(language if language in LANGUAGES else "", []).append(number)
+            stored = changes[number]
+            if not stored.deleted:
+                out[number] = stored._replace(fields=with_keys(b"", _keys(stored)))
             stated = _joined(whole[span[0] : span[1]])
             facets.add(
                 _joined(whole[span[2] : span[3]]),
@@ -131,6 +135,7 @@ class Analyses:
     def _described(self, stored: Stored) -> Stored:
         stored = self.analyzer.completed(stored)
         fields = self.analyzer.fields(orjson.loads(stored.metadata or b"{}"), stored.language)
+        fields = with_keys(fields, _keys(stored))
         return stored._replace(fields=fields) if fields else stored
 
     def _languages(
@@ -171,6 +176,10 @@ class Analyses:
         metadata: Metadata = orjson.loads(stored.metadata or b"{}")
         text = searched(metadata) if own else "\n".join(v for name in FIELDS for v in metadata.get(name, ()))
         return detect(text) or believed or self.analyzer.policy.default_language
+
+
+def _keys(stored: Stored) -> bytes:
+    return keys(stored.identifier, orjson.loads(stored.metadata or b"{}"))
 
 
 def _told(values: tuple[str, ...]) -> tuple[str, bool]:

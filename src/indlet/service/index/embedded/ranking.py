@@ -186,6 +186,56 @@ def sorted_hits(
     return total, tuple(hits)
 
 
+def tiers(masks: Sequence[Array], docs: Array) -> Array:
+    """For each document the number of the first mask that holds it; that of the masks if none does."""
+    out = np.full(docs.size, len(masks), np.int64)
+    for number in range(len(masks) - 1, -1, -1):
+        out[masks[number][docs]] = number
+    return out
+
+
+def tiered_hits(
+    segments: Sequence[Segment],
+    matched: Sequence[Array],
+    tiers: Sequence[Array],
+    query: PreparedQuery,
+    limit: int,
+    offset: int,
+    groups: Groups,
+) -> tuple[int, tuple[Found, ...], int]:
+    """As `sorted_hits` by score within each tier, lower tiers first; and how many are not of the last one.
+
+    A resource stands where the best of its records does. Lower tiers that fill the page spare the work of
+    scoring the others, which are most.
+    """
+    tier = np.concatenate(tiers or [_NO_GROUP])
+    last = int(tier.max(initial=0))
+    group = np.zeros(tier.size, np.int64)
+    if groups:
+        group = np.concatenate([of[docs] for of, docs in zip(groups.of, matched, strict=True)])
+    best = np.full(groups.starts.size, last, np.int64)  # the tier of each group; 0 stands for none
+    np.minimum.at(best, group, tier)
+    kept = (group == 0) | (tier == best[group])
+    totals = [
+        int(np.count_nonzero(kept & (group == 0) & (tier == number)))
+        + int(np.unique(group[kept & (group > 0) & (tier == number)]).size)
+        for number in range(last + 1)
+    ]
+    hits: list[Found] = []
+    wanted, left_out = max(limit, 0), max(offset, 0)
+    bounds = np.cumsum([0, *(docs.size for docs in matched)])
+    for number, total in enumerate(totals):
+        if left_out < total and len(hits) < wanted:
+            here = kept & (tier == number)
+            chosen = [
+                docs[here[low:high]] for docs, low, high in zip(matched, bounds, bounds[1:], strict=False)
+            ]
+            _, found = sorted_hits(segments, chosen, query, wanted - len(hits), left_out, "score", groups)
+            hits += found
+        left_out = max(left_out - total, 0)
+    return sum(totals), tuple(hits), sum(totals[:-1]) if last else 0
+
+
 def _scores(segment: Segment, where: Array, docs: Array, query: PreparedQuery) -> Array:
     if query.kind is None:
         return _scores_by_formula(segment, where, docs, query)

@@ -16,8 +16,8 @@ from typing import Any, Final
 import numpy as np
 
 from indlet.kernels.edit_distance import near
+from indlet.service.index.embedded import accents, ranking
 from indlet.service.index.embedded import facets as counting
-from indlet.service.index.embedded import ranking
 from indlet.service.index.embedded.matching import Matcher, look_up, postings, prefixed
 from indlet.service.index.embedded.ranking import PreparedQuery
 from indlet.service.index.embedded.segment import Array, Segment
@@ -58,8 +58,13 @@ class SegmentSearcher:
         sort: str = "score",
         facets: Sequence[str] = (),
         collapse: bool = True,
+        first: Sequence[Expression] = (),
     ) -> Results:
-        """The matching documents, best first; records of one resource are one hit if `collapse` is on."""
+        """The matching documents, best first; records of one resource are one hit if `collapse` is on.
+
+        Where the order is by score, those that match the first expression of `first` come before those that
+        match the second, and so on; the others come last.
+        """
         if sort not in SORTS:
             raise ValueError(f"sort is one of {', '.join(SORTS)}, not {sort!r}")
         prepared = self._prepare(expression, model or Bm25())
@@ -72,7 +77,8 @@ class SegmentSearcher:
         matchers = [Matcher(segment) for segment in self.segments]
         hidden = [matcher.hidden(filters) for matcher in matchers]
         page = None
-        if plain and sort == "score" and few and prepared.kind is not None:
+        first = first if sort == "score" else ()
+        if plain and sort == "score" and few and prepared.kind is not None and not first:
             page = ranking.top(self.segments, hidden, prepared, limit, offset, groups)
             if not facets:
                 return Results(*page, loose=any(matcher.loose for matcher in matchers))
@@ -82,12 +88,22 @@ class SegmentSearcher:
             if without is not None:
                 mask &= ~without
             matched.append(np.flatnonzero(mask))
-        total, hits = page or ranking.sorted_hits(
-            self.segments, matched, prepared, limit, offset, sort, groups
-        )
+        if first:
+            tiers = [
+                ranking.tiers([matcher.mask(part) for part in first], docs)
+                for matcher, docs in zip(matchers, matched, strict=True)
+            ]
+            total, hits, ahead = ranking.tiered_hits(
+                self.segments, matched, tiers, prepared, limit, offset, groups
+            )
+        else:
+            ahead = 0
+            total, hits = page or ranking.sorted_hits(
+                self.segments, matched, prepared, limit, offset, sort, groups
+            )
         parted = counting.parted(matched, groups.of) if facets else []
         counts = {name: counting.count(self.segments, parted, name) for name in facets}
-        return Results(total, hits, counts, any(matcher.loose for matcher in matchers))
+        return Results(total, hits, counts, any(matcher.loose for matcher in matchers), ahead)
 
     def matching(self, expression: Expression = Everything()) -> Iterator[int]:  # noqa: B008
         """The ids of all records that match, in no particular order."""
@@ -160,6 +176,10 @@ class SegmentSearcher:
                 best[name] = distance, best.get(name, (0, 0))[1] + int(df[number])
         return [NearTerm(name.decode(errors="replace"), *told) for name, told in best.items()]
 
+    def accented(self, plain: str) -> list[str]:
+        """The terms that are this one but for their accents."""
+        return accents.accented(self.segments, plain)
+
     def vocabulary(self) -> Iterator[tuple[bytes, int, int]]:
         """Every term with its exact df and cf, in the order of bytes."""
         streams = map(_entries, self.segments)
@@ -203,6 +223,7 @@ class SegmentSearcher:
         """Works out what every question needs to know, so that the first one need not."""
         for segment in self.segments:
             counting.prepare(segment)
+            accents.prepare(segment)
             segment.frequencies()
         self.groups()
         if model is not None:

@@ -1,0 +1,174 @@
+"""What names a work: DOI, handle, ISBN, ISSN, arXiv, OAI identifiers and addresses, each in one form.
+
+A *key* is a scheme and a value, `doi:10.1000/182`. Whatever way an identifier is written in a record or
+pasted into a search box, its key is the same. Keys hold no white space and no capital letters.
+
+| scheme | what becomes it |
+| --- | --- |
+| doi | `10.1000/182`, `doi:…`, `https://doi.org/…`, `info:doi/…`; case does not matter (ISO 26324) |
+| hdl | `hdl:…`, `info:hdl/…`, `https://hdl.handle.net/…` |
+| isbn | ten or thirteen digits with a right check digit; ten become thirteen |
+| issn | eight digits with a right check digit |
+| arxiv | `2101.00001v2`, `hep-th/9901001`, `arXiv:…`, an address or DOI at arXiv; without its version |
+| oai | an OAI identifier |
+| url | a web address without scheme, `www.`, fragment and final slash |
+| id | anything else that a record gives as its identifier, such as the number of a report |
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from hashlib import blake2b
+from typing import Final
+from urllib.parse import quote, unquote, urlsplit
+
+from indlet.model import Metadata
+
+SCHEMES: Final = ("doi", "hdl", "isbn", "issn", "arxiv", "oai", "url", "id")
+_LONGEST: Final = 400  # characters of a value that is looked at
+_MOST: Final = 50  # values of a record that are looked at
+_KEY: Final = 120  # characters of a key; longer ones go on as a digest
+
+_DOI: Final = re.compile(
+    r"(?:^|\bdoi[:\s/]\s*|doi\.org/|^info:doi/|^urn:doi:)(10\.\d{4,9}(?:\.\d+)*/[^\s\"<>]+)", re.IGNORECASE
+)
+_HANDLE: Final = re.compile(
+    r"(?:^hdl[:\s]\s*|^info:hdl/|hdl\.handle\.net/)(\d[\d.]*/[^\s\"<>?#]+)", re.IGNORECASE
+)
+_ARXIV: Final = re.compile(
+    r"(?:^|\barxiv[:.\s/]\s*|arxiv\.org/(?:abs|pdf)/|^oai:arxiv\.org:)"
+    r"(\d{4}\.\d{4,5}|[a-z][a-z-]+(?:\.[a-z]{2})?/\d{7})(?:v\d+)?(?:\.pdf)?$",
+    re.IGNORECASE,
+)
+_ISBN: Final = re.compile(
+    r"(?:^|\bisbn(?:-1[03])?[:\s]*)((?:97[89][- ]?)?(?:\d[- ]?){9}[\dX])(?![\d-])", re.I
+)
+_ISSN: Final = re.compile(r"(?:^|\bissn[:\s]*)(\d{4}-?\d{3}[\dX])(?![\d-])", re.IGNORECASE)
+_BRACKETS: Final = {")": "(", "]": "[", "}": "{"}
+
+
+def keys_of(value: str) -> list[str]:
+    """The keys of one value that a record gives as its identifier, the most telling first."""
+    value = " ".join(value[:_LONGEST].split())
+    found = list(dict.fromkeys(_known(value)))
+    if not found and value:
+        found = [f"id:{value.casefold()}"]
+    return [_bounded(key) for key in found]
+
+
+def asked_for(text: str) -> list[str]:
+    """The keys that a text pasted into a search box may mean as a whole; none if it reads as words.
+
+    A single word with a digit in it may be what some record calls itself.
+    """
+    text = " ".join(text[:_LONGEST].split()).strip("<>\"'“”„«»")
+    found = [key for key in _known(text) if not (key.startswith("issn:") and text.isdecimal())]
+    if " " not in text and any(c.isdigit() for c in text):
+        found.append(f"id:{text.casefold()}")
+    return [_bounded(key) for key in dict.fromkeys(found)]
+
+
+def key_in(scheme: str, value: str) -> str:
+    """The key of a value that is said to be of a scheme, `doi:10.1000/182`; empty if it is none such."""
+    value = " ".join(value[:_LONGEST].split())
+    if scheme == "id":
+        return _bounded(f"id:{value.casefold()}")
+    prefix = {"url": "" if "://" in value else "http://", "oai": "" if value.startswith("oai:") else "oai:"}
+    stated = prefix.get(scheme, f"{scheme}:")
+    known = (key for form in (value, stated + value) for key in _known(form))
+    return next((_bounded(key) for key in known if key.startswith(f"{scheme}:")), "")
+
+
+def of_record(identifier: str, metadata: Metadata) -> list[str]:
+    """The keys of a record: of its OAI identifier, and of what its metadata call its identifiers."""
+    values = [identifier, *metadata.get("identifier", ())[:_MOST]]
+    return list(dict.fromkeys(key for value in values for key in keys_of(value)))
+
+
+def first(scheme: str, values: Iterable[str]) -> str:
+    """The first value of a scheme among identifiers, without the scheme; empty if there is none."""
+    start = f"{scheme}:"
+    known = (key for value in values for key in _known(" ".join(value[:_LONGEST].split())))
+    return next((key.removeprefix(start) for key in known if key.startswith(start)), "")
+
+
+def address(key: str) -> str:
+    """Where a key leads on the web; empty where its scheme has no resolver."""
+    scheme, _, value = key.partition(":")
+    roots = {
+        "doi": "https://doi.org/", "hdl": "https://hdl.handle.net/", "arxiv": "https://arxiv.org/abs/",
+    }  # fmt: skip
+    return roots[scheme] + quote(value, safe="/:;()._-") if scheme in roots else ""
+
+
+def _known(value: str) -> Iterator[str]:
+    if not value:
+        return
+    if "10." in value and (found := _DOI.search(value)):
+        doi = _trimmed(unquote(found[1]) if "://" in value else found[1]).lower()
+        yield f"doi:{doi}"
+        if doi.startswith("10.48550/arxiv."):
+            yield f"arxiv:{doi.removeprefix('10.48550/arxiv.')}"
+    if found := _HANDLE.search(value):
+        yield f"hdl:{_trimmed(found[1]).lower()}"
+    if found := _ARXIV.search(value):
+        yield f"arxiv:{found[1].lower()}"
+    bare = value.lower().removeprefix("urn:")
+    if (found := _ISBN.search(bare)) and (isbn := _isbn(found[1])):
+        yield f"isbn:{isbn}"
+    if (found := _ISSN.search(bare)) and (issn := _issn(found[1])):
+        yield f"issn:{issn}"
+    if value[:4].lower() == "oai:" and " " not in value:
+        yield value.lower()
+    if "://" in value and (url := _url(value)):
+        yield f"url:{url}"
+
+
+def _trimmed(value: str) -> str:
+    """Without the punctuation of the sentence around it, and without a bracket that it does not open."""
+    while value and (
+        value[-1] in ".,;:"
+        or (value[-1] in _BRACKETS and value.count(value[-1]) > value.count(_BRACKETS[value[-1]]))
+    ):
+        value = value[:-1]
+    return value
+
+
+def _isbn(written: str) -> str:
+    digits = re.sub(r"[- ]", "", written).upper()
+    if len(digits) == 10:
+        if sum((10 - i) * (10 if c == "X" else int(c)) for i, c in enumerate(digits)) % 11:
+            return ""
+        digits = "978" + digits[:9]
+        return digits + str(-sum((1, 3)[i % 2] * int(c) for i, c in enumerate(digits)) % 10)
+    if "X" in digits or sum((1, 3)[i % 2] * int(c) for i, c in enumerate(digits)) % 10:
+        return ""
+    return digits
+
+
+def _issn(written: str) -> str:
+    digits = written.replace("-", "").upper()
+    if sum((8 - i) * (10 if c == "X" else int(c)) for i, c in enumerate(digits)) % 11:
+        return ""
+    return f"{digits[:4]}-{digits[4:]}".lower()
+
+
+def _url(value: str) -> str:
+    try:
+        parts = urlsplit(value)
+        port = parts.port
+    except ValueError:
+        return ""
+    if parts.scheme.lower() not in ("http", "https", "ftp") or not parts.hostname:
+        return ""
+    host = parts.hostname.removeprefix("www.") + (f":{port}" if port not in (None, 80, 443, 21) else "")
+    return host + parts.path.rstrip("/").lower() + (f"?{parts.query.lower()}" if parts.query else "")
+
+
+def _bounded(key: str) -> str:
+    """A key as a name in an index: without white space and controls, and not too long."""
+    key = "".join("_" if c.isspace() or c < " " else c for c in key)
+    if len(key) > _KEY:
+        return key[: _KEY - 16] + blake2b(key.encode("utf-8", "replace"), digest_size=8).hexdigest()
+    return key

@@ -1,0 +1,87 @@
+"""Names of people as values: a key by which the ways to write one name meet.
+
+The key of a name is its family name and its first given name, in small letters without accents and
+punctuation: "Wang, Wei", "Wei Wang" and "WANG, Wei-Ling, 1970-" are `wang/wei`. Before a comma stands the
+family name; without a comma it is the last word, with the particles before it ("Jan van der Berg" is
+`vanderberg/jan`). An initial stands for every name that begins with it, in a record and in a query:
+
+| written | its keys | who asks for `creator:"Wei Wang"` |
+| --- | --- | --- |
+| Wang, Wei | `wang/wei`, `wang/w*` | finds it |
+| Wang, W. | `wang/w.`, `wang/w*` | finds it: it may be the one |
+| Wang, Wenli | `wang/wenli`, `wang/w*` | does not |
+
+`creator:"W. Wang"` asks for `wang/w*` and so finds all three. Namesakes cannot be told apart by their names.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Final
+
+from indlet.text.accents import without_accents
+
+_MOST: Final = 300  # characters of a name
+_LONGEST: Final = 60  # of each part of a key
+_WORD: Final = re.compile(r"\w+")
+_PARTICLES: Final = frozenset(
+    (
+        "af", "al", "am", "auf", "aus", "ben", "bin", "da", "dal", "de", "del", "della", "den", "der", "des",
+        "di", "do", "dos", "du", "el", "ibn", "la", "las", "le", "les", "lo", "los", "san", "st", "ten",
+        "ter", "van", "vom", "von", "y", "zu", "zum", "zur",
+    )
+)  # fmt: skip
+# "1970-", "(1970–2010)", "Jr.", "Ph.D." tell no name.
+_BESIDE: Final = re.compile(
+    r"\(.*?\)|\b\d{3,4}\b\s*[-–]?|\b(?:jr|sr|ph\.?\s*d|dr|prof|md)\b\.?", re.IGNORECASE
+)
+
+
+def names(value: str) -> list[str]:
+    """The names in one value: many repositories put several there, with semicolons between them."""
+    return [name for part in value.split(";") if (name := part.strip())]
+
+
+def record_keys(name: str) -> list[str]:
+    """The keys under which a name of a record can be found."""
+    family, given = parts(name)
+    if not family:
+        return []
+    if not given:
+        return [f"{family}/"]
+    own = f"{family}/{given}" if len(given) > 1 else f"{family}/{given}."
+    return [own, f"{family}/{given[0]}*"]
+
+
+def query_keys(name: str) -> list[str]:
+    """The keys of which one is enough: a record that has it may be of the one who is asked for."""
+    family, given = parts(name)
+    if not family:
+        return []
+    if not given:
+        return [f"{family}/"]
+    if len(given) == 1:
+        return [f"{family}/{given}*"]
+    return [f"{family}/{given}", f"{family}/{given[0]}."]
+
+
+def parts(name: str) -> tuple[str, str]:
+    """The family name and the first given name, or its initial; both empty where there is no letter."""
+    name = folded(_BESIDE.sub(" ", name[:_MOST]))
+    before, comma, after = name.partition(",")
+    first, rest = _WORD.findall(before), _WORD.findall(after.partition(",")[0])
+    if comma and first and rest:
+        return "".join(first)[:_LONGEST], rest[0][:_LONGEST]
+    words = first or rest
+    if not words:
+        return "", ""
+    start = len(words) - 1
+    while start > 1 and words[start - 1] in _PARTICLES:
+        start -= 1
+    return "".join(words[start:])[:_LONGEST], words[0][:_LONGEST] if start else ""
+
+
+def folded(text: str) -> str:
+    """A text in small letters, without accents."""
+    return text.lower() if text.isascii() else without_accents(unicodedata.normalize("NFKC", text).casefold())
