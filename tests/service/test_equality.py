@@ -31,6 +31,7 @@ from indlet.service.index.embedded import index as embedded_index
 from indlet.service.index.embedded.engine import Engine
 from indlet.service.index.embedded.searcher import SegmentSearcher
 from indlet.service.index.expression import Or, Term
+from indlet.service.index.keys import keys, with_keys
 from indlet.service.rank import MODELS, model
 from indlet.service.search.library import Library
 from indlet.settings import Analysis, Crawl, Harvest, Hierarchy, Node, Settings
@@ -141,7 +142,12 @@ class Federation:
         analyzer = Analyzer(Policy())
         union = [
             stored._replace(
-                id=number, seq=number, fields=analyzer.fields(stored.record.metadata, stored.language)
+                id=number,
+                seq=number,
+                fields=with_keys(
+                    analyzer.fields(stored.record.metadata, stored.language),
+                    keys(stored.identifier, stored.record.metadata),
+                ),
             )
             for number, stored in enumerate((stored for seen in self.seen for stored in seen), 1)
         ]

@@ -23,6 +23,7 @@ from hashlib import blake2b
 from typing import Final
 from urllib.parse import quote, unquote, urlsplit
 
+from indlet.formats.dublin import doi
 from indlet.model import Metadata
 
 SCHEMES: Final = ("doi", "hdl", "isbn", "issn", "arxiv", "oai", "url", "id")
@@ -30,9 +31,7 @@ _LONGEST: Final = 400  # characters of a value that is looked at
 _MOST: Final = 50  # values of a record that are looked at
 _KEY: Final = 120  # characters of a key; longer ones go on as a digest
 
-_DOI: Final = re.compile(
-    r"(?:^|\bdoi[:\s/]\s*|doi\.org/|^info:doi/|^urn:doi:)(10\.\d{4,9}(?:\.\d+)*/[^\s\"<>]+)", re.IGNORECASE
-)
+_SAID_DOI: Final = re.compile(r"^\W*(?:doi\s|info:doi/|urn:doi:)\s*", re.IGNORECASE)
 _HANDLE: Final = re.compile(
     r"(?:^hdl[:\s]\s*|^info:hdl/|hdl\.handle\.net/)(\d[\d.]*/[^\s\"<>?#]+)", re.IGNORECASE
 )
@@ -105,11 +104,11 @@ def address(key: str) -> str:
 def _known(value: str) -> Iterator[str]:
     if not value:
         return
-    if "10." in value and (found := _DOI.search(value)):
-        doi = _trimmed(unquote(found[1]) if "://" in value else found[1]).lower()
-        yield f"doi:{doi}"
-        if doi.startswith("10.48550/arxiv."):
-            yield f"arxiv:{doi.removeprefix('10.48550/arxiv.')}"
+    if "10." in value and (named := doi(_SAID_DOI.sub("", value))):
+        named = _trimmed(unquote(named) if "://" in value else named).lower()
+        yield f"doi:{named}"
+        if named.startswith("10.48550/arxiv."):
+            yield f"arxiv:{named.removeprefix('10.48550/arxiv.')}"
     if found := _HANDLE.search(value):
         yield f"hdl:{_trimmed(found[1]).lower()}"
     if found := _ARXIV.search(value):
