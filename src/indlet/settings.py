@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import difflib
+import ipaddress
 import os
 import tomllib
 import types
@@ -14,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar, Union
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 from indlet.errors import SettingsError
 
@@ -160,6 +161,8 @@ class Serve:
     retry_after_seconds: int = 5
     compression: tuple[str, ...] = ("zstd", "br", "gzip")
     trusted_proxies: tuple[str, ...] = ()  # whose X-Forwarded-For is believed
+    allow_origins: tuple[str, ...] = ()  # whose pages may read /api; empty: all, but on loopback none
+    allow_hosts: tuple[str, ...] = ()  # more names that a node on loopback answers to
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,6 +265,21 @@ class Settings:
     def base_url(self) -> str:
         """The node's public root, without a trailing slash."""
         return (self.node.base_url or f"http://{_authority(self.node.host, self.node.port)}").rstrip("/")
+
+    def on_loopback(self) -> bool:
+        """Whether the node is there for its own machine alone: where it listens, and by its public root."""
+        return is_loopback(self.node.host) and is_loopback(urlsplit(self.base_url()).hostname or "")
+
+    def allowed_origins(self) -> tuple[str, ...]:
+        """The origins whose pages may read the API; ("*",) for all."""
+        return self.serve.allow_origins or (() if self.on_loopback() else ("*",))
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.endswith(".localhost")
 
 
 def load(path: Path) -> Settings:

@@ -6,7 +6,9 @@ import html
 import http.server
 import io
 import os
+import shutil
 import socket
+import tempfile
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -216,9 +218,14 @@ def sftp(folder: Path) -> Iterator[Server]:
 
     thread = threading.Thread(target=run)
     thread.start()
+    port = listener.getsockname()[1]
+    known = Path(tempfile.mkdtemp()) / "known_hosts"
+    known.write_text(f"[127.0.0.1]:{port} ssh-rsa {key.get_base64()}\n")
+    login = {"username": "reader", "password": "s3cret", "known_hosts": str(known)}
     try:
-        yield f"sftp://127.0.0.1:{listener.getsockname()[1]}/", {"username": "reader", "password": "s3cret"}
+        yield f"sftp://127.0.0.1:{port}/", login
     finally:
+        shutil.rmtree(known.parent)
         stop.set()
         thread.join()
         listener.close()

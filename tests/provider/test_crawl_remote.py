@@ -398,3 +398,22 @@ def test_a_missing_extra_is_named(root: str, module: str, extra: str) -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert f"indlet[{extra}]" in done.stdout, done.stderr
     assert issubclass(MissingExtra, Exception)
+
+
+def test_an_sftp_server_with_another_key_is_not_talked_to(bench: Bench, tmp_path: Path) -> None:
+    """Whoever answers at a known address with another key might be anybody."""
+    bench.write("a.txt", "wings of aeroplanes")
+    with served("sftp", bench):
+        assert bench.crawl().records == 1
+        root, options = bench.settings.hierarchy[0].root, dict(bench.settings.hierarchy[0].options)
+        other = tmp_path / "other_hosts"
+        good = Path(options["known_hosts"]).read_text()
+        with servers.SERVERS["sftp"](bench.root) as (_, stranger):
+            key = Path(stranger["known_hosts"]).read_text().partition(" ")[2]
+            other.write_text(f"{good.partition(' ')[0]} {key}")
+        for known in (str(other), str(tmp_path / "none")):
+            Path(known).touch()
+            bench.at(root, options={**options, "known_hosts": known})
+            summary = bench.crawl()
+            assert summary.outcome == "unreachable" and "known" in summary.reason
+        assert set(bench.records()) == {"a"}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
 import pytest
 from starlette.requests import Request
@@ -10,7 +12,19 @@ from tests.web.nodes import HASH, PASSWORD
 
 from indlet.errors import SettingsError
 from indlet.settings import Admin, Node, Serve, Settings
-from indlet.web.auth import COOKIE, Gate, check_password, client_address, hash_password, is_local
+from indlet.store import Store
+from indlet.web.auth import (
+    COOKIE,
+    DEVICE,
+    Gate,
+    address_of,
+    check_password,
+    ended_sessions,
+    hash_password,
+    is_local,
+    keep_ended_sessions,
+    over_https,
+)
 
 
 def request(peer: str = "127.0.0.1", host: str = "localhost:8080", **headers: str) -> Request:
@@ -97,17 +111,64 @@ def test_guessing_is_slowed_down() -> None:
     clock = Clock()
     door = gate(clock)
     for _ in range(5):
-        assert door.must_wait("1.2.3.4") == 0
+        assert door.pause("1.2.3.4") == 0
         assert not door.sign_in("1.2.3.4", "wrong")
-    assert door.must_wait("1.2.3.4") == 60
-    assert not door.sign_in("1.2.3.4", PASSWORD), "not even with the right one"
-    assert door.must_wait("5.6.7.8") == 0
-    clock.now += 61
-    assert not door.sign_in("1.2.3.4", "wrong")
-    assert door.must_wait("1.2.3.4") == 120
-    clock.now += 121
-    assert door.sign_in("1.2.3.4", PASSWORD)
-    assert door.must_wait("1.2.3.4") == 0
+    for pause in (1, 2, 4, 8, 16, 16):
+        assert door.pause("1.2.3.4") == pause
+        assert not door.sign_in("1.2.3.4", "wrong")
+    assert door.pause("5.6.7.8") == 0
+    assert door.sign_in("1.2.3.4", PASSWORD), "late, but not refused"
+    assert door.pause("1.2.3.4") == 0
+
+
+def test_failures_are_forgotten_in_time() -> None:
+    clock = Clock()
+    door = gate(clock)
+    for _ in range(9):
+        door.sign_in("1.2.3.4", "wrong")
+    clock.now += 3601
+    assert door.pause("1.2.3.4") == 0 and not door.sign_in("1.2.3.4", "wrong")
+    assert door.pause("1.2.3.4") == 0
+
+
+def test_a_browser_that_signed_in_before_is_counted_by_itself() -> None:
+    door = gate(Clock())
+    known = request(cookie=f"{DEVICE}={door.new_device()}")
+    who = door.guesser(known, "1.2.3.4")
+    assert who != "1.2.3.4"
+    for _ in range(9):
+        door.sign_in("1.2.3.4", "wrong")
+    assert door.pause("1.2.3.4") > 0 and door.pause(who) == 0
+    for forged in ("x.y", "", "." + door.new_device().partition(".")[2]):
+        assert door.guesser(request(cookie=f"{DEVICE}={forged}"), "1.2.3.4") == "1.2.3.4"
+
+
+def test_what_was_signed_out_stays_so_after_a_restart(tmp_path: Path) -> None:
+    with Store.open(tmp_path) as store:
+
+        def opened() -> Gate:
+            keep = partial(keep_ended_sessions, store)
+            settings = Settings(admin=Admin(password_hash=HASH))
+            return Gate(store.secret("sessions"), settings, ended=ended_sessions(store), keep=keep)
+
+        door = opened()
+        cookie, session = door.open()
+        asked = request(cookie=f"{COOKIE}={cookie}")
+        assert opened().session(asked) is not None
+        door.end(session)
+        assert opened().session(asked) is None
+
+
+@pytest.mark.parametrize(
+    ("public", "host", "secure"),
+    [
+        ("", "127.0.0.1:8080", False),
+        ("https://search.example.org", "search.example.org", True),
+        ("https://search.example.org", "127.0.0.1:8080", False),
+    ],
+)
+def test_cookies_are_secure_where_the_browser_came_by_https(public: str, host: str, secure: bool) -> None:
+    assert over_https(request(host=host), Settings(node=Node(base_url=public))) == secure
 
 
 def test_local_means_local() -> None:
@@ -124,6 +185,14 @@ def test_local_means_local() -> None:
 
 def test_trusted_proxies_are_believed() -> None:
     settings = Settings(serve=Serve(trusted_proxies=("127.0.0.1", "10.0.0.0/8")))
-    assert client_address(request(x_forwarded_for="6.6.6.6, 192.0.2.7, 10.1.1.1"), settings) == "192.0.2.7"
-    assert client_address(request("192.0.2.9", x_forwarded_for="6.6.6.6"), settings) == "192.0.2.9"
+    assert address_of(request(x_forwarded_for="6.6.6.6, 192.0.2.7, 10.1.1.1"), settings) == "192.0.2.7"
+    assert address_of(request("192.0.2.9", x_forwarded_for="6.6.6.6"), settings) == "192.0.2.9"
     assert not is_local(request(x_forwarded_for="192.0.2.7"), settings)
+
+
+def test_all_lines_of_forwarded_addresses_are_one_list() -> None:
+    """A requester adds a line of its own before the proxy's: it must not be believed."""
+    settings = Settings(serve=Serve(trusted_proxies=("127.0.0.1",)))
+    asked = request()
+    asked.scope["headers"] += [(b"x-forwarded-for", b"127.0.0.1"), (b"x-forwarded-for", b"192.0.2.7")]
+    assert address_of(asked, settings) == "192.0.2.7" and not is_local(asked, settings)

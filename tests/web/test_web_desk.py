@@ -29,8 +29,8 @@ class Operator:
         self.client = client
         answer = client.post("/admin/sign-in", data={"password": PASSWORD})
         assert answer.status_code == 303 and answer.headers["location"] == "/admin"
-        cookie = answer.headers["set-cookie"]
-        assert "HttpOnly" in cookie and "SameSite=strict" in cookie
+        for cookie in answer.headers.get_list("set-cookie"):
+            assert "HttpOnly" in cookie and "SameSite=strict" in cookie and "Path=/admin" in cookie
         self.csrf = re.findall(r'name="csrf" value="([^"]+)"', client.get("/admin").text)[0]
 
     def act(self, action: str, status: int = 303, **fields: str) -> str:
@@ -38,8 +38,15 @@ class Operator:
         assert answer.status_code == status, answer.text
         return answer.text
 
+    def test(self, url: str) -> str:
+        answer = self.client.post("/admin/test", data={"csrf": self.csrf, "url": url})
+        return self.words(answer)
+
     def see(self, address: str) -> str:
-        answer = self.client.get(address)
+        return self.words(self.client.get(address))
+
+    @staticmethod
+    def words(answer: Any) -> str:
         assert answer.status_code == 200
         root: Any = html.fromstring(answer.text)
         return " ".join(root.text_content().split())
@@ -86,12 +93,13 @@ def test_signing_in_and_out(empty: tuple[Store, TestClient]) -> None:
     assert client.get("/admin").status_code == 303
 
 
-def test_too_many_wrong_passwords(empty: tuple[Store, TestClient]) -> None:
+def test_wrong_passwords_slow_down_and_never_lock_out(empty: tuple[Store, TestClient]) -> None:
     _, client = empty
-    for _ in range(5):
+    for _ in range(6):
         assert client.post("/admin/sign-in", data={"password": "wrong"}).status_code == 403
+    begun = time.monotonic()
     answer = client.post("/admin/sign-in", data={"password": PASSWORD})
-    assert answer.status_code == 429 and int(answer.headers["retry-after"]) > 0
+    assert answer.status_code == 303 and time.monotonic() - begun > 2.0
 
 
 def test_acts_need_the_token_and_the_same_origin(desk: Operator) -> None:
@@ -108,7 +116,7 @@ def test_a_source_from_test_to_removal(
     desk: Operator, slow_provider: str, empty: tuple[Store, TestClient]
 ) -> None:
     store, client = empty
-    tested = desk.see(f"/admin/test?url={slow_provider}")
+    tested = desk.test(slow_provider)
     assert (
         "Slow Repository" in tested
         and "tf_compact" in tested
@@ -163,7 +171,7 @@ def test_mistakes_are_told_in_place(desk: Operator, slow_provider: str) -> None:
     assert "is no interval" in desk.act("add", 400, url=slow_provider, every="sometimes")
     desk.act("add", url="http://127.0.0.1:9/", name="dead")
     assert "already" in desk.act("add", 400, url="http://127.0.0.1:9/", name="dead")
-    assert "cannot be harvested" in desk.see("/admin/test?url=http://127.0.0.1:9/oai")
+    assert "cannot be harvested" in desk.test("http://127.0.0.1:9/oai")
     desk.act("harvest", 409, name="unknown")
     assert desk.client.get("/admin/source?name=unknown").status_code == 404
 

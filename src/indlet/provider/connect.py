@@ -50,6 +50,8 @@ def _connect(root: str, options: Mapping[str, Any]) -> Storage:
         return Http(lambda: _http(root, options))
     if scheme in ("webdav", "webdavs", "dav", "davs"):
         return Webdav(lambda: _webdav(root, options))
+    if scheme in ("sftp", "ssh"):
+        return Storage(lambda: _sftp(root, options))
     storage = Storage(lambda: _other(root, options))
     storage.parallel = scheme in ("s3", "s3a")
     return storage
@@ -61,7 +63,8 @@ def _opened(root: str, options: Mapping[str, Any]) -> tuple[Any, Callable[[], No
     if local is not None:
         return local.open("rb"), lambda: None
     scheme = urlsplit(root).scheme
-    makers = {"ftp": _ftp, "ftps": _ftp, "http": _http, "https": _http, "webdav": _webdav, "webdavs": _webdav}
+    makers = {"ftp": _ftp, "ftps": _ftp, "http": _http, "https": _http, "webdav": _webdav, "webdavs": _webdav,
+              "sftp": _sftp, "ssh": _sftp}  # fmt: skip
     fs, key = makers.get(scheme, _other)(root, options)
     file = fs.open(key, "rb")
     try:
@@ -121,12 +124,40 @@ def _webdav(root: str, options: Mapping[str, Any]) -> tuple[Any, str]:
     return fs, ""
 
 
+def _sftp(root: str, options: Mapping[str, Any]) -> tuple[Any, str]:
+    """SFTP from a server whose key is known: fsspec alone would talk to whoever answers."""
+    import paramiko
+    from fsspec.implementations.sftp import SFTPFileSystem
+
+    class Checked(SFTPFileSystem):  # type: ignore[misc]
+        def _connect(self) -> None:
+            self.client = paramiko.SSHClient()
+            self.client.set_missing_host_key_policy(paramiko.RejectPolicy())
+            self.client.load_system_host_keys()
+            if known := options.get("known_hosts"):
+                self.client.load_host_keys(str(known))
+            self.client.connect(self.host, **self.ssh_kwargs)
+            self.ftp = self.client.open_sftp()
+
+    rest = {key: value for key, value in options.items() if key != "known_hosts"}
+    given = {**Checked._get_kwargs_from_urls(root), **rest}
+    try:
+        fs = Checked(**given, **PARAMIKO_FRESH)
+    except (paramiko.BadHostKeyException, paramiko.SSHException, OSError) as e:
+        if isinstance(e, paramiko.BadHostKeyException) or "known_hosts" in str(e):
+            raise HierarchyError(
+                f"the server's key is not the known one: {e}; check it, then add it to ~/.ssh/known_hosts or "
+                "to the file that the option known_hosts names; nothing was deleted"
+            ) from e
+        raise
+    return fs, Checked._strip_protocol(root)
+
+
 def _other(root: str, options: Mapping[str, Any]) -> tuple[Any, str]:
     from fsspec.core import url_to_fs
 
     try:
-        fresh = FRESH if urlsplit(root).scheme not in ("sftp", "ssh") else PARAMIKO_FRESH
-        fs, key = url_to_fs(root, **{**options, **fresh})
+        fs, key = url_to_fs(root, **{**options, **FRESH})
     except ValueError as e:
         if "rotocol" in str(e):
             raise SettingsError(f"{root}: {e}; known are ftp, http, https, webdav, sftp, s3, zip, tar") from e

@@ -9,9 +9,10 @@ import mimetypes
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from typing import Final
+from urllib.parse import quote
 
 from starlette.applications import Starlette
 from starlette.datastructures import MutableHeaders
@@ -34,7 +35,7 @@ from indlet.service.search.library import Library
 from indlet.settings import Settings
 from indlet.store import Store
 from indlet.web.admin import Desk
-from indlet.web.auth import Gate
+from indlet.web.auth import Gate, ended_sessions, keep_ended_sessions
 from indlet.web.compare import Comparing
 from indlet.web.explain import Explaining
 from indlet.web.feed_routes import Current
@@ -53,8 +54,6 @@ _HEADERS: Final = {
     "X-Frame-Options": "DENY",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
-# A collection's own pages must not run scripts beside the desk's session.
-_FOREIGN: Final = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
 def application(
@@ -77,7 +76,8 @@ def application(
     root = settings.base_url()
     portal = Portal(library, pages, root)
     usage, meter = Usage(store.local_folder), Meter()
-    gate = Gate(store.secret("sessions"), settings)
+    keep = partial(keep_ended_sessions, store)
+    gate = Gate(store.secret("sessions"), settings, ended=ended_sessions(store), keep=keep)
     own = jobs is None
     jobs = jobs or Jobs(store, settings)
     desk = Desk(portal, gate, usage, jobs)
@@ -125,6 +125,11 @@ def application(
                 jobs.schedule.close()
 
     def not_found(request: Request, error: Exception) -> Response:
+        # Not by the router, which would put the Host header into the answer.
+        path = request.url.path
+        if path.endswith("/") and path.strip("/") and request.method in ("GET", "HEAD"):
+            query = f"?{request.url.query}" if request.url.query else ""
+            return RedirectResponse(f"/{quote(path.strip('/'))}{query}", 307)
         t = strings(pages.language(request))
         status = error.status_code if isinstance(error, HTTPException) else 404
         if status != 404:
@@ -154,6 +159,7 @@ def application(
         exception_handlers={HTTPException: not_found, IndletError: broken, Exception: broken},
         middleware=[Middleware(_metered, meter=meter), Middleware(SecurityHeaders)],
     )
+    app.router.redirect_slashes = False
     app.state.library, app.state.desk = library, desk
     return app
 
@@ -175,7 +181,7 @@ class _metered:
 
 
 class SecurityHeaders:
-    """Adds the headers of caution to every response; documents of a collection lose their scripts."""
+    """Adds the security headers to every response."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -190,16 +196,9 @@ class SecurityHeaders:
                 headers = MutableHeaders(scope=message)
                 for name, value in _HEADERS.items():
                     headers.setdefault(name, value)
-                kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-                if scope["path"].startswith("/content/") and _may_hold_scripts(kind):
-                    headers.setdefault("Content-Security-Policy", _FOREIGN)
             await send(message)
 
         await self._app(scope, receive, careful)
-
-
-def _may_hold_scripts(kind: str) -> bool:
-    return "html" in kind or "xml" in kind or "svg" in kind or not kind
 
 
 @cache

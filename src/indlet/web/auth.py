@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-import ipaddress
 import secrets
 import time
 from collections import OrderedDict
@@ -17,14 +16,21 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import urlsplit
 
+import orjson
 from starlette.requests import Request
 
 from indlet.errors import SettingsError
+from indlet.provider.serve.access import client_address, forwarded, trusted_proxies
+from indlet.provider.serve.hosts import LOCAL_NAMES, host_of
 from indlet.settings import Settings
+from indlet.store import Store
 
 # 2^15 * 8 * 128 bytes = 32 MB and some 0.1 s for each guess.
 _N, _R, _P = 2**15, 8, 1
 COOKIE: Final = "indlet_session"
+DEVICE: Final = "indlet_device"
+_FORGET: Final = 3600.0  # seconds after which failures no longer count
+_ENDED: Final = "ended sessions"
 
 
 def hash_password(password: str, *, salt: bytes | None = None) -> str:
@@ -73,15 +79,22 @@ class Session:
 
 @dataclass
 class Gate:
-    """Opens and checks sessions; keeps count of failed sign-ins."""
+    """Opens and checks sessions; slows down whoever guesses passwords.
+
+    After a few wrong passwords each further one from the same address is looked at only after a pause, the
+    right one too: it is late, but never refused. A browser that has signed in before is counted by itself, so
+    that strangers behind the same address do not slow it down.
+    """
 
     secret: bytes
     settings: Settings
     clock: Callable[[], float] = time.time
-    tries: int = 5  # from one address before it has to wait
-    wait: float = 60.0  # seconds, doubled by each further failure up to an hour
+    tries: int = 5  # wrong passwords before the first pause
+    longest: float = 16.0  # seconds; pauses double from one second up to this
+    # Sessions that were signed out before their time, and what keeps them through a restart.
+    ended: dict[str, float] = field(default_factory=dict)
+    keep: Callable[[dict[str, float]], None] = lambda ended: None
     _failures: OrderedDict[str, tuple[int, float]] = field(default_factory=OrderedDict)
-    _ended: dict[str, float] = field(default_factory=dict)
 
     # Sessions
 
@@ -101,15 +114,17 @@ class Gate:
             return None
         if not hmac.compare_digest(signature.encode(), self._sign("session", payload).encode()):
             return None
-        if float(until) < self.clock() or identity in self._ended:
+        if float(until) < self.clock() or identity in self.ended:
             return None
         return self._session(identity, float(until))
 
     def end(self, session: Session) -> None:
-        """Close a session before its time, for this process's life: its cookie is worth nothing."""
+        """Close a session before its time: its cookie is worth nothing, after a restart neither."""
         now = self.clock()
-        self._ended = {i: until for i, until in self._ended.items() if until > now}
-        self._ended[session.id] = session.expires
+        self.ended = {i: until for i, until in self.ended.items() if until > now} | {
+            session.id: session.expires
+        }
+        self.keep(self.ended)
 
     def csrf_matches(self, session: Session, token: str) -> bool:
         return hmac.compare_digest(session.csrf.encode(), token.encode())
@@ -123,26 +138,37 @@ class Gate:
 
     # Sign-in
 
-    def must_wait(self, address: str) -> int:
-        """Seconds until this address may try again; 0 if it may now."""
-        count, last = self._failures.get(address, (0, 0.0))
-        if count < self.tries:
-            return 0
-        pause = min(self.wait * 2 ** (count - self.tries), 3600.0)
-        return max(0, int(last + pause - self.clock() + 0.999))
+    def new_device(self) -> str:
+        """A cookie that shows at a later sign-in that this browser has signed in before."""
+        identity = secrets.token_urlsafe(18)
+        return f"{identity}.{self._sign('device', identity)}"
 
-    def sign_in(self, address: str, password: str) -> bool:
-        """Whether the password is right; a wrong one counts against the address."""
-        if self.must_wait(address):
-            return False
+    def guesser(self, request: Request, address: str) -> str:
+        """Whose failures count: a browser that has signed in before, else an address."""
+        identity, _, signature = request.cookies.get(DEVICE, "").partition(".")
+        if hmac.compare_digest(signature.encode(), self._sign("device", identity).encode()):
+            return f"device {identity}"
+        return address
+
+    def pause(self, guesser: str) -> float:
+        """Seconds before the next password is looked at."""
+        count, last = self._failures.get(guesser, (0, 0.0))
+        if count < self.tries or self.clock() - last > _FORGET:
+            return 0.0
+        return float(min(2.0 ** (count - self.tries), self.longest))
+
+    def sign_in(self, guesser: str, password: str) -> bool:
+        """Whether the password is right; a wrong one counts against whoever guesses."""
         # Counted before the slow check, so that parallel guesses count too.
-        count, _ = self._failures.pop(address, (0, 0.0))
-        self._failures[address] = (count + 1, self.clock())
+        count, last = self._failures.pop(guesser, (0, 0.0))
+        if self.clock() - last > _FORGET:
+            count = 0
+        self._failures[guesser] = (count + 1, self.clock())
         while len(self._failures) > 10_000:
             self._failures.popitem(last=False)
         if not check_password(password, self.settings.admin.password_hash):
             return False
-        del self._failures[address]
+        del self._failures[guesser]
         return True
 
     # From where
@@ -154,16 +180,10 @@ class Gate:
         return is_local(request, self.settings)
 
 
-def client_address(request: Request, settings: Settings) -> str:
-    """The address that a request comes from; a proxy is believed only if the settings trust it."""
-    peer = request.client.host if request.client else ""
-    forwarded = request.headers.get("x-forwarded-for", "")
-    if forwarded and _within(peer, settings.serve.trusted_proxies):
-        hops = [hop.strip() for hop in forwarded.split(",")]
-        while len(hops) > 1 and _within(hops[-1], settings.serve.trusted_proxies):
-            hops.pop()
-        return hops[-1]
-    return peer
+def address_of(request: Request, settings: Settings) -> str:
+    """The address that a request comes from, or "" where that cannot be told."""
+    found = client_address(request, trusted_proxies(settings))
+    return "" if found is None else str(found)
 
 
 def is_local(request: Request, settings: Settings) -> bool:
@@ -171,23 +191,31 @@ def is_local(request: Request, settings: Settings) -> bool:
 
     The Host header is checked too: a foreign page that points its own name at 127.0.0.1 gets nothing.
     """
-    proxied = any(name in request.headers for name in ("x-forwarded-for", "forwarded", "x-real-ip", "via"))
-    peer = request.client.host if request.client else ""
-    if proxied and not _within(peer, settings.serve.trusted_proxies):
+    proxies = trusted_proxies(settings)
+    peer = client_address(request, ())
+    if forwarded(request) and (peer is None or not any(peer in network for network in proxies)):
         return False
-    try:
-        if not ipaddress.ip_address(client_address(request, settings)).is_loopback:
-            return False
-    except ValueError:
+    address = client_address(request, proxies)
+    if address is None or not address.is_loopback:
         return False
-    host = (urlsplit(f"//{request.headers.get('host', '')}").hostname or "").lower()
     own = (urlsplit(settings.base_url()).hostname or "").lower()
-    return host in ("localhost", "127.0.0.1", "::1", own)
+    return host_of(request) in LOCAL_NAMES | {own}
 
 
-def _within(address: str, networks: tuple[str, ...]) -> bool:
-    try:
-        ip = ipaddress.ip_address(address)
-        return any(ip in ipaddress.ip_network(network, strict=False) for network in networks)
-    except ValueError:
-        return False
+def over_https(request: Request, settings: Settings) -> bool:
+    """Whether a browser came by https: to us, or to the proxy in front of our public address."""
+    public = urlsplit(settings.base_url())
+    by_name = public.scheme == "https" and host_of(request) == (public.hostname or "").lower()
+    return request.url.scheme == "https" or by_name
+
+
+def ended_sessions(store: Store) -> dict[str, float]:
+    """The sessions that were signed out, as the store keeps them."""
+    with store.read() as view:
+        raw = view.meta(_ENDED)
+    return {str(i): float(until) for i, until in orjson.loads(raw).items()} if raw else {}
+
+
+def keep_ended_sessions(store: Store, ended: dict[str, float]) -> None:
+    with store.write() as tx:
+        tx.meta(_ENDED, orjson.dumps(ended))

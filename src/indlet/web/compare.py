@@ -51,7 +51,7 @@ class Comparing:
                 items.append(
                     {
                         "href": (one := item(hit)).href,
-                        "identifier": hit.identifier,
+                        "identifier": str(hit.id),
                         "title": one.title,
                         "explain": state.explain(hit.identifier, one.source, model=result.model)
                         if state.q

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import format_datetime
+from html import escape
 from typing import Final
 
 from indlet.model import Metadata
@@ -123,7 +124,8 @@ def _rss_item(feed: Feed, entry: Entry) -> str:
     page = feed.root + cited.page
     parts = [
         f"<item><title>{text(cited.title or cited.identifier)}</title><link>{text(page)}</link>"
-        f"<description>{text(cited.description[:_SUMMARY])}</description>"
+        # HTML by the rules of RSS, so text is escaped for HTML and then for XML.
+        f"<description>{text(escape(cited.description[:_SUMMARY], quote=False))}</description>"
         f'<guid isPermaLink="true">{text(page)}</guid>'
         f"<pubDate>{rfc822(entry.datestamp)}</pubDate>"
     ]

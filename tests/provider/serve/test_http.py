@@ -139,7 +139,7 @@ def test_hostile_requests_are_refused_early(filled: Provider) -> None:
         assert etree.fromstring(response.content).find("{*}error") is not None
 
 
-WHOLE = b"GET /healthz HTTP/1.1\r\nHost: x.org\r\n\r\n"
+WHOLE = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 PART = b"GET /oai?verb=Identify HTTP/1.1\r\nHost: "
 
 

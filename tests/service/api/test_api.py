@@ -14,10 +14,14 @@ from starlette.routing import Route
 from indlet.model import Record, TermVector
 from indlet.service.api.routes import ENDPOINTS, application, openapi, routes
 from indlet.service.search.library import Library
+from indlet.settings import Node, Settings
+
+PUBLIC = Settings(node=Node(base_url="http://node.example"))
 
 
 @pytest.fixture
 def client(shelf: Library) -> httpx.AsyncClient:
+    shelf.settings = PUBLIC
     transport = httpx.ASGITransport(app=application(shelf))
     return httpx.AsyncClient(transport=transport, base_url="http://node.example")
 
@@ -134,6 +138,7 @@ async def test_a_score_is_explained_of_the_record_that_was_found(make_shelf: Cal
         whole = Record("oai:r:1", {}, TermVector.of({"helium": 2}), resource="http://r/1")
         tx.put(tx.origin("source", "air"), [whole])
         tx.put(tx.origin("source", "catalogue"), [Record("oai:r:1", {}, resource="http://r/1")])
+    library.settings = PUBLIC
     transport = httpx.ASGITransport(app=application(library))
     async with httpx.AsyncClient(transport=transport, base_url="http://node.example") as client:
         (hit,) = (await get(client, "/api/search", q="helium"))["hits"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -90,11 +91,13 @@ def _word(archive: Archive, text: Text) -> str:
             break
     _runs(root, text)
     folder = posixpath.dirname(main) or "word"
-    for name in archive.matching(rf"{folder}/(?:footnotes|endnotes|comments|header\d*|footer\d*)\.xml"):
+    for name in archive.matching(
+        rf"{re.escape(folder)}/(?:footnotes|endnotes|comments|header\d*|footer\d*)\.xml"
+    ):
         part = archive.optional_xml(name)
         if part is not None:
             _runs(part, text)
-    for name in archive.matching(rf"{folder}/(?:charts/chart|diagrams/data)\d*\.xml"):
+    for name in archive.matching(rf"{re.escape(folder)}/(?:charts/chart|diagrams/data)\d*\.xml"):
         part = archive.optional_xml(name)
         if part is not None:
             _runs(part, text)

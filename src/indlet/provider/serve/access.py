@@ -78,7 +78,7 @@ class Gate:
             if h.access.networks or h.access.tokens
         }
         self._names = frozenset(h.name for h in settings.hierarchy)
-        self._proxies = _blocks(settings.serve.trusted_proxies, "serve.trusted_proxies")
+        self._proxies = trusted_proxies(settings)
         self._credentials = {name.lower() for site in settings.site for name in site.credentials}
         self._sites = bool(settings.site)
 
@@ -109,12 +109,28 @@ class Gate:
         return Requester(tuple(found))
 
     def address(self, connection: HTTPConnection) -> Address | None:
-        """Where a request comes from; forwarded addresses count as far as trusted proxies vouch for them."""
-        address = _address(connection.client.host if connection.client else "")
-        hops = [hop.strip() for hop in ",".join(connection.headers.getlist("x-forwarded-for")).split(",")]
-        while address is not None and hops and hops[-1] and _inside(address, self._proxies):
-            address = _address(hops.pop())
-        return address
+        """Where a request comes from, as `client_address` says."""
+        return client_address(connection, self._proxies)
+
+
+def client_address(connection: HTTPConnection, proxies: Iterable[Network]) -> Address | None:
+    """Where a request comes from; forwarded addresses count as far as trusted proxies vouch for them.
+
+    All lines of X-Forwarded-For are one list. Each proxy appends whom it was asked by, so it is read from the
+    right; what stands left of the first address that is no trusted proxy, anybody may have written.
+    """
+    proxies = tuple(proxies)
+    address = _address(connection.client.host if connection.client else "")
+    hops = [hop.strip() for hop in ",".join(connection.headers.getlist("x-forwarded-for")).split(",")]
+    while address is not None and hops and hops[-1] and _inside(address, proxies):
+        address = _address(hops.pop())
+    return address
+
+
+def forwarded(connection: HTTPConnection) -> bool:
+    """Whether a proxy says that it passed a request on."""
+    names = ("x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "forwarded", "x-real-ip", "via")
+    return any(name in connection.headers for name in names)
 
 
 def _opens(lock: _Lock, address: Address | None, token: bytes) -> bool:
@@ -150,6 +166,10 @@ def _networks(access: Access, hierarchy: str) -> tuple[Network, ...]:
     if any(not token.strip() for token in access.tokens):
         raise SettingsError(f"hierarchy {hierarchy!r}: access.tokens holds an empty token; remove it")
     return _blocks(access.networks, f"hierarchy {hierarchy!r}: access.networks")
+
+
+def trusted_proxies(settings: Settings) -> tuple[Network, ...]:
+    return _blocks(settings.serve.trusted_proxies, "serve.trusted_proxies")
 
 
 def _blocks(networks: Iterable[str], where: str) -> tuple[Network, ...]:

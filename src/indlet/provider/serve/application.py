@@ -23,6 +23,7 @@ from indlet.provider.hierarchy import named
 from indlet.provider.identity import identified
 from indlet.provider.serve.access import Gate, Permit
 from indlet.provider.serve.content import Content
+from indlet.provider.serve.hosts import KnownHosts
 from indlet.provider.serve.http import Desk, TooMuch, arguments, coded, tag, wants_page
 from indlet.provider.serve.pages import SCHEMAS, Pages, as_page, packaged
 from indlet.provider.serve.patience import Patient
@@ -53,7 +54,9 @@ def application(store: Store, settings: Settings, *, clock: Callable[[], float] 
         finally:
             usage.save()
 
-    return Starlette(routes=routes(store, settings, clock=clock, usage=usage), lifespan=lifespan)
+    app = Starlette(routes=routes(store, settings, clock=clock, usage=usage), lifespan=lifespan)
+    app.router.redirect_slashes = False  # it would put the Host header into the answer
+    return app
 
 
 def routes(
@@ -90,9 +93,12 @@ def server(app: Starlette, settings: Settings) -> uvicorn.Server:
 
     Forwarded addresses are ours to judge (`serve.trusted_proxies`), so uvicorn must not believe them first.
     """
+    whole = below(app, urlsplit(settings.base_url()).path)
+    if settings.on_loopback():
+        whole = KnownHosts(whole, settings)
     return uvicorn.Server(
         uvicorn.Config(
-            below(app, urlsplit(settings.base_url()).path),
+            whole,
             http=Patient,
             host=settings.node.host,
             port=settings.node.port,

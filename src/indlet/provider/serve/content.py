@@ -20,7 +20,9 @@ from indlet.settings import Settings
 from indlet.store import Store
 
 # Types that a browser would run: shown in a sandbox without scripts, forms or an origin.
-_ACTIVE = re.compile(r"html|xml|svg|javascript|ecmascript|flash")
+_ACTIVE = re.compile(r"^text/|html|xml|svg|flash")
+# Types that a page of ours could be made to load as its own: shown as what they are, text.
+_LOADABLE = re.compile(r"javascript|ecmascript|jscript|livescript|css|json|wasm|mpegurl")
 # Few enough that the answer cannot outgrow the file by much.
 _RANGES = re.compile(
     r"bytes=\s*(?:\d{1,18}-\d{0,18}|-\d{1,18})(?:\s*,\s*(?:\d{1,18}-\d{0,18}|-\d{1,18})){0,15}"
@@ -70,10 +72,12 @@ class Content:
         headers = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-cache"}
         if self._gate.restricted:
             headers |= {"Cache-Control": "private, no-cache", "Vary": "Authorization"}
-        if _ACTIVE.search(found.media_type):
+        kind = "text/plain" if _LOADABLE.search(found.media_type.lower()) else found.media_type
+        if _ACTIVE.search(kind):
             headers["Content-Security-Policy"] = _SANDBOX
+        headers["Cross-Origin-Resource-Policy"] = "same-origin"
         # As it is, without the charset that would be claimed for any text: nobody checked it.
-        headers["Content-Type"] = found.media_type
+        headers["Content-Type"] = kind
         etag = f"{found.inode:x}-{found.size:x}-{found.modified:x}"
         headers["ETag"] = f'"{etag}"'
         if unchanged(request, etag, found.modified // 10**9):

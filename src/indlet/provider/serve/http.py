@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl
 
 import anyio
 import anyio.to_thread
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 
 from indlet.provider.serve.coding import CODERS, SMALLEST, negotiated
@@ -35,20 +35,27 @@ async def arguments(request: Request) -> list[tuple[str, str]]:
     """The arguments of a GET or POST, repeated ones too, in order."""
     pairs = _parsed(request.scope["query_string"])
     if request.method == "POST":
-        body = b""
-        try:
-            with anyio.fail_after(_BODY_SECONDS):
-                async for chunk in request.stream():
-                    body += chunk
-                    if len(body) > _LARGEST_BODY:
-                        raise TooMuch(413, f"the body is larger than {_LARGEST_BODY} bytes")
-        except TimeoutError:
-            raise TooMuch(408, f"the body took longer than {_BODY_SECONDS} seconds") from None
-        kind = request.headers.get("content-type", "application/x-www-form-urlencoded").partition(";")[0]
-        if body and kind.strip().lower() != "application/x-www-form-urlencoded":
-            raise TooMuch(415, "send arguments as application/x-www-form-urlencoded")
-        pairs += _parsed(body)
+        pairs += await posted(request)
     return pairs
+
+
+async def posted(request: Request) -> list[tuple[str, str]]:
+    """The fields of a posted form, within bounds of size, number and time."""
+    body = b""
+    try:
+        with anyio.fail_after(_BODY_SECONDS):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > _LARGEST_BODY:
+                    raise TooMuch(413, f"the body is larger than {_LARGEST_BODY} bytes")
+    except TimeoutError:
+        raise TooMuch(408, f"the body took longer than {_BODY_SECONDS} seconds") from None
+    except ClientDisconnect:
+        raise TooMuch(400, "the body did not arrive") from None
+    kind = request.headers.get("content-type", "application/x-www-form-urlencoded").partition(";")[0]
+    if body and kind.strip().lower() != "application/x-www-form-urlencoded":
+        raise TooMuch(415, "send arguments as application/x-www-form-urlencoded")
+    return _parsed(body)
 
 
 def _parsed(query: bytes) -> list[tuple[str, str]]:

@@ -5,8 +5,9 @@ Handlers are ordinary functions, so each request runs in a worker thread and non
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import orjson
@@ -23,7 +24,9 @@ from indlet.service.search.library import FACETS, FILTERS, MAX_OFFSET, Library
 from indlet.service.search.results import Explained
 
 MAX_LIMIT: Final = 1000
-_CORS: Final = {"Access-Control-Allow-Origin": "*"}
+MAX_COMPARED: Final = 100  # records of each model, of which there are several
+MAX_TEXT: Final = 8000  # characters of an argument
+MAX_REPEATED: Final = 50  # values of an argument that may be repeated
 _LANGUAGES: Final = "By whose rules the query is analysed; as many as wanted. Default: those of the records."
 
 
@@ -45,17 +48,21 @@ class Parameter:
             raise SettingsError(f"{self.name} is missing: {self.about}")
         if not self.repeated and len(given) > 1:
             raise SettingsError(f"{self.name} is given {len(given)} times; give it once")
+        if len(given) > MAX_REPEATED:
+            raise SettingsError(f"{self.name} is given {len(given)} times; {MAX_REPEATED} are the most")
         values = [self._value(text) for text in given]
         if self.repeated:
-            return tuple(values)
+            return tuple(dict.fromkeys(values))
         return values[0] if values else self.default
 
     def _value(self, text: str) -> Any:
+        if len(text) > MAX_TEXT:
+            raise SettingsError(f"{self.name} has {len(text):,} characters; {MAX_TEXT:,} are the most")
         if self.choices and text not in self.choices:
-            raise SettingsError(f"{self.name} is {text!r}; choose from {', '.join(self.choices)}")
+            raise SettingsError(f"{self.name} is {text[:40]!r}; choose from {', '.join(self.choices)}")
         if self.kind is bool:
             if text.lower() not in ("", "0", "1", "true", "false"):
-                raise SettingsError(f"{self.name} is {text!r}; give true or false")
+                raise SettingsError(f"{self.name} is {text[:40]!r}; give true or false")
             return text.lower() not in ("0", "false")
         if self.kind is int:
             if not (text.isascii() and text.isdecimal()) or len(text) > 9 or int(text) > self.most:
@@ -67,11 +74,13 @@ class Parameter:
         inner: dict[str, Any] = {"type": {int: "integer", bool: "boolean", str: "string"}[self.kind]}
         if self.kind is int:
             inner |= {"minimum": 0, "maximum": self.most}
+        if self.kind is str and not self.choices:
+            inner["maxLength"] = MAX_TEXT
         if self.choices:
             inner["enum"] = list(self.choices)
         if self.default is not None:
             inner["default"] = self.default
-        shape = {"type": "array", "items": inner} if self.repeated else inner
+        shape = {"type": "array", "items": inner, "maxItems": MAX_REPEATED} if self.repeated else inner
         more: dict[str, Any] = {"style": "form", "explode": True} if self.repeated else {}
         return {
             "name": self.name, "in": "query", "required": self.required, "description": self.about,
@@ -200,7 +209,8 @@ ENDPOINTS: Final = (
         (
             _Q,
             Parameter("model", "A model to compare; default: all.", repeated=True, choices=tuple(MODELS)),
-            _LIMIT, _SPOKEN, _PLAIN,
+            Parameter("limit", "How many records of each.", int, default=10, most=MAX_COMPARED),
+            _SPOKEN, _PLAIN,
         ),
         "Comparison",
     ),
@@ -235,15 +245,33 @@ def routes(library: Library) -> list[BaseRoute]:
     """The API's routes over a library, and the document that describes them."""
 
     def described(request: Request) -> Response:
-        return _json(openapi(str(request.base_url).rstrip("/")))
+        return _json(openapi(library.settings.base_url()))
 
+    read = partial(_readable, library.settings.allowed_origins())
     return [
-        *(Route(endpoint.path, _handler(endpoint, library), methods=["GET"]) for endpoint in ENDPOINTS),
-        Route("/api/openapi.json", described, methods=["GET"]),
-        Route("/api/{rest:path}", _preflight, methods=["OPTIONS"]),
-        Route("/api/{rest:path}", _unknown, methods=["GET"]),
-        Route("/api/{rest:path}", _refused, methods=["POST", "PUT", "PATCH", "DELETE"]),
+        *(Route(endpoint.path, read(_handler(endpoint, library)), methods=["GET"]) for endpoint in ENDPOINTS),
+        Route("/api/openapi.json", read(described), methods=["GET"]),
+        Route("/api/{rest:path}", read(_preflight), methods=["OPTIONS"]),
+        Route("/api/{rest:path}", read(_unknown), methods=["GET"]),
+        Route("/api/{rest:path}", read(_refused), methods=["POST", "PUT", "PATCH", "DELETE"]),
     ]
+
+
+def _readable(origins: Sequence[str], handle: Callable[[Request], Response]) -> Callable[[Request], Response]:
+    """The same answers, with the permission for pages of these origins to read them (CORS)."""
+
+    def handled(request: Request) -> Response:
+        response = handle(request)
+        origin = request.headers.get("origin", "")
+        if "*" in origins:
+            response.headers["Access-Control-Allow-Origin"] = "*"
+        elif origins:
+            response.headers["Vary"] = "Origin"
+            if origin in origins:
+                response.headers["Access-Control-Allow-Origin"] = origin
+        return response
+
+    return handled
 
 
 def application(library: Library) -> Starlette:
@@ -269,7 +297,7 @@ def _handler(endpoint: Endpoint, library: Library) -> Callable[[Request], Respon
 
 
 def _json(value: Any, status: int = 200, media_type: str = "application/json") -> Response:
-    return Response(orjson.dumps(value), status, _CORS, media_type)
+    return Response(orjson.dumps(value), status, media_type=media_type)
 
 
 def _problem(error: IndletError) -> Response:
@@ -295,7 +323,7 @@ def _problem(error: IndletError) -> Response:
 def _preflight(request: Request) -> Response:
     return Response(
         status_code=204,
-        headers=_CORS | {"Access-Control-Allow-Methods": "GET, HEAD", "Access-Control-Max-Age": "86400"},
+        headers={"Access-Control-Allow-Methods": "GET, HEAD", "Access-Control-Max-Age": "86400"},
     )
 
 

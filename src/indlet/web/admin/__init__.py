@@ -1,7 +1,6 @@
 """The operations desk.
 
 desk.py       who may enter, which page, which act
-probe.py      what a source would give, before it is added
 show.py       the numbers of its pages
 """
 

@@ -5,26 +5,29 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from typing import Any, Final
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import urlencode
 
+import anyio
 import anyio.to_thread
 from starlette.requests import Request
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from indlet.errors import IndletError, SettingsError
 from indlet.node.indexing import index_in_child
 from indlet.node.jobs import Jobs
+from indlet.node.probe import Probe, probe_in_child
+from indlet.provider.serve.http import TooMuch, posted
 from indlet.provider.serve.usage import Usage
 from indlet.service.index import follow
 from indlet.settings import Source
 from indlet.web.admin import show
-from indlet.web.admin.probe import Probe, probe
-from indlet.web.auth import COOKIE, Gate, Session, client_address
+from indlet.web.auth import COOKIE, DEVICE, Gate, Session, address_of, over_https
 from indlet.web.i18n import Strings, strings
 from indlet.web.portal import Portal
 
-_BODY: Final = 65536
+_GUESSES: Final = 50  # sign-ins that wait at most
+_DEVICE_SECONDS: Final = 365 * 86400
 _TABS: Final = ("overview", "provider", "store", "jobs")
 _UPKEEP: Final = ("check", "rebuild")
 Form = dict[str, str]
@@ -39,6 +42,10 @@ class Desk:
         self.usage = usage
         self.totals = show.Totals(portal.store)
         self.schedule, self.harvests = jobs.schedule, jobs.harvests
+        # Sign-ins that wait, by who guesses; a hash takes 32 MB, a probe a process: few of them at once.
+        self._guessers: dict[str, tuple[anyio.Lock, int]] = {}
+        self._guesses = 0
+        self._hashing, self._probing = anyio.CapacityLimiter(2), anyio.CapacityLimiter(2)
         self._upkeep: dict[str, str] = {}  # what was done to store and index last, and what came of it
 
     def routes(self) -> list[BaseRoute]:
@@ -49,7 +56,7 @@ class Desk:
             Route("/admin/store", self._page(self.upkeep)),
             Route("/admin/jobs", self._page(self.jobs)),
             Route("/admin/jobs.json", self._page(self.jobs_json)),
-            Route("/admin/test", self._page(self.test)),
+            Route("/admin/test", self.act, methods=["POST"]),
             Route("/admin/act", self.act, methods=["POST"]),
             Route("/admin/sign-in", self.sign_in, methods=["GET", "POST"]),
             Route("/admin/sign-out", self.sign_out, methods=["POST"]),
@@ -89,38 +96,74 @@ class Desk:
         if (shut := self._shut(request, t)) is not None:
             return shut
         place = _within_desk(request.query_params.get("next", ""))
-        problem, status, headers = "", 200, {"Cache-Control": "no-store"}
+        problem, status = "", 200
         if request.method == "POST":
-            form = await _form(request)
-            place = _within_desk(form.get("next", ""))
-            address = client_address(request, self.settings)
             if not _same_origin(request):
-                problem, status = t("desk.foreign"), 403
-            elif wait := self.gate.must_wait(address):
-                problem, status = t("desk.wait", n=wait), 429
-                headers["Retry-After"] = str(wait)
-            elif await anyio.to_thread.run_sync(self.gate.sign_in, address, form.get("password", "")):
-                cookie, _ = self.gate.open()
-                response = RedirectResponse(place, 303, {"Cache-Control": "no-store"})
-                response.set_cookie(
-                    COOKIE, cookie, max_age=int(self.settings.admin.session_hours * 3600), path="/admin",
-                    httponly=True, samesite="strict", secure=request.url.scheme == "https",
-                )  # fmt: skip
-                return response
+                return self._foreign(request, t)
+            try:
+                form = await _form(request)
+            except TooMuch as e:
+                return _refused(e)
+            place = _within_desk(form.get("next", ""))
+            if self._guesses >= _GUESSES:
+                problem, status = t("desk.busy"), 429
+            elif await self._password_fits(request, form.get("password", "")):
+                return self._signed_in(request, place)
             else:
                 problem, status = t("desk.wrong"), 403
+        headers = {"Cache-Control": "no-store"} | ({"Retry-After": "5"} if status == 429 else {})
         return self.portal.pages.render(
             request, "admin/sign_in.html", status, headers, here="desk", problem=problem, place=place
         )
 
+    async def _password_fits(self, request: Request, password: str) -> bool:
+        """Checks one password at a time for each guesser, after the pause that it has earned."""
+        guesser = self.gate.guesser(request, address_of(request, self.settings))
+        lock, waiting = self._guessers.get(guesser, (anyio.Lock(), 0))
+        self._guessers[guesser] = (lock, waiting + 1)
+        self._guesses += 1
+        try:
+            async with lock:
+                await anyio.sleep(self.gate.pause(guesser))
+                return await anyio.to_thread.run_sync(
+                    self.gate.sign_in, guesser, password, limiter=self._hashing
+                )
+        finally:
+            self._guesses -= 1
+            lock, waiting = self._guessers.pop(guesser)
+            if waiting > 1:
+                self._guessers[guesser] = (lock, waiting - 1)
+
+    def _signed_in(self, request: Request, place: str) -> Response:
+        cookie, _ = self.gate.open()
+        response = RedirectResponse(place, 303, {"Cache-Control": "no-store"})
+        secure, hours = over_https(request, self.settings), self.settings.admin.session_hours
+        for name, value, seconds in (
+            (COOKIE, cookie, int(hours * 3600)),
+            (DEVICE, self.gate.new_device(), _DEVICE_SECONDS),
+        ):
+            response.set_cookie(
+                name, value, max_age=seconds, path="/admin", httponly=True, samesite="strict", secure=secure
+            )
+        return response
+
     async def sign_out(self, request: Request) -> Response:
-        form = await _form(request)
         session = self.gate.session(request)
-        if session is not None and self.gate.csrf_matches(session, form.get("csrf", "")):
-            self.gate.end(session)
+        if session is not None:
+            try:
+                form = await _form(request)
+            except TooMuch as e:
+                return _refused(e)
+            if self.gate.csrf_matches(session, form.get("csrf", "")):
+                await anyio.to_thread.run_sync(self.gate.end, session)
         response = RedirectResponse("/", 303)
         response.delete_cookie(COOKIE, path="/admin")
         return response
+
+    def _foreign(self, request: Request, t: Strings) -> Response:
+        return self.portal.pages.message(
+            request, 403, t("desk.foreign"), t("desk.again"), tone="bad", action=(t("menu.desk"), "/admin")
+        )
 
     # Pages
 
@@ -209,37 +252,41 @@ class Desk:
     def jobs_json(self, request: Request, t: Strings, session: Session) -> Response:
         return JSONResponse({"jobs": [job.to_json() for job in self.schedule.jobs()]})
 
-    def test(self, request: Request, t: Strings, session: Session) -> Response:
+    def _test(self, request: Request, session: Session, form: Form) -> Response:
         """A source, probed; its form stays filled in, ready to add it."""
-        given = {k: v[:2000] for k, v in request.query_params.items()}
         try:
-            source = _wanted(given)
+            source = _wanted(form)
         except SettingsError as e:
-            return self._overview(request, session, 400, str(e), given)
-        ours = self.portal.library.analyzer.policy
-        tested = probe(source, self.settings.harvest, ours)
-        return self._overview(request, session, given=given, tested=tested)
+            return self._overview(request, session, 400, str(e), form)
+        tested = probe_in_child(source, self.settings.harvest, self.portal.library.analyzer.policy)
+        return self._overview(request, session, given=form, tested=tested)
 
     # Acts
 
     async def act(self, request: Request) -> Response:
+        """An act, or a test of a source: the session is checked before the body is read."""
         t = strings(self.portal.pages.language(request))
         if (shut := self._shut(request, t)) is not None:
             return shut
-        form = await _form(request)
         session = self.gate.session(request)
         if session is None:
             return RedirectResponse("/admin/sign-in", 303)
-        if not self.gate.csrf_matches(session, form.get("csrf", "")) or not _same_origin(request):
-            return self.portal.pages.message(
-                request,
-                403,
-                t("desk.foreign"),
-                t("desk.again"),
-                tone="bad",
-                action=(t("menu.desk"), "/admin"),
+        if not _same_origin(request):
+            return self._foreign(request, t)
+        try:
+            form = await _form(request)
+        except TooMuch as e:
+            return _refused(e)
+        if not self.gate.csrf_matches(session, form.get("csrf", "")):
+            return self._foreign(request, t)
+        if request.url.path == "/admin/test":
+            response = await anyio.to_thread.run_sync(
+                self._test, request, session, form, limiter=self._probing
             )
-        return await anyio.to_thread.run_sync(self._act, request, session, t, form)
+        else:
+            response = await anyio.to_thread.run_sync(self._act, request, session, t, form)
+        response.headers["Cache-Control"] = "no-store"
+        return response
 
     def _act(self, request: Request, session: Session, t: Strings, form: Form) -> Response:
         action, name = form.get("action", ""), form.get("name", "")
@@ -349,13 +396,12 @@ def _wanted(form: Form) -> Source:
 
 
 async def _form(request: Request) -> Form:
-    """The fields of a posted form; nothing of one that is too large."""
-    body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > _BODY:
-            return {}
-    return dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=100))
+    """The fields of a posted form; TooMuch if it is too large or does not come in time."""
+    return dict(await posted(request))
+
+
+def _refused(error: TooMuch) -> Response:
+    return PlainTextResponse(f"{error}\n", error.status, {"Cache-Control": "no-store"})
 
 
 def _within_desk(place: str) -> str:

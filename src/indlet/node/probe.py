@@ -1,10 +1,19 @@
-"""What a source says of itself, before it is added: Identify, its formats, whether its index can be had."""
+"""What a source says of itself, before it is added: Identify, its formats, whether its index can be had.
+
+Asked in a process of its own, within limits: whatever a stranger answers, the serving process goes on.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import sys
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final
 
+import orjson
+
+from indlet import process
 from indlet.errors import IndletError
+from indlet.node import children
 from indlet.oai import answers
 from indlet.service.harvest import decide
 from indlet.service.harvest.client import Client, NoAnswer
@@ -12,6 +21,9 @@ from indlet.service.harvest.fetch_page import PageFetcher
 from indlet.service.harvest.negotiate import negotiate
 from indlet.settings import Harvest, Source
 from indlet.text import Policy, loss
+
+SECONDS: Final = 60.0  # that a probe may take
+MEMORY_MB: Final = 1536
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +43,36 @@ class Probe:
     policy: str = ""
     losses: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+
+
+def probe_in_child(source: Source, harvest: Harvest, ours: Policy, seconds: float = SECONDS) -> Probe:
+    """Ask a source a handful of quick questions; what it answers is read in a child process."""
+    said: list[bytes] = []
+    try:
+        status = children.run(__name__, (source, harvest, ours), said.append, seconds=seconds, patience=1.0)
+    except children.TookTooLong:
+        return Probe(source.url, problem=f"{source.url}: took longer than {seconds:g} seconds to answer")
+    if status or not said:
+        return Probe(source.url, problem=f"{source.url}: its answer ended the process that read it")
+    answer: dict[str, Any] = orjson.loads(b"".join(said))
+    found: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in answer.items()
+    }
+    return Probe(**found)
+
+
+def main() -> None:
+    """The child."""
+    process.lower_priority()
+    source, harvest, ours = process.receive_task()
+    process.stop_event()
+    process.limit_memory(MEMORY_MB)
+    process.limit_processor_time(SECONDS)
+    try:
+        found = probe(source, harvest, ours)
+    except MemoryError:
+        found = Probe(source.url, problem=f"{source.url}: its answer takes more than {MEMORY_MB} MB to read")
+    sys.stdout.buffer.write(orjson.dumps(asdict(found)) + b"\n")
 
 
 def probe(source: Source, harvest: Harvest, ours: Policy) -> Probe:
@@ -80,3 +122,7 @@ def _index_formats(asker: PageFetcher, url: str) -> tuple[str, ...]:
         return tuple(answers.index_formats(asker.patiently(url, {"verb": "ListIndexFormats"}, attempts=1)))
     except NoAnswer:
         return ()
+
+
+if __name__ == "__main__":
+    main()
