@@ -18,11 +18,13 @@ from indlet.formats import bundle
 from indlet.formats.dublin import element_of
 from indlet.formats.index import tf_basic, tf_boolean, tf_compact, tf_positions
 from indlet.formats.index.terms import IndexFormat
-from indlet.formats.metadata import marc21, oai_dc
+from indlet.formats.metadata import dcterms, marc21, mods, oai_dc, oai_marc
 from indlet.formats.record import CommonRecord, MetadataFormat, Statement
 from indlet.oai.xml import element
 
-METADATA: Final[dict[str, MetadataFormat]] = {f.prefix: f for f in (oai_dc.FORMAT, marc21.FORMAT)}
+METADATA: Final[dict[str, MetadataFormat]] = {
+    f.prefix: f for f in (oai_dc.FORMAT, dcterms.FORMAT, marc21.FORMAT, mods.FORMAT, oai_marc.FORMAT)
+}
 
 INDEX: Final[dict[str, IndexFormat]] = {
     f.prefix: f for f in (tf_positions.FORMAT, tf_compact.FORMAT, tf_basic.FORMAT, tf_boolean.FORMAT)

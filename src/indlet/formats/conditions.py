@@ -107,7 +107,7 @@ class Condition:
 
     def put(self, indicators: list[str], subfields: list[tuple[str, str]]) -> None:
         """Sets on a written field what the condition would ask of it."""
-        if self.operator != "=":
+        if self.operator != "=" or not self.value:
             return
         if self.name in ("ind1", "ind2"):
             indicators[int(self.name[3]) - 1] = self.value[:1] or " "

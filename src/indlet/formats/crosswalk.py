@@ -5,7 +5,8 @@ A table has a row for each correspondence, seven columns separated by tabs:
 field           a tag, several ("020,022"), a range ("501-505"), or positions of a fixed field ("008/35-37")
 subfields       MARC codes ("abc"), or names separated by spaces; empty for the field's own value
 condition       all have to hold; see `conditions.py`
-element         a Dublin Core element, its refinement and scheme: "subject", "date.issued", "subject[LCSH]";
+element         a Dublin Core element, its refinement and scheme: "subject", "date.issued", "subject[LCSH]",
+                "subject[*]" (the scheme is the attribute of that name);
                 or "record.identifier" and "record.datestamp", which are the record's own
 transformation  what happens to a value; see `transformations.py`
 direction       "in" (to the common record), "out" (from it), or "both": what is written is read back equal
@@ -38,6 +39,7 @@ _FIELD = re.compile(r"(\+?)([^/]+(?:/(?!\d)[^/]+)*)(?:/(\d+)(?:-(\d+))?)?")
 _RANGE = re.compile(r"(\d{3})-(\d{3})")
 _ELEMENT = re.compile(r"([a-z]+)(?:\.([A-Za-z]+))?(?:\[([^\]\s]+)\])?")
 _RECORD: Final = ("identifier", "datestamp")
+ANY_SCHEME: Final = "*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,7 @@ class Crosswalk:
         self.name = name
         self.rules = tuple(rules)
         self.about = about
+        self._unqualified = "unqualified" in about
         self._plain = tuple(about.get("plain", "").split())
         self._by_tag: dict[str, list[Rule]] = {}
         self._late = [rule for rule in rules if rule.reads and rule.late]
@@ -170,7 +173,8 @@ class Crosswalk:
         for value in transformed(rule, values, plain):
             if not value or not all(condition.on_value(value) for condition in rule.value_conditions):
                 continue
-            statement = Statement(rule.element, value, rule.refinement, rule.scheme, rule.simple)
+            scheme = rule.scheme if rule.scheme != ANY_SCHEME else "".join(field.select(("@scheme",))[:1])
+            statement = Statement(rule.element, value, rule.refinement, scheme, rule.simple)
             known = found.get(statement)
             if known is None:
                 found[statement] = statement
@@ -187,7 +191,7 @@ class Crosswalk:
         first: set[str] = set()
         told = [Statement("record", getattr(record, name), name) for name in _RECORD if getattr(record, name)]
         for statement in (*told, *record.statements):
-            rules = self._matching(statement)
+            rules = self._matching(statement) if statement.simple or not self._unqualified else []
             main = None
             for rule in rules:
                 if rule.positions is not None and rule.number in spent:
@@ -197,7 +201,7 @@ class Crosswalk:
                 if not self._allowed(rule, statement, spent, first):
                     continue
                 spent.add(rule.number)
-                made.append((rule.number, _written(rule, statement.value)))
+                made.append((rule.number, _written(rule, statement)))
                 if rule.positions is None:
                     main = rule
             first.add(statement.element)
@@ -212,7 +216,8 @@ class Crosswalk:
         rules = [
             rule
             for rule in self._out.get(statement.element, ())
-            if rule.refinement in ("", statement.refinement) and rule.scheme in ("", statement.scheme)
+            if rule.refinement in ("", statement.refinement)
+            and rule.scheme in ("", ANY_SCHEME, statement.scheme)
         ]
         return sorted(rules, key=lambda rule: -2 * bool(rule.refinement) - bool(rule.scheme))
 
@@ -283,11 +288,12 @@ def _left_out(statement: Statement, rule: Rule | None) -> Iterator[Lost]:
     where += f"[{statement.scheme}]" if statement.scheme else ""
     if rule is None:
         yield Lost(where, statement.value, "no row writes it")
-    elif rule.refinement != statement.refinement or rule.scheme != statement.scheme:
+    elif rule.refinement != statement.refinement or rule.scheme not in (statement.scheme, ANY_SCHEME):
         yield Lost(where, statement.value, f"written as plain {rule.element}")
 
 
-def _written(rule: Rule, value: str) -> Field:
+def _written(rule: Rule, statement: Statement) -> Field:
+    value = statement.value
     for step in reversed(rule.steps):
         if step.write is not None:
             value = step.write(value)
@@ -296,6 +302,8 @@ def _written(rule: Rule, value: str) -> Field:
         subfields.append((rule.codes[0], value))
     for condition in rule.conditions:
         condition.put(indicators, subfields)
+    if rule.scheme == ANY_SCHEME and statement.scheme:
+        subfields.append(("@scheme", statement.scheme))
     if rule.positions is not None:
         return Field(tag, " " * rule.positions[0] + value, parts=rule.positions)
     return Field(tag, "" if rule.codes else value, "".join(indicators), tuple(subfields))
@@ -306,7 +314,7 @@ def _fixed(rule: Rule) -> bool:
 
 
 def _constant(rule: Rule) -> Field:
-    return _written(rule, "")
+    return _written(rule, Statement("record", ""))
 
 
 def _grouped(made: Iterable[tuple[int, Field]], grouping: set[int]) -> list[Field]:

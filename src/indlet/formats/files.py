@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Final, TypeVar
 
 from lxml import etree
@@ -81,9 +81,8 @@ def _one_root(data: bytes, names: tuple[str, ...]) -> bytes:
     return b"<records>" + rest + b"</records>"
 
 
-def xml_file(elements: Iterable[bytes], around: str = "records") -> Iterator[bytes]:
-    """A file of XML records within one element."""
-    yield f'<?xml version="1.0" encoding="UTF-8"?>\n<{around}>\n'.encode()
-    for element in elements:
-        yield element + b"\n"
-    yield f"</{around.partition(' ')[0]}>\n".encode()
+def xml_around(name: str, namespace: str = "") -> tuple[bytes, bytes]:
+    """What begins and ends a file of XML records."""
+    declared = f' xmlns="{namespace}"' if namespace else ""
+    head = f'<?xml version="1.0" encoding="UTF-8"?>\n<{name}{declared}>\n'
+    return head.encode(), f"</{name}>\n".encode()

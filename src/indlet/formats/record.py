@@ -7,7 +7,7 @@ it is the unqualified Dublin Core that the store keeps and that every repository
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -101,7 +101,8 @@ class MetadataFormat:
     xml: Callable[[Fields], bytes]  # the element that holds these fields, without XML declaration
     crosswalk: Callable[[Fields], Crosswalk]  # the standard table for such a record
     load: Callable[[bytes], Iterator[Fields | Broken]]  # the records of a file as catalogues export it
-    dump: Callable[[Iterable[Fields]], Iterator[bytes]]  # such a file
+    pack: Callable[[Fields], bytes]  # a record of such a file; ValueError if it does not fit
+    around: tuple[bytes, bytes] = (b"", b"")  # what begins and ends such a file
     suffix: str = ".xml"
     served: bool = True  # false for what is only read
 

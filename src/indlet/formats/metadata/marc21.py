@@ -166,9 +166,9 @@ def load(data: bytes) -> Iterator[Fields | Broken]:
         yield record if isinstance(record, Broken) else marc_fields(record)
 
 
-def dump(records: Iterable[Fields]) -> Iterator[bytes]:
-    for fields in records:
-        yield write_iso2709(marc(fields))
+def pack(fields: Fields) -> bytes:
+    """The record in ISO 2709."""
+    return write_iso2709(marc(fields))
 
 
 FORMAT: Final = MetadataFormat(
@@ -181,7 +181,7 @@ FORMAT: Final = MetadataFormat(
     xml=_xml,
     crosswalk=crosswalk,
     load=load,
-    dump=dump,
+    pack=pack,
     suffix=".mrc",
 )
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 from lxml import etree
 
 from indlet.formats.crosswalk import standard
-from indlet.formats.files import xml_file, xml_records
+from indlet.formats.files import xml_around, xml_records
 from indlet.formats.record import Broken, Field, Fields, MetadataFormat
 from indlet.model import DUBLIN_CORE, Metadata
 from indlet.oai.xml import text
@@ -56,10 +56,6 @@ def load(data: bytes) -> Iterator[Fields | Broken]:
     yield from xml_records(data, ("dc",), fields)
 
 
-def dump(records: Iterable[Fields]) -> Iterator[bytes]:
-    return xml_file(map(_xml, records))
-
-
 FORMAT: Final = MetadataFormat(
     prefix=PREFIX,
     title="Dublin Core",
@@ -70,5 +66,6 @@ FORMAT: Final = MetadataFormat(
     xml=_xml,
     crosswalk=lambda _: standard(PREFIX),
     load=load,
-    dump=dump,
+    pack=lambda fields: _xml(fields) + b"\n",
+    around=xml_around("records"),
 )

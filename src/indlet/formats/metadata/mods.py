@@ -1,0 +1,52 @@
+"""mods: the Metadata Object Description Schema, version 3, of the Library of Congress."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from lxml import etree
+
+from indlet.formats.crosswalk import standard
+from indlet.formats.files import xml_around, xml_records
+from indlet.formats.record import Broken, Fields, MetadataFormat
+from indlet.formats.xml_fields import built, flattened
+from indlet.oai.names import XSI_NAMESPACE
+
+NAMESPACE: Final = "http://www.loc.gov/mods/v3"
+SCHEMA: Final = "http://www.loc.gov/standards/mods/v3/mods-3-4.xsd"
+# Elements that are better not repeated.
+_JOINED: Final = ("originInfo", "physicalDescription", "recordInfo")
+
+
+def fields(root: etree._Element) -> Fields:
+    found = flattened(root)
+    if not found:
+        raise ValueError("MODS record without elements")
+    return found
+
+
+def xml(fields: Fields) -> bytes:
+    names = {None: NAMESPACE, "xsi": XSI_NAMESPACE}
+    root = etree.Element(f"{{{NAMESPACE}}}mods", nsmap=names)  # type: ignore[arg-type]
+    root.set(f"{{{XSI_NAMESPACE}}}schemaLocation", f"{NAMESPACE} {SCHEMA}")
+    return built(root, NAMESPACE, fields, _JOINED)
+
+
+def load(data: bytes) -> Iterator[Fields | Broken]:
+    return xml_records(data, ("mods",), fields)
+
+
+FORMAT: Final = MetadataFormat(
+    prefix="mods",
+    title="MODS",
+    namespace=NAMESPACE,
+    schema=SCHEMA,
+    roots=frozenset({f"{{{NAMESPACE}}}mods"}),
+    fields=fields,
+    xml=xml,
+    crosswalk=lambda _: standard("mods"),
+    load=load,
+    pack=lambda fields: xml(fields) + b"\n",
+    around=xml_around("modsCollection", NAMESPACE),
+)

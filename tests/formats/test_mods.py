@@ -1,0 +1,76 @@
+"""MODS and oai_marc as others write them."""
+
+from __future__ import annotations
+
+from indlet.formats import METADATA, Statement, pairs
+from indlet.formats.crosswalk import Lost
+from indlet.oai.xml import element
+
+MODS = b"""<mods xmlns="http://www.loc.gov/mods/v3" version="3.3">
+  <titleInfo><nonSort>The</nonSort><title>Wings</title><subTitle>a study</subTitle></titleInfo>
+  <titleInfo type="abbreviated"><title>Wings</title></titleInfo>
+  <name type="personal"><namePart type="family">Austen</namePart><namePart type="given">Jane</namePart>
+    <namePart type="date">1775-1817</namePart>
+    <role><roleTerm type="code" authority="marcrelator">aut</roleTerm></role></name>
+  <name><namePart>Helper, Ann</namePart><role><roleTerm type="text">editor</roleTerm></role></name>
+  <name><namePart>Institute of Flight</namePart></name>
+  <originInfo><place><placeTerm>Oxford</placeTerm></place><publisher>Press</publisher>
+    <dateIssued encoding="w3cdtf">2004</dateIssued></originInfo>
+  <language><languageTerm type="code" authority="iso639-2b">eng</languageTerm>
+    <languageTerm type="text">English</languageTerm></language>
+  <subject authority="lcsh"><topic>Wings</topic><topic>Design</topic>
+    <geographic>Austria</geographic></subject>
+  <classification authority="ddc">629.1</classification>
+  <abstract>On <i>flow</i>.</abstract>
+  <relatedItem type="host"><titleInfo><title>Journal of Flight</title></titleInfo>
+    <name><namePart>Not a creator</namePart></name></relatedItem>
+  <identifier type="isbn">0198162065</identifier>
+  <location><url>http://example.org/1</url></location>
+  <accessCondition>Free.</accessCondition>
+  <recordInfo><recordIdentifier>x17</recordIdentifier></recordInfo>
+</mods>"""
+
+
+def test_mods_loses_no_name() -> None:
+    record = METADATA["mods"].read(element(MODS))
+    assert record.identifier == "x17"
+    assert record.simple() == {
+        "title": ["The Wings a study", "Wings"],
+        "creator": ["Austen, Jane, 1775-1817", "Institute of Flight"],
+        "subject": ["Wings--Design", "629.1"],
+        "description": ["On flow."],
+        "publisher": ["Press"],
+        "contributor": ["Helper, Ann"],
+        "date": ["2004"],
+        "identifier": ["0198162065", "http://example.org/1"],
+        "language": ["en"],
+        "relation": ["Journal of Flight"],
+        "coverage": ["Austria"],
+        "rights": ["Free."],
+    }
+    assert Statement("subject", "Wings--Design", "", "LCSH") in record.statements
+
+
+def test_what_mods_says_beyond_the_table_is_told() -> None:
+    mods = METADATA["mods"]
+    fields = mods.fields(element(MODS))
+    lost: list[Lost] = []
+    mods.crosswalk(fields).read(fields, lost)
+    assert {(each.where, each.value) for each in lost} == {
+        ("originInfo/place/placeTerm", "Oxford"),
+        ("relatedItem/name/namePart", "Not a creator"),
+        ("name/role/roleTerm:text", "editor"),
+        ("name/role/roleTerm:code", "aut"),
+    }
+
+
+def test_oai_marc() -> None:
+    raw = b"""<oai_marc xmlns="http://www.openarchives.org/OAI/1.1/oai_marc" status="n" type="a" level="m">
+      <fixfield id="1">"x17"</fixfield>
+      <fixfield id="8">"000313s2000    enk           000 0 eng d"</fixfield>
+      <varfield id="100" i1="1" i2=""><subfield label="a">Austen, Jane,</subfield></varfield>
+      <varfield id="245" i1="1" i2="0"><subfield label="a">Wings /</subfield></varfield></oai_marc>"""
+    assert sorted(pairs(element(raw))) == [
+        ("creator", "Austen, Jane"), ("date", "2000"), ("language", "en"),
+        ("title", "Wings"), ("type", "text"),
+    ]  # fmt: skip
