@@ -26,7 +26,7 @@ ROOMS = [
 ]
 # The same within a room. A model's formula is known to every index, so `rank` stands above `index`.
 SUB_ROOMS = {
-    "service": ["rank", "records", "harvest", "index", "pipeline", "search", "api"],
+    "service": ["rank", "records", "harvest", "mirror", "index", "pipeline", "search", "api"],
 }
 # What a plain `pip install indlet` does not bring; only rooms below "provider" may need it.
 EXTRAS = {
@@ -41,6 +41,7 @@ EXTRAS = {
     "paramiko",
     "webdav4",
     "aiohttp",
+    "warcio",
 }
 PACKAGE = Path(indlet.__file__).parent
 

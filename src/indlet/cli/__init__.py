@@ -29,6 +29,7 @@ COMMANDS = {
     "failures": ("provider", "List what could not be read or harvested, and why."),
     "init": ("provider", "Write a commented indlet.toml."),
     "harvest": ("harvest", "Harvest metadata and indexes from providers."),
+    "mirror": ("mirror", "Mirror the files of a site, or list what changed."),
     "sources": ("harvest", "Show the harvested sources, their state and their policies."),
     "search": ("service", "Search the harvested index."),
     "stats": ("service", "Show the statistics of store and index."),

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import socket
+import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +21,7 @@ from tests.provider.site.web_servers import Web, available, basic, web_server
 from indlet.oai.names import OAI_NAMESPACE
 from indlet.provider.pipeline import crawl
 from indlet.provider.serve import application
+from indlet.provider.serve import server as make_server
 from indlet.provider.summary import Summary
 from indlet.provider.workers import Workers
 from indlet.settings import Crawl, Serve, Settings, Site
@@ -95,6 +99,25 @@ class Bench:
         }
         self.settings = replace(self.settings, serve=Serve(**options))
         return Client(application(self.store, self.settings))
+
+    @contextmanager
+    def listening(self, **serve: Any) -> Iterator[str]:
+        """The address of the node's own web side, on loopback."""
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as sock:
+            sock.bind(("127.0.0.1", 0))
+            root = f"http://127.0.0.1:{sock.getsockname()[1]}"
+            node = replace(self.settings.node, base_url=root)
+            self.settings = replace(self.settings, node=node, serve=Serve(**serve))
+            server = make_server(application(self.store, self.settings), self.settings)
+            thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]}, daemon=True)
+            thread.start()
+            while not server.started and thread.is_alive():
+                time.sleep(0.005)
+            try:
+                yield root
+            finally:
+                server.should_exit = server.force_exit = True
+                thread.join(10)
 
     def listed(self, origin: str = "site") -> dict[str, dict[str, Any]]:
         """The live records of an origin by path, with all that is known of them."""

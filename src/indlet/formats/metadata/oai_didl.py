@@ -7,7 +7,11 @@ the form of mod_oai (Nelson, Van de Sompel, Liu et al. 2004).
 from __future__ import annotations
 
 import base64
+import binascii
+from dataclasses import dataclass
 from typing import Final
+
+from lxml import etree
 
 from indlet.oai.names import XSI_NAMESPACE
 from indlet.oai.xml import attribute, text
@@ -43,3 +47,57 @@ def write(url: str, media_type: str, header: bytes, content: bytes | None) -> by
         ]
     parts.append(b"</didl:Component></didl:Item></didl:DIDL>")
     return b"".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """One file of a digital item: where it is, or what it is, or both."""
+
+    ref: str = ""
+    media_type: str = ""
+    content: bytes | None = None
+    headers: tuple[tuple[str, str], ...] = ()  # of http_header, where the item has one for this file alone
+    sha256: str = ""
+
+
+def read(root: etree._Element) -> list[Component]:
+    """The files of an item, whoever wrote it: known by local names, in items within items too.
+
+    mod_oai writes one component with equal resources, DSpace a component for each bitstream, by reference or
+    in base64, EPrints an item for each document, by reference.
+    """
+    found = [
+        component
+        for node in root.iter()
+        if _local(node) == "Component" and (component := _component(node)) is not None
+    ]
+    headers = [node for node in root.iter() if _local(node) == "headers"]
+    if len(found) == 1 and len(headers) == 1:
+        fields = tuple(
+            (node.get("name", ""), node.text or "") for node in headers[0] if _local(node) == "header"
+        )
+        digest = next((node.text or "" for node in headers[0] if _local(node) == "digest"), "")
+        one = found[0]
+        return [Component(one.ref, one.media_type, one.content, fields, digest.strip().lower())]
+    return found
+
+
+def _component(node: etree._Element) -> Component | None:
+    ref = media_type = ""
+    content: bytes | None = None
+    for resource in node:
+        if _local(resource) != "Resource":
+            continue
+        media_type = media_type or resource.get("mimeType", "")
+        if resource.get("ref"):
+            ref = ref or resource.get("ref", "").strip()
+        elif "base64" in resource.get("encoding", "").split():
+            try:
+                content = base64.b64decode("".join((resource.text or "").split()), validate=True)
+            except binascii.Error:
+                content = None
+    return Component(ref, media_type, content) if ref or content is not None else None
+
+
+def _local(node: etree._Element) -> str:
+    return str(node.tag).rpartition("}")[2] if isinstance(node.tag, str) else ""

@@ -21,7 +21,7 @@ from indlet.model import Stored, TermVector
 from indlet.oai import frames
 from indlet.oai.dates import written
 from indlet.oai.names import BUNDLE_NAMESPACE
-from indlet.provider.site.ask import Answer
+from indlet.provider.site.ask import HeadAnswer
 from indlet.provider.site.disseminate import SiteFormats
 from indlet.text import Analyzer, Policy
 
@@ -93,7 +93,7 @@ class Dissemination:
         return ("metadata", "raw", *vector, *(("positions",) if any(i.positions for i in used) else ()))
 
     def writer(
-        self, prefix: str, index_prefix: str, headers: Mapping[str, Answer] | None = None
+        self, prefix: str, index_prefix: str, headers: Mapping[str, HeadAnswer] | None = None
     ) -> Callable[[Stored], bytes]:
         """What makes bytes of a record: pre-encoded parts side by side.
 

@@ -19,7 +19,7 @@ _FETCHED: Final = 250
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Inquiry:
     """One request on its way: everything that its verb needs."""
 
     view: View
@@ -31,7 +31,7 @@ class Asked:
     seen: Seen | None = None  # where there are sites: what their servers show this requester
 
 
-class Window(TypedDict, total=False):
+class ListWindow(TypedDict, total=False):
     """What part of the feed a list covers, as the store takes it."""
 
     after: int
@@ -45,7 +45,7 @@ class Lists:
     def __init__(self, formats: Dissemination, visibility: Visibility | None) -> None:
         self._formats, self._visibility = formats, visibility
 
-    def window(self, state: ResumptionToken, asked: Asked, after: int | None = None) -> Window:
+    def window(self, state: ResumptionToken, asked: Inquiry, after: int | None = None) -> ListWindow:
         origins = asked.origins
         if state.metadata_prefix in self._formats.of_sites and self._visibility is not None:
             mine = self._visibility.origins(asked.view)
@@ -58,7 +58,7 @@ class Lists:
             "origins": origins,
         }
 
-    def size(self, asked: Asked, state: ResumptionToken) -> int:
+    def size(self, asked: Inquiry, state: ResumptionToken) -> int:
         """How many records a list holds; 0 where that cannot be told."""
         window = self.window(state, asked, after=0)
         hidden = 0
@@ -69,7 +69,7 @@ class Lists:
         return asked.view.count(**window) - hidden
 
     def headers(
-        self, asked: Asked, window: Window, together: int
+        self, asked: Inquiry, window: ListWindow, together: int
     ) -> Iterator[tuple[int, str, int, int, str]]:
         """(seq, identifier, datestamp, deleted, sets) that may be seen; `together` read at once."""
         while rows := asked.view.headers(together, **window):
@@ -82,7 +82,7 @@ class Lists:
                 return
             window = {**window, "after": rows[-1][0]}
 
-    def records(self, asked: Asked, state: ResumptionToken, limit: int) -> Iterator[Stored]:
+    def records(self, asked: Inquiry, state: ResumptionToken, limit: int) -> Iterator[Stored]:
         """The records that the requester may see, in the format that the list is in."""
         columns = self._formats.columns(state.metadata_prefix, state.index_prefix)
         window, together = self.window(state, asked), min(_FETCHED, limit) + 1

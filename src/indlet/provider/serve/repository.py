@@ -29,7 +29,7 @@ from indlet.provider.answered import Answered
 from indlet.provider.serve.access import Permit
 from indlet.provider.serve.coding import checked
 from indlet.provider.serve.dissemination import Dissemination
-from indlet.provider.serve.listing import Asked, Lists
+from indlet.provider.serve.listing import Inquiry, Lists
 from indlet.provider.site.disseminate import SiteFormats
 from indlet.provider.site.visibility import Visibility
 from indlet.settings import Settings
@@ -77,7 +77,7 @@ class Repository:
             )
         self._compression = checked(settings.serve.compression)
         self._descriptions = self._described()
-        self._verbs: dict[str, Callable[[Asked], Answer]] = {
+        self._verbs: dict[str, Callable[[Inquiry], Answer]] = {
             "Identify": self._identify,
             "ListMetadataFormats": self._metadata_formats,
             "ListIndexFormats": self._index_formats,
@@ -99,7 +99,7 @@ class Repository:
             self._answered.note()
         try:
             with self._store.read() as view:
-                asked = Asked(view, permit.origins(view), permit, request, endpoint, now)
+                asked = Inquiry(view, permit.origins(view), permit, request, endpoint, now)
                 return self._verbs[request.verb](self._judged(asked))
         except ProtocolError as e:
             errors: Sequence[ProtocolError] = [e]
@@ -109,7 +109,7 @@ class Repository:
                 raise
         return Answer(endpoint.refusal(now, request.arguments, errors), request.verb)
 
-    def _judged(self, asked: Asked) -> Asked:
+    def _judged(self, asked: Inquiry) -> Inquiry:
         """The request with what the servers of sites show this requester."""
         if self._visibility is None:
             return asked
@@ -132,7 +132,7 @@ class Repository:
 
     # About the repository
 
-    def _identify(self, asked: Asked) -> Answer:
+    def _identify(self, asked: Inquiry) -> Answer:
         first = list(islice(self._lists.headers(asked, {"after": 0, "origins": asked.origins}, 100), 1))
         body = frames.identify(
             name=self._settings.node.name,
@@ -145,16 +145,16 @@ class Repository:
         )
         return self._steady(asked, [body])
 
-    def _metadata_formats(self, asked: Asked) -> Answer:
+    def _metadata_formats(self, asked: Inquiry) -> Answer:
         return self._steady(asked, self._formats.metadata_formats(self._existing(asked)))
 
-    def _index_formats(self, asked: Asked) -> Answer:
+    def _index_formats(self, asked: Inquiry) -> Answer:
         found = self._formats.index_formats(self._existing(asked))
         if not found:
             raise NoIndexFormats("this item has no index part; harvest its metadata alone")
         return self._steady(asked, found)
 
-    def _existing(self, asked: Asked) -> Stored | None:
+    def _existing(self, asked: Inquiry) -> Stored | None:
         """The item that the request names, if it names one."""
         name = asked.request.get("identifier")
         if name is None:
@@ -169,7 +169,7 @@ class Repository:
             raise _unknown(name)
         return min(found, key=lambda one: one.deleted)
 
-    def _known_sets(self, asked: Asked) -> list[tuple[str, str]]:
+    def _known_sets(self, asked: Inquiry) -> list[tuple[str, str]]:
         """(setSpec, name) of the sets that the requester may know of."""
         if asked.seen is None:
             return asked.view.sets(asked.origins)
@@ -178,7 +178,7 @@ class Repository:
             found |= {spec: name for spec, name in asked.view.sets(asked.seen.guarded) if spec in specs}
         return sorted(found.items())
 
-    def _sets(self, asked: Asked) -> Answer:
+    def _sets(self, asked: Inquiry) -> Answer:
         token = self._resumed(asked)
         known = self._known_sets(asked)
         if not known:
@@ -194,7 +194,7 @@ class Repository:
 
     # Records
 
-    def _record(self, asked: Asked) -> Answer:
+    def _record(self, asked: Inquiry) -> Answer:
         request, errors = asked.request, list[ProtocolError]()
         prefix, index_prefix = request.get("metadataPrefix") or "", request.get("indexPrefix") or ""
         try:
@@ -211,7 +211,7 @@ class Repository:
         answer = self._finished(asked, [body], 1)
         return replace(answer, modified=stored.datestamp, steady=True)
 
-    def _list(self, asked: Asked) -> Answer:
+    def _list(self, asked: Inquiry) -> Answer:
         given = self._resumed(asked)
         state = given or self._started(asked)
         headers_only = asked.request.verb == "ListIdentifiers"
@@ -226,7 +226,7 @@ class Repository:
             parts.append(self._ending(state, last, count, more, asked.now))
         return self._finished(asked, parts, count)
 
-    def _started(self, asked: Asked) -> ResumptionToken:
+    def _started(self, asked: Inquiry) -> ResumptionToken:
         """A new list. Its end is frozen now: what changes from here on belongs to the next harvest."""
         request = asked.request
         errors = self._formats.unknown(request.get("metadataPrefix") or "", request.get("indexPrefix") or "")
@@ -244,13 +244,13 @@ class Repository:
             open_ended=until is None,
         )
 
-    def _frozen(self, asked: Asked) -> int:
+    def _frozen(self, asked: Inquiry) -> int:
         known = asked.view.datestamps()
         # After the clock was set back, datestamps may be ahead of it.
         return max(int(asked.now), known[1] if known else 0)
 
     def _page(
-        self, asked: Asked, state: ResumptionToken, headers_only: bool
+        self, asked: Inquiry, state: ResumptionToken, headers_only: bool
     ) -> tuple[list[bytes], int, int, bool]:
         """The bytes of the next records, the last one's place, how many there are, whether more follow."""
         serve = self._settings.serve
@@ -269,11 +269,11 @@ class Repository:
             last, size = stored.seq, size + len(parts[-1])
         return parts, last, len(parts), False
 
-    def _writer(self, asked: Asked, prefix: str, index_prefix: str) -> Callable[[Stored], bytes]:
+    def _writer(self, asked: Inquiry, prefix: str, index_prefix: str) -> Callable[[Stored], bytes]:
         return self._formats.writer(prefix, index_prefix, asked.seen.headers if asked.seen else None)
 
     def _emptied(
-        self, asked: Asked, state: ResumptionToken, headers_only: bool
+        self, asked: Inquiry, state: ResumptionToken, headers_only: bool
     ) -> tuple[ResumptionToken, tuple[list[bytes], int, int, bool]]:
         """What to send when everything that a token promised has changed since and so left the list.
 
@@ -294,7 +294,7 @@ class Repository:
 
     # Tokens and frames
 
-    def _resumed(self, asked: Asked) -> ResumptionToken | None:
+    def _resumed(self, asked: Inquiry) -> ResumptionToken | None:
         text = asked.request.get("resumptionToken")
         if text is None:
             return None
@@ -307,7 +307,7 @@ class Repository:
             now=asked.now,
         )
 
-    def _fresh(self, asked: Asked, after: int | str, size: int) -> ResumptionToken:
+    def _fresh(self, asked: Inquiry, after: int | str, size: int) -> ResumptionToken:
         get = asked.request.get
         return ResumptionToken(
             verb=asked.request.verb,
@@ -334,13 +334,13 @@ class Repository:
         following = replace(state, after=last, cursor=state.cursor + count, expires=expires)
         return frames.resumption(following.encode(self._key), size=size, cursor=state.cursor, expires=expires)
 
-    def _finished(self, asked: Asked, body: Iterable[bytes], records: int) -> Answer:
+    def _finished(self, asked: Inquiry, body: Iterable[bytes], records: int) -> Answer:
         request = asked.request
         prefix = "+".join(filter(None, (request.get("metadataPrefix"), request.get("indexPrefix"))))
         bytes_ = asked.endpoint.answer(asked.now, request.arguments, request.verb, body)
         return Answer(bytes_, request.verb, prefix, records)
 
-    def _steady(self, asked: Asked, body: Iterable[bytes]) -> Answer:
+    def _steady(self, asked: Inquiry, body: Iterable[bytes]) -> Answer:
         return replace(self._finished(asked, body, 0), steady=True)
 
     def _described(self) -> list[bytes]:

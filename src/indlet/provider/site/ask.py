@@ -28,7 +28,7 @@ _STATUS = re.compile(rb"HTTP/1\.[01] ([1-9][0-9][0-9])(?: |$)")
 _FIELD = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
-class Answer(NamedTuple):
+class HeadAnswer(NamedTuple):
     """A status and the header fields as they came."""
 
     status: int
@@ -53,7 +53,7 @@ class WebServer:
         self._guard = threading.Lock()
         self._context = ssl.create_default_context() if self._secure else None
 
-    def heads(self, paths: Sequence[str], headers: Mapping[str, str]) -> list[Answer]:
+    def heads(self, paths: Sequence[str], headers: Mapping[str, str]) -> list[HeadAnswer]:
         """The answer to a HEAD request for each path. HierarchyError if the server cannot be asked."""
         rows = [paths[start : start + ROW] for start in range(0, len(paths), ROW)]
         fields = self._fields(headers)
@@ -63,7 +63,7 @@ class WebServer:
             return [answer for row in pool.map(lambda row: self._row(row, fields), rows) for answer in row]
 
     @contextlib.contextmanager
-    def get(self, path: str, headers: Mapping[str, str]) -> Iterator[tuple[Answer, Iterator[bytes]]]:
+    def get(self, path: str, headers: Mapping[str, str]) -> Iterator[tuple[HeadAnswer, Iterator[bytes]]]:
         """The answer to a GET request, with its body in pieces. OSError if it cannot be had."""
         connection = http.client.HTTPConnection(self._host, self._port)
         connection.sock = self._connected()
@@ -75,7 +75,7 @@ class WebServer:
                     connection.putheader(name, value)
             connection.endheaders()
             response = connection.getresponse()
-            answer = Answer(response.status, tuple(response.getheaders()))
+            answer = HeadAnswer(response.status, tuple(response.getheaders()))
             yield answer, iter(lambda: response.read(CHUNK), b"")
         except http.client.HTTPException as e:
             raise OSError(f"the server's answer cannot be read: {e!r}") from e
@@ -96,8 +96,8 @@ class WebServer:
             lines.append(f"{name}: {value}")
         return "".join(f"{line}\r\n" for line in lines).encode("latin-1", "replace")
 
-    def _row(self, paths: Sequence[str], fields: bytes) -> list[Answer]:
-        found: list[Answer] = []
+    def _row(self, paths: Sequence[str], fields: bytes) -> list[HeadAnswer]:
+        found: list[HeadAnswer] = []
         idle_tries = 0
         while len(found) < len(paths):
             connection = self._taken()
@@ -152,9 +152,9 @@ class _Connection:
         self.open = True
         weakref.finalize(self, sock.close)
 
-    def heads(self, requests: Sequence[bytes]) -> list[Answer]:
+    def heads(self, requests: Sequence[bytes]) -> list[HeadAnswer]:
         """As many answers as came before the server closed the connection."""
-        found: list[Answer] = []
+        found: list[HeadAnswer] = []
         try:
             self._socket.sendall(b"".join(requests))
         except (BrokenPipeError, ConnectionResetError):
@@ -192,7 +192,7 @@ class _Connection:
         self._socket.close()
 
 
-def _parsed(head: bytes) -> tuple[Answer, bool]:
+def _parsed(head: bytes) -> tuple[HeadAnswer, bool]:
     """An answer, and whether the server ends the connection with it."""
     first, *lines = head.split(b"\r\n")
     match = _STATUS.match(first)
@@ -203,7 +203,7 @@ def _parsed(head: bytes) -> tuple[Answer, bool]:
         name, colon, value = line.decode("latin-1").partition(":")
         if colon and _FIELD.fullmatch(name):
             fields.append((name, value.strip(" \t")))
-    answer = Answer(int(match[1]), tuple(fields))
+    answer = HeadAnswer(int(match[1]), tuple(fields))
     kept = answer.get("connection").lower()
     return answer, kept == "close" or (first.startswith(b"HTTP/1.0") and kept != "keep-alive")
 

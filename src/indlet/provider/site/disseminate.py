@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from indlet.formats.metadata import http_header, oai_didl
 from indlet.model import Stored
-from indlet.provider.site.ask import Answer
+from indlet.provider.site.ask import HeadAnswer
 from indlet.provider.site.source import site_name
 from indlet.provider.site.tree import lasting
 from indlet.provider.site.visibility import local_path
@@ -33,7 +33,7 @@ class SiteFormats:
             oai_didl.PREFIX: (oai_didl.SCHEMA, oai_didl.NAMESPACE),
         } if self._sites else {}  # fmt: skip
 
-    def write(self, prefix: str, stored: Stored, headers: Mapping[str, Answer]) -> bytes:
+    def write(self, prefix: str, stored: Stored, headers: Mapping[str, HeadAnswer]) -> bytes:
         """`headers` are what the server told this requester of records that are not for everybody."""
         about: dict[str, Any] = json.loads(stored.properties)
         fields = [(str(name), str(value)) for name, value in about["headers"]]

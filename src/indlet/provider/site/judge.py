@@ -7,12 +7,12 @@ from enum import Enum
 from typing import NamedTuple
 
 from indlet.provider.hierarchy import Entry
-from indlet.provider.site.ask import Answer
+from indlet.provider.site.ask import HeadAnswer
 
 REFUSED = (401, 403, 407)
 
 
-class Kind(Enum):
+class Finding(Enum):
     TAKEN = "the server gives these very bytes"
     GUARDED = "the server refuses it to strangers"
     OTHER = "the server gives other bytes: a handler made them"
@@ -22,31 +22,31 @@ class Kind(Enum):
 
 
 class Verdict(NamedTuple):
-    kind: Kind
+    kind: Finding
     reason: str = ""
 
 
-def judge(entry: Entry, answer: Answer) -> Verdict:
+def judge(entry: Entry, answer: HeadAnswer) -> Verdict:
     """What an answer to a HEAD request means for a file of that size and time."""
     status = answer.status
     if status in REFUSED:
-        return Verdict(Kind.GUARDED, f"the server answers {status} to strangers; asked for each requester")
+        return Verdict(Finding.GUARDED, f"the server answers {status} to strangers; asked for each requester")
     if status >= 500 or status in (408, 429):
-        return Verdict(Kind.HELD, f"the server answers {status}")
+        return Verdict(Finding.HELD, f"the server answers {status}")
     if 300 <= status < 400:
-        return Verdict(Kind.LEFT, f"the server answers {status}: it redirects")
+        return Verdict(Finding.LEFT, f"the server answers {status}: it redirects")
     if status != 200:
-        return Verdict(Kind.LEFT, f"the server answers {status}")
+        return Verdict(Finding.LEFT, f"the server answers {status}")
     length = answer.get("content-length")
     plain = answer.get("content-encoding").lower() in ("", "identity")
     if plain and length.isdecimal() and int(length) != entry.size:
-        return Verdict(Kind.OTHER, f"the server gives {int(length):,} bytes, the file has {entry.size:,}")
+        return Verdict(Finding.OTHER, f"the server gives {int(length):,} bytes, the file has {entry.size:,}")
     if plain and length.isdecimal() and modified(answer) == entry.modified // 10**9:
-        return Verdict(Kind.TAKEN)
-    return Verdict(Kind.DOUBT)
+        return Verdict(Finding.TAKEN)
+    return Verdict(Finding.DOUBT)
 
 
-def modified(answer: Answer) -> int | None:
+def modified(answer: HeadAnswer) -> int | None:
     """Last-Modified in seconds; None if it is missing or no date."""
     try:
         return int(parsedate_to_datetime(answer.get("last-modified")).timestamp())

@@ -15,9 +15,9 @@ from urllib.parse import quote, urlsplit
 
 from indlet.errors import ExtractionError
 from indlet.provider.hierarchy import Entry, Listing, Local, Rules, Served, Skip, explain
-from indlet.provider.site.ask import Answer, WebServer
+from indlet.provider.site.ask import HeadAnswer, WebServer
 from indlet.provider.site.ignore import IndexIgnore
-from indlet.provider.site.judge import Kind, Verdict, judge
+from indlet.provider.site.judge import Finding, Verdict, judge
 from indlet.settings import Site
 
 ASKED: Final = 2000  # files that are asked for together
@@ -121,32 +121,32 @@ class SiteTree:
     def path(self, entry: Entry) -> str:
         return f"{self._base}/{quote(os.fsencode(entry.path))}"
 
-    def _settled(self, entry: Entry, answer: Answer) -> Entry | Skip:
+    def _settled(self, entry: Entry, answer: HeadAnswer) -> Entry | Skip:
         """The entry as the server gives it, or why it does not."""
         if self._handled(entry) and answer.status == 200:
             return self._rendered(entry, answer)
         verdict = judge(entry, answer)
-        if verdict.kind in (Kind.OTHER, Kind.DOUBT):
+        if verdict.kind in (Finding.OTHER, Finding.DOUBT):
             again = self._files.look(entry)
             if again is None or again[:4] != entry[:4]:
                 return Skip(entry.path, "changed while it was looked at", held=True)
-        if verdict.kind is Kind.DOUBT:
+        if verdict.kind is Finding.DOUBT:
             verdict = self._compared(entry)
-        if verdict.kind is Kind.OTHER and self._site.dynamic:
+        if verdict.kind is Finding.OTHER and self._site.dynamic:
             return self._rendered(entry, answer)
-        if verdict.kind is Kind.TAKEN:
+        if verdict.kind is Finding.TAKEN:
             return self._entry(entry, answer.headers)
-        if verdict.kind is Kind.GUARDED and self._handled(entry):
+        if verdict.kind is Finding.GUARDED and self._handled(entry):
             return Skip(entry.path, f"a handler's source, and {verdict.reason}")
-        if verdict.kind is Kind.GUARDED:
+        if verdict.kind is Finding.GUARDED:
             return self._entry(entry, self._own_headers(entry), guarded=True)
-        return Skip(entry.path, verdict.reason, held=verdict.kind is Kind.HELD)
+        return Skip(entry.path, verdict.reason, held=verdict.kind is Finding.HELD)
 
     def _own_headers(self, entry: Entry) -> tuple[tuple[str, str], ...]:
         """What the server tells the crawl's own credentials of a guarded file; nothing without any."""
         if self._own:
             (answer,) = self._server.heads([self.path(entry)], self._own)
-            if judge(entry, answer).kind is Kind.TAKEN:
+            if judge(entry, answer).kind is Finding.TAKEN:
                 return answer.headers
         return ()
 
@@ -159,12 +159,12 @@ class SiteTree:
             ):
                 same = answer.status == 200 and all(file.read(len(data)) == data for data in body)
                 if same and not file.read(1):
-                    return Verdict(Kind.TAKEN)
+                    return Verdict(Finding.TAKEN)
         except OSError as e:
-            return Verdict(Kind.HELD, f"cannot be compared: {explain(e)}")
-        return Verdict(Kind.OTHER, "the server gives other bytes than the file has")
+            return Verdict(Finding.HELD, f"cannot be compared: {explain(e)}")
+        return Verdict(Finding.OTHER, "the server gives other bytes than the file has")
 
-    def _rendered(self, entry: Entry, answer: Answer) -> Entry | Skip:
+    def _rendered(self, entry: Entry, answer: HeadAnswer) -> Entry | Skip:
         """What a handler makes, as the server gives it to a stranger; its digest tells whether it changed."""
         digest, size = hashlib.sha256(), 0
         try:
@@ -191,7 +191,7 @@ class SiteTree:
     ) -> Entry:
         headers = lasting(headers)
         told = blake2b(repr((headers, guarded, rendered)).encode(), digest_size=8).hexdigest()
-        kind = Answer(200, headers).get("content-type").partition(";")[0].strip().lower()
+        kind = HeadAnswer(200, headers).get("content-type").partition(";")[0].strip().lower()
         kind = kind or _TYPES.guess_type(entry.name)[0] or "application/octet-stream"
         read = self._site.extract and _is_text(kind) and entry.size <= self._site.extract_bytes
         served = Served(headers, kind, guarded, rendered, read)

@@ -19,9 +19,9 @@ from typing import Final, NamedTuple
 from urllib.parse import unquote_to_bytes, urlsplit
 
 from indlet.provider.hierarchy import Entry
-from indlet.provider.site.ask import Answer, WebServer
+from indlet.provider.site.ask import HeadAnswer, WebServer
 from indlet.provider.site.ignore import RULE_FILE
-from indlet.provider.site.judge import REFUSED, Kind, judge
+from indlet.provider.site.judge import REFUSED, Finding, judge
 from indlet.provider.site.source import guarded_name, site_name
 from indlet.provider.site.tree import STRANGER
 from indlet.settings import Settings, Site
@@ -46,7 +46,7 @@ class Requester(NamedTuple):
 ANYBODY: Final = Requester()
 
 
-class Row(NamedTuple):
+class GuardedRow(NamedTuple):
     """A record's place in lists."""
 
     seq: int
@@ -62,9 +62,9 @@ class Seen:
 
     public: list[int]  # origins that are open to everybody
     guarded: list[int]
-    hidden: Mapping[int, Row] = field(default_factory=dict)
-    visible: Sequence[Row] = ()  # the guarded records that are shown
-    headers: Mapping[str, Answer] = field(default_factory=dict)  # of guarded records, by identifier
+    hidden: Mapping[int, GuardedRow] = field(default_factory=dict)
+    visible: Sequence[GuardedRow] = ()  # the guarded records that are shown
+    headers: Mapping[str, HeadAnswer] = field(default_factory=dict)  # of guarded records, by identifier
     doubtful: Callable[[Sequence[str]], set[str]] | None = None  # which of these are refused after all
     exact: bool = True  # whether it is known beforehand how many there are
 
@@ -99,7 +99,7 @@ def _inside(sets: str, set_spec: str) -> bool:
 
 class _Asked(NamedTuple):
     at: float
-    answer: Answer
+    answer: HeadAnswer
 
 
 class Visibility:
@@ -113,15 +113,15 @@ class Visibility:
         self._clock = clock
         self._guard = threading.Lock()
         self._said: OrderedDict[Requester, dict[str, _Asked]] = OrderedDict()
-        self._rows: tuple[int, dict[str, list[Row]]] = (-1, {})
+        self._rows: tuple[int, dict[str, list[GuardedRow]]] = (-1, {})
 
     def seen(self, view: View, requester: Requester, public: list[int]) -> Seen:
         known = {origin.name: origin for origin in view.origins("hierarchy")}
         names = {name: known[guarded_name(name)].id for name in self._sites if guarded_name(name) in known}
         rows = self._guarded(view, names)
-        hidden: dict[int, Row] = {}
-        visible: list[Row] = []
-        headers: dict[str, Answer] = {}
+        hidden: dict[int, GuardedRow] = {}
+        visible: list[GuardedRow] = []
+        headers: dict[str, HeadAnswer] = {}
         for name, found in rows.items():
             for row, answer in zip(
                 found, self._answers(name, [r.identifier for r in found], requester), strict=True
@@ -144,21 +144,21 @@ class Visibility:
         names = {name for site in self._sites for name in (site, guarded_name(site))}
         return {origin.id for origin in view.origins("hierarchy") if origin.name in names}
 
-    def _guarded(self, view: View, names: Mapping[str, int]) -> dict[str, list[Row]]:
+    def _guarded(self, view: View, names: Mapping[str, int]) -> dict[str, list[GuardedRow]]:
         """All guarded records, by site: read once for each state of the store."""
         seq = view.last_seq()
         with self._guard:
             if self._rows[0] == seq:
                 return self._rows[1]
         found = {
-            name: [Row(*row) for row in view.headers(_NOBODY, origins=[origin])]
+            name: [GuardedRow(*row) for row in view.headers(_NOBODY, origins=[origin])]
             for name, origin in names.items()
         }
         with self._guard:
             self._rows = (seq, found)
         return found
 
-    def _allowed(self, view: View, name: str, origin: int, row: Row, answer: Answer) -> bool:
+    def _allowed(self, view: View, name: str, origin: int, row: GuardedRow, answer: HeadAnswer) -> bool:
         """Whether the server's word shows a guarded record to the one who asked.
 
         A deleted one cannot be had by anybody. It is shown to whom the server would not refuse it, as long as
@@ -175,18 +175,20 @@ class Visibility:
         about = stored.record.properties
         entry = Entry(str(about["path"]), int(about["size"]), int(about["modified_ns"]))
         # Without the right to look, the crawl could not tell a file from what a handler makes of it.
-        return judge(entry, answer).kind is Kind.TAKEN
+        return judge(entry, answer).kind is Finding.TAKEN
 
-    def _superseded(self, view: View, public: list[int], visible: Iterable[Row]) -> dict[int, Row]:
+    def _superseded(
+        self, view: View, public: list[int], visible: Iterable[GuardedRow]
+    ) -> dict[int, GuardedRow]:
         """Of a record that is both deleted and there (it became guarded, or ceased to be) only the live one
         counts."""
-        found: dict[int, Row] = {}
+        found: dict[int, GuardedRow] = {}
         for row in visible:
             other = view.get(row.identifier, public)
             if other is None:
                 continue
             if other.deleted and not row.deleted:
-                found[other.seq] = Row(other.seq, other.identifier, other.datestamp, 1, other.sets)
+                found[other.seq] = GuardedRow(other.seq, other.identifier, other.datestamp, 1, other.sets)
             elif row.deleted:
                 found[row.seq] = row
         return found
@@ -227,7 +229,7 @@ class Visibility:
 
     # Asking
 
-    def _answers(self, name: str, identifiers: Sequence[str], requester: Requester) -> list[Answer]:
+    def _answers(self, name: str, identifiers: Sequence[str], requester: Requester) -> list[HeadAnswer]:
         """The server's word on each URL, remembered for some seconds."""
         if not identifiers:
             return []

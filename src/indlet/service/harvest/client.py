@@ -307,7 +307,7 @@ class Client:
         port = parts.port or (443 if parts.scheme == "https" else 80)
         found = self._resolved(parts.hostname, port, url)
         if self._public is None and found:
-            self._public = all(map(_is_public, found))
+            self._public = all(map(is_public, found))
         if not self._harvest.allow_private or self._public:
             for address in found:
                 _must_be_public(address, url)
@@ -396,7 +396,7 @@ def _loopback(host: str) -> bool:
 
 
 def _must_be_public(address: str, url: str) -> None:
-    if not _is_public(address):
+    if not is_public(address):
         raise NoAnswer(
             "refused",
             f"{url} leads into a private network ({address}), where only sources of that network may lead, "
@@ -404,6 +404,6 @@ def _must_be_public(address: str, url: str) -> None:
         )
 
 
-def _is_public(address: str) -> bool:
+def is_public(address: str) -> bool:
     found = ipaddress.ip_address(address.split("%")[0])
     return found.is_global and not found.is_multicast

@@ -1,0 +1,44 @@
+"""A WARC file (ISO 28500) of what a mirror took, for web archives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from indlet.errors import MissingExtra
+
+
+class WarcFile:
+    """Appends a response record for each file, compressed record by record."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            from warcio.warcwriter import WARCWriter
+        except ModuleNotFoundError as e:
+            raise MissingExtra("--warc", "warc") from e
+        self._file = path.open("ab")
+        self._writer = WARCWriter(self._file, gzip=True)
+
+    def add(self, url: str, headers: tuple[tuple[str, str], ...], place: Path) -> None:
+        from warcio.statusandheaders import StatusAndHeaders
+
+        hop = ("transfer-encoding", "content-encoding", "connection", "keep-alive")
+        fields = [(name, value) for name, value in headers if name.lower() not in hop]
+        with place.open("rb") as payload:
+            record = self._writer.create_warc_record(
+                url,
+                "response" if fields else "resource",
+                payload=payload,
+                http_headers=StatusAndHeaders("200 OK", fields, protocol="HTTP/1.1") if fields else None,
+            )
+            self._writer.write_record(record)
+            record.raw_stream.close()  # a temporary file of warcio's own
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()

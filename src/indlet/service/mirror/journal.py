@@ -1,0 +1,131 @@
+"""What a mirror holds and how far its harvest has come: lines of JSON, appended, and written anew at the end.
+
+A line that a crash has torn is the last one, and is not counted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from indlet.errors import StoreError
+from indlet.service.mirror.paths import OWN
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """One file of a record."""
+
+    path: str
+    url: str
+    size: int
+    sha256: str
+
+
+@dataclass
+class MirrorState:
+    base_url: str = ""
+    prefix: str = ""
+    since: str = ""  # from of the next harvest; empty: of everything
+    token: str = ""  # of a list that was not read to its end
+    begun: str = ""  # the responseDate of that list's first page
+    records: dict[str, list[Kept]] = field(default_factory=dict)
+    owed: dict[str, str] = field(default_factory=dict)  # identifier -> why its files are not here yet
+
+
+class MirrorJournal:
+    def __init__(self, folder: Path) -> None:
+        self.own = folder / OWN
+        self._path = self.own / "journal.jsonl"
+        self.state = MirrorState()
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[MirrorJournal]:
+        """The journal, for one process at a time."""
+        try:
+            self.own.mkdir(parents=True, exist_ok=True)
+            lock = (self.own / "lock").open("w")
+        except OSError as e:
+            raise StoreError(f"{self.own}: cannot be written: {e.strerror}") from e
+        with lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as e:
+                raise StoreError(f"{self.own.parent}: another process is mirroring here; wait for it") from e
+            self._load()
+            yield self
+            self._compact()
+
+    def progress(self, **values: str) -> None:
+        """Note how far the harvest is: fields of MirrorState."""
+        for name, value in values.items():
+            setattr(self.state, name, value)
+        self._append({"state": values})
+
+    def keep(self, identifier: str, files: list[Kept]) -> None:
+        """Note the files of a record; none for one that is deleted."""
+        self.state.owed.pop(identifier, None)
+        if files:
+            self.state.records[identifier] = files
+        else:
+            self.state.records.pop(identifier, None)
+        self._append({"record": identifier, "files": [asdict(file) for file in files]})
+
+    def owe(self, identifier: str, reason: str) -> None:
+        self.state.owed[identifier] = reason
+        self._append({"owed": identifier, "reason": reason})
+
+    def _append(self, line: dict[str, object]) -> None:
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+
+    def _load(self) -> None:
+        if not self._path.exists():
+            return
+        with self._path.open("rb") as file:
+            for raw in file:
+                with contextlib.suppress(ValueError, KeyError, TypeError):
+                    self._take(json.loads(raw))
+        # A torn line must not be continued by the next one.
+        with self._path.open("ab") as file:
+            if file.tell():
+                file.write(b"\n")
+
+    def _take(self, line: dict[str, object]) -> None:
+        state = self.state
+        if isinstance(line.get("state"), dict):
+            for name, value in dict(line["state"]).items():  # type: ignore[call-overload]
+                if name in ("base_url", "prefix", "since", "token", "begun"):
+                    setattr(state, name, str(value))
+        elif "owed" in line:
+            state.owed[str(line["owed"])] = str(line["reason"])
+        elif isinstance(line.get("files"), list):
+            files = [Kept(**file) for file in line["files"]]  # type: ignore[attr-defined]
+            identifier = str(line["record"])
+            state.owed.pop(identifier, None)
+            if files:
+                state.records[identifier] = files
+            else:
+                state.records.pop(identifier, None)
+
+    def _compact(self) -> None:
+        state = self.state
+        fresh = self._path.with_suffix(".new")
+        with fresh.open("w", encoding="utf-8") as file:
+            values = {
+                name: getattr(state, name) for name in ("base_url", "prefix", "since", "token", "begun")
+            }
+            file.write(json.dumps({"state": values}) + "\n")
+            for identifier, files in state.records.items():
+                line = {"record": identifier, "files": [asdict(one) for one in files]}
+                file.write(json.dumps(line) + "\n")
+            for identifier, reason in state.owed.items():
+                file.write(json.dumps({"owed": identifier, "reason": reason}) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(self._path)

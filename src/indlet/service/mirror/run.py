@@ -1,0 +1,249 @@
+"""A harvest of resources: what a repository's records stand for comes into a folder, and stays in step."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from indlet.errors import RemoteError
+from indlet.formats.metadata import oai_didl
+from indlet.formats.metadata.oai_didl import Component
+from indlet.oai.read import Item
+from indlet.service.mirror.archive import WarcFile
+from indlet.service.mirror.fetch import Fetcher, NotFetched
+from indlet.service.mirror.journal import Kept, MirrorJournal
+from indlet.service.mirror.pages import ListReader
+from indlet.service.mirror.paths import inside, path_of
+
+# Prefixes under which repositories give out DIDL, ours first; DSpace and EPrints use the second.
+PREFIXES: Final = ("oai_didl", "didl", "nl_didl")
+
+
+@dataclass
+class Mirrored:
+    """What a run did."""
+
+    records: int = 0
+    by_value: int = 0
+    fetched: int = 0
+    unchanged: int = 0
+    deleted: int = 0
+    bytes: int = 0
+    failed: dict[str, str] = field(default_factory=dict)  # identifier -> why
+
+
+class Mirror:
+    def __init__(
+        self,
+        folder: Path,
+        lists: ListReader,
+        fetcher: Fetcher,
+        journal: MirrorJournal,
+        *,
+        archive: WarcFile | None = None,
+        keep_deleted: bool = False,
+        report: Callable[[Mirrored], None] = lambda done: None,
+    ) -> None:
+        self._folder, self._lists, self._fetcher, self._journal = folder, lists, fetcher, journal
+        self._archive, self._keep_deleted, self._report = archive, keep_deleted, report
+        self._owners = {
+            file.path: identifier for identifier, files in journal.state.records.items() for file in files
+        }
+        self._later: list[tuple[str, list[Component]]] = []
+        self.done = Mirrored()
+
+    def run(self, url: str, *, full: bool = False) -> Mirrored:
+        """Bring the folder to what the repository shows now. `full`: list everything, and drop what is not
+        listed any more, as where rights to see it were withdrawn."""
+        state = self._journal.state
+        if state.base_url not in ("", url):
+            raise RemoteError(f"{self._folder}: is a mirror of {state.base_url}; choose another folder")
+        prefix = state.prefix or self._prefix(url)
+        if full or not state.base_url:
+            self._journal.progress(base_url=url, prefix=prefix, since="", token="", begun="")
+        owed = list(state.owed)
+        arguments = {"metadataPrefix": prefix} | ({"from": state.since} if state.since else {})
+        begun, token, seen = state.begun if state.token else "", state.token, set[str]()
+        for page in self._lists.pages("ListRecords", arguments, token):
+            begun = begun or page.response_date
+            for item in page.items:
+                seen.add(item.identifier)
+                self._item(item)
+            for problem in page.problems:
+                self._fail(problem.where, problem.reason)
+            self._journal.progress(token=page.token or "", begun=begun)
+        for identifier in owed:
+            if identifier not in seen and identifier in state.owed:
+                self._again(identifier, prefix)
+        if full and begun:
+            for identifier in [one for one in state.records if one not in seen]:
+                self._delete(identifier)
+        for identifier, components in self._later:
+            self._record(identifier, components, last=True)
+        # Nothing has changed: the next harvest starts where this one did.
+        self._journal.progress(since=begun or state.since, token="", begun="")
+        return self.done
+
+    def _prefix(self, url: str) -> str:
+        offered = self._lists.prefixes()
+        prefix = next((prefix for prefix in PREFIXES if prefix in offered), "")
+        if not prefix:
+            raise RemoteError(
+                f"{url}: offers no DIDL ({', '.join(PREFIXES)}), so its resources cannot be mirrored; "
+                "--list names its identifiers"
+            )
+        return prefix
+
+    def _again(self, identifier: str, prefix: str) -> None:
+        """Ask once more for a record whose files could not be had."""
+        page = self._lists.ask({"verb": "GetRecord", "identifier": identifier, "metadataPrefix": prefix})
+        if any(code == "idDoesNotExist" for code, _ in page.errors):
+            self._delete(identifier)
+        for item in page.items:
+            self._item(item)
+
+    def _item(self, item: Item) -> None:
+        self.done.records += 1
+        if item.deleted:
+            self._delete(item.identifier)
+        elif item.metadata is None:
+            self._fail(item.identifier, "a record without metadata")
+        else:
+            self._record(item.identifier, oai_didl.read(item.metadata))
+        self._report(self.done)
+
+    def _record(self, identifier: str, components: list[Component], last: bool = False) -> None:
+        """Take all files of a record; those that it had before and has no more are removed."""
+        before = {file.path: file for file in self._journal.state.records.get(identifier, [])}
+        files: list[Kept] = []
+        try:
+            for number, component in enumerate(components):
+                files.append(self._take(identifier, component, number, before))
+        except (NotADirectoryError, IsADirectoryError, FileExistsError) as e:
+            # A folder stands where a file should be, or the other way round: until what is gone has gone.
+            if last:
+                self._fail(identifier, f"{e.filename}: {e.strerror}")
+            else:
+                self._later.append((identifier, components))
+            return
+        except (NotFetched, ValueError, OSError) as e:
+            self._fail(identifier, str(e))
+            return
+        for path in before.keys() - {file.path for file in files}:
+            self._remove(path)
+        self._journal.keep(identifier, files)
+
+    def _take(self, identifier: str, component: Component, number: int, before: dict[str, Kept]) -> Kept:
+        relative = path_of(component.ref, identifier, number)
+        place, path = inside(self._folder, relative), str(relative)
+        if self._owners.get(path, identifier) != identifier:
+            raise NotFetched(f"{component.ref}: {self._owners[path]} has a file of that name already")
+        known = before.get(path)
+        if known is not None and known.sha256 == component.sha256 and _is_file_of(place, known.size):
+            self.done.unchanged += 1
+            _date(place, component.headers)
+            return known
+        place.parent.mkdir(parents=True, exist_ok=True)
+        inside(self._folder, relative)  # once more, now that its folder is there
+        part = self._journal.own / "part"
+        headers = component.headers
+        if (
+            component.content is not None
+            and _fault(component, len(component.content), component.content) == ""
+        ):
+            part.write_bytes(component.content)
+            size, digest = len(component.content), sha256(component.content).hexdigest()
+            self.done.by_value += 1
+            self.done.bytes += size
+        else:
+            size, digest, headers = self._fetched(component, part)
+        _date(part, headers)
+        part.replace(place)
+        self._owners[path] = identifier
+        if self._archive is not None:
+            self._archive.add(component.ref or identifier, headers, place)
+        return Kept(path, component.ref, size, digest)
+
+    def _fetched(self, component: Component, part: Path) -> tuple[int, str, tuple[tuple[str, str], ...]]:
+        if not component.ref:
+            raise NotFetched("a file that is neither inside its record nor anywhere else")
+        found = self._fetcher.fetch(component.ref, part)
+        self.done.fetched += 1
+        self.done.bytes += found.size
+        fault = _fault(component, found.size, None, found.sha256)
+        # A file that changed after its record was made is taken as it is; its record will come again.
+        if fault and not _modified(found.headers) > _modified(component.headers):
+            raise NotFetched(f"{component.ref}: {fault}")
+        return found.size, found.sha256, found.headers
+
+    def _delete(self, identifier: str) -> None:
+        files = self._journal.state.records.get(identifier, [])
+        for file in files:
+            self._remove(file.path)
+        if files or identifier in self._journal.state.owed:
+            self._journal.keep(identifier, [])
+        self.done.deleted += bool(files)
+
+    def _remove(self, path: str) -> None:
+        """Remove a file, or move it aside; and the folders that are empty then."""
+        self._owners.pop(path, None)
+        try:
+            place = inside(self._folder, Path(path))
+            if self._keep_deleted:
+                aside = self._journal.own / "deleted" / path
+                aside.parent.mkdir(parents=True, exist_ok=True)
+                place.replace(aside)
+            else:
+                place.unlink(missing_ok=True)
+        except (OSError, ValueError):
+            return
+        for folder in place.parents:
+            if folder == self._folder:
+                break
+            try:
+                folder.rmdir()
+            except OSError:
+                break
+
+    def _fail(self, identifier: str, reason: str) -> None:
+        self.done.failed[identifier] = reason
+        self._journal.owe(identifier, reason)
+
+
+def _fault(component: Component, size: int, content: bytes | None, digest: str = "") -> str:
+    """What is wrong with bytes, by what their record says of them; empty if nothing is."""
+    stated = next((v for n, v in component.headers if n.lower() == "content-length"), "")
+    if stated.isdecimal() and int(stated) != size:
+        return f"{size:,} bytes, where its record says {int(stated):,}"
+    if component.sha256:
+        found = digest or sha256(content or b"").hexdigest()
+        if found != component.sha256:
+            return f"its SHA-256 is {found}, where its record says {component.sha256}"
+    return ""
+
+
+def _modified(headers: Iterable[tuple[str, str]]) -> float:
+    stated = next((value for name, value in headers if name.lower() == "last-modified"), "")
+    try:
+        return parsedate_to_datetime(stated).timestamp()
+    except (ValueError, TypeError, OverflowError):
+        return -1.0
+
+
+def _date(place: Path, headers: Iterable[tuple[str, str]]) -> None:
+    """Give a file the time that its server gave it."""
+    modified = _modified(headers)
+    if modified >= 0:
+        os.utime(place, (modified, modified))
+
+
+def _is_file_of(place: Path, size: int) -> bool:
+    try:
+        return place.is_file() and not place.is_symlink() and place.stat().st_size == size
+    except OSError:
+        return False
