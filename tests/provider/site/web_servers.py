@@ -140,6 +140,7 @@ class Web:
             stdout=subprocess.DEVNULL,
             stderr=errors,
             user=user,
+            start_new_session=True,  # Apache ends its whole process group with itself
             env={**os.environ, "HOME": str(self.run), "XDG_DATA_HOME": str(self.run),
                  "XDG_CONFIG_HOME": str(self.run)},
         )  # fmt: skip
