@@ -28,6 +28,8 @@ from indlet.provider.serve.http import Desk, TooMuch, arguments, coded, tag, wan
 from indlet.provider.serve.pages import SCHEMAS, Pages, as_page, packaged
 from indlet.provider.serve.patience import Patient
 from indlet.provider.serve.repository import Repository
+from indlet.provider.serve.resourcesync import PATH as SYNC_PATH
+from indlet.provider.serve.resourcesync import WELL_KNOWN, ResourceSync
 from indlet.provider.serve.usage import Usage
 from indlet.settings import Settings
 from indlet.store import Store
@@ -83,9 +85,29 @@ def routes(
         Route("/healthz", web.page(web.pages.health, "application/json")),
         Route("/content/{path:anything}", Content(store, settings, web.gate, web.desk).respond),
     ]
+    if settings.site:
+        found += _resource_sync(web, ResourceSync(store, settings, clock))
     if landing:
         found.append(Route(landing, web.page(web.pages.landing, "text/html")))
     return found
+
+
+def _resource_sync(web: _Web, sync: ResourceSync) -> list[BaseRoute]:
+    def part(build: Callable[[Permit, int | None], bytes]) -> Endpoint:
+        async def answer(request: Request) -> Response:
+            after = min(int(request.path_params["after"]), 2**62)
+            return await web.page(lambda permit: build(permit, after), "text/xml")(request)
+
+        return answer
+
+    return [
+        Route(WELL_KNOWN, web.page(sync.description, "text/xml")),
+        Route(f"{SYNC_PATH}/capabilitylist.xml", web.page(sync.capabilities, "text/xml")),
+        Route(f"{SYNC_PATH}/resourcelist.xml", web.page(sync.resources, "text/xml")),
+        Route(f"{SYNC_PATH}/changelist.xml", web.page(sync.changes, "text/xml")),
+        Route(f"{SYNC_PATH}/resourcelist/{{after:int}}.xml", part(sync.resources)),
+        Route(f"{SYNC_PATH}/changelist/{{after:int}}.xml", part(sync.changes)),
+    ]
 
 
 def server(app: Starlette, settings: Settings) -> uvicorn.Server:
