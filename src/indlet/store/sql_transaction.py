@@ -203,14 +203,13 @@ class SqlTransaction:
     # Origins, their state, their journal
 
     def origin(self, kind: str, name: str, settings: Mapping[str, Any] | None = None) -> int:
-        self._run("INSERT INTO origins (kind, name) VALUES (?, ?) ON CONFLICT DO NOTHING", (kind, name))
+        rows = self._all("SELECT id FROM origins WHERE kind = ? AND name = ?", (kind, name))
+        if not rows:
+            rows = self._all("INSERT INTO origins (kind, name) VALUES (?, ?) RETURNING id", (kind, name))
+        number = int(rows[0][0])
         if settings is not None:
-            self._run(
-                "UPDATE origins SET settings = ? WHERE kind = ? AND name = ?",
-                (json.dumps(settings), kind, name),
-            )
-        (row,) = self._all("SELECT id FROM origins WHERE kind = ? AND name = ?", (kind, name))
-        return int(row[0])
+            self._run("UPDATE origins SET settings = ? WHERE id = ?", (json.dumps(settings), number))
+        return number
 
     def state(self, origin: int, state: Mapping[str, Any]) -> None:
         self._run("UPDATE origins SET state = ? WHERE id = ?", (json.dumps(state), origin))

@@ -1,0 +1,172 @@
+"""PostgreSQL's own faults: a server that is down, restarted or full, a lost permit, a reader."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+from tests.store.contract.given import record
+from tests.stores import KIND, PostgresServer, on_postgresql
+
+from indlet.errors import StoreError, StoreUnavailable
+from indlet.store import Store, open_store
+
+pytestmark = pytest.mark.skipif(not on_postgresql(), reason=f"needs PostgreSQL: {KIND}=postgresql")
+psycopg = pytest.importorskip("psycopg")
+
+
+@pytest.fixture
+def server() -> Iterator[PostgresServer]:
+    """A server of this test's own, which it may stop."""
+    started = PostgresServer()
+    yield started
+    started.remove()
+
+
+@pytest.fixture
+def store(server: PostgresServer) -> Iterator[Store]:
+    with open_store(server.url) as opened:
+        yield opened
+
+
+def put(store: Store, *names: str) -> None:
+    with store.write() as tx:
+        tx.put(tx.origin("source", "s"), [record(name) for name in names])
+
+
+def held(store: Store) -> list[str]:
+    with store.read() as view:
+        return [s.identifier.rpartition(":")[2] for s in view.changes()]
+
+
+def sessions(server: PostgresServer, statement: str) -> None:
+    """End sessions of others, chosen by what they did last, as a cut network or a restart would."""
+    with psycopg.connect(server.url, autocommit=True) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE pid != pg_backend_pid() AND application_name = 'indlet' AND query LIKE %s",
+            (statement,),
+        )
+
+
+def test_a_restarted_server_is_connected_to_again(server: PostgresServer, store: Store) -> None:
+    put(store, "one")
+    assert held(store) == ["one"]
+    server.stop()
+    server.start()
+    assert held(store) == ["one"]
+    put(store, "two")
+    assert held(store) == ["one", "two"]
+
+
+def test_a_server_that_comes_back_is_waited_for(server: PostgresServer, store: Store) -> None:
+    put(store, "one")
+    server.stop()
+    back = threading.Timer(1.0, server.start)
+    back.start()
+    put(store, "two")
+    back.join()
+    assert held(store) == ["one", "two"]
+
+
+def test_a_server_that_is_down_is_told_as_that(server: PostgresServer, store: Store) -> None:
+    server.stop()
+    try:
+        with pytest.raises(StoreUnavailable, match=r"cannot be reached.*correct \[store\] url"):
+            held(store)
+        with pytest.raises(StoreUnavailable, match="cannot be reached"):
+            open_store(server.url)
+    finally:
+        server.start()
+    assert held(store) == []
+
+
+def test_a_transaction_that_is_cut_leaves_nothing(server: PostgresServer, store: Store) -> None:
+    put(store, "one")
+    with pytest.raises(StoreUnavailable, match="run again"), store.write() as tx:
+        origin = tx.origin("source", "s")
+        tx.put(origin, [record("two")])
+        sessions(server, "%")
+        tx.put(origin, [record("three")])
+    assert held(store) == ["one"]
+    put(store, "two")
+    assert held(store) == ["one", "two"]
+
+
+def test_a_commit_whose_answer_was_lost_is_looked_up(server: PostgresServer, store: Store) -> None:
+    """The server ends the session while it waits for a standby that never answers: the commit stands."""
+    put(store, "one")
+    with psycopg.connect(server.url, autocommit=True) as admin:
+        admin.execute("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
+        admin.execute("SELECT pg_reload_conf()")
+        time.sleep(0.3)
+
+    def cut() -> None:
+        sessions(server, "COMMIT%")
+        with psycopg.connect(server.url, autocommit=True) as admin:
+            admin.execute("SET synchronous_commit = local")
+            admin.execute("ALTER SYSTEM RESET synchronous_standby_names")
+            admin.execute("SELECT pg_reload_conf()")
+
+    later = threading.Timer(1.0, cut)
+    later.start()
+    put(store, "two")
+    later.join()
+    assert held(store) == ["one", "two"]
+
+
+def test_who_has_lost_its_permit_commits_nothing_more(server: PostgresServer, store: Store) -> None:
+    put(store, "one")
+    with open_store(server.url) as other, store.job("harvest-1"):
+        put(store, "two")
+        sessions(server, "SELECT pg_try_advisory_lock%")
+        with other.job("harvest-1"):
+            put(other, "three")
+            with pytest.raises(StoreUnavailable, match="permit for 'harvest-1' was lost"):
+                put(store, "four")
+    with store.job("harvest-1"):
+        put(store, "five")
+    assert held(store) == ["one", "two", "three", "five"]
+
+
+def test_a_full_disk_is_called_that(store: Store) -> None:
+    from indlet.store.postgresql.explained import ours
+
+    told = ours(psycopg.errors.DiskFull("could not extend file: No space left on device"), store.location)
+    assert isinstance(told, StoreError)
+    assert "disk is full; nothing was lost" in str(told)
+
+
+def test_a_role_that_may_only_read_does(server: PostgresServer, store: Store) -> None:
+    put(store, "one")
+    with psycopg.connect(server.url, autocommit=True) as admin:
+        admin.execute("CREATE ROLE reader LOGIN")
+        admin.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader")
+    with open_store(server.url.replace("indlet@", "reader@")) as reading:
+        assert held(reading) == ["one"]
+        assert not reading.writable
+        with pytest.raises(StoreError, match="may not be written"):
+            put(reading, "two")
+
+
+def test_a_password_is_never_told(server: PostgresServer) -> None:
+    url = "postgresql://user:secret@127.0.0.1:1/none?password=secret"
+    with pytest.raises(StoreUnavailable) as told:
+        open_store(url)
+    assert "secret" not in str(told.value)
+    assert "postgresql://user@127.0.0.1:1/none" in str(told.value)
+
+
+def test_a_newer_or_foreign_schema_is_refused(server: PostgresServer, store: Store) -> None:
+    with psycopg.connect(server.url, autocommit=True) as admin:
+        admin.execute("UPDATE indlet_schema SET version = 99")
+        with pytest.raises(StoreError, match="newer indlet"):
+            open_store(server.url)
+        admin.execute("CREATE SCHEMA foreign_tables CREATE TABLE records (x integer)")
+        with pytest.raises(StoreError, match="holds other tables"):
+            open_store(f"{server.url}&options=-c%20search_path%3Dforeign_tables")
+        admin.execute("CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0 LOCALE 'C'")
+        with pytest.raises(StoreError, match="encoding is LATIN1"):
+            open_store(server.url.replace("/postgres?", "/latin?"))
