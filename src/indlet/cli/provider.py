@@ -53,6 +53,7 @@ data_option = click.option("--data", type=click.Path(path_type=Path), help="Fold
 @click.option("--every", default="1m", show_default=True, help="How often to crawl again; '' for never.")
 @click.option("--title", default="", help="What the repository is called.  [indlet]")
 @click.option("--email", default="", help="Whom harvesters should write to.")
+@click.option("--positions", is_flag=True, help="Keep word positions, so that phrases are exact.")
 @click.option("--portal", is_flag=True, help="Also let people search this collection here.")
 def provide(
     roots: tuple[str, ...],
@@ -67,6 +68,7 @@ def provide(
     every: str,
     title: str,
     email: str,
+    positions: bool,
     portal: bool,
 ) -> None:
     """Make folders harvestable: crawl them, serve them, and keep both in step.
@@ -94,7 +96,8 @@ def provide(
         name=title or settings.node.name,
         admin_email=(email,) if email else settings.node.admin_email,
     )
-    settings = replace(settings, node=node, crawl=replace(settings.crawl, every=every))
+    analysis = replace(settings.analysis, positions=positions or settings.analysis.positions)
+    settings = replace(settings, node=node, crawl=replace(settings.crawl, every=every), analysis=analysis)
     run(settings, crawl_at_once=True, portal=portal)
 
 

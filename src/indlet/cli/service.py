@@ -54,6 +54,10 @@ language_option = click.option(
 @click.option("--sort", type=click.Choice(["score", "newest", "oldest"]), default="score", show_default=True)
 @click.option("--facets", is_flag=True, help="Count sources, sets, types, languages and years.")
 @click.option("--explain", is_flag=True, help="Show how each score came about.")
+@click.option("--accents", type=click.Choice(["fold", "exact"]), help="Whether accents count.")
+@click.option(
+    "--all-words", type=click.Choice(["first", "off"]), help="Records with all words first, or not."
+)
 @click.option("--plain", is_flag=True, help="Take QUERY as words, whatever signs are in it.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object: total, hits, notes, suggestions …")
 @click.option("--trec", metavar="RUNID", default="", help="Lines of a TREC run.")
@@ -65,6 +69,7 @@ def search(
     data: Path | None, config: Path | None, model: str, parameters: tuple[str, ...], languages: str,
     limit: int | None, offset: int, sort: str, facets: bool, explain: bool, plain: bool, as_json: bool,
     trec: str, qid: str, queries: Path | None, no_sync: bool, query: tuple[str, ...],
+    accents: str | None, all_words: str | None,
 ) -> None:  # fmt: skip
     """Search the harvested index.
 
@@ -96,7 +101,8 @@ def search(
         with _wrong_options():
             result = library.search(
                 text, model=model, parameters=parameters, limit=limit, offset=offset, sort=sort,
-                facets=FACETS if facets else (), languages=spoken, plain=plain,
+                facets=FACETS if facets else (), languages=spoken, plain=plain, accents=accents or "",
+                all_words=all_words or "",
             )  # fmt: skip
         told = {}
         if explain:

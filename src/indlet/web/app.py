@@ -44,6 +44,7 @@ from indlet.web.metrics import Meter, Metrics
 from indlet.web.page import Pages, packed, static_version
 from indlet.web.portal import Portal
 from indlet.web.record import Records
+from indlet.web.result_export import KINDS, ResultExport
 
 _log = logging.getLogger("indlet.web")
 _PATIENCE: Final = 0.02  # seconds that a request waits for a new snapshot, and is answered from the old then
@@ -82,7 +83,7 @@ def application(
     jobs = jobs or Jobs(store, settings)
     desk = Desk(portal, gate, usage, jobs)
     records, current, comparing = Records(portal), Current(portal), Comparing(portal)
-    explaining = Explaining(portal)
+    explaining, results = Explaining(portal), ResultExport(portal)
     metrics = Metrics(library, meter, portal.visible, desk.totals.get)
 
     routes: list[BaseRoute] = [
@@ -98,6 +99,7 @@ def application(
         Route("/help", portal.help),
         Route("/preferences", portal.preferences),
         Route("/opensearch.xml", portal.description),
+        Route("/results.{kind:str}", _only(results.file, "kind", tuple(KINDS))),
         Route("/feed.{kind:str}", _only(current.feed, "kind", ("atom", "rss"))),
         Route("/metrics", metrics.text),
         Route("/static/{name}", _static),

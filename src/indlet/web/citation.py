@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
+from indlet.formats.identifiers import first
 from indlet.model import Metadata
 
 _NOT_OPEN: Final = frozenset(
@@ -23,7 +24,6 @@ _NOT_OPEN: Final = frozenset(
     )
 )  # fmt: skip
 _SCHEMES: Final = ("http", "https", "ftp")
-_DOI = re.compile(r"(?:doi:|https?://(?:dx\.)?doi\.org/|^)(10\.\d{4,9}/[^\s\"<>]+)", re.IGNORECASE)
 _ISBN = re.compile(r"\b(?:ISBN[-: ]*)?((?:97[89][- ]?)?(?:\d[- ]?){9}[\dXx])\b")
 _ISSN = re.compile(r"\bISSN[-: ]*(\d{4}-\d{3}[\dXx])\b", re.IGNORECASE)
 _YEAR = re.compile(r"(?<!\d)(1[0-9]{3}|20[0-9]{2}|2100)(?!\d)")
@@ -114,6 +114,7 @@ class Citation:
     url: str
     restricted: bool
     copies: tuple[Copy, ...]
+    venue: str = ""  # the journal, proceedings or book that it is in
     source: str = ""  # which tells it from others of its identifier
 
     @property
@@ -145,12 +146,13 @@ def citation(
         subjects=tuple(metadata.get("subject", ())),
         description=_first(metadata, "description"),
         rights=_first(metadata, "rights"),
-        doi=_match(_DOI, identifiers),
+        doi=first("doi", identifiers),
         isbn=_match(_ISBN, [i for i in identifiers if "isbn" in i.lower()]),
         issn=_match(_ISSN, [*identifiers, *metadata.get("source", ())]),
         url=_address(properties, identifiers, copies),
         restricted=bool(properties.get("restricted")) or any(map(_closed, metadata.get("rights", ()))),
         copies=copies,
+        venue=_venue(metadata),
         source=source,
     )
 
@@ -220,9 +222,22 @@ def _address(properties: Mapping[str, Any], identifiers: Sequence[str], copies: 
     """Where the owner's copy is: as the provider says, else the first address among the identifiers."""
     candidates = [properties.get("url"), *(c.url for c in copies if c.primary), *identifiers]
     found = next((url for url in map(safe_url, candidates) if url), "")
-    if not found and (doi := _match(_DOI, identifiers)):
+    if not found and (doi := first("doi", identifiers)):
         return safe_url(f"https://doi.org/{doi}")
     return found
+
+
+def _venue(metadata: Metadata) -> str:
+    """What a document is part of, as its dc:source tells: no address, no number alone."""
+    for value in metadata.get("source", ()):
+        text = " ".join(value[:300].split())
+        if (
+            any(c.isalpha() for c in text)
+            and "://" not in text
+            and not re.match(r"(?i)(issn|isbn|urn:|oai:)", text)
+        ):
+            return text
+    return ""
 
 
 def _match(pattern: re.Pattern[str], values: Sequence[str]) -> str:

@@ -7,6 +7,7 @@ from urllib.parse import quote, urlencode
 
 import orjson
 
+from indlet.formats.identifiers import address
 from indlet.oai.xml import attribute, text
 from indlet.web.citation import Citation
 from indlet.web.export import EXPORTS
@@ -102,7 +103,7 @@ def signposting(cited: Citation, root: str) -> str:
     links = [
         ("https://schema.org/AboutPage", "type", ""),
         (f"https://schema.org/{schema}", "type", ""),
-        (root + cited.page, "cite-as", ""),
+        (address(f"doi:{cited.doi}") if cited.doi else root + cited.page, "cite-as", ""),
     ]
     for name, export in EXPORTS.items():
         kind = export.media_type.partition(";")[0]

@@ -33,6 +33,7 @@ _BIBTEX: Final = {
     "article": "article", "report": "techreport", "thesis": "phdthesis", "book": "book",
     "chapter": "incollection", "conference": "inproceedings",
 }  # fmt: skip
+_BIBTEX_VENUES: Final = {"article": "journal", "incollection": "booktitle", "inproceedings": "booktitle"}
 _RIS: Final = {
     "article": "JOUR", "report": "RPRT", "thesis": "THES", "book": "BOOK", "chapter": "CHAP",
     "conference": "CPAPER", "dataset": "DATA", "software": "COMP", "image": "ART", "sound": "SOUND",
@@ -47,6 +48,7 @@ def bibtex(cited: Citation, metadata: Metadata) -> str:
         ("title", cited.title),
         ("year", str(cited.year or "")),
         ("date", cited.date if re.fullmatch(r"\d{4}(-\d\d){0,2}", cited.date) else ""),
+        (_BIBTEX_VENUES.get(kind, ""), cited.venue),
         (publisher, cited.publisher),
         ("doi", cited.doi),
         ("isbn", cited.isbn),
@@ -55,7 +57,7 @@ def bibtex(cited: Citation, metadata: Metadata) -> str:
         ("keywords", ", ".join(cited.subjects)),
         ("abstract", cited.description),
     ]
-    lines = [f"  {name} = {{{_tex(value)}}}" for name, value in fields if value]
+    lines = [f"  {name} = {{{_tex(value)}}}" for name, value in fields if name and value]
     if cited.creators:
         names = " and ".join(_bibtex_name(name) for name in cited.creators)
         lines.insert(1 if cited.title else 0, f"  author = {{{names}}}")
@@ -90,6 +92,7 @@ def ris(cited: Citation, metadata: Metadata) -> str:
     lines += [
         ("PY", str(cited.year or "")),
         ("DA", cited.date.replace("-", "/") if re.fullmatch(r"\d{4}(-\d\d){0,2}", cited.date) else ""),
+        ("T2", cited.venue),
         ("PB", cited.publisher),
         ("LA", cited.language),
         ("AB", cited.description),

@@ -34,6 +34,7 @@ class Item:
     why: tuple[Segment, ...]
     copies: tuple[Copy, ...]
     score: float = 0.0
+    rank: int = 0
     source: str = ""  # whose record this is
 
 
@@ -56,6 +57,7 @@ def item(hit: Hit, terms: Terms | None = None) -> Item:
         why=shares(_why(hit)),
         copies=tuple(copy for copy in cited.copies[:4] if copy.url),
         score=hit.score,
+        rank=hit.rank,
         source=hit.source,
     )
 

@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from indlet.errors import QueryError
+from indlet.model import Facet
 from indlet.service.rank import MODELS
 from indlet.service.search.library import Library
 from indlet.service.search.results import Result
@@ -28,6 +29,8 @@ NEWEST: Final = 6  # records on the start page
 DEEPEST: Final = 10_000  # results that can be paged through
 REMEMBERED: Final = 100_000  # words of each language whose terms are kept at hand
 VALUES: Final = 20  # of each facet
+# What a whole result can be had as (`result_export.py`), by the ending of its address.
+RESULT_FILES: Final = {"csv": "CSV", "bib": "BibTeX", "ris": "RIS", "jsonl": "JSON", "run": "TREC"}
 YEAR: Final = 31_536_000  # seconds that a browser remembers a preference
 
 
@@ -88,16 +91,8 @@ class Portal:
             "set_names": names,
         }
         try:
-            result = self.library.search(
-                state.q or "*",
-                model=state.model,
-                limit=size,
-                offset=(state.page - 1) * size,
-                sort=state.sort if state.q or state.sort != "score" else "newest",
-                facets=FACETS,
-                facet_values=VALUES,
-                filters=state.chosen(),
-            )
+            result = self.found(state, size, (state.page - 1) * size, FACETS)
+            facets = self._siblings(state, result)
         except QueryError as e:
             return self.pages.render(request, "search.html", 400, fault=fault(e, t), **common)
         pages = min(-(-result.total // size), deepest)
@@ -110,7 +105,9 @@ class Portal:
             items=self.items(result),
             total=result.total,
             milliseconds=result.took_ms,
-            facets=[group for name in FILTERS if (group := _facet(t, result, name, state, names))],
+            facets=[group for name in FILTERS if (group := _facet(t, facets[name], result, state, names))],
+            ahead=result.ahead if result.ahead < result.total else 0,
+            exports=[(label, state.results(name)) for name, label in RESULT_FILES.items()],
             picture=histogram(dict(result.histogram)),
             notes=result.notes,
             pages=pages,
@@ -120,6 +117,35 @@ class Portal:
             deepest=DEEPEST,
             **common,
         )
+
+    def found(self, state: State, limit: int, offset: int, facets: Sequence[str] = ()) -> Result:
+        """What a state asks for."""
+        return self.library.search(
+            state.q or "*",
+            model=state.model,
+            limit=limit,
+            offset=offset,
+            sort=state.sort if state.q or state.sort != "score" else "newest",
+            facets=facets,
+            facet_values=VALUES,
+            filters=state.chosen(),
+        )
+
+    def _siblings(self, state: State, result: Result) -> dict[str, Facet]:
+        """The facets; one of which a value is chosen counts as if none were, so that others can be added."""
+        chosen = state.chosen()
+        return dict(result.facets) | {
+            name: self.library.search(
+                state.q or "*",
+                limit=0,
+                facets=(name,),
+                facet_values=VALUES,
+                filters={other: values for other, values in chosen.items() if other != name},
+                languages=[spoken for spoken in result.languages if name == "language"],
+            ).facets[name]
+            for name in FILTERS
+            if name in chosen
+        }
 
     def items(self, result: Result) -> list[Any]:
         analyzer = self.library.analyzer
@@ -233,16 +259,15 @@ class Portal:
 
 
 def _facet(
-    t: Strings, result: Result, name: str, state: State, names: Mapping[str, str]
+    t: Strings, facet: Facet, result: Result, state: State, names: Mapping[str, str]
 ) -> dict[str, Any] | None:
     """A facet's values as links; nothing where there is no choice to make."""
-    facet = result.facets[name]
     chosen = {value for name, value in state.filters if name == facet.name}
     if not chosen and all(count == result.total for _, count in facet.values):
         return None
     values = [
         {
-            "label": (facet.name == "set" and names.get(value)) or label(t, facet.name, value),
+            "label": _set_label(value, names) if facet.name == "set" else label(t, facet.name, value),
             "count": count,
             "href": state.toggled(facet.name, value),
             "on": value in chosen,
@@ -255,6 +280,13 @@ def _facet(
         for v in sorted(missing)
     ]
     return {"name": facet.name, "values": sorted(values, key=lambda v: not v["on"])}
+
+
+def _set_label(spec: str, names: Mapping[str, str]) -> str:
+    """A set by its name, after those of the sets that it is in."""
+    parts = spec.split(":")
+    specs = [":".join(parts[:depth]) for depth in range(1, len(parts) + 1)]
+    return " › ".join(names.get(one, part) for one, part in zip(specs, parts, strict=True))
 
 
 def _corrections(result: Result, state: State) -> Sequence[tuple[str, str]]:

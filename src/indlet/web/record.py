@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from indlet.errors import IndletError
+from indlet.formats.identifiers import address, keys_of
 from indlet.model import DUBLIN_CORE, Record, Stored
 from indlet.service.index import expression as e
 from indlet.service.search.library import one_resource
@@ -258,8 +259,9 @@ def _back(request: Request) -> str:
 
 
 def _field_search(field: str, value: str) -> str:
-    words = " ".join(_WORD.findall(value)[:12])
-    return State(q=f'{field}:"{words}"' if words else value).link()
+    # With its comma, a name says which of its words is the family name.
+    words = " ".join("".join(c if c.isalnum() or c in ",.'’-" else " " for c in value).split()[:12])
+    return State(q=f'{field}:"{words}"' if any(c.isalnum() for c in words) else value).link()
 
 
 def _described(record: Record) -> list[tuple[str, list[dict[str, Any]]]]:
@@ -270,7 +272,9 @@ def _described(record: Record) -> list[tuple[str, list[dict[str, Any]]]]:
             if element in _SEARCHED:
                 values.append({"text": text, "href": _field_search(element, text), "outside": False})
             else:
-                values.append({"text": text, "href": safe_url(text), "outside": True})
+                known = map(address, keys_of(text)) if element in ("identifier", "relation", "source") else ()
+                href = safe_url(text) or next(filter(None, known), "")
+                values.append({"text": text, "href": href, "outside": True})
         if values:
             found.append((element, values))
     return found

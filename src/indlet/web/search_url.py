@@ -106,6 +106,10 @@ class State:
         own = [("id", identifier), *([("via", via)] if via else [])]
         return _address("/explain", [*replace(self, **changes).pairs(), *own])
 
+    def results(self, kind: str) -> str:
+        """All records of this state as a file."""
+        return _address(f"/results.{kind}", replace(self, page=1).pairs())
+
     def feed(self, kind: str) -> str:
         return _address(f"/feed.{kind}", replace(self, page=1, sort=ORDERS[0], model=self.usual).pairs())
 

@@ -44,16 +44,38 @@ class Histogram:
     last: int
 
 
+def _without_strays(counts: Mapping[int, int]) -> Mapping[int, int]:
+    """The years without those at either end that hardly any record has and that would flatten all others.
+
+    One record, or as many as one in two hundred, may be left out, if that at least halves the span.
+    """
+    years, total = sorted(counts), sum(counts.values())
+    left = max(total // 200, 1 if total >= 10 else 0)
+    low, high = 0, len(years) - 1
+    while low < high:
+        below, above = years[low + 1] - years[low], years[high] - years[high - 1]
+        at = low if below >= above else high
+        if counts[years[at]] > left:
+            break
+        left -= counts[years[at]]
+        low, high = (low + 1, high) if at == low else (low, high - 1)
+    kept = years[low : high + 1]
+    if 2 * (kept[-1] - kept[0] + 1) > years[-1] - years[0] + 1:
+        return counts
+    return {year: counts[year] for year in kept}
+
+
 def histogram(counts: Mapping[int, int], width: float = 240.0, height: float = 64.0) -> Histogram | None:
     """Bars of records a year; of spans of years where there would be too many bars to click."""
     if not counts:
         return None
-    first, last = min(counts), max(counts)
+    shown = _without_strays(counts)
+    first, last = min(shown), max(shown)
     span = next(s for s in (1, 2, 5, 10, 20, 50, 100, 200, 500, 10_000) if (last - first) // s < 40)
     start = first - first % span
     slots = (last - start) // span + 1
     totals = [0] * slots
-    for year, count in counts.items():
+    for year, count in shown.items():
         totals[(year - start) // span] += count
     most = max(totals)
     # A single year should not fill the whole picture with one block.

@@ -20,7 +20,7 @@ from indlet import __version__
 from indlet.errors import AmbiguousRecord, IndletError, QueryError, SettingsError, StoreError, UnknownRecord
 from indlet.service.api import schemas
 from indlet.service.rank import MODELS
-from indlet.service.search.library import FACETS, FILTERS, MAX_OFFSET, Library
+from indlet.service.search.library import ACCENTS, ALL_WORDS, FACETS, FILTERS, MAX_OFFSET, Library
 from indlet.service.search.results import Explained
 
 MAX_LIMIT: Final = 1000
@@ -125,6 +125,8 @@ def _search(library: Library, given: Mapping[str, Any]) -> Any:
         filters={name: given[name] for name in FILTERS if given[name]},
         languages=given["languages"],
         plain=given["plain"],
+        accents=given["accents"] or "",
+        all_words=given["all_words"] or "",
     ).to_json()
 
 
@@ -199,6 +201,8 @@ ENDPOINTS: Final = (
             *(Parameter(name, f"Only records of this {name}; several: any of them.", repeated=True)
               for name in FILTERS),
             _SPOKEN, _PLAIN,
+            Parameter("accents", "Whether accents count.", choices=ACCENTS),
+            Parameter("all_words", "Whether records with all words come first.", choices=ALL_WORDS),
         ),
         "Result",
     ),

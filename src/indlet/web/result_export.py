@@ -1,0 +1,120 @@
+"""A whole result as a file: CSV, BibTeX, RIS, JSON lines or a TREC run, written while it is read."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import orjson
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from indlet.errors import QueryError
+from indlet.service.search.results import Hit
+from indlet.web.citation import Citation, citation
+from indlet.web.export import bibtex, citation_key, ris
+from indlet.web.portal import Portal
+from indlet.web.search_url import State
+
+MOST: Final = 10_000  # records of a file
+_STEP: Final = 200  # records that are in memory at once
+COLUMNS: Final = (
+    "identifier", "source", "title", "creators", "year", "type", "venue", "publisher", "doi", "url", "score",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    media_type: str
+    write: Callable[[Hit, Citation], str]
+    head: str = ""
+
+
+def _csv(values: tuple[str, ...]) -> str:
+    out = io.StringIO()
+    # A spreadsheet would run what begins so as a formula, and metadata come from anywhere.
+    csv.writer(out).writerow(f"'{value}" if re.match(r"[=+\-@\t\r]", value) else value for value in values)
+    return out.getvalue()
+
+
+def _row(hit: Hit, cited: Citation) -> str:
+    return _csv(
+        (
+            hit.identifier, hit.source, cited.title, "; ".join(cited.creators), hit.year, cited.kind,
+            cited.venue, cited.publisher, cited.doi, cited.url, f"{hit.score:.6g}",
+        )
+    )  # fmt: skip
+
+
+def _json(hit: Hit, cited: Citation) -> str:
+    return orjson.dumps(hit.to_json()).decode() + "\n"
+
+
+def _trec(hit: Hit, cited: Citation) -> str:
+    name = "".join(c if not c.isspace() else "_" for c in hit.identifier)
+    return f"1 Q0 {name} {hit.rank} {hit.score:.6f} indlet\n"
+
+
+KINDS: Final = {
+    "csv": Kind("text/csv; charset=utf-8", _row, _csv(COLUMNS)),
+    "bib": Kind("application/x-bibtex; charset=utf-8", lambda hit, cited: bibtex(cited, hit.metadata) + "\n"),
+    "ris": Kind(
+        "application/x-research-info-systems; charset=utf-8",
+        lambda hit, cited: ris(cited, hit.metadata) + "\r\n",
+    ),
+    "jsonl": Kind("application/x-ndjson", _json),
+    "run": Kind("text/plain; charset=utf-8", _trec),
+}
+
+
+class ResultExport:
+    def __init__(self, portal: Portal) -> None:
+        self.portal = portal
+
+    def file(self, request: Request) -> Response:
+        """The records of a result page's address, all of its pages, in its order."""
+        kind = KINDS[request.path_params["kind"]]
+        state = self.portal.state(request)
+        stream = self._written(state, kind)
+        try:
+            first = next(stream, "")  # a faulty query is told before the file begins
+        except QueryError as e:
+            return Response(f"{e}\n", 400, media_type="text/plain")
+        name = re.sub(r"[^A-Za-z0-9]+", "-", state.q)[:40].strip("-").lower() or "records"
+        headers = {
+            "Content-Disposition": f'attachment; filename="{name}.{request.path_params["kind"]}"',
+            "X-Robots-Tag": "noindex",
+        }
+
+        def body() -> Iterator[str]:
+            yield first
+            yield from stream
+
+        return StreamingResponse(body(), headers=headers, media_type=kind.media_type)
+
+    def _written(self, state: State, kind: Kind) -> Iterator[str]:
+        written: set[int] = set()  # the index may move on between two steps
+        keys: dict[str, int] = {}
+        for offset in range(0, MOST, _STEP):
+            hits = self.portal.found(state, _STEP, offset).hits
+            text = kind.head if not offset else ""
+            for hit in hits:
+                if hit.id not in written:
+                    written.add(hit.id)
+                    cited = citation(hit.identifier, hit.metadata, hit.properties, hit.source)
+                    entry = kind.write(hit, cited)
+                    text += _distinct(entry, cited, keys) if kind is KINDS["bib"] else entry
+            yield text
+            if len(hits) < _STEP:
+                return
+
+
+def _distinct(entry: str, cited: Citation, keys: dict[str, int]) -> str:
+    """A BibTeX entry whose key no earlier one has."""
+    key = citation_key(cited)
+    keys[key] = number = keys.get(key, 0) + 1
+    return entry if number == 1 else entry.replace(f"{{{key},", f"{{{key}-{number},", 1)
