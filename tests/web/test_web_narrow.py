@@ -21,7 +21,7 @@ LONG = "Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtenges
 ODD = {
     "oai:x:" + "y" * 150: {"title": ["gale " + "x" * 99], "description": [f"https://example.org/{'b' * 99}"]},
     "oai:x:2": {"title": [f"gale {LONG} {LONG}"], "creator": [LONG, "Wang, Wei"], "subject": ["s" * 100]},
-    "oai:x:3": {"title": ["gale"], "identifier": [f"https://example.org/{'a' * 99}", "doi:10.5555/" + 9 * "d"]},
+    "oai:x:3": {"title": ["gale"], "identifier": [f"https://example.org/{'a' * 99}", "doi:10.5555/d"]},
     "oai:x:4": {"title": ["gale"], "relation": [f"https://example.org/{'r/' * 150}"], "type": ["t" * 90]},
     "oai:x:5": {"title": ["gale $\\mathcal{O}(" + "n" * 90 + ")$"], "rights": ["©" * 150]},
 }  # fmt: skip
