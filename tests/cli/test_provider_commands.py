@@ -310,7 +310,7 @@ def test_serve_from_a_settings_file(papers: Path, tmp_path: Path) -> None:
 # What comes with the service part only; none of it is there after a plain  pip install indlet.
 BARE = """
 import sys
-for name in ("cronsim", "h2", "httpx", "jinja2", "llvmlite", "numba", "python_multipart"):
+for name in ("cronsim", "httpx", "jinja2", "llvmlite", "numba"):
     sys.modules[name] = None
 from indlet.cli import main
 main()

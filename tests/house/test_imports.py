@@ -31,12 +31,10 @@ SUB_ROOMS = {
 # What a plain `pip install indlet` does not bring; only rooms below "provider" may need it.
 EXTRAS = {
     "httpx",
-    "h2",
     "numba",
     "jinja2",
     "cronsim",
     "ir_measures",
-    "multipart",
     "s3fs",
     "paramiko",
     "webdav4",

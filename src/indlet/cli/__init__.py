@@ -15,6 +15,7 @@ from typing import Any
 import click
 
 from indlet import __version__
+from indlet.cli.show import complain, keep_terminal_safe
 from indlet.errors import IndletError, MissingExtra, QueryError
 
 AROUND = 70  # characters of a query on either side of its fault
@@ -103,6 +104,8 @@ def main(arguments: list[str] | None = None) -> Any:
 
     If nobody reads on, status 141, as of a program that the signal for it had ended.
     """
+    keep_terminal_safe()
+    os.umask(0o077)  # what is written may hold passwords and tokens
     atexit.register(gc.freeze)  # nobody need look for cycles in what goes with the process
     try:
         return cli.main(arguments, standalone_mode=False)
@@ -112,19 +115,19 @@ def main(arguments: list[str] | None = None) -> Any:
         e.show()
         sys.exit(e.exit_code)
     except QueryError as e:
-        click.echo(f"indlet: {_pointed(e)}", err=True)
+        complain(_pointed(e))
         sys.exit(1)
     except IndletError as e:
-        click.echo(f"indlet: {e}", err=True)
+        complain(str(e))
         sys.exit(1)
     except ModuleNotFoundError as e:
         # Commands import what is heavy when they use it.
         if (e.name or "indlet").startswith("indlet"):
             raise
-        click.echo(f"indlet: {MissingExtra(f'this command (it imports {e.name})', 'service')}", err=True)
+        complain(str(MissingExtra(f"this command (it imports {e.name})", "service")))
         sys.exit(1)
     except (KeyboardInterrupt, click.Abort):
-        click.echo("indlet: interrupted; run the same command again to go on", err=True)
+        complain("interrupted; run the same command again to go on")
         sys.exit(130)
     except Unread:
         # What is still held back would be written at the end, and fail once more.

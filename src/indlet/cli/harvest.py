@@ -6,12 +6,12 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
-import orjson
 
-from indlet.cli.show import printable
+from indlet.cli.secret import secret
+from indlet.cli.show import printable, say, say_json
 from indlet.errors import SettingsError
 from indlet.settings import Settings, Source, load, without_credentials
 
@@ -47,6 +47,7 @@ config_option = click.option(
 @click.option("--fulltext", is_flag=True, help="Where there is no index, fetch and analyse linked documents.")
 @click.option("--name", default="", help="What to call the source; for a single URL.")
 @click.option("--token", default="", help="Bearer token to send.", envvar="INDLET_TOKEN")
+@click.option("--token-file", type=click.File(), help="Read that token from a file; - for stdin.")
 @click.option(
     "--timeout",
     type=click.FloatRange(0, min_open=True),
@@ -60,6 +61,7 @@ config_option = click.option(
 def harvest(
     urls: tuple[str, ...], data: Path | None, config: Path | None, set_spec: str, since: str, until: str,
     full: bool, reconcile: bool, index_format: str, fulltext: bool, name: str, token: str,
+    token_file: TextIO | None,
     timeout: float | None, retries: int | None, delay: float | None, at_once: int | None,
     as_json: bool, quiet: bool,
 ) -> None:  # fmt: skip
@@ -88,6 +90,7 @@ def harvest(
     from indlet.store import open_configured
 
     settings = _settings(data, config)
+    token = secret(token, token_file) or ""
     sources = _sources(settings, urls, set_spec, index_format, fulltext, name, token)
     if delay is not None:
         sources = [replace(s, delay_seconds=delay) for s in sources]
@@ -110,13 +113,13 @@ def harvest(
             started=shown.follow,
         )
     if as_json:
-        click.echo(orjson.dumps([p.to_json() for p in done], option=orjson.OPT_INDENT_2))
+        say_json([p.to_json() for p in done], indent=True)
     else:
         for progress in done:
-            click.echo(line(progress))
+            say(line(progress))
     for progress in done:
         if progress.outcome == "complete" and not_offered(index_format) in progress.repairs:
-            click.echo(
+            say(
                 f"{printable(progress.source)}: has no {index_format}: metadata alone were harvested; "
                 "leave --index out for the best format that it has",
                 err=True,
@@ -146,7 +149,7 @@ def sources(data: Path | None, config: Path | None, as_json: bool) -> None:
         with store.read() as view:
             names, shared = {o.id: o.name for o in view.origins()}, view.shared_identifiers()
     for one in shared:
-        click.echo(
+        say(
             printable(
                 f"{names[one.first]} and {names[one.second]} have different records under "
                 f"{one.identifiers:,} same identifiers, {one.example} for one: "
@@ -155,10 +158,10 @@ def sources(data: Path | None, config: Path | None, as_json: bool) -> None:
             err=True,
         )
     if as_json:
-        click.echo(orjson.dumps(rows, option=orjson.OPT_INDENT_2))
+        say_json(rows, indent=True)
         return
     if not rows:
-        click.echo("no sources yet; harvest one with  indlet harvest URL")
+        say("no sources yet; harvest one with  indlet harvest URL")
         return
     _table(rows)
 
@@ -226,7 +229,7 @@ class Shown:
         while not self._done.wait(LOOK_SECONDS):
             for p in self._progress:
                 if p.trouble and p.trouble != told.get(p.source):
-                    click.echo(printable(f"{p.source}: {p.trouble}"), err=True)
+                    say(printable(f"{p.source}: {p.trouble}"), err=True)
                 told[p.source] = p.trouble
             if time.monotonic() < due:
                 continue
@@ -234,7 +237,7 @@ class Shown:
             for p in self._progress:
                 if not p.outcome and p.phase != "waiting":
                     left = "" if p.remaining is None else f", {p.remaining:,} to come"
-                    click.echo(
+                    say(
                         f"{p.source}: {p.phase}, {p.records + p.deleted:,} records, {p.rate:,.0f}/s{left}",
                         err=True,
                     )
@@ -253,8 +256,8 @@ class Shown:
             left = "" if p.remaining is None or p.outcome else f"{p.remaining:,}"
             state = Text(printable(p.trouble[:WIDTH]) or p.phase)
             table.add_row(
-                Text(p.source), state, f"{p.records:,}", f"{p.deleted:,}", f"{p.repaired:,}", f"{p.failed:,}",
-                f"{p.rate:,.0f}/s", left,
+                Text(printable(p.source)), state, f"{p.records:,}", f"{p.deleted:,}", f"{p.repaired:,}",
+                f"{p.failed:,}", f"{p.rate:,.0f}/s", left,
             )  # fmt: skip
         return table
 
@@ -378,15 +381,15 @@ def _table(rows: list[dict[str, Any]]) -> None:
     console = Console()
     if not console.is_terminal:
         for entry in (headings, *told):
-            click.echo("\t".join(map(printable, entry)))
+            say("\t".join(map(printable, entry)))
         return
     table = Table(*(Column(heading, overflow="fold") for heading in headings))
     for entry in told:
-        table.add_row(*map(Text, entry))
+        table.add_row(*(Text(printable(cell)) for cell in entry))
     console.print(table)
     for row in rows:
         if row["repairs"]:
             repairs = ", ".join(f"{kind} {count:,}" for kind, count in row["repairs"].items() if count)
-            click.echo(printable(f"{row['source']}: {repairs}"))
+            say(printable(f"{row['source']}: {repairs}"))
         if row["last"].get("reason"):
-            click.echo(printable(f"{row['source']}: {row['last']['reason']}"))
+            say(printable(f"{row['source']}: {row['last']['reason']}"))

@@ -118,9 +118,9 @@ def _list(lists: ListReader, deleted: bool, since: str, set_spec: str) -> None:
 def _tell(done: Mirrored) -> None:
     from indlet.cli.show import printable
 
-    click.echo(
+    say(
         f"{done.records:,} records: {done.by_value:,} files came with them, {done.fetched:,} were fetched, "
         f"{done.unchanged:,} were here already, {done.deleted:,} were deleted; {done.bytes:,} bytes"
     )
     for identifier, reason in done.failed.items():
-        click.echo(printable(f"  {identifier}: {reason}"), err=True)
+        say(printable(f"  {identifier}: {reason}"), err=True)

@@ -7,10 +7,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
 
+from indlet.cli.secret import secret
+from indlet.cli.show import escaped, printable, say, say_json
 from indlet.errors import SettingsError
 from indlet.settings import Access, Hierarchy, Settings, load
 
@@ -225,7 +227,6 @@ def records(data: Path | None, config: Path | None, jsonl: bool, set_spec: str |
     """
     import orjson
 
-    from indlet.cli.show import printable
     from indlet.service.records.stored_policy import policy_for
     from indlet.text import Analyzer
 
@@ -257,7 +258,7 @@ def records(data: Path | None, config: Path | None, jsonl: bool, set_spec: str |
                         "origin": names.get(stored.origin, ""),
                         "properties": record.properties,
                     }
-                    out.write(orjson.dumps(line) + b"\n")
+                    out.write(escaped(orjson.dumps(line)) + b"\n")
                 else:
                     title = (
                         "(deleted)" if record.deleted else next(iter(record.metadata.get("title", ())), "")
@@ -279,9 +280,7 @@ def failures(data: Path | None, config: Path | None, jsonl: bool, left_out: bool
     indlet failures --data papers-data
     indlet failures --data site-data --left-out
     """
-    import orjson
 
-    from indlet.cli.show import printable
     from indlet.provider.summary import left_out_of
 
     with _open(data, config) as store, store.read() as view:
@@ -291,7 +290,7 @@ def failures(data: Path | None, config: Path | None, jsonl: bool, left_out: bool
                 for where, reason in left_out_of(view, number):
                     line = {"origin": name, "where": where, "reason": reason}
                     told = _one_line(f"{name}: {where}: {reason}")
-                    click.echo(orjson.dumps(line).decode() if jsonl else printable(told))
+                    say_json(line) if jsonl else say(printable(told))
             return
         for failure in view.failures():
             origin = names.get(failure.origin, "")
@@ -307,10 +306,10 @@ def failures(data: Path | None, config: Path | None, jsonl: bool, left_out: bool
                     "next": None if failure.due is None else _moment(failure.due),
                     "raw": failure.raw.decode("utf-8", "replace"),
                 }
-                click.echo(orjson.dumps(line).decode())
+                say_json(line)
             else:
                 told = _one_line(f"{origin}: {failure.where}: {failure.stage}: {failure.reason}")
-                click.echo(printable(told + _history(failure)))
+                say(printable(told + _history(failure)))
 
 
 def _history(failure: StoredFailure) -> str:
@@ -328,18 +327,27 @@ def _moment(at: int) -> str:
 @click.command()
 @click.argument("path", type=click.Path(path_type=Path), default=CONFIG)
 @click.option("--root", "roots", multiple=True, help="A folder to provide; may be given several times.")
-@click.option("--password", help="Opens the operations desk; kept as a hash.")
+@click.option("--password", envvar="INDLET_ADMIN_PASSWORD", help="Opens the operations desk; kept as a hash.")
+@click.option("--password-file", type=click.File(), help="Read that password from a file; - for stdin.")
 @click.option("--ask-password", is_flag=True, help="Ask for that password instead.")
-def init(path: Path, roots: tuple[str, ...], password: str | None, ask_password: bool) -> None:
+def init(
+    path: Path,
+    roots: tuple[str, ...],
+    password: str | None,
+    password_file: TextIO | None,
+    ask_password: bool,
+) -> None:
     """Write a commented indlet.toml with every setting and its default.
 
     \b
     indlet init
     indlet init /etc/indlet.toml --root /srv/documents --ask-password
+    indlet init --password-file /run/secrets/desk
     """
     from indlet.cli.template import template
 
     hashed = ""
+    password = secret(password, password_file)
     if ask_password:
         password = click.prompt("Password for the operations desk", hide_input=True, confirmation_prompt=True)
     if password:
@@ -354,7 +362,7 @@ def init(path: Path, roots: tuple[str, ...], password: str | None, ask_password:
         raise SettingsError(f"{path}: exists already and was left as it is; choose another name") from e
     except OSError as e:
         raise SettingsError(f"{path}: cannot be written: {e.strerror}") from e
-    click.echo(f"Wrote {path}. Adapt it, then:  indlet serve --config {path}")
+    say(f"Wrote {path}. Adapt it, then:  indlet serve --config {path}")
 
 
 def _from_options(
@@ -423,7 +431,7 @@ def _forget(settings: Settings, name: str) -> None:
             )
         with store.write() as tx:
             count = tx.forget(origin.id)
-    click.echo(f"{name}: {count:,} records deleted")
+    say(f"{name}: {count:,} records deleted")
 
 
 def _one_line(text: str) -> str:

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-import orjson
 
-from indlet.cli.show import printable
+from indlet.cli.show import printable, say, say_json
 from indlet.errors import SettingsError
 from indlet.settings import Settings, load
 
@@ -137,14 +136,12 @@ def stats(data: Path | None, config: Path | None, as_json: bool) -> None:
         _print_json(counted)
         return
     for part, values in counted.items():
-        click.echo(part)
+        say(part)
         for name, value in values.items():
             if name == "sources":
                 for source in value:
                     gone = f", {source['deleted']:,} deleted" if source["deleted"] else ""
-                    click.echo(
-                        f"  {source['kind']:<17} {printable(source['name'])}: {source['records']:,}{gone}"
-                    )
+                    say(f"  {source['kind']:<17} {printable(source['name'])}: {source['records']:,}{gone}")
             else:
                 shown = (
                     f"{value:,.2f}"
@@ -153,7 +150,7 @@ def stats(data: Path | None, config: Path | None, as_json: bool) -> None:
                     if isinstance(value, int)
                     else value
                 )
-                click.echo(f"  {name.replace('_', ' '):<17} {shown}")
+                say(f"  {name.replace('_', ' '):<17} {shown}")
 
 
 @click.command()
@@ -171,9 +168,7 @@ def reindex(data: Path | None, config: Path | None) -> None:
     with Library.open(settings.data, settings, create=False) as library:
         progress = library.reindex()
     seconds = time.perf_counter() - begun
-    click.echo(
-        f"{progress.applied:,} records indexed in {seconds:.1f} s ({progress.applied / seconds:,.0f}/s)"
-    )
+    say(f"{progress.applied:,} records indexed in {seconds:.1f} s ({progress.applied / seconds:,.0f}/s)")
 
 
 @click.command()
@@ -229,10 +224,10 @@ def evaluate(
         )
         return
     count = "1 topic" if table[0].topics == 1 else f"{table[0].topics:,} topics"
-    click.echo(f"{count}, {depth:,} records deep")
-    click.echo(f"{'model':<14}" + "".join(f"{name:>9}" for name in MEASURES))
+    say(f"{count}, {depth:,} records deep")
+    say(f"{'model':<14}" + "".join(f"{name:>9}" for name in MEASURES))
     for row in table:
-        click.echo(f"{row.model:<14}" + "".join(f"{row.measures[name]:>9.4f}" for name in MEASURES))
+        say(f"{row.model:<14}" + "".join(f"{row.measures[name]:>9.4f}" for name in MEASURES))
     if not any(row.found for row in table):
         raise SettingsError(
             "no judged document was found among the records: the judgements know them by other names; "
@@ -315,32 +310,32 @@ def _run(
         if run:
             for place, record in enumerate(ranked, 1):
                 name = "%20".join(record.identifier.split())
-                click.echo(f"{'%20'.join(topic.id.split())} Q0 {name} {place} {record.score!r} {run}")
+                say(f"{'%20'.join(topic.id.split())} Q0 {name} {place} {record.score!r} {run}")
         else:
             hits = [{"identifier": record.identifier, "score": record.score} for record in ranked]
-            click.echo(orjson.dumps({"qid": topic.id, "hits": hits}).decode())
+            say_json({"qid": topic.id, "hits": hits})
 
 
 def _print_json(answer: Any) -> None:
-    click.echo(orjson.dumps(answer, option=orjson.OPT_INDENT_2).decode())
+    say_json(answer, indent=True)
 
 
 def _print_result(result: Result, told: dict[int, Any]) -> None:
     bold = (lambda text: click.style(text, bold=True)) if sys.stdout.isatty() else str
     dim = (lambda text: click.style(text, dim=True)) if sys.stdout.isatty() else str
     for note in result.notes:
-        click.echo(f"note: {printable(note)}", err=True)
+        say(f"note: {printable(note)}", err=True)
     for suggestion in result.suggestions:
-        click.echo(
+        say(
             f"no record holds “{printable(suggestion.word)}”; "
             f"there is {', '.join(map(printable, suggestion.instead))}",
             err=True,
         )
     records = "1 record" if result.total == 1 else f"{result.total:,} records"
     shown = f", {result.offset + 1}–{result.offset + len(result)}" if result.hits else ""
-    click.echo(dim(f"{records}{shown} · {result.model}"))
+    say(dim(f"{records}{shown} · {result.model}"))
     for hit in result:
-        click.echo()
+        say()
         _print_hit(hit, bold, dim)
         if hit.rank in told:
             _print_explanation(told[hit.rank], dim)
@@ -350,18 +345,18 @@ def _print_result(result: Result, told: dict[int, Any]) -> None:
             values = ", ".join(
                 f"{printable(named.get(value, value))} {n:,}" for value, n in facet.values[:10]
             )
-            click.echo(f"\n{bold(name)}  {values}")
+            say(f"\n{bold(name)}  {values}")
 
 
 def _print_hit(hit: Hit, bold: Any, dim: Any) -> None:
     import textwrap
 
     title = textwrap.wrap(printable(hit.title), WIDTH - 5) or [""]
-    click.echo(f"{hit.rank:>3}  " + bold("\n     ".join(title)))
+    say(f"{hit.rank:>3}  " + bold("\n     ".join(title)))
     creators = "; ".join(map(printable, hit.creators[:3])) + (" …" if len(hit.creators) > 3 else "")
     facts = [creators, hit.year, ", ".join(map(printable, hit.sources)), f"{hit.score:.4f}"]
-    click.echo("     " + " · ".join(fact for fact in facts if fact))
-    click.echo("     " + dim(printable(hit.url or hit.identifier)))
+    say("     " + " · ".join(fact for fact in facts if fact))
+    say("     " + dim(printable(hit.url or hit.identifier)))
     # Of a phrase the term itself is shown: which of its words it was.
     named = (
         (part, part.term if not part.words or " " in part.words[0] else part.words[0])
@@ -369,18 +364,18 @@ def _print_hit(hit: Hit, bold: Any, dim: Any) -> None:
     )
     terms = [f"{part.field}{':' * bool(part.field)}{word} {part.share:.0%}" for part, word in named]
     if terms:
-        click.echo("     " + dim(printable(", ".join(terms))))
+        say("     " + dim(printable(", ".join(terms))))
 
 
 def _print_explanation(told: Any, dim: Any) -> None:
     for share in told.shares:
         name = f"{share.field}:{share.term}" if share.field else share.term
-        click.echo(
+        say(
             dim(
                 f"     {share.contribution:>12.6f}  {printable(name)}  "
                 f"(tf {share.frequency}, df {share.df:,} of {told.records:,})"
             )
         )
     if told.remainder:
-        click.echo(dim(f"     {told.remainder:>12.6f}  {told.formula}"))
-    click.echo(dim(f"     {told.score:>12.6f}  score"))
+        say(dim(f"     {told.remainder:>12.6f}  {told.formula}"))
+    say(dim(f"     {told.score:>12.6f}  score"))

@@ -11,9 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from indlet.cli.show import progress, summary_lines
+from indlet.cli.show import progress, say, summary_lines
 from indlet.errors import MissingExtra, SettingsError
 from indlet.node.schedule import Schedule
 from indlet.provider.hierarchy import named
@@ -79,7 +77,7 @@ def run(settings: Settings, *, crawl_at_once: bool, portal: bool | None = None) 
             jobs.begin(harvest_at_once=True)
         _announce(settings)
         listen(app, settings, bound)
-        click.echo("stopping …", err=True)
+        say("stopping …", err=True)
 
 
 def listen(app: Any, settings: Settings, bound: socket.socket) -> None:
@@ -124,7 +122,7 @@ class _Crawl:
         for summary in summaries:
             if self._first or summary.records or summary.deleted or summary.failed or summary.reason:
                 for line in summary_lines(summary):
-                    click.echo(line, err=True)
+                    say(line, err=True)
         self._first = False
 
 
@@ -144,7 +142,7 @@ def _jobs(store: Store, settings: Settings, schedule: Schedule, wanted: bool) ->
 
     def report(done: Progress) -> None:
         if done.changed or done.outcome != "complete":
-            click.echo(line(done), err=True)
+            say(line(done), err=True)
 
     return Jobs(store, settings, schedule, report)
 
@@ -161,5 +159,5 @@ def _announce(settings: Settings) -> None:
         f"  data in   {settings.data}",
         "  stop with Ctrl-C",
     ]
-    click.echo("\n".join(lines))
+    say("\n".join(lines))
     sys.stdout.flush()

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import json
+import logging
+import re
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from typing import Final
 
 import click
+import orjson
 
 from indlet.provider.summary import Report, Summary
 
@@ -17,9 +20,48 @@ LINE_SECONDS = 10.0
 BAR_SECONDS = 0.1
 
 
+# Control characters of a terminal (C0, DEL, C1 such as U+009B) and signs that reverse the order of text; but
+# not lines, tabs, and the colours that we set ourselves.
+_COMMANDS: Final = re.compile(
+    r"(?!\x1b\[[0-9;]{0,16}m)[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
+)
+_RAW: Final = re.compile(rb"\x7f|\xc2[\x80-\x9f]|\xe2\x80[\xaa-\xae]|\xe2\x81[\xa6-\xa9]")
+
+
 def printable(text: str) -> str:
     """Text from outside without what a terminal would take for a command."""
     return "".join(character if character.isprintable() else " " for character in text)
+
+
+def say(text: str = "", *, err: bool = False, nl: bool = True) -> None:
+    """Everything that a command prints goes through here: whatever is in it, it commands no terminal."""
+    click.echo(_COMMANDS.sub(" ", text), err=err, nl=nl)
+
+
+def say_json(value: object, *, indent: bool = False) -> None:
+    click.echo(escaped(orjson.dumps(value, option=orjson.OPT_INDENT_2 if indent else None)).decode())
+
+
+def escaped(json_text: bytes) -> bytes:
+    """The same JSON, with the control characters escaped that its rules leave alone."""
+    return _RAW.sub(lambda found: b"\\u%04x" % ord(found[0].decode()), json_text)
+
+
+def complain(text: str) -> None:
+    """Says what went wrong, in as many lines as it has."""
+    lines = [printable(line) for line in text.split("\n")]
+    say("indlet: " + "\n".join(lines), err=True)
+
+
+class _Safe(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return "\n".join(printable(line) for line in super().format(record).split("\n"))
+
+
+def keep_terminal_safe() -> None:
+    """What is logged goes to stderr where nobody configured another place: it is printable, too."""
+    if logging.lastResort is not None:
+        logging.lastResort.setFormatter(_Safe())
 
 
 @contextmanager
@@ -42,7 +84,7 @@ def _lines() -> Report:
         if summary.outcome == "running" and time.monotonic() - last > LINE_SECONDS:
             last = time.monotonic()
             total = f" of {summary.total:,}" if summary.total else ""
-            click.echo(
+            say(
                 f"{summary.hierarchy}: {summary.done:,}{total} read, {summary.records:,} records, "
                 f"{summary.failed:,} failed",
                 err=True,
@@ -118,10 +160,8 @@ def summary_lines(summary: Summary, names: int = 10) -> list[str]:
 
 def print_summaries(summaries: list[Summary], as_json: bool) -> None:
     if as_json:
-        click.echo(
-            json.dumps([asdict(summary) | {"status": summary.status} for summary in summaries], indent=2)
-        )
+        say_json([asdict(summary) | {"status": summary.status} for summary in summaries], indent=True)
         return
     for summary in summaries:
         for line in summary_lines(summary):
-            click.echo(line)
+            say(line)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from indlet.cli.show import say
 from indlet.errors import SettingsError
 from indlet.settings import Settings, Site
 
@@ -68,7 +69,7 @@ def site(
     if printed:
         from indlet.provider.site.mount import snippet
 
-        click.echo(snippet(printed, host, port), nl=False)
+        say(snippet(printed, host, port), nl=False)
         return
     if root is None or not url:
         raise click.UsageError("name a folder and its address:  indlet site ROOT --url URL")

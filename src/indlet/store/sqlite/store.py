@@ -14,6 +14,7 @@ from typing import Any, Self
 
 from indlet.errors import StoreError
 from indlet.store.contract import Clock, Transaction, View
+from indlet.store.private import keep_private
 from indlet.store.sql_store import SqlStore
 from indlet.store.sqlite.migrations import migrate
 from indlet.store.sqlite.statements import SqliteTransaction, SqliteView
@@ -66,6 +67,7 @@ class SqliteStore(SqlStore):
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as e:
             raise StoreError(f"{folder}: cannot be used as data folder: {e.strerror}") from e
+        keep_private(folder)
         store = cls(folder, clock or time.time, local_folder)
         connection = store._connect()
         try:
@@ -78,6 +80,7 @@ class SqliteStore(SqlStore):
             connection.close()
             raise StoreError(f"{store._path}: not a usable store: {e}; restore it from a backup") from e
         store._idle.append(connection)
+        keep_private(folder)
         return store
 
     @contextlib.contextmanager
