@@ -116,7 +116,7 @@ def _list(lists: ListReader, deleted: bool, since: str, set_spec: str) -> None:
 
 
 def _tell(done: Mirrored) -> None:
-    from indlet.cli.show import printable
+    from indlet.cli.show import printable, say
 
     say(
         f"{done.records:,} records: {done.by_value:,} files came with them, {done.fetched:,} were fetched, "
