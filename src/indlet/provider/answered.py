@@ -1,7 +1,7 @@
 """The store's note of when lists were last answered: a record dated earlier would be missed from then on.
 
 The note is made before the answer reads the store, and under the store's write lock: a commit either knows of
-the answer, or is seen by it. It runs ahead by some seconds, so that few answers have to write.
+the answer, or is seen by it. One answer a second writes it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from typing import Final
 from indlet.store import Store
 
 ANSWERED: Final = "answered"  # the last second in which a list may have been answered
-AHEAD: Final = 30
 
 
 class Answered:
@@ -26,8 +25,7 @@ class Answered:
         """To be called before a list is read. StoreError where the store may not be written."""
         with self._guard:
             now = int(self._clock())
-            if now > self._until or now < self._until - AHEAD:
+            if now > self._until:
                 with self._store.write() as tx:
-                    until = max(now + AHEAD, tx.meta_value(ANSWERED, 0))
-                    tx.meta(ANSWERED, until)
-                self._until = now + AHEAD
+                    tx.meta(ANSWERED, max(now, tx.meta_value(ANSWERED, 0)))
+                self._until = now

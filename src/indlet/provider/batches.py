@@ -148,6 +148,7 @@ class Batches:
                 }
             paths = [path for _, found in chunk for path in found if path not in moved]
             with self._store.write() as tx:
+                self._put(tx, [])
                 self.deleted += sum(tx.delete(origin, names) for origin, names in stale.items())
                 tx.drop_files(self._origin, paths)
                 tx.forgive(self._origin, paths)

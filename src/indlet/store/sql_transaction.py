@@ -92,7 +92,9 @@ class SqlTransaction:
     def put_dated(self, records: Sequence[tuple[int, int, Record | Packed]], answered: int) -> int:
         self._only_writer()
         assert self._seq == self._first, "dated records come first in their transaction"
-        first, now = max(answered, self._last_datestamp), int(self._clock())
+        # After the clock was set back, an answer may be later than now: nothing is dated before it.
+        self._last_datestamp = max(self._last_datestamp, answered)
+        first, now = self._last_datestamp, int(self._clock())
         kept = sorted((one for one in records if first <= one[1] <= now), key=lambda one: one[1])
         changed = self._put(kept)
         self._dated = self._seq
