@@ -32,6 +32,7 @@ COMMANDS = {
     "harvest": ("harvest", "Harvest metadata and indexes from providers."),
     "mirror": ("mirror", "Mirror the files of a site, or list what changed."),
     "sources": ("harvest", "Show the harvested sources, their state and their policies."),
+    "translate": ("translate", "Translate records from one metadata format to another."),
     "search": ("service", "Search the harvested index."),
     "stats": ("service", "Show the statistics of store and index."),
     "reindex": ("service", "Rebuild the index from the store."),

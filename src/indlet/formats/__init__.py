@@ -18,12 +18,21 @@ from indlet.formats import bundle
 from indlet.formats.dublin import element_of
 from indlet.formats.index import tf_basic, tf_boolean, tf_compact, tf_positions
 from indlet.formats.index.terms import IndexFormat
-from indlet.formats.metadata import dcterms, marc21, mods, oai_dc, oai_marc
+from indlet.formats.metadata import cosati, dcterms, marc21, mods, oai_dc, oai_marc, rfc1807
 from indlet.formats.record import CommonRecord, MetadataFormat, Statement
 from indlet.oai.xml import element
 
 METADATA: Final[dict[str, MetadataFormat]] = {
-    f.prefix: f for f in (oai_dc.FORMAT, dcterms.FORMAT, marc21.FORMAT, mods.FORMAT, oai_marc.FORMAT)
+    f.prefix: f
+    for f in (
+        oai_dc.FORMAT,
+        dcterms.FORMAT,
+        marc21.FORMAT,
+        mods.FORMAT,
+        rfc1807.FORMAT,
+        cosati.FORMAT,
+        oai_marc.FORMAT,
+    )
 }
 
 INDEX: Final[dict[str, IndexFormat]] = {

@@ -23,7 +23,7 @@ from indlet.settings import Settings
 from indlet.store import Store, View
 
 SCHEMAS: Final = (
-    "ft-oai.xsd", "bundle.xsd", "dcterms.xsd", "http_header.xsd",
+    "ft-oai.xsd", "bundle.xsd", "dcterms.xsd", "cosati.xsd", "http_header.xsd",
     "tf.xsd", "tf_basic.xsd", "tf_boolean.xsd", "tf_compact.xsd", "tf_positions.xsd",
 )  # fmt: skip
 SITEMAP_URLS: Final = 50_000  # as many as a sitemap may hold

@@ -1,0 +1,203 @@
+"""Records in tagged or delimited text, of any format that a table describes.
+
+The table's own lines say how the text looks:
+
+!form        "tagged" (a line for each field) or "delimited" (a line for each record)
+!separator   tagged: what stands between tag and value; ": " unless told
+!end         tagged: the tag of the line that ends a record; else an empty line does
+!upper       tagged: tags are written in capitals
+!delimiter   delimited: "," unless told; "tab" for a tab. The first line names the columns
+!repeat      delimited: what stands between several values of a column; ";" unless told
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from lxml import etree
+
+from indlet.errors import SettingsError
+from indlet.formats import crosswalk
+from indlet.formats.crosswalk import Crosswalk
+from indlet.formats.record import Broken, Field, Fields, MetadataFormat
+from indlet.oai.xml import attribute, text
+
+LINE_LENGTH: Final = 1 << 20
+_TAG = re.compile(r"[\w./#%*-]{1,64}")
+
+
+def text_format(
+    table: Crosswalk, prefix: str, title: str, schema: str = "", suffix: str = ".txt"
+) -> MetadataFormat:
+    """The format that a table describes. In XML, a record is a list of `field` elements with their tags."""
+    form = table.about.get("form", "tagged").strip()
+    if form not in ("tagged", "delimited"):
+        raise SettingsError(f"{table.name}: !form is {form!r}; give tagged or delimited")
+    namespace = f"urn:indlet:fields:{prefix.replace(':', '-')}"
+    tagged = form == "tagged"
+    return MetadataFormat(
+        prefix=prefix,
+        title=title,
+        namespace=namespace,
+        schema=schema,
+        roots=frozenset({f"{{{namespace}}}record"}),
+        fields=_read_xml,
+        xml=lambda fields: _write_xml(namespace, fields),
+        crosswalk=lambda _: table,
+        load=lambda data: _load(data, table) if tagged else _load_delimited(data, table),
+        pack=lambda fields: _pack(fields, table) if tagged else _pack_row(fields, table),
+        around=(b"", b"") if tagged else (_row(_columns(table), table), b""),
+        suffix=suffix,
+        served=bool(schema),
+    )
+
+
+def named_format(name: str) -> MetadataFormat:
+    """`table:NAME` for a table of ours, or for the file of that name. SettingsError if there is neither."""
+    try:
+        table = crosswalk.standard(name) if re.fullmatch(r"\w+", name) else crosswalk.load(Path(name))
+    except FileNotFoundError:
+        table = crosswalk.load(Path(name))
+    if "form" not in table.about:
+        raise SettingsError(f"{name}: the table does not say how the text looks; add a line !form")
+    return text_format(table, f"table:{Path(name).stem}", Path(name).stem)
+
+
+def _decoded(data: bytes) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return data.decode("cp1252", "replace")
+
+
+# Tagged
+
+
+def _load(data: bytes, table: Crosswalk) -> Iterator[Fields | Broken]:
+    separator = table.about.get("separator", ": ").replace("␣", " ")
+    end = table.about.get("end", "").strip().lower()
+    found: list[Field] = []
+    number, problem, started = 1, "", 1
+    for place, line in enumerate(_decoded(data).splitlines(), 1):
+        tag, mark, value = line.partition(separator.rstrip() or separator)
+        tag = tag.strip()
+        ends = tag.lower() == end if end else not line.strip()
+        if ends:
+            yield from _finished(found, number, problem, started)
+            number += bool(found or problem)
+            found, problem, started = [], "", place + 1
+        elif not line.strip():
+            continue
+        elif line[:1] in " \t" and found:
+            found[-1] = Field(found[-1].tag, f"{found[-1].value} {line.strip()}"[:LINE_LENGTH])
+        elif mark and _TAG.fullmatch(tag):
+            if value.strip():
+                found.append(
+                    Field(tag.lower() if "upper" in table.about else tag, value.strip()[:LINE_LENGTH])
+                )
+        else:
+            problem = problem or f"line {place} is neither a field nor the continuation of one: {line[:60]!r}"
+    if end and found:
+        problem = problem or f"the file ends before {end.upper()}"
+    yield from _finished(found, number, problem, started)
+
+
+def _finished(found: list[Field], number: int, problem: str, started: int) -> Iterator[Fields | Broken]:
+    if problem:
+        yield Broken(number, f"record {number}, from line {started}: {problem}")
+    elif found:
+        yield found
+
+
+def _pack(fields: Fields, table: Crosswalk) -> bytes:
+    separator = table.about.get("separator", ": ").replace("␣", " ")
+    capitals, end = "upper" in table.about, table.about.get("end", "").strip()
+    lines = [
+        f"{field.tag.upper() if capitals else field.tag}{separator}{' '.join(field.value.split())}"
+        for field in fields
+    ]
+    if end:
+        lines.append(f"{end}{separator}".rstrip())
+    return ("\n".join(lines) + ("\n" if end else "\n\n")).encode("utf-8", "replace")
+
+
+# Delimited
+
+
+def _dialect(table: Crosswalk) -> str:
+    delimiter = table.about.get("delimiter", ",").strip() or ","
+    return "\t" if delimiter == "tab" else delimiter[:1]
+
+
+def _columns(table: Crosswalk) -> list[str]:
+    return list(dict.fromkeys(rule.tags[0] for rule in table.rules))
+
+
+def _repeat(table: Crosswalk) -> str:
+    return table.about.get("repeat", ";").strip() or ";"
+
+
+def _load_delimited(data: bytes, table: Crosswalk) -> Iterator[Fields | Broken]:
+    # Lines of their own iterator: a reader of the csv module that met an error goes on with the next line.
+    rows = csv.reader(io.StringIO(_decoded(data), newline=""), delimiter=_dialect(table))
+    header: list[str] | None = None
+    number = 0
+    while True:
+        try:
+            row = next(rows)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            number += 1
+            yield Broken(number, f"record {number}, line {rows.line_num}: {error}")
+            continue
+        if header is None:
+            header = [name.strip() for name in row]
+        elif row:
+            number += 1
+            if len(row) > len(header):
+                yield Broken(number, f"record {number}, line {rows.line_num}: more cells than columns")
+                continue
+            yield [
+                Field(tag, value.strip())
+                for tag, cell in zip(header, row, strict=False)
+                for value in cell.split(_repeat(table))
+                if value.strip()
+            ]
+
+
+def _pack_row(fields: Fields, table: Crosswalk) -> bytes:
+    cells: dict[str, list[str]] = {}
+    for field in fields:
+        # The mark between values cannot stand in one of them.
+        cells.setdefault(field.tag, []).append(" ".join(field.value.replace(_repeat(table), ",").split()))
+    joined = f"{_repeat(table)} "
+    return _row([joined.join(cells.get(column, ())) for column in _columns(table)], table)
+
+
+def _row(cells: list[str], table: Crosswalk) -> bytes:
+    out = io.StringIO()
+    csv.writer(out, delimiter=_dialect(table), lineterminator="\n").writerow(cells)
+    return out.getvalue().encode("utf-8", "replace")
+
+
+# XML
+
+
+def _read_xml(root: etree._Element) -> Fields:
+    found = []
+    for node in root:
+        value = " ".join("".join(map(str, node.itertext())).split())
+        if value and str(node.tag).endswith("}field"):
+            found.append(Field(node.get("tag") or "", value))
+    return found
+
+
+def _write_xml(namespace: str, fields: Fields) -> bytes:
+    inside = "".join(f'<field tag="{attribute(f.tag)}">{text(f.value)}</field>' for f in fields)
+    return f'<record xmlns="{namespace}">{inside}</record>'.encode()

@@ -1,0 +1,79 @@
+"""Records of one format translated to another, through the common record, and what that loses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from indlet.errors import SettingsError
+from indlet.formats import METADATA, crosswalk
+from indlet.formats.crosswalk import Crosswalk, Lost
+from indlet.formats.record import Broken, CommonRecord, Fields, MetadataFormat
+from indlet.formats.tagged import named_format
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """One record: what it says, its bytes in the other format, and what of it got lost."""
+
+    number: int
+    record: CommonRecord
+    data: bytes
+    lost: tuple[Lost, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Translator:
+    """From one format to another; `own` and `own_out` are a site's tables on top of the standard ones."""
+
+    source: MetadataFormat
+    target: MetadataFormat
+    own: str = ""
+    own_out: str = ""
+
+    def records(self, data: bytes) -> Iterator[Translation | Broken]:
+        """Each record of a file. What cannot be read, mapped or written is broken; the others go on."""
+        tables: dict[str, Crosswalk] = {}
+        out = _on_top(self.own_out, self.target.crosswalk(()), self.target)
+        for number, fields in enumerate(self.source.load(data), 1):
+            if isinstance(fields, Broken):
+                yield fields
+                continue
+            base = self.source.crosswalk(fields)
+            if base.name not in tables:
+                tables[base.name] = _on_top(self.own, base, self.source)
+            yield self._one(number, fields, tables[base.name], out)
+
+    def _one(self, number: int, fields: Fields, table: Crosswalk, out: Crosswalk) -> Translation | Broken:
+        lost: list[Lost] = []
+        record = table.read(fields, lost)
+        if not record.statements:
+            return Broken(number, f"record {number}: nothing of it could be mapped")
+        try:
+            packed = self.target.pack(out.write(record, lost))
+        except ValueError as error:
+            return Broken(number, f"record {number}: {error}")
+        return Translation(number, record, packed, tuple(lost))
+
+
+def format_named(name: str) -> MetadataFormat:
+    """A format by its prefix, or `table:NAME`. SettingsError if there is none."""
+    if name.startswith("table:"):
+        return named_format(name.removeprefix("table:"))
+    if name not in METADATA:
+        raise SettingsError(f"no format {name!r}; one of {', '.join(METADATA)}, table:NAME")
+    return METADATA[name]
+
+
+def _on_top(own: str, base: Crosswalk, metadata: MetadataFormat) -> Crosswalk:
+    if not own:
+        return base
+    single = metadata.prefix in ("marc21", "oai_marc")
+    if not re.fullmatch(r"\w+", own) or Path(own).exists():
+        return crosswalk.load(Path(own), base, single)
+    try:
+        return crosswalk.over(crosswalk.standard(own, single), base)
+    except FileNotFoundError:
+        raise SettingsError(f"no table {own!r}; give a file, or a table that comes with indlet") from None
