@@ -36,6 +36,7 @@ COMMANDS = {
     "search": ("service", "Search the harvested index."),
     "stats": ("service", "Show the statistics of store and index."),
     "reindex": ("service", "Rebuild the index from the store."),
+    "copy": ("store", "Copy a store, to PostgreSQL for one, and compare both."),
     "evaluate": ("service", "Measure retrieval models against relevance judgements."),
     "demo": ("portal", "A tour: two providers, one service, one portal."),
 }

@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from indlet.errors import MissingExtra, SettingsError
+from indlet.errors import MissingExtra, SettingsError, StoreError
 from indlet.settings import Database, Settings
 from indlet.store.contract import (
     ChangeFeed,
@@ -47,26 +47,45 @@ from indlet.store.contract import (
     View,
     Writable,
 )  # fmt: skip
+from indlet.store.copying import Copied, copy_store, unfinished
 from indlet.store.packed import fingerprint, packed, resource_hash
 from indlet.store.sqlite.store import SqliteStore
 
 __all__ = [
-    "ChangeFeed", "CrawledFiles", "FailureWriter", "FileState", "FileWriter", "Jobs", "Journal",
+    "ChangeFeed", "Copied", "CrawledFiles", "FailureWriter", "FileState", "FileWriter", "Jobs", "Journal",
     "JournalWriter", "Meta", "MetaWriter", "OpenFailure", "Origin", "Readable", "RecordCounts",
     "RecordLists", "RecordLookup", "RecordWriter", "RunEntry", "Secrets", "SetList", "Store", "StoredFailure",
     "Transaction", "Upkeep", "View", "Writable",
-    "configured_for", "fingerprint", "open_configured", "open_store", "packed", "resource_hash",
+    "configured_for", "copy_store", "fingerprint", "open_configured", "open_store", "packed", "resource_hash",
 ]  # fmt: skip
 
 
 def open_store(
-    url: Path | str, *, create: bool = True, clock: Clock | None = None, local_folder: Path | None = None
+    url: Path | str,
+    *,
+    create: bool = True,
+    clock: Clock | None = None,
+    local_folder: Path | None = None,
+    half_copied: bool = False,
 ) -> Store:
     """The store at a URL or in a folder, made or migrated where needed.
 
     `local_folder`: where this machine keeps what is derived from the store; a SQLite store's own folder if
-    none is named. `clock`: what datestamps are given by; the machine's own if none is named.
+    none is named. `clock`: what datestamps are given by; the machine's, or the server's, if none is named.
+    `half_copied`: also one into which another store is being copied.
     """
+    store = _opened(url, create, clock, local_folder)
+    with store.read() as view:
+        if not half_copied and unfinished(view):
+            store.close()
+            raise StoreError(
+                f"{store.location}: a copy into it was not completed; run that  indlet copy  again, or go on "
+                "with the store that it was copied from"
+            )
+    return store
+
+
+def _opened(url: Path | str, create: bool, clock: Clock | None, local_folder: Path | None) -> Store:
     scheme, colon, _ = str(url).partition("://")
     if not colon:
         return SqliteStore.open(url, create=create, clock=clock, local_folder=local_folder)

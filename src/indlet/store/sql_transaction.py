@@ -14,12 +14,9 @@ from typing import Any, Final
 from indlet.model import Failure, Packed, Record
 from indlet.store.contract import Clock, FileState
 from indlet.store.packed import packed
+from indlet.store.tables import COLUMNS, TABLES
 
 Dated = tuple[int, int | None, Packed]  # origin, datestamp (None: that of the commit), record
-COLUMNS: Final = (
-    "seq", "origin", "identifier", "datestamp", "deleted", "sets", "language", "length", "resource", "digest",
-    "metadata", "properties", "raw", "vector", "positions",
-)  # fmt: skip
 KEY: Final = "identifier, origin"
 # What an upsert sets in a record that is there already, and different.
 REPLACED: Final = ", ".join(f"{name} = excluded.{name}" for name in COLUMNS if name not in KEY.split(", "))
@@ -275,6 +272,24 @@ class SqlTransaction:
 
     def drop_files(self, origin: int, paths: Iterable[str]) -> None:
         self._many("DELETE FROM files WHERE origin = ? AND path = ?", [(origin, path) for path in paths])
+
+    # Whole tables, for a copy
+
+    def load(self, name: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Enter rows of a table as they are; those whose key is there already replace them."""
+        table = TABLES[name]
+        replaced = ", ".join(f"{c} = excluded.{c}" for c in table.columns if c not in table.key)
+        self._many(
+            f"INSERT INTO {name} ({', '.join(table.columns)}) VALUES ({', '.join('?' * len(table.columns))}) "
+            f"ON CONFLICT ({', '.join(table.key)}) DO {f'UPDATE SET {replaced}' if replaced else 'NOTHING'}",
+            rows,
+        )
+
+    def clear(self, name: str) -> None:
+        self._run(f"DELETE FROM {name}")
+
+    def loaded(self) -> None:
+        """Called when all tables have been loaded: numbers that are given from now on are new ones."""
 
     # Sets
 

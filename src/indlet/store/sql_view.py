@@ -24,6 +24,7 @@ from indlet.store.contract import (
     Shared,
     StoredFailure,
 )
+from indlet.store.tables import TABLES
 
 # A row as `Stored`, without the look at its length that `Stored._make` takes: whole collections pass here.
 _stored: Callable[[tuple[Any, ...]], Stored] = partial(tuple.__new__, Stored)
@@ -322,6 +323,21 @@ class SqlView:
     def file(self, origin: int, path: str) -> FileState | None:
         row = self._one(f"SELECT {_FILE} FROM files WHERE origin = ? AND path = ?", (origin, path))
         return FileState._make(row) if row else None
+
+    # Whole tables, for a copy
+
+    def rows(self, name: str, *, after: int | None = None) -> Iterator[Row]:
+        """All rows of a table in a fixed order; of records, those after a seq."""
+        table = TABLES[name]
+        chosen, values = ("TRUE", []) if after is None else ("seq > ?", [after])
+        return self._each(
+            f"SELECT {', '.join(table.columns)} FROM {name} WHERE {chosen} ORDER BY {', '.join(table.order)}",
+            values,
+        )
+
+    @abstractmethod
+    def metas(self) -> dict[str, Any]:
+        """Every single value by its key."""
 
     def _columns(self, parts: Iterable[str] = PARTS) -> str:
         """The columns of `Stored`, those of its heavy parts only that are asked for.

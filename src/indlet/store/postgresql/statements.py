@@ -9,8 +9,9 @@ from typing import Any, Final
 import psycopg
 
 from indlet.store.contract import Clock
-from indlet.store.sql_transaction import COLUMNS, KEY, REPLACED, Dated, SqlTransaction
+from indlet.store.sql_transaction import KEY, REPLACED, Dated, SqlTransaction
 from indlet.store.sql_view import SqlView
+from indlet.store.tables import COLUMNS
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 _FETCHED: Final = 1000  # rows of one answer
@@ -84,6 +85,9 @@ class PostgresView(SqlView):
         row = self._one("SELECT kind, value FROM meta WHERE key = ?", (key,))
         return _decoded(*row) if row else None
 
+    def metas(self) -> dict[str, Any]:
+        return {key: _decoded(kind, value) for key, kind, value in self._all("SELECT * FROM meta")}
+
 
 class PostgresTransaction(SqlTransaction):
     """Records are copied into a temporary table first. Everything else waits until this transaction is the
@@ -144,6 +148,11 @@ class PostgresTransaction(SqlTransaction):
             cursor.execute(_UPSERT, {"seq": self._seq, "now": self._now()})
             self._seq += len(records)
             return sorted(seq for (seq,) in cursor.fetchall())
+
+    def loaded(self) -> None:
+        for name in ("origins", "sets", "runs"):
+            sequence = f"pg_get_serial_sequence('{name}', 'id')"
+            self._all(f"SELECT setval({sequence}, max(id)) FROM {name} HAVING max(id) > 0")
 
     def _join(self, members: Sequence[tuple[int, int]]) -> None:
         if members:

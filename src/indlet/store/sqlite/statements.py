@@ -8,8 +8,9 @@ from itertools import chain
 from typing import Any
 
 from indlet.store.contract import Clock
-from indlet.store.sql_transaction import COLUMNS, KEY, REPLACED, Dated, SqlTransaction
+from indlet.store.sql_transaction import KEY, REPLACED, Dated, SqlTransaction
 from indlet.store.sql_view import SqlView
+from indlet.store.tables import COLUMNS
 
 # Rows of one statement. sqlite3 releases the GIL once for each statement: with a row to each, a thread that
 # writes and one that parses take turns of 5 ms and both stand still; so they run side by side.
@@ -38,6 +39,9 @@ class SqliteView(SqlView):
     def meta(self, key: str) -> Any:
         row = self._one("SELECT value FROM meta WHERE key = ?", (key,))
         return row[0] if row else None
+
+    def metas(self) -> dict[str, Any]:
+        return dict(self._all("SELECT key, value FROM meta"))
 
 
 class SqliteTransaction(SqlTransaction):

@@ -1,0 +1,40 @@
+"""The tables of a store and their columns, as every implementation has them: what a copy takes along."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from indlet.store.contract import FileState
+
+# What a transaction writes of a record.
+COLUMNS: Final = (
+    "seq", "origin", "identifier", "datestamp", "deleted", "sets", "language", "length", "resource", "digest",
+    "metadata", "properties", "raw", "vector", "positions",
+)  # fmt: skip
+
+
+class Table(NamedTuple):
+    key: tuple[str, ...]
+    columns: tuple[str, ...]
+    order: tuple[str, ...]
+
+
+def _table(key: str, columns: str, order: str = "") -> Table:
+    return Table(tuple(key.split()), tuple(columns.split()), tuple((order or key).split()))
+
+
+# In the order in which they can be filled: origins come before what refers to them.
+TABLES: Final = {
+    "origins": _table("id", "id kind name settings state"),
+    "records": _table("id", f"id {' '.join(COLUMNS)}", "seq"),
+    "ticks": _table("datestamp", "datestamp seq"),
+    "sets": _table("id", "id origin spec name"),
+    "membership": _table("set_id seq", "set_id seq"),
+    "files": _table("origin path", f"origin {' '.join(FileState._fields)}"),
+    "failures": _table(
+        "origin place stage", "origin place stage reason raw at first attempts due"
+    ),
+    "runs": _table("id", "id origin kind started finished outcome detail"),
+}  # fmt: skip
+# Small beside the records, and taken anew at the end of each copy.
+RENEWED: Final = ("runs", "failures", "files", "membership", "sets", "ticks")
