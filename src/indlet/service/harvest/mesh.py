@@ -1,0 +1,76 @@
+"""Which of two copies of a record to keep, when nodes harvest each other: a pure decision.
+
+The origin decides what is newer; arrival does not. The argument that nodes which decide like this come to
+hold exactly what the origins hold is in docs/mesh.md; tests/service/harvest/test_mesh.py plays it at random.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from urllib.parse import urlsplit
+
+from indlet.oai.names import FT_PATH, OAI_PATH
+from indlet.oai.provenance import Version
+
+
+class Taken(Enum):
+    """What becomes of a copy that has come."""
+
+    KEEP = "keep"
+    EQUAL = "equal"  # we have this version
+    OLDER = "older"  # we have a newer one
+    ECHO = "echo"  # it is ours
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A copy that is held already. `digest` tells whether two copies say the same."""
+
+    version: Version
+    digest: bytes
+
+
+def origin_key(url: str) -> str:
+    """What tells repositories apart, however their base URLs are written: a node's two endpoints are one."""
+    try:
+        parts = urlsplit(url.strip())
+        port = f":{parts.port}" if parts.port not in (None, 80, 443) else ""
+    except ValueError:
+        return url.strip()
+    path = parts.path.rstrip("/")
+    for ending in (FT_PATH, OAI_PATH):
+        path = path.removesuffix(ending)
+    return f"{(parts.hostname or '').lower()}{port}{path}"
+
+
+def direct(held: Held | None, datestamp: str, settled: bool, digest: bytes) -> tuple[Taken, Version]:
+    """A record that its origin itself gives: always what counts, and its version."""
+    if held is None:
+        return Taken.KEEP, Version(0, datestamp, settled)
+    known, same = held.version, digest == held.digest
+    if datestamp > known.datestamp:
+        return Taken.KEEP, Version(known.epoch, datestamp, settled)
+    if datestamp < known.datestamp:
+        # The origin has gone back in time; a new epoch tells everybody else that this is its later word.
+        return (Taken.EQUAL, known) if same else (Taken.KEEP, Version(known.epoch + 1, datestamp, settled))
+    if settled and not known.settled:
+        return Taken.KEEP, Version(known.epoch, datestamp, True, known.revision)
+    if same:
+        return Taken.EQUAL, known
+    # Within the second of its datestamp a record may change again; later, the origin forgot to date a change.
+    revision = known.revision + known.settled
+    return Taken.KEEP, Version(known.epoch, datestamp, known.settled, revision)
+
+
+def passed_on(held: Held | None, version: Version, digest: bytes) -> Taken:
+    """A record that another node passes on: kept if its version is later than what is held.
+
+    Two states of one second may have one version. Their digests decide, so that all nodes choose alike until
+    one of them has asked the origin again.
+    """
+    if held is None or version > held.version:
+        return Taken.KEEP
+    if version < held.version:
+        return Taken.OLDER
+    return Taken.KEEP if digest > held.digest else Taken.EQUAL

@@ -1,0 +1,205 @@
+"""Nodes that harvest each other in any topology come to hold exactly what the origins hold.
+
+The world here is small: origins that change records, several times a second if they like, and are restored
+from backups; nodes that harvest origins and each other, in any order, and crash before they have noted how
+far they were. Only the decisions are the product's.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from indlet.oai.provenance import Version
+from indlet.service.harvest.mesh import Held, Taken, direct, origin_key, passed_on
+
+RECORDS = range(3)
+
+
+@dataclass
+class Origin:
+    """A repository: its records with their datestamps, and a clock in seconds."""
+
+    records: dict[int, tuple[str, bytes]] = field(default_factory=dict)
+    backup: dict[int, tuple[str, bytes]] = field(default_factory=dict)
+    clock: int = 1000
+
+    def now(self) -> str:
+        return f"{self.clock:06}"
+
+    def change(self, record: int, content: bytes) -> None:
+        self.records[record] = (self.now(), content)  # an empty content is a deletion
+
+
+@dataclass
+class Node:
+    held: dict[int, Held] = field(default_factory=dict)
+    log: list[int] = field(default_factory=list)  # our own order of changes
+    cursors: dict[int, int] = field(default_factory=dict)
+    since: str = ""
+    moved: int = 0
+
+    def put(self, record: int, held: Held) -> None:
+        self.held[record] = held
+        self.log.append(record)
+        self.moved += 1
+
+    def ask(self, origin: Origin, crash: bool, everything: bool = False) -> None:
+        """What the origin says since the last time, both ends included."""
+        response = origin.now()
+        for record, (stamp, content) in sorted(origin.records.items()):
+            if everything or stamp >= self.since:
+                taken, version = direct(self.held.get(record), stamp, response > stamp, content)
+                if taken is Taken.KEEP:
+                    self.put(record, Held(version, content))
+        if everything:  # a reconciliation: what is no longer listed is gone
+            for record in self.held.keys() - origin.records.keys():
+                if self.held[record].digest:
+                    version = direct(self.held[record], response, True, b"")[1]
+                    self.put(record, Held(version, b""))
+        if not crash:
+            self.since = response
+
+    def harvest(self, number: int, other: Node, crash: bool) -> None:
+        begin = self.cursors.get(number, 0)
+        end = len(other.log)
+        for record in dict.fromkeys(other.log[begin:end]):
+            copy = other.held[record]
+            if passed_on(self.held.get(record), copy.version, copy.digest) is Taken.KEEP:
+                self.put(record, copy)
+        if not crash:
+            self.cursors[number] = end
+
+
+EVENTS = st.one_of(
+    st.tuples(st.just("change"), st.sampled_from(RECORDS), st.sampled_from([b"", b"a", b"b", b"c"])),
+    st.tuples(st.just("tick"), st.integers(1, 3), st.none()),
+    st.tuples(st.just("backup"), st.none(), st.none()),
+    st.tuples(st.just("restore"), st.none(), st.none()),
+    st.tuples(st.just("ask"), st.integers(0, 3), st.booleans()),
+    st.tuples(st.just("harvest"), st.tuples(st.integers(0, 3), st.integers(0, 3)), st.booleans()),
+    st.tuples(st.just("lose"), st.integers(0, 3), st.none()),
+)
+
+
+@settings(max_examples=500, deadline=None)
+@given(
+    st.integers(2, 4),
+    st.sets(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=9),
+    st.sets(st.integers(0, 3), min_size=1, max_size=2),
+    st.lists(EVENTS, max_size=40),
+)
+def test_every_node_comes_to_hold_what_the_origin_holds(
+    count: int, edges: set[tuple[int, int]], askers: set[int], events: list[tuple[str, object, object]]
+) -> None:
+    origin, nodes = Origin(), [Node() for _ in range(count)]
+    asking = sorted({a % count for a in askers})
+    # A ring, so that everybody hears of everything in the end, and whatever else there is.
+    links = {(n, (n + 1) % count) for n in range(count)} | {(a % count, b % count) for a, b in edges}
+    links = {(a, b) for a, b in links if a != b}
+    restored = False
+    for what, one, two in events:
+        match what, one, two:
+            case "change", int(record), bytes(content):
+                origin.change(record, content)
+            case "tick", int(seconds), _:
+                origin.clock += seconds
+            case "backup", _, _:
+                origin.backup = dict(origin.records)
+            case "restore", _, _:
+                origin.records, restored = dict(origin.backup), True
+            case "ask", int(number), bool(crash):
+                nodes[asking[number % len(asking)]].ask(origin, crash)
+            case "harvest", (int(a), int(b)), bool(crash):
+                if (a % count, b % count) in links:
+                    nodes[a % count].harvest(b % count, nodes[b % count], crash)
+            case "lose", int(number), _:
+                # A node comes back empty: its readers notice that its list begins anew.
+                nodes[number % count] = Node()
+                for node in nodes:
+                    node.cursors.pop(number % count, None)
+    origin.clock += 2
+    for _ in range(3 * count + 4):
+        for number in asking:
+            nodes[number].ask(origin, False, everything=restored)
+        for a, b in sorted(links):
+            nodes[a].harvest(b, nodes[b], False)
+        origin.clock += 1
+    expected = {record: content for record, (_, content) in origin.records.items()}
+    for node in nodes:
+        live = {record: held.digest for record, held in node.held.items() if held.digest}
+        assert live == {record: content for record, content in expected.items() if content}
+    # And then there is silence: a round without changes moves nothing.
+    moved = [node.moved for node in nodes]
+    for number in asking:
+        nodes[number].ask(origin, False, everything=restored)
+    for a, b in sorted(links):
+        nodes[a].harvest(b, nodes[b], False)
+    assert [node.moved for node in nodes] == moved
+
+
+@pytest.mark.parametrize(("early", "late"), [(b"a", b"b"), (b"b", b"a")])
+def test_two_states_of_one_second_seen_by_two_nodes(early: bytes, late: bytes) -> None:
+    """One node saw the first state, passed it on and is lost; another saw the second, in the same second."""
+    origin, lost, other, last = Origin(), Node(), Node(), Node()
+    origin.change(0, early)
+    lost.ask(origin, False)
+    last.harvest(0, lost, False)
+    origin.change(0, late)
+    other.ask(origin, False)
+    last.harvest(1, other, False)
+    origin.clock += 1
+    other.ask(origin, False)
+    last.harvest(1, other, False)
+    assert last.held[0].digest == other.held[0].digest == late
+
+
+@pytest.mark.parametrize(("one", "two"), [(b"a", b"b"), (b"b", b"a")])
+def test_nodes_that_disagree_within_a_second_do_not_swap_for_ever(one: bytes, two: bytes) -> None:
+    version = Version(0, "2024-05-01T00:00:00Z", settled=False)
+    first, second = Node({0: Held(version, one)}, [0]), Node({0: Held(version, two)}, [0])
+    for _ in range(5):
+        before = deepcopy(first)
+        first.harvest(1, second, False)
+        second.harvest(0, before, False)  # both at the same time
+    assert first.held == second.held and first.moved + second.moved == 1
+
+
+def test_a_change_without_a_new_datestamp_is_passed_on() -> None:
+    origin, node, other = Origin(), Node(), Node()
+    origin.change(0, b"b")
+    origin.clock += 5
+    for content in (b"b", b"a", b"c"):
+        origin.records[0] = ("001000", content)
+        node.ask(origin, False, everything=True)
+        other.harvest(0, node, False)
+        assert other.held[0].digest == content
+
+
+def test_an_old_copy_brings_no_deleted_record_back() -> None:
+    gone = Held(Version(0, "2024-05-02T00:00:00Z"), b"")
+    assert passed_on(gone, Version(0, "2024-05-01T00:00:00Z"), b"old") is Taken.OLDER
+
+
+def test_a_restored_origin_is_believed() -> None:
+    held = Held(Version(0, "2024-05-02T00:00:00Z"), b"new")
+    taken, version = direct(held, "2024-05-01T00:00:00Z", True, b"old")
+    assert taken is Taken.KEEP and version > held.version
+    assert passed_on(held, version, b"old") is Taken.KEEP
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("http://a.example.org/oai", "https://A.example.org/ft-oai/", True),
+        ("http://a.example.org:8080/oai", "http://a.example.org/oai", False),
+        ("http://a.example.org/x/oai", "http://a.example.org/oai", False),
+        ("http://a.example.org/cgi/request", "http://a.example.org/cgi/request", True),
+    ],
+)
+def test_origins_are_told_apart_by_their_addresses(one: str, other: str, same: bool) -> None:
+    assert (origin_key(one) == origin_key(other)) is same
