@@ -186,6 +186,7 @@ class Source:
     password: str = ""
     disk_bytes: int = 0  # what its records may take in the store; 0: the harvest section's
     delay_seconds: float = -1.0  # pause between requests; negative: the harvest section's
+    republish: bool = False  # serve its records again, so that others can harvest them here
     paused: bool = False
 
     def __post_init__(self) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 
 from indlet.errors import IndletError, StoreError
 from indlet.service.harvest.concurrency import Turns
+from indlet.service.harvest.mesh import origin_key
 from indlet.service.harvest.negotiate import source_name
 from indlet.service.harvest.progress import Progress
 from indlet.service.harvest.run import Extract, Run, RunOptions
@@ -44,7 +45,7 @@ def harvest_all(
         started(progress)
     analyzer = Analyzer(policy_of(settings.analysis))
     turns = Turns(progress, settings.harvest.at_once, time.monotonic)
-    stop = halt or threading.Event()
+    stop, own = halt or threading.Event(), origin_key(settings.base_url())
     broken = list[BaseException]()
 
     def work() -> None:
@@ -53,7 +54,7 @@ def harvest_all(
             try:
                 Run(
                     store, source, seen.source, analyzer, settings.harvest, seen,
-                    wish=wish, extract=extract, halt=stop,
+                    wish=wish, extract=extract, halt=stop, own=own,
                 ).go()  # fmt: skip
             except IndletError as e:
                 seen.outcome, seen.reason, seen.phase = "failed", str(e), "failed"

@@ -20,7 +20,10 @@ def packed(record: Record) -> Packed:
     """The record as it will stand in the store."""
     sets = " ".join(record.sets)
     if record.deleted:
-        return Packed(record.identifier, 1, sets, "", 0, 0, b"", b"{}", b"{}", b"", None, None)
+        properties = orjson.dumps(record.properties)
+        # What a deletion says beside its being one (its origin's version of it) makes it another deletion.
+        digest = sha256(properties).digest()[:12] if record.properties else b""
+        return Packed(record.identifier, 1, sets, "", 0, 0, digest, b"{}", properties, b"", None, None)
     vector = record.vector
     metadata, properties = orjson.dumps(record.metadata), orjson.dumps(record.properties)
     terms, positions, length, language = (

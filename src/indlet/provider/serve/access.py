@@ -12,6 +12,7 @@ from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 
 from indlet.errors import SettingsError
+from indlet.provider.serve.provenance import republished
 from indlet.provider.site.tree import STRANGER
 from indlet.provider.site.visibility import ANYBODY, Requester
 from indlet.settings import Access, Settings
@@ -46,7 +47,7 @@ class Permit:
     def origins(self, view: View) -> list[int] | None:
         """The origins whose records may be shown; None where that is all there are."""
         known = view.origins()
-        shown = [o.id for o in known if o.kind == "hierarchy" and self._shows(o)]
+        shown = [o.id for o in known if (o.kind == "hierarchy" and self._shows(o)) or republished(o)]
         return None if len(shown) == len(known) else shown
 
     def _shows(self, origin: Origin) -> bool:

@@ -21,6 +21,7 @@ from indlet.model import Stored, TermVector
 from indlet.oai import frames
 from indlet.oai.dates import written
 from indlet.oai.names import BUNDLE_NAMESPACE
+from indlet.provider.serve.provenance import Provenance
 from indlet.provider.site.ask import HeadAnswer
 from indlet.provider.site.disseminate import SiteFormats
 from indlet.text import Analyzer, Policy
@@ -93,7 +94,11 @@ class Dissemination:
         return ("metadata", "raw", *vector, *(("positions",) if any(i.positions for i in used) else ()))
 
     def writer(
-        self, prefix: str, index_prefix: str, headers: Mapping[str, HeadAnswer] | None = None
+        self,
+        prefix: str,
+        index_prefix: str,
+        headers: Mapping[str, HeadAnswer] | None = None,
+        provenance: Provenance | None = None,
     ) -> Callable[[Stored], bytes]:
         """What makes bytes of a record: pre-encoded parts side by side.
 
@@ -105,10 +110,13 @@ class Dissemination:
         site = self._site if prefix in self.of_sites else None
         metadata = self._metadata.get(prefix, oai_dc.FORMAT)
 
+        namespace = self._formats[prefix][1]
+
         def write(stored: Stored) -> bytes:
             head = frames.header(stored.identifier, stored.datestamp, stored.deleted, stored.sets)
+            about = provenance.about(stored, namespace) if provenance else b""
             if stored.deleted:
-                return b"<record>%b</record>\n" % head
+                return b"<record>%b%b</record>\n" % (head, about)
             if stored.vector is None and (inside is not None or index is not None):
                 stored = self._analyzer.completed(stored)
             if site is not None:
@@ -120,7 +128,7 @@ class Dissemination:
             part = _terms(stored, index) if index is not None else b""
             if part:
                 part = b"<index>%b</index>" % part
-            return b"<record>%b<metadata>%b</metadata>%b</record>\n" % (head, raw, part)
+            return b"<record>%b<metadata>%b</metadata>%b%b</record>\n" % (head, raw, part, about)
 
         return write
 

@@ -12,6 +12,7 @@ from indlet.oai.arguments import Request
 from indlet.oai.tokens import ResumptionToken
 from indlet.provider.serve.access import Permit
 from indlet.provider.serve.dissemination import Dissemination
+from indlet.provider.serve.provenance import Provenance
 from indlet.provider.site.visibility import Seen, Visibility
 from indlet.store import View
 
@@ -28,6 +29,7 @@ class Inquiry:
     request: Request
     endpoint: frames.Endpoint
     now: float
+    provenance: Provenance
     seen: Seen | None = None  # where there are sites: what their servers show this requester
 
 
@@ -85,6 +87,8 @@ class Lists:
     def records(self, asked: Inquiry, state: ResumptionToken, limit: int) -> Iterator[Stored]:
         """The records that the requester may see, in the format that the list is in."""
         columns = self._formats.columns(state.metadata_prefix, state.index_prefix)
+        if asked.provenance:
+            columns = (*columns, "properties")
         window, together = self.window(state, asked), min(_FETCHED, limit) + 1
         while rows := asked.view.page(together, parts=columns, **window):
             found = [row for row in rows if self._formats.has(row, state.metadata_prefix)]

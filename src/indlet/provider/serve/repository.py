@@ -30,6 +30,7 @@ from indlet.provider.serve.access import Permit
 from indlet.provider.serve.coding import checked
 from indlet.provider.serve.dissemination import Dissemination
 from indlet.provider.serve.listing import Inquiry, Lists
+from indlet.provider.serve.provenance import Provenance
 from indlet.provider.site.disseminate import SiteFormats
 from indlet.provider.site.visibility import Visibility
 from indlet.settings import Settings
@@ -99,7 +100,8 @@ class Repository:
             self._answered.note()
         try:
             with self._store.read() as view:
-                asked = Inquiry(view, permit.origins(view), permit, request, endpoint, now)
+                provenance = Provenance(view.origins("source"), extended)
+                asked = Inquiry(view, permit.origins(view), permit, request, endpoint, now, provenance)
                 return self._verbs[request.verb](self._judged(asked))
         except ProtocolError as e:
             errors: Sequence[ProtocolError] = [e]
@@ -270,7 +272,8 @@ class Repository:
         return parts, last, len(parts), False
 
     def _writer(self, asked: Inquiry, prefix: str, index_prefix: str) -> Callable[[Stored], bytes]:
-        return self._formats.writer(prefix, index_prefix, asked.seen.headers if asked.seen else None)
+        headers = asked.seen.headers if asked.seen else None
+        return self._formats.writer(prefix, index_prefix, headers, asked.provenance)
 
     def _emptied(
         self, asked: Inquiry, state: ResumptionToken, headers_only: bool

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 import time
@@ -14,6 +15,7 @@ from typing import Any, Final
 from indlet.model import Failure, Packed, Record
 from indlet.service.harvest import dates, owed
 from indlet.service.harvest import decide as d
+from indlet.service.harvest.cache import Cache, Copy, Placed
 from indlet.service.harvest.progress import Progress
 from indlet.store import OpenFailure, Store
 
@@ -27,6 +29,7 @@ class Pending:
     """What has come and is not committed."""
 
     records: list[Record | Packed] = field(default_factory=list)
+    copies: list[Copy] = field(default_factory=list)
     # With the time of the next attempt, and whether this is the first failure of the run.
     failures: list[tuple[Failure, int | None, bool]] = field(default_factory=list)
     gone: set[str] = field(default_factory=set)
@@ -73,6 +76,7 @@ class Writer:
         # Of this run and of those before it, less what has come since.
         self.failures = {failure.where: failure for failure in failures}
         self.failed_now: set[str] = set()  # of this run alone
+        self.cache: Cache | None = None  # for records that go round among nodes
         self.pending = Pending()
         self._run = run
         self._now = now
@@ -83,6 +87,14 @@ class Writer:
     def keep(self, record: Record | Packed) -> None:
         """Take a record, to be committed with those around it."""
         self.pending.records.append(record)
+        self._count(record)
+
+    def keep_copy(self, copy: Copy) -> None:
+        """Take a copy that may be older than what is held; that is decided when it is committed."""
+        self.pending.copies.append(copy)
+        self._count(copy.record)
+
+    def _count(self, record: Record | Packed) -> None:
         self.stored_bytes += _size(record)
         self.progress.deleted += record.deleted
         self.progress.records += not record.deleted
@@ -103,7 +115,10 @@ class Writer:
 
     def commit_if_due(self, course: d.Course) -> None:
         pending = self.pending
-        if len(pending.records) >= BATCH or time.monotonic() - pending.since > BATCH_SECONDS:
+        if (
+            len(pending.records) + len(pending.copies) >= BATCH
+            or time.monotonic() - pending.since > BATCH_SECONDS
+        ):
             self.commit(course, wait=False)
 
     def commit(self, course: d.Course | None, outcome: str = "running", wait: bool = True) -> None:
@@ -164,12 +179,19 @@ class Writer:
 
     def _write(self, pending: Pending, state: str, outcome: str) -> None:
         progress = self.progress
-        with self.store.write() as tx:
+        with contextlib.ExitStack() as stack:
+            placed = list[Placed]()
+            if pending.copies and self.cache is not None:
+                placed = stack.enter_context(self.cache.placed(pending.copies))
+            tx = stack.enter_context(self.store.write())
             if pending.records:
                 progress.changed += tx.put(self.origin, pending.records)
+            if placed and self.cache is not None:
+                progress.changed += self.cache.write(tx, placed)
             done = set(pending.gone)
             if self.failures:
-                done |= self.failures.keys() & {r.identifier for r in pending.records}
+                came = (*pending.records, *(copy.record for copy in pending.copies))
+                done |= self.failures.keys() & {r.identifier for r in came}
             # A record that has come without its full text has failed again, and is owed for as long.
             done -= {failure.where for failure, _, _ in pending.failures}
             tx.forgive(self.origin, done)

@@ -135,6 +135,12 @@ class Listing:
         with store.read() as view:
             for identifier, (stamp, deleted) in listed.items():
                 held = view.get(identifier, [origin])
+                if (
+                    held is None
+                    and (copy := view.get(identifier)) is not None
+                    and b'"version":' in copy.properties
+                ):
+                    continue  # it came from its origin, or by way of another node
                 if held is None or not _same(held, stamp, deleted):
                     found.append(identifier)
         return [i for i in found if i not in failed]

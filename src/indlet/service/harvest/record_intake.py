@@ -10,10 +10,11 @@ from typing import Final
 from lxml import etree
 
 from indlet.errors import BadResponse
-from indlet.model import Failure
+from indlet.model import Failure, Record
 from indlet.oai.read import Item, Page
 from indlet.service.harvest import decide as d
 from indlet.service.harvest import owed
+from indlet.service.harvest.cache import Cache
 from indlet.service.harvest.client import NoAnswer
 from indlet.service.harvest.commit import Writer
 from indlet.service.harvest.fetch_page import Interrupted, PageFetcher
@@ -50,7 +51,11 @@ class Intake:
         normaliser: Normaliser,
         writer: Writer,
         halt: threading.Event,
+        cache: Cache | None = None,
+        republish: bool = False,
     ) -> None:
+        self._cache, self._republish = cache, republish
+        self._response_date = ""  # of the last page
         self._asker = asker
         self._terms = terms
         self._normaliser = normaliser
@@ -62,6 +67,7 @@ class Intake:
 
     def page(self, page: Page) -> None:
         """Take every record of a page."""
+        self._response_date = page.response_date or self._response_date
         self.records(page.items)
         for problem in page.problems:
             self._problem(problem.where, problem.reason, problem.raw)
@@ -73,7 +79,20 @@ class Intake:
             if isinstance(made, BadResponse):
                 self._problem(item.identifier, str(made), _raw(item))
             else:
-                self._writer.keep(made)
+                self._keep(item, made)
+
+    def _keep(self, item: Item, record: Record) -> None:
+        """A record of this source alone, or a copy of one that goes round among nodes."""
+        if self._cache is not None and (self._republish or item.about):
+            self._writer.keep_copy(self._cache.copy(item, record, self._response_date))
+        else:
+            self._writer.keep(record)
+
+    def deleted(self, identifiers: Sequence[str], when: str) -> None:
+        """Records that the source no longer lists, deleted as of then."""
+        for identifier in identifiers:
+            gone = Item(identifier, when, deleted=True)
+            self._keep(gone, self._normaliser.record(gone))
 
     def _look_for_index(self, items: Sequence[Item]) -> None:
         """Records may well come without an index part; that all do, though the source offers one, is told."""
@@ -105,7 +124,7 @@ class Intake:
                     pass
                 else:
                     self._repairs["records fetched alone"] += 1
-                    self._writer.keep(record)
+                    self._keep(found, record)
                     return
             self._second_looks += 1
         nameless = f"a record of {self._terms.url} ({blake2b(raw, digest_size=4).hexdigest()})"

@@ -18,6 +18,7 @@ from indlet.errors import IndletError, RemoteError, SettingsError
 from indlet.model import Failure
 from indlet.service.harvest import dates, owed, sets
 from indlet.service.harvest import decide as d
+from indlet.service.harvest.cache import Cache
 from indlet.service.harvest.client import Client, NoAnswer, spellings
 from indlet.service.harvest.commit import Writer
 from indlet.service.harvest.fetch_page import Interrupted, PageFetcher
@@ -61,7 +62,9 @@ class Run:
         extract: Extract | None = None,
         halt: threading.Event | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        own: str = "",
     ) -> None:
+        self.name, self.own = name, own
         self.store = store
         self.source = source
         self.analyzer = analyzer
@@ -130,7 +133,10 @@ class Run:
         normaliser = Normaliser(
             self.analyzer, terms.index_prefix, terms.bundle_prefix, terms.policy, full_text
         )
-        self.intake = Intake(self.asker, terms, normaliser, self.writer, self.halt)
+        self.writer.cache = Cache(self.store, self.name, terms.identity.base_url or terms.url, self.own)
+        self.intake = Intake(
+            self.asker, terms, normaliser, self.writer, self.halt, self.writer.cache, self.source.republish
+        )
         self.terms = terms
         self.remote = d.Source(
             terms.identity.earliest if dates.parse(terms.identity.earliest) else "", terms.seconds
@@ -347,6 +353,10 @@ class Run:
             return
         if left_out:
             self.progress.repairs["records that a list left out"] += left_out
+        if self.source.republish:
+            self.intake.deleted(gone, dates.write(self.now(), True))
+            self.writer.commit(None)
+            gone = []
         with self.store.write() as tx:
             self.progress.deleted += tx.delete(self.origin, gone)
             self.state["reconciled"] = dates.write(self.now(), True)

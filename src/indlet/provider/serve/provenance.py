@@ -1,0 +1,63 @@
+"""What is said about records that are served again: where they came from, and which version they are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from indlet.model import Stored
+from indlet.oai import provenance
+from indlet.oai.dates import written
+from indlet.oai.provenance import Hop, Stated, Version
+from indlet.store import Origin
+
+
+def republished(origin: Origin) -> bool:
+    """Whether an origin's records, harvested from elsewhere, are served again here."""
+    return origin.kind == "source" and bool(origin.settings.get("republish"))
+
+
+class Provenance:
+    """The about containers of records from other repositories; `extended` with their versions."""
+
+    def __init__(self, origins: Iterable[Origin], extended: bool) -> None:
+        # The base URL that was harvested, which a source's settings may give in a shorter form.
+        self._urls = {
+            o.id: str(o.state.get("url") or o.settings.get("url", "")) for o in origins if republished(o)
+        }
+        self._extended = extended
+
+    def __bool__(self) -> bool:
+        return bool(self._urls)
+
+    def about(self, stored: Stored, namespace: str) -> bytes:
+        """The containers of a record, each in its element; nothing for one of our own.
+
+        OAI-PMH allows a deleted record none. The extension has its version, so that an old copy from
+        elsewhere does not bring it back.
+        """
+        url = self._urls.get(stored.origin)
+        if url is None or (stored.deleted and not self._extended):
+            return b""
+        properties: dict[str, Any] = json.loads(stored.properties or b"{}")
+        parts = [] if stored.deleted else [provenance.write(_chain(stored, properties, url, namespace))]
+        if self._extended:
+            own = tuple(s for s in stored.sets.split() if s != "from" and not s.startswith("from:"))
+            parts.append(provenance.write_version(Stated(url, _version(properties), own)))
+        return b"".join(b"<about>%b</about>" % part for part in parts)
+
+
+def _chain(stored: Stored, properties: dict[str, Any], url: str, namespace: str) -> list[Hop]:
+    hops, _ = provenance.read(part.encode() for part in properties.get("about", ()))
+    via = properties.get("via") or {"url": url, "datestamp": properties.get("source_datestamp", "")}
+    # A record that is passed on is dated when it was harvested: its commit.
+    last = Hop(via["url"], stored.identifier, via["datestamp"], namespace, written(stored.datestamp))
+    return [last, *hops] if properties.get("via") else [last]
+
+
+def _version(properties: dict[str, Any]) -> Version:
+    match properties.get("version"):
+        case [int(epoch), str(datestamp), bool(settled), int(revision)]:
+            return Version(epoch, datestamp, settled, revision)
+    return Version(0, str(properties.get("source_datestamp", "")))

@@ -1,0 +1,203 @@
+"""Records that go on to others, or came by way of others: each is kept once, in its newest version.
+
+A record's origin is told by its provenance; one without comes from its origin itself. Whatever way it came,
+it is kept under the source that is its origin, so that there is one copy of it, which `mesh` chooses.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from typing import Any, Final
+
+import orjson
+
+from indlet.errors import StoreError
+from indlet.model import Record, Stored
+from indlet.oai import provenance
+from indlet.oai.identifier import set_spec
+from indlet.oai.provenance import Stated, Version
+from indlet.oai.read import Item
+from indlet.service.harvest.mesh import Held, Taken, direct, origin_key, passed_on
+from indlet.service.harvest.negotiate import source_name
+from indlet.settings import Source
+from indlet.store import Origin, Store, Transaction, View
+
+# The set of all records of one origin, beside the origin's own sets.
+FROM: Final = "from"
+Placed = tuple[str, str, Record]  # the name and URL of a record's origin, and what is kept of it
+_WAIT: Final = 60.0  # seconds for another run to commit the copies that it has
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A record as it came, and what decides whether it is kept. `stated`: None if its origin gave it."""
+
+    record: Record
+    datestamp: str
+    settled: bool
+    stated: Stated | None
+    sets: tuple[str, ...]
+
+    @property
+    def digest(self) -> bytes:
+        record = self.record
+        if record.deleted:
+            return b""
+        vector = record.vector.packed if record.vector is not None else b""
+        return _digest(record.raw, vector, self.sets)
+
+
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """What one source's records are to this node. `own` is the key of this node's own base URL."""
+
+    store: Store
+    name: str
+    url: str
+    own: str
+
+    def copy(self, item: Item, record: Record, response_date: str) -> Copy:
+        _, stated = provenance.read(item.about) if item.about else ((), None)
+        sets = stated.sets if stated is not None and stated.sets else item.sets
+        # A date of days is settled when the day is over, one of seconds when the second is.
+        settled = response_date[: len(item.datestamp)] > item.datestamp
+        return Copy(record, item.datestamp, settled, stated, tuple(s for s in sets if not _is_from(s)))
+
+    @contextlib.contextmanager
+    def placed(self, copies: Sequence[Copy]) -> Iterator[list[Placed]]:
+        """(name, URL, record) of the copies that are kept and of their origins, while nobody else decides."""
+        with self._turn(), self.store.read() as view:
+            yield list(self._decided(view, copies))
+
+    def write(self, tx: Transaction, placed: Iterable[Placed]) -> int:
+        """Put what was `placed`; how many records have changed."""
+        by_origin: dict[tuple[str, str], list[Record]] = {}
+        for name, url, record in placed:
+            by_origin.setdefault((name, url), []).append(record)
+        changed = 0
+        for (name, url), records in by_origin.items():
+            about = None if name == self.name else {"url": url, "republish": True, "learned_from": self.name}
+            origin = tx.origin("source", name, about)
+            tx.name_set(origin, FROM, "by source")
+            tx.name_set(origin, set_spec((FROM, name)), name)
+            changed += tx.put(origin, records)
+        return changed
+
+    def _decided(self, view: View, copies: Sequence[Copy]) -> Iterator[Placed]:
+        sources = view.origins("source")
+        local = [origin.id for origin in view.origins() if origin.kind != "source"]
+        seen: dict[tuple[str, str], Held] = {}  # by this very batch
+        for copy in copies:
+            name, url = self._origin(copy, sources)
+            identifier = copy.record.identifier
+            if not name or (local and view.get(identifier, local) is not None):
+                continue  # an echo: it is ours
+            row = next((origin.id for origin in sources if origin.name == name), None)
+            stored = view.get(identifier, [row]) if row is not None else None
+            held = seen.get((name, identifier)) or (_held(stored) if stored is not None else None)
+            if copy.stated is None and copy.record.deleted and held is None:
+                passed = self._by_way_of_this(view, identifier, sources)
+                if passed is not None:
+                    name, url, held = passed
+            taken, version = self._version(copy, held, name)
+            if taken is Taken.KEEP:
+                seen[name, identifier] = Held(version, copy.digest)
+                yield name, url, self._kept(copy, version, name)
+
+    def _version(self, copy: Copy, held: Held | None, name: str) -> tuple[Taken, Version]:
+        if copy.stated is not None:
+            return passed_on(held, copy.stated.version, copy.digest), copy.stated.version
+        if name != self.name and held is not None:
+            # A deletion that another node passes on without a version: it is later than what that node had.
+            known = held.version
+            return Taken.KEEP, replace(known, settled=True, revision=known.revision + 1)
+        return direct(held, copy.datestamp, copy.settled, copy.digest)
+
+    def _origin(self, copy: Copy, sources: Sequence[Origin]) -> tuple[str, str]:
+        """The name and URL of the source that is a record's origin; empty where that is this node."""
+        if copy.stated is None:
+            return self.name, self.url
+        key = origin_key(copy.stated.origin)
+        if key == self.own:
+            return "", ""
+        if key == origin_key(self.url):
+            return self.name, self.url
+        for origin in sources:
+            if origin_key(str(origin.settings.get("url", ""))) == key:
+                return origin.name, copy.stated.origin
+        name = source_name(Source(url=copy.stated.origin))
+        taken = {origin.name for origin in sources}
+        return (f"{name}-{_short(key)}" if name in taken else name), copy.stated.origin
+
+    def _by_way_of_this(
+        self, view: View, identifier: str, sources: Sequence[Origin]
+    ) -> tuple[str, str, Held] | None:
+        """The copy of another origin's record that this source had passed on."""
+        for origin in sources:
+            stored = view.get(identifier, [origin.id]) if origin.name != self.name else None
+            if stored is not None and not stored.deleted:
+                properties = orjson.loads(stored.properties)
+                if origin_key(properties.get("via", {}).get("url", "")) == origin_key(self.url):
+                    return origin.name, str(origin.settings.get("url", "")), _held(stored)
+        return None
+
+    def _kept(self, copy: Copy, version: Version, name: str) -> Record:
+        record = copy.record
+        sets = (*copy.sets, set_spec((FROM, name)))
+        properties: dict[str, Any] = {**record.properties, "version": list(_parts(version))}
+        if copy.stated is not None or name != self.name:
+            properties["via"] = {"url": self.url, "datestamp": copy.datestamp}
+            properties["source_datestamp"] = version.datestamp
+        return replace(record, sets=tuple(dict.fromkeys(sets)), properties=properties)
+
+    @contextlib.contextmanager
+    def _turn(self) -> Iterator[None]:
+        """The only permit to decide between copies: two runs may bring the same record."""
+        until = time.monotonic() + _WAIT
+        with contextlib.ExitStack() as stack:
+            while True:
+                try:
+                    stack.enter_context(self.store.job("copies"))
+                    break
+                except StoreError:
+                    if time.monotonic() > until:
+                        raise
+                    time.sleep(0.02)
+            yield
+
+
+def version_of(properties: dict[str, Any]) -> Version:
+    """The version of a stored copy; of one that was stored before there were versions, by its datestamp."""
+    parts = properties.get("version")
+    if isinstance(parts, list) and len(parts) == 4:
+        epoch, datestamp, settled, revision = parts
+        return Version(int(epoch), str(datestamp), bool(settled), int(revision))
+    return Version(0, str(properties.get("source_datestamp", "")))
+
+
+def _held(stored: Stored) -> Held:
+    version = version_of(orjson.loads(stored.properties or b"{}"))
+    if stored.deleted:
+        return Held(version, b"")
+    own = tuple(spec for spec in stored.sets.split() if not _is_from(spec))
+    return Held(version, _digest(stored.raw, stored.vector or b"", own))
+
+
+def _digest(raw: bytes, vector: bytes, sets: Iterable[str]) -> bytes:
+    return blake2b(b"\0".join((raw, vector, " ".join(sorted(sets)).encode())), digest_size=12).digest()
+
+
+def _is_from(spec: str) -> bool:
+    return spec == FROM or spec.startswith(f"{FROM}:")
+
+
+def _parts(version: Version) -> tuple[int, str, bool, int]:
+    return version.epoch, version.datestamp, version.settled, version.revision
+
+
+def _short(key: str) -> str:
+    return blake2b(key.encode(), digest_size=3).hexdigest()

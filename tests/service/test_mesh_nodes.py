@@ -1,0 +1,213 @@
+"""Real nodes that harvest each other over HTTP: crawled files travel round, and nothing comes back twice."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import uvicorn
+from lxml import etree
+
+from indlet.oai import provenance
+from indlet.oai.read import canonical
+from indlet.provider.pipeline import crawl
+from indlet.provider.serve import application
+from indlet.provider.workers import Workers
+from indlet.service.pipeline import harvest_all
+from indlet.settings import Crawl, Harvest, Hierarchy, Node, Settings, Source
+from indlet.store import Store, open_store
+from indlet.text import policy_of
+
+Held = dict[str, tuple[bytes, bytes | None]]
+
+
+class Laboratory:
+    """A node with a folder of its own, that harvests some others and serves what it has."""
+
+    def __init__(self, name: str, folder: Path, workers: Workers) -> None:
+        self.name, self._workers, self._time = name, workers, 1_500_000_000
+        self.root = folder / name
+        self.root.mkdir(parents=True)
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        port = self._socket.getsockname()[1]
+        self.url = f"http://127.0.0.1:{port}"
+        self.settings = Settings(
+            data=folder / f"{name}-data",
+            node=Node(name=name, port=port, repository=f"{name}.example.org"),
+            hierarchy=(Hierarchy(str(self.root), name="docs"),),
+            crawl=Crawl(settle_seconds=0.0, workers=1),
+            harvest=Harvest(retries=0, overlap_seconds=2),
+        )
+        self._ahead = 0.0  # each crawl happens some seconds after what was before
+        self.store: Store = open_store(self.settings.data, clock=self._clock)
+        self._server = uvicorn.Server(uvicorn.Config(self, log_level="error", lifespan="off", ws="none"))
+        self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]})
+        self._thread.start()
+        self.app: Any = application(self.store, self.settings, clock=self._clock)
+
+    def _clock(self) -> float:
+        return time.time() + self._ahead
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        await self.app(scope, receive, send)
+
+    def harvests(self, *others: Laboratory) -> None:
+        sources = tuple(Source(o.url, name=o.name, republish=True) for o in others)
+        self.settings = replace(self.settings, source=sources)
+        self.app = application(self.store, self.settings, clock=self._clock)
+
+    def write(self, name: str, text: str) -> None:
+        self._time += 10
+        path = self.root / name
+        path.write_text(text)
+        os.utime(path, (self._time, self._time))
+
+    def crawl(self) -> None:
+        self._ahead += 2
+        crawl(self.store, self.settings, workers=self._workers)
+
+    def harvest(self) -> int:
+        """How many records have changed."""
+        done = harvest_all(self.store, self.settings, index=False)
+        assert [p.outcome for p in done] == ["complete"] * len(done), [p.reason for p in done]
+        return sum(p.changed for p in done)
+
+    def holds(self) -> Held:
+        """Every live record with its metadata and its statistics."""
+        with self.store.read() as view:
+            rows = [s for s in view.changes() if not s.deleted]
+        found = {s.identifier: (canonical(etree.fromstring(s.raw)), s.vector) for s in rows}
+        assert len(found) == len(rows), "a record is held twice"
+        return found
+
+    def own(self) -> Held:
+        return {i: record for i, record in self.holds().items() if f":{self.name}.example.org:" in i}
+
+    def close(self) -> None:
+        self._server.should_exit = True
+        self._thread.join()
+        self.store.close()
+
+
+@pytest.fixture(scope="module")
+def workers() -> Iterator[Workers]:
+    settings = Settings()
+    with Workers(1, settings.crawl.limits, policy_of(settings.analysis)) as found:
+        yield found
+
+
+@pytest.fixture
+def laboratories(tmp_path: Path, workers: Workers) -> Iterator[list[Laboratory]]:
+    with contextlib.ExitStack() as stack:
+        found = []
+        for name in ("larc", "lanl", "afrl", "sandia"):
+            found.append(Laboratory(name, tmp_path, workers))
+            stack.callback(found[-1].close)
+        yield found
+
+
+def rounds(laboratories: list[Laboratory], most: int = 8) -> None:
+    """Harvests go on until a round changes nothing."""
+    for _ in range(most):
+        if not sum(laboratory.harvest() for laboratory in laboratories):
+            return
+    raise AssertionError("the nodes do not come to rest")
+
+
+def agree(laboratories: list[Laboratory]) -> None:
+    union = {i: record for laboratory in laboratories for i, record in laboratory.own().items()}
+    for laboratory in laboratories:
+        assert laboratory.holds() == union, laboratory.name
+
+
+TOPOLOGIES: dict[str, dict[int, tuple[int, ...]]] = {
+    "ring": {0: (1,), 1: (2,), 2: (3,), 3: (0,)},
+    "full": {n: tuple(m for m in range(4) if m != n) for n in range(4)},
+    "star": {0: (1, 2, 3), 1: (0,), 2: (0,), 3: (0,)},
+    "chain": {0: (1,), 1: (0, 2), 2: (1, 3), 3: (2,)},
+}
+
+
+@pytest.mark.parametrize("topology", TOPOLOGIES)
+def test_every_node_comes_to_hold_every_record(laboratories: list[Laboratory], topology: str) -> None:
+    for number, others in TOPOLOGIES[topology].items():
+        laboratories[number].harvests(*(laboratories[other] for other in others))
+    chance = random.Random(topology)
+    for turn in range(3):
+        for laboratory in laboratories:
+            for name in ("a.txt", "b.txt", "c.txt"):
+                if chance.random() < 0.3 and (laboratory.root / name).exists():
+                    (laboratory.root / name).unlink()
+                elif chance.random() < 0.6:
+                    laboratory.write(name, f"{laboratory.name} {name} {turn} {chance.random()} layer")
+            laboratory.write("kept.txt", f"kept {turn // 2}")
+            laboratory.crawl()
+            if chance.random() < 0.5:
+                laboratory.harvest()
+        rounds(laboratories)
+        agree(laboratories)
+
+
+def test_a_lost_node_does_not_take_its_records_along(laboratories: list[Laboratory]) -> None:
+    one, two, three, _ = laboratories
+    two.harvests(one)
+    three.harvests(two)
+    one.write("a.txt", "flutter of wings")
+    one.crawl()
+    two.harvest()
+    one.app = None  # it is gone for good
+    three.harvest()
+    assert three.holds() == one.own()
+
+
+def test_a_deletion_overtakes_an_old_copy(laboratories: list[Laboratory]) -> None:
+    one, slow, fast, last = laboratories
+    for node in (slow, fast):
+        node.harvests(one)
+    last.harvests(slow, fast)
+    one.write("a.txt", "flutter")
+    one.write("b.txt", "stays")
+    one.crawl()
+    slow.harvest()
+    fast.harvest()
+    (one.root / "a.txt").unlink()
+    one.crawl()
+    fast.harvest()
+    last.harvest()  # hears of the live record from one of them, of its deletion from the other
+    assert [i.rpartition("/")[2] for i in last.holds()] == ["b"]
+    slow.harvest()
+    last.harvest()
+    assert [i.rpartition("/")[2] for i in last.holds()] == ["b"]
+
+
+def test_what_is_passed_on_says_where_it_came_from(laboratories: list[Laboratory]) -> None:
+    one, two, three, _ = laboratories
+    two.harvests(one)
+    three.harvests(two)
+    one.write("a.txt", "flutter of wings")
+    one.crawl()
+    two.harvest()
+    three.harvest()
+    (name,) = one.own()
+    asked = {"verb": "GetRecord", "metadataPrefix": "oai_dc", "identifier": name}
+    page = etree.fromstring(httpx.get(f"{three.url}/oai", params=asked).content)
+    (container,) = page.iter(f"{{{provenance.NAMESPACE}}}provenance")
+    hops, _ = provenance.read([etree.tostring(container)])
+    assert [hop.base_url.rpartition("/")[0] for hop in hops] == [two.url, one.url]
+    assert [hop.identifier for hop in hops] == [name, name]
+    sets = [node.text or "" for node in page.iter("{*}setSpec")]
+    assert sets[0] == "docs" and sets[1].startswith("from:") and len(sets) == 2
+    asked["indexPrefix"] = "tf_compact"
+    answers = [httpx.get(f"{node.url}/ft-oai", params=asked).content for node in (one, three)]
+    vectors = [etree.tostring(next(etree.fromstring(a).iter("{*}index"))[0], method="c14n") for a in answers]
+    assert vectors[0] == vectors[1]  # the statistics of a cache are those of the origin
