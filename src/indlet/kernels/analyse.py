@@ -6,14 +6,26 @@ the record (from bit 3 on) and the field (the lowest three bits).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from indlet.kernels.codec import word
 from indlet.kernels.jit import kernel, part
 from indlet.kernels.postings import LOST
 from indlet.kernels.term_hash import spelling
+
+Rows = Any  # a structured array, or a row of one: type checkers do not know its fields
+
+
+class Tokens(NamedTuple):
+    """The tokens of records: `ids` are their numbers, those of part p up to until[p]."""
+
+    ids: NDArray[np.int32]
+    until: NDArray[np.int64]
+    codes: NDArray[np.int64]
+
 
 # Tokens that are longer are left to the analyser; no policy makes terms of them.
 LONGEST = 255
@@ -30,7 +42,7 @@ _SLOT = 4
 @kernel
 def _looked_at(text: Any, at: Any) -> Any:
     """What stands for a character that may be more than its first byte says, and how many bytes that takes
-    the place of; 0 for one that is left to the analyser.
+    the place of; 0 for one that is left to the analyser: white space beyond ASCII, soft hyphens.
     """
     c, second, third = text[at], text[at + 1], text[at + 2]
     space = np.uint8(32)
@@ -39,24 +51,22 @@ def _looked_at(text: Any, at: Any) -> Any:
             return space, 2
         # Only controls are written by their numbers.
         return space if third == 48 and text[at + 3] == 48 and text[at + 4] < 50 else np.uint8(0), 6
-    # White space beyond ASCII, soft hyphens.
+    size = 3
     if c == 0xC2:
-        if second in (0x85, 0xA0):
-            return space, 2
-        return np.uint8(0) if second == 0xAD else c, 1
-    if c == 0xE1:
-        blank = second == 0x9A and third == 0x80
+        left, size = second in (0x85, 0xA0, 0xAD), 2
+    elif c == 0xE1:
+        left = second == 0x9A and third == 0x80
     elif c == 0xE2:
-        blank = second == 0x80 and (third <= 0x8A or third in (0xA8, 0xA9, 0xAF))
-        blank = blank or (second == 0x81 and third == 0x9F)
+        left = second == 0x80 and (third <= 0x8A or third in (0xA8, 0xA9, 0xAF))
+        left = left or (second == 0x81 and third == 0x9F)
     else:
-        blank = second == 0x80 and third == 0x80
-    return (space, 3) if blank else (c, 1)
+        left = second == 0x80 and third == 0x80
+    return (np.uint8(0), size) if left else (c, 1)
 
 
 @part
 def _number(
-    text: Any, low: Any, size: Any, slots: Any, places: Any, names: Any, kinds: Any, used: Any
+    text: Any, low: Any, size: Any, slots: Any, places: Any, names: Any, kinds: Any, widths: Any, used: Any
 ) -> Any:
     """The number of a token, which gets one if it has none; -1 if the table is full.
 
@@ -88,16 +98,19 @@ def _number(
     places[tokens] = filled
     places[tokens + 1] = filled + size
     kinds[tokens] = _kind(text, low, low + size)
+    characters = 0
     for j in range(size):
         names[filled + j] = text[low + j]
+        characters += text[low + j] & 0xC0 != 0x80
+    widths[tokens] = characters
     return np.int64(tokens)
 
 
 @kernel
 def read(
     text: Any, ends: Any, record: Any, plain: Any, keys: Any, lengths: Any, columns: Any, value: Any,
-    slots: Any, places: Any, names: Any, kinds: Any, used: Any, ids: Any, until: Any, codes: Any,
-    sizes: Any, firsts: Any, spans: Any, odd: Any,
+    slots: Any, places: Any, names: Any, kinds: Any, widths: Any, used: Any, ids: Any, until: Any,
+    codes: Any, sizes: Any, firsts: Any, spans: Any, odd: Any,
 ) -> Any:  # fmt: skip
     """The tokens of metadata, records in JSON one after another, from the given record on; gives the first
     that was not done, because the table is full.
@@ -106,8 +119,8 @@ def read(
     column are parts: `ids` gets the numbers of their tokens up to until[p], `sizes` their bytes. Those of one
     with a column below -1 stand in text[spans[record, 2c]:spans[record, 2c + 1]], where c is -2 less the
     column. `plain` tells what a byte becomes: 0 ends a value, 1 takes a look, a space separates. What JSON
-    escapes separates, and so does white space beyond ASCII. Records that are not written as ours are, or that
-    hold soft hyphens or tokens that are too long, are marked as odd. Sixteen bytes follow the text; `value`
+    escapes separates. Records that are not written as ours are, or that hold white space beyond ASCII, soft
+    hyphens or tokens that are too long, are marked as odd. Sixteen bytes follow the text; `value`
     has room for a record, and for sixteen more.
     """
     p = firsts[record]
@@ -153,7 +166,9 @@ def read(
                             if c == 0:
                                 break
                             c, size = _looked_at(text, at)
-                            good = good and c != 0
+                            if c == 0:
+                                good = False
+                                c = np.uint8(32)
                             at += size - 1
                         value[to] = c
                         to += 1
@@ -170,7 +185,7 @@ def read(
                         if i - start > LONGEST:
                             good = False
                             continue
-                        number = _number(value, start, i - start, slots, places, names, kinds, used)
+                        number = _number(value, start, i - start, slots, places, names, kinds, widths, used)
                         if number < 0:
                             return record
                         ids[n] = number
@@ -226,60 +241,83 @@ def rehash(old: Any, slots: Any) -> None:
                 slots[slot + np.uint64(i)] = old[place + i]
 
 
-@kernel
-def languages(
-    ids: Any, until: Any, codes: Any, mask: Any, units: Any, kinds: Any, rules: Any, seen: Any, hits: Any,
-    known: Any, out: Any,
-) -> None:  # fmt: skip
-    """For each record the language that the function words in the fields of `mask` make sure, or -1.
-
-    Tokens below len(units) are function words, with their units for each language. `rules` are the numbers of
-    `text.language`: enough units, the lead, words, words of a table. What is -1 here may still be told
-    by `detect`, which the answers agree with. `seen` comes filled with -1.
+class Known(NamedTuple):
+    """What is known of tokens by their numbers. Those below len(units) are function words, with their units
+    for each language; `rows` tells where in `letters` the letters of a foreign token are counted, or -1.
     """
-    words, kinds_of = units.shape[0], units.shape[1]
+
+    units: NDArray[np.uint8]
+    kinds: NDArray[np.uint8]
+    sizes: NDArray[np.uint8]  # in characters
+    rows: NDArray[np.int32]
+    letters: NDArray[np.int32]
+
+
+# What the tokens of a record tell of its language: tokens, those of digits, those beyond ASCII; characters,
+# those of ASCII words, those of tokens beyond ASCII; the best language, its units, those of the second and of
+# the language that is stated; the best one's words.
+EVIDENCE = np.dtype(
+    [(name, np.int64) for name in (
+        "pieces", "digits", "wide", "characters", "letters", "wide_letters", "best", "first", "second",
+        "stated", "words",
+    )]
+)  # fmt: skip
+
+
+@kernel
+def evidence(
+    tokens: Tokens, mask: int, known: Known, stated: NDArray[np.int64], out: Rows, letters: NDArray[np.int64]
+) -> None:
+    """Counts the tokens in the fields of `mask` of each record; `letters` gets the sums of `known.letters`.
+
+    `text.language.detect_pieces` is the plain twin. `stated` is the number of a language, or -1.
+    """
+    languages = known.units.shape[1]
+    words = known.units.shape[0]
+    seen, met = np.full(words, -1, np.int64), np.empty(words, np.int64)
+    hits = np.empty(languages, np.int64)
     p = 0
-    while p < codes.size:
-        record = codes[p] >> 3
-        met = pieces = digits = wide = 0
-        foreign = False
-        for k in range(kinds_of):
-            hits[k] = 0
-        while p < codes.size and codes[p] >> 3 == record:
-            if (mask >> (codes[p] & 7)) & 1:
-                for i in range(until[p - 1] if p > 0 else 0, until[p]):
-                    token = ids[i]
-                    kind = kinds[token]
-                    pieces += 1
-                    digits += kind & DIGITS
-                    wide += (kind & WIDE) >> 1
-                    foreign |= (kind & FOREIGN) != 0
+    for record in range(out.size):
+        row = out[record]
+        row.pieces = row.digits = row.wide = row.characters = row.letters = row.wide_letters = 0
+        hits[:] = 0
+        different = 0
+        while p < tokens.codes.size and tokens.codes[p] >> 3 == record:
+            if (mask >> (tokens.codes[p] & 7)) & 1:
+                for i in range(tokens.until[p - 1] if p > 0 else 0, tokens.until[p]):
+                    token = tokens.ids[i]
+                    kind, size = known.kinds[token], np.int64(known.sizes[token])
+                    row.pieces += 1
+                    row.characters += size
+                    if kind & WIDE:
+                        row.wide += 1
+                        row.wide_letters += size
+                    elif kind & DIGITS:
+                        row.digits += 1
+                    else:
+                        row.letters += size
+                    if kind & FOREIGN and known.rows[token] >= 0:
+                        for k in range(letters.shape[1]):
+                            letters[record, k] += known.letters[known.rows[token], k]
                     if token < words and seen[token] != record:
                         seen[token] = record
-                        known[met] = token
-                        met += 1
-                        for k in range(kinds_of):
-                            hits[k] += units[token, k]
+                        met[different] = token
+                        different += 1
+                        for k in range(languages):
+                            hits[k] += known.units[token, k]
             p += 1
-        out[record] = -1
-        if foreign:
-            continue
         best = 0
         second = np.int64(-1)
-        for k in range(1, kinds_of):
+        for k in range(1, languages):
             if hits[k] > hits[best]:
                 second = hits[best]
                 best = k
             elif hits[k] > second:
                 second = hits[k]
-        if hits[best] < rules[0] or hits[best] <= rules[1] * second:
-            continue
-        own = 0
-        for i in range(met):
-            own += units[known[i], best] > 0
-        # A piece beyond ASCII may be a digit all the same.
-        if own >= rules[3] or (own >= rules[2] and 5 * (digits + wide) < pieces):
-            out[record] = best
+        row.best, row.first, row.second, row.words = best, hits[best], second, 0
+        row.stated = hits[stated[record]] if stated[record] >= 0 else np.int64(-1)
+        for i in range(different):
+            row.words += known.units[met[i], best] > 0
 
 
 @kernel

@@ -193,7 +193,7 @@ class Analyzer:
         taken = sample(text)
         if pieces is None or len(taken) != len(text):
             pieces = split(taken)
-        return detect_pieces(taken, pieces) or stated or self.policy.default_language
+        return detect_pieces(taken, pieces, stated) or stated or self.policy.default_language
 
     def _made(self, terms: Iterable[str], language: str) -> TermVector:
         if not self.policy.positions:

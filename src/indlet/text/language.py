@@ -20,29 +20,31 @@ from indlet.text.rules import LANGUAGES, stop_words
 from indlet.text.tokens import split
 
 # A sample from the start and, as title pages mislead, one from the middle.
-_SAMPLE: Final = 2000
+SAMPLE: Final = 2000
 # What the model reads: it takes 1 ms for 500 characters and 5 ms for 4,000, and is as sure.
-_READ: Final = 600
+READ: Final = 600
 # A function word speaks for its languages the louder the fewer they are, with six units between them. Three
 # words that amount to two of its own make a language sure, if the runner-up is this far behind.
-_UNITS: Final = 6
-_ENOUGH: Final = 2 * _UNITS
-_LEAD: Final = 1.5
-_WORDS: Final = 3
+UNITS: Final = 6
+ENOUGH: Final = 2 * UNITS
+LEAD: Final = 1.5
+WORDS: Final = 3
 # Abbreviations in tables look like function words, so there it takes more of them.
-_TABLE_WORDS: Final = 6
+TABLE_WORDS: Final = 6
 # A text whose letters are this few is too short for the model, and an answer below this probability too weak.
-_LETTERS: Final = 100
-_SURE: Final = 0.9
+LETTERS: Final = 100
+SURE: Final = 0.9
 
 # A sixteen-bit place for each language.
 _PLACES: Final = Struct(f"<{len(LANGUAGES)}H")
 _LANGUAGES: Final = tuple(LANGUAGES)
 
-_FOREIGN: Final = re.compile("[\u0370-\u1cff\u2d00-\u2dff\u3005-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff]")
-_KANA: Final = re.compile("[\u3041-\u30ff]")
+FOREIGN: Final = re.compile(
+    "[\u0370-\u167f\u1681-\u1cff\u2d00-\u2dff\u3005-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff]"
+)
+KANA: Final = re.compile("[\u3041-\u30ff]")
 # Scripts by their letters, with the languages that they are used for.
-_SCRIPTS: Final[Mapping[str, tuple[str, Sequence[str]]]] = {
+SCRIPTS: Final[Mapping[str, tuple[str, Sequence[str]]]] = {
     "Greek": ("\u0370-\u03ff\u1f00-\u1fff", ["el"]),
     "Cyrillic": ("\u0400-\u052f", ["ru", "uk", "bg", "sr", "mk", "be", "kk", "ky", "mn", "tg", "tt", "ba"]),
     "Armenian": ("\u0530-\u058f", ["hy"]),
@@ -69,8 +71,8 @@ _SCRIPTS: Final[Mapping[str, tuple[str, Sequence[str]]]] = {
     "Han": ("\u3005-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff", ["zh", "ja"]),
 }
 # Letters that Russian, and those that its neighbours, use alone.
-_RUSSIAN: Final = re.compile("[ыэё]", re.IGNORECASE)
-_NOT_RUSSIAN: Final = re.compile("[іїєґўјљњћђџѓќѕәғқңөұүһ]", re.IGNORECASE)
+RUSSIAN: Final = re.compile("[ыэё]", re.IGNORECASE)
+NOT_RUSSIAN: Final = re.compile("[іїєґўјљњћђџѓќѕәғқңөұүһ]", re.IGNORECASE)
 
 # Codes that ISO 639 has withdrawn, with what stands for them now.
 _WITHDRAWN: Final = {"in": "id", "iw": "he", "ji": "yi", "jw": "jv", "mo": "ro", "mol": "ro", "sh": "sr"}
@@ -128,39 +130,48 @@ def code(name: str) -> str:
     return _RULES.get(found, found) if len(found) == 2 else ""
 
 
-def detect(text: str) -> str:
-    """The ISO 639-1 code of a text's language; empty where the text does not tell."""
+def detect(text: str, stated: str = "") -> str:
+    """The ISO 639-1 code of a text's language; empty where the text does not tell, or where it leaves a doubt
+    and tells nothing against the language that is stated.
+    """
     taken = sample(text)
-    return detect_pieces(taken, split(taken))
+    return detect_pieces(taken, split(taken), stated)
 
 
 def sample(text: str) -> str:
     """The part of a text by which its language is judged: all of it unless it is long."""
-    if len(text) <= 2 * _SAMPLE:
+    if len(text) <= 2 * SAMPLE:
         return text
     middle = len(text) // 2
-    return f"{text[:_SAMPLE]} {text[middle : middle + _SAMPLE]}"
+    return f"{text[:SAMPLE]} {text[middle : middle + SAMPLE]}"
 
 
-def detect_pieces(taken: str, pieces: Sequence[str]) -> str:
-    """`detect` for a sample that was split into its pieces already."""
+def detect_pieces(taken: str, pieces: Sequence[str], stated: str = "") -> str:
+    """`detect` for a sample that was split into its pieces already.
+
+    Where function words leave a doubt and none speak against the language that is stated, that one is to be
+    believed, and the model is not asked: nothing comes out.
+    """
     candidates: Sequence[str] = ()
-    if not taken.isascii() and 2 * len(_FOREIGN.findall(taken)) > sum(map(len, pieces)):
+    if not taken.isascii() and 2 * len(FOREIGN.findall(taken)) > sum(map(len, pieces)):
         script, candidates = _script(taken)
         if len(candidates) == 1:
             return candidates[0]
-        if script == "Cyrillic" and _RUSSIAN.search(taken) and not _NOT_RUSSIAN.search(taken):
+        if script == "Cyrillic" and RUSSIAN.search(taken) and not NOT_RUSSIAN.search(taken):
             return "ru"
     known = _function_words().intersection(pieces)
     hits = _hits(known)
     *_, second, first = sorted(hits)
     # Bulgarian shares words with Russian, Urdu letters with Arabic: there, words alone do not tell.
-    if first >= _ENOUGH and first > _LEAD * second and not candidates:
+    if first >= ENOUGH and first > LEAD * second and not candidates:
         best = _LANGUAGES[hits.index(first)]
         words = len(known & stop_words(best))
-        if words >= _TABLE_WORDS or (words >= _WORDS and _prose(pieces)):
+        if words >= TABLE_WORDS or (words >= WORDS and _prose(pieces)):
             return best
-    return _model(taken, pieces, dict(zip(_LANGUAGES, hits, strict=True)), candidates)
+    by_language = dict(zip(_LANGUAGES, hits, strict=True))
+    if not candidates and by_language.get(stated) == first:
+        return ""
+    return _model(taken, pieces, by_language, candidates)
 
 
 def _hits(words: Iterable[str]) -> tuple[int, ...]:
@@ -170,35 +181,35 @@ def _hits(words: Iterable[str]) -> tuple[int, ...]:
     languages are sixteen-bit places of one number, so that a sum adds them up at once; no list is long enough
     to overflow.
     """
-    total = sum(map(_evidence().__getitem__, words))
+    total = sum(map(evidence().__getitem__, words))
     return _PLACES.unpack(total.to_bytes(_PLACES.size, "little"))
 
 
 def _script(taken: str) -> tuple[str, Sequence[str]]:
     """The script that most letters of a text are in, and the languages that it may be; none if any."""
-    counts = {name: len(pattern.findall(taken)) for name, pattern in _script_patterns().items()}
+    counts = {name: len(pattern.findall(taken)) for name, pattern in script_patterns().items()}
     name = max(counts, key=counts.__getitem__)
     # Japanese mixes Han with kana; a Chinese text holds hardly any.
     if name == "Han":
-        return name, ("ja",) if 20 * len(_KANA.findall(taken)) > counts[name] else ("zh",)
-    return name, _SCRIPTS[name][1]
+        return name, ("ja",) if 20 * len(KANA.findall(taken)) > counts[name] else ("zh",)
+    return name, SCRIPTS[name][1]
 
 
 def _model(taken: str, pieces: Sequence[str], hits: Mapping[str, int], candidates: Sequence[str]) -> str:
     """What the statistical model makes of a text, where its answer can be believed."""
     running = [piece for piece in pieces if not piece.isdigit()]
-    if sum(map(len, running)) < (_LETTERS // 4 if candidates else _LETTERS):
+    if sum(map(len, running)) < (LETTERS // 4 if candidates else LETTERS):
         return ""
     # Tables, lists of names and program text look like anything to the model: its answer needs words for it,
     # and where we have no words of a language, at least running text.
     most = max(hits.values())
-    listed = most >= (_ENOUGH if taken.isascii() else _UNITS)
+    listed = most >= (ENOUGH if taken.isascii() else UNITS)
     unlisted = most < len(running) and _prose(pieces)
     if not (candidates or listed or unlisted):
         return ""
-    answer, probability = _identifier().classify(taken[:_READ])
+    answer, probability = _identifier().classify(taken[:READ])
     language = code(answer)
-    if probability < _SURE:
+    if probability < SURE:
         return ""
     if candidates:
         return language if language in candidates else ""
@@ -212,7 +223,7 @@ def _prose(pieces: Sequence[str]) -> bool:
 
 
 @cache
-def _evidence() -> dict[str, int]:
+def evidence() -> dict[str, int]:
     """Each function word with its units for the languages that have it.
 
     Single letters of ours are left out: they are initials and symbols as well.
@@ -223,19 +234,19 @@ def _evidence() -> dict[str, int]:
             if len(word) > 1 or not word.isascii():
                 found.setdefault(word, []).append(place)
     return {
-        word: sum(max(1, _UNITS // len(places)) << 16 * place for place in places)
+        word: sum(max(1, UNITS // len(places)) << 16 * place for place in places)
         for word, places in found.items()
     }
 
 
 @cache
 def _function_words() -> frozenset[str]:
-    return frozenset(_evidence())
+    return frozenset(evidence())
 
 
 @cache
-def _script_patterns() -> dict[str, re.Pattern[str]]:
-    return {name: re.compile(f"[{letters}]") for name, (letters, _) in _SCRIPTS.items()}
+def script_patterns() -> dict[str, re.Pattern[str]]:
+    return {name: re.compile(f"[{letters}]") for name, (letters, _) in SCRIPTS.items()}
 
 
 @cache

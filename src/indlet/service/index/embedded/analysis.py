@@ -9,9 +9,9 @@ pruning) the analyser does as ever.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import count, islice
 from typing import Final
 
@@ -25,6 +25,7 @@ from indlet.memo import remembered
 from indlet.model import Metadata, Stored
 from indlet.service.index.dates import date_number
 from indlet.service.index.embedded.batch import note
+from indlet.service.index.embedded.languages import LETTER_COLUMNS, function_words, judged, letters_of
 from indlet.service.index.embedded.postings import COLUMNS, Facets, Names, Words
 from indlet.service.index.keys import keys, with_keys
 from indlet.text import FIELDS, LANGUAGES, SEARCHED, Analyzer, analyse, code, detect, searched, stop_words
@@ -55,14 +56,12 @@ _PLAIN: Final = np.frombuffer(
 )  # fmt: skip
 
 # Texts that are longer are judged by a sample.
-_JUDGED: Final = 2 * judging._SAMPLE
+_JUDGED: Final = 2 * judging.SAMPLE
 # Tokens and terms that are remembered: a table starts again when it has more, which bounds its memory and
 # costs no more than the misses of a larger one.
 _TOKENS: Final = 1 << 17
 
 Numbers = NDArray[np.int64]
-
-_LANGUAGES: Final = tuple(LANGUAGES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,30 +151,29 @@ class Analyses:
         known = ["" if mine else stored.language for stored, mine in zip(changes, own, strict=True)]
         if self.analyzer.policy.language != "auto" or all(known):
             return [rules_for(language) for language in known]
+        told = [_told(values[:1] if mine else values) for values, mine in zip(stated, own, strict=True)]
         judged = [
-            self._table.judged(tokens, mask) if mine in own else []
+            self._table.judged(tokens, mask, [language for language, _ in told]) if mine in own else []
             for mine, mask in ((0, _ALL), (1, _SEARCHED))
         ]
         out: list[str] = []
-        for number, language in enumerate(known):
+        for number, (language, (believed, sure)) in enumerate(zip(known, told, strict=True)):
             if not language:
                 mine = own[number]
-                language = self._language(changes[number], mine, stated[number], judged[mine][number])
+                found = believed if sure else judged[mine][number]
+                if found is None:
+                    found = self._asked(changes[number], mine, believed)
+                language = found or believed or self.analyzer.policy.default_language
                 if mine and not language:
                     tokens.odd[number] = 1
             out.append(language)
         return out
 
-    def _language(self, stored: Stored, own: int, told: tuple[str, ...], judged: int) -> str:
-        """The language by `Analyzer`'s rules, of what is searched or of all fields, under "auto"."""
-        believed, sure = _told(told[:1] if own else told)
-        if sure:
-            return believed
-        if judged >= 0:
-            return _LANGUAGES[judged]
+    def _asked(self, stored: Stored, own: int, stated: str) -> str:
+        """The language of what is searched or of all fields, as the plain way tells it."""
         metadata: Metadata = orjson.loads(stored.metadata or b"{}")
         text = searched(metadata) if own else "\n".join(v for name in FIELDS for v in metadata.get(name, ()))
-        return detect(text) or believed or self.analyzer.policy.default_language
+        return detect(text, stated)
 
 
 def _keys(stored: Stored) -> bytes:
@@ -217,13 +215,16 @@ class _Table:
         self._begin()
 
     def _begin(self) -> None:
-        words, units = _function_words()
+        words, units = function_words()
         self._units = units
         self._used = np.zeros(2, np.int64)  # tokens, bytes of their names
         self._slots = np.empty(0, np.uint64)
         self._places = np.empty(1, np.int64)  # where their names begin, and after the last where it ends
         self._names = np.empty(0, np.uint8)
-        self._kinds = np.empty(0, np.uint8)
+        self._kinds, self._widths = np.empty(0, np.uint8), np.empty(0, np.uint8)
+        self._rows = np.empty(0, np.int32)  # of foreign tokens in `letters`
+        self._letters = np.empty((0, LETTER_COLUMNS), np.int32)
+        self._counted = 0  # tokens whose letters are counted
         self._maps: dict[str, NDArray[np.int32]] = {}
         self.runs = np.empty(0, np.int64)
         # Terms with their numbers, given as they come; what stands for none has the first.
@@ -249,7 +250,8 @@ class _Table:
         size = max(1 << 14, 2 * self._kinds.size)
         self._places = np.resize(self._places, size + 1)
         self._names = np.resize(self._names, 16 * size)
-        self._kinds = np.resize(self._kinds, size)
+        self._kinds, self._widths = np.resize(self._kinds, size), np.resize(self._widths, size)
+        self._rows = np.concatenate((self._rows, np.full(size - self._rows.size, -1, np.int32)))
         slots = np.zeros(2 * 4 * size, np.uint64)  # at most half of them are taken
         k.rehash(self._slots, slots)
         self._slots = slots
@@ -270,8 +272,8 @@ class _Table:
         text, ends, done = np.frombuffer(metadata, np.uint8), np.cumsum(np.array(sizes, np.int64)), 0
         while True:
             done = k.read(
-                text, ends, done, _PLAIN, *_ELEMENTS, value, self._slots, self._places,
-                self._names, self._kinds, self._used, ids, until, codes, bytes_of, firsts, spans, odd,
+                text, ends, done, _PLAIN, *_ELEMENTS, value, self._slots, self._places, self._names,
+                self._kinds, self._widths, self._used, ids, until, codes, bytes_of, firsts, spans, odd,
             )  # fmt: skip
             if done == records:
                 break
@@ -282,18 +284,32 @@ class _Table:
             ids[: until[-1] if parts else 0], until, codes[:parts], bytes_of[:parts], firsts, spans, odd
         )
 
-    def judged(self, tokens: _Tokens, mask: int) -> list[int]:
-        """The number of the language that each record's words make sure, -1 for none."""
-        codes, records = tokens.codes, tokens.odd.size
-        out = np.full(records, -1, np.int64)
-        seen, known = np.full(len(self._units), -1, np.int64), np.empty(len(self._units), np.int64)
-        hits = np.empty(len(_LANGUAGES), np.int64)
-        k.languages(
-            tokens.ids, tokens.until, codes, mask, self._units, self._kinds, _RULES, seen, hits, known, out
-        )
+    def judged(self, tokens: _Tokens, mask: int, stated: Sequence[str]) -> list[str | None]:
+        """What the words of each record tell of its language; None where the analyser is to be asked."""
+        self._count_letters()
+        known = k.Known(self._units, self._kinds, self._widths, self._rows, self._letters)
+        plainly = k.Tokens(tokens.ids, tokens.until, tokens.codes)
+        out = judged(plainly, tokens.odd.size, mask, known, stated)
+        codes = tokens.codes
         sizes = (tokens.sizes + 1) * ((mask >> (codes & 7)) & 1)  # in bytes: never too small
-        out[np.bincount(codes >> 3, sizes, records) > _JUDGED + 1] = -1
-        return out.tolist()
+        for number in np.flatnonzero(np.bincount(codes >> 3, sizes, tokens.odd.size) > _JUDGED + 1).tolist():
+            out[number] = None
+        return out
+
+    def _count_letters(self) -> None:
+        """Counts the letters of foreign tokens that are new."""
+        new = self._counted + np.flatnonzero(self._kinds[self._counted : self._used[0]] & k.FOREIGN)
+        self._counted = int(self._used[0])
+        if new.size:
+            letters = np.array([letters_of(name) for name in self._spelt(new.astype(np.int32))], np.int32)
+            self._rows[new] = np.arange(len(self._letters), len(self._letters) + new.size)
+            self._letters = np.concatenate((self._letters, letters))
+
+    def _spelt(self, tokens: NDArray[np.int32]) -> list[str]:
+        sizes = self._places[tokens + 1] - self._places[tokens]
+        room = np.empty(int(sizes.sum()) + tokens.size, np.uint8)
+        k.spelt(tokens, self._places, self._names, room)
+        return room[:-1].tobytes().decode().split(" ")
 
     def translate(self, language: str, tokens: _Tokens, which: Numbers, out: NDArray[np.int32]) -> None:
         """Writes the terms of the tokens of records in one language."""
@@ -316,10 +332,7 @@ class _Table:
     def _resolve(self, language: str, terms: NDArray[np.int32], tokens: NDArray[np.int32]) -> None:
         """Fills in the terms of tokens in a language, and the new ones among the terms."""
         lexicon = self._analyzer.lexicon(language)
-        sizes = self._places[tokens + 1] - self._places[tokens]
-        room = np.empty(int(sizes.sum()) + tokens.size, np.uint8)
-        k.spelt(tokens, self._places, self._names, room)
-        names = room[:-1].tobytes().decode().split(" ")
+        names = self._spelt(tokens)
         made = lexicon.many(names)
         known, before = self._terms, len(self._terms)
         runs: list[int] = []
@@ -358,15 +371,3 @@ class _Table:
         sizes = list(map(len, new if ascii_only else [term.encode() for term in new]))
         self._ends[begin:end] = low + np.cumsum(sizes)
         self._longest = max(self._longest, *sizes)
-
-
-# What `detect` asks of function words.
-_RULES: Final = np.array([judging._ENOUGH, judging._LEAD, judging._WORDS, judging._TABLE_WORDS], np.float64)
-
-
-@cache
-def _function_words() -> tuple[list[str], NDArray[np.uint8]]:
-    """The function words of all languages, and their units for each language."""
-    evidence: Mapping[str, int] = judging._evidence()
-    units = [list(number.to_bytes(2 * len(LANGUAGES), "little")[::2]) for number in evidence.values()]
-    return list(evidence), np.array(units, np.uint8)

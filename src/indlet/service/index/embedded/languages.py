@@ -1,0 +1,106 @@
+"""The languages of many records at once: what `text.language.detect_pieces` tells of each, but sooner.
+
+A kernel counts function words and letters, and the rules of the plain way are applied to all.
+What they leave to the statistical model, and texts that are judged by a sample, `detect` looks at one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from indlet.kernels import analyse as k
+from indlet.text import LANGUAGES
+from indlet.text import language as plain
+
+ASK: Final = None
+_LANGUAGES: Final = tuple(LANGUAGES)
+_SCRIPTS: Final = tuple(plain.SCRIPTS)
+# Columns of the letters of foreign tokens: all, each script's, kana, whether Russian ones, whether others.
+_ALL, _KANA, _RUSSIAN, _OTHERS = 0, len(_SCRIPTS) + 1, len(_SCRIPTS) + 2, len(_SCRIPTS) + 3
+LETTER_COLUMNS: Final = len(_SCRIPTS) + 4
+
+Numbers = NDArray[np.int64]
+
+
+def letters_of(token: str) -> list[int]:
+    """A foreign token's letters, by the columns above."""
+    foreign = len(plain.FOREIGN.findall(token))
+    if not foreign:
+        return [0] * LETTER_COLUMNS
+    return [
+        foreign,
+        *(len(pattern.findall(token)) for pattern in plain.script_patterns().values()),
+        len(plain.KANA.findall(token)),
+        plain.RUSSIAN.search(token) is not None,
+        plain.NOT_RUSSIAN.search(token) is not None,
+    ]
+
+
+@cache
+def function_words() -> tuple[list[str], NDArray[np.uint8]]:
+    """The function words of all languages, and their units for each language."""
+    evidence: Mapping[str, int] = plain.evidence()
+    units = [list(number.to_bytes(2 * len(LANGUAGES), "little")[::2]) for number in evidence.values()]
+    return list(evidence), np.array(units, np.uint8)
+
+
+def number_of(language: str) -> int:
+    """A language's number among those with function words, or -1."""
+    return _LANGUAGES.index(language) if language in LANGUAGES else -1
+
+
+def judged(
+    tokens: k.Tokens, records: int, mask: int, known: k.Known, stated: Sequence[str]
+) -> list[str | None]:
+    """What the tokens in the fields of `mask` tell of each record's language: its code, nothing (the empty
+    string), or that `detect` is to be asked (None). `stated` are the codes that are stated.
+    """
+    found = np.empty(records, k.EVIDENCE)
+    letters = np.zeros((records, LETTER_COLUMNS), np.int64)
+    numbers = np.array([number_of(language) for language in stated], np.int64)
+    k.evidence(tokens, mask, known, numbers, found, letters)
+    foreign = 2 * letters[:, _ALL] > found["characters"]
+    out = _by_words(found)
+    for place in np.flatnonzero(foreign).tolist():
+        most = int(found[place]["letters"] + found[place]["wide_letters"])
+        out[place] = _by_script(letters[place], most)
+    return out
+
+
+def _by_words(found: k.Rows) -> list[str | None]:
+    """The rules for Latin letters. Tokens beyond ASCII may be digits or not: where that matters, ask."""
+    pieces, digits, wide, first = (found[name] for name in ("pieces", "digits", "wide", "first"))
+    prose, perhaps = 5 * (digits + wide) < pieces, 5 * digits < pieces
+    told = (first >= plain.ENOUGH) & (first > plain.LEAD * found["second"])
+    enough = found["words"] >= plain.TABLE_WORDS
+    some = found["words"] >= plain.WORDS
+    sure = told & (enough | (some & prose))
+    doubtful = told & ~sure & some & perhaps
+    believed = (found["stated"] >= 0) & (found["stated"] == first)
+    short = found["letters"] + found["wide_letters"] < plain.LETTERS
+    listed = first >= np.where(wide == 0, plain.ENOUGH, plain.UNITS)
+    unlisted = (first < pieces - digits) & perhaps
+    silent = ~doubtful & (believed | short | ~(listed | unlisted))
+    answers = np.where(sure, found["best"], np.where(silent, -1, -2)).tolist()
+    names: dict[int, str | None] = {-1: "", -2: ASK}
+    return [_LANGUAGES[answer] if answer >= 0 else names[answer] for answer in answers]
+
+
+def _by_script(letters: Numbers, most: int) -> str | None:
+    """The rules for other scripts; `most` letters are no digits."""
+    counts = letters[1 : len(_SCRIPTS) + 1]
+    script = int(counts.argmax())
+    name = _SCRIPTS[script]
+    if name == "Han":
+        return "ja" if 20 * letters[_KANA] > counts[script] else "zh"
+    candidates = plain.SCRIPTS[name][1]
+    if len(candidates) == 1:
+        return candidates[0]
+    if name == "Cyrillic" and letters[_RUSSIAN] and not letters[_OTHERS]:
+        return "ru"
+    return "" if most < plain.LETTERS // 4 else ASK
