@@ -1,8 +1,8 @@
-"""Pages in the shapes that repositories write: DSpace, EPrints, OJS, Digital Commons, Invenio, arXiv, CONTENTdm.
+"""Pages in the shapes of DSpace, EPrints, OJS, Digital Commons, Invenio, arXiv and CONTENTdm.
 
 The shapes are learned from captured responses of such repositories (2014-2016): prologue, indentation,
 declarations, elements with their order and attributes, how dates, languages, identifiers and line ends are
-written, and which are absent. The texts are real: Reuters-21578, Cranfield and CACM below INDLET_DATA, and the
+written, and which are absent. The texts are real: Reuters-21578, Cranfield and CACM below INDLET_DATA, the
 texts of the demo and of the tests of languages, which come with the repository. Seven in ten records are
 English, the rest in German, French, Spanish, Italian, Russian and Greek: three scripts.
 """
@@ -210,7 +210,7 @@ def digital_commons(w: Work) -> str:
     return (
         f"<record>\n\t<header>\n\t\t<identifier>oai:commons.example.edu:econ_fac-{w.number}</identifier>\n\t\t"
         f"<datestamp>2015-06-15T17:54:{w.number % 60:02d}Z</datestamp>\n\t\t\t\t<setSpec>publication:econ_fac"
-        f"</setSpec>\n\t\t\t\t<setSpec>publication:c{w.number % 20}</setSpec>\n\t\t\t</header>\n\t<metadata>\n"
+        f"</setSpec>\n\t\t\t\t<setSpec>pub:c{w.number % 20}</setSpec>\n\t\t\t</header>\n\t<metadata>\n"
         f"\t\t{_root(_OAI_DC, _DC, _XSI)}\n\t\t\t{inside}\n\n\t\t</oai_dc:dc>\n\t</metadata>\n</record>\n\n"
     )
 
@@ -248,7 +248,7 @@ def arxiv(w: Work) -> str:
     pairs += [("identifier", f"doi:10.4236/x.{w.number}")] if w.number % 3 == 0 else []
     return (
         f"<record>\n<header>\n <identifier>oai:arXiv.example.org:1412.{w.number:06d}</identifier>\n "
-        f"<datestamp>2014-12-25</datestamp>\n <setSpec>{'cs' if w.number % 2 else 'physics:hep-th'}</setSpec>\n"
+        f"<datestamp>2014-12-25</datestamp>\n <setSpec>{'cs' if w.number % 2 else 'physics'}</setSpec>\n"
         f"</header>\n<metadata>\n {_root(_OAI_DC, _DC, _XSI)}\n "
         + _dc([(n, _text(v)) for n, v in pairs], join="\n ")
         + "\n </oai_dc:dc>\n</metadata>\n</record>\n"
@@ -291,8 +291,8 @@ def page(shape: str, listed: list[Work], token: str, size: int, cursor: int) -> 
     return (
         '<?xml version="1.0" encoding="UTF-8"?>\n<OAI-PMH xmlns="http://www.openarchives.org/OAI/2.0/" '
         f'{_XSI} xsi:schemaLocation="http://www.openarchives.org/OAI/2.0/ '
-        'http://www.openarchives.org/OAI/2.0/OAI-PMH.xsd">\n  <responseDate>2026-01-01T00:00:00Z</responseDate>'
-        '\n  <request verb="ListRecords" metadataPrefix="oai_dc">http://x.example.org/oai</request>\n'
+        'http://www.openarchives.org/OAI/2.0/OAI-PMH.xsd">\n  <responseDate>2026-01-01T00:00:00Z'
+        '</responseDate>\n  <request verb="ListRecords" metadataPrefix="oai_dc">http://x.example.org/oai</request>\n'
         f"  <ListRecords>\n{''.join(map(SHAPES[shape], listed))}{told}\n</ListRecords>\n</OAI-PMH>\n"
     ).encode()
 

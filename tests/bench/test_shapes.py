@@ -1,4 +1,4 @@
-"""Pages in the shapes of seven systems: all go the fast way, and mean there what they mean to the plain one."""
+"""Pages in the shapes of seven systems go the fast way, and mean there what they mean to the plain one."""
 
 from __future__ import annotations
 

@@ -6,11 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-from indlet.text import code, detect
+from indlet.text import code, detect, langid
 
 # One paragraph a line, after the code of its language.
 PARAGRAPHS = dict(
@@ -75,3 +77,46 @@ def test_the_model_is_not_loaded_without_need() -> None:
         "sys.exit('py3langid' in sys.modules or 'numpy' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_the_mapped_model_answers_as_its_library_does() -> None:
+    library = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    lines = list(PARAGRAPHS.values())
+    for text in [*lines, *(line[:40] for line in lines), "ALL IN CAPITALS", "", "zzz", "\ud800"]:
+        assert langid.classify(text) == library.classify(text)
+
+
+def test_an_unpacked_model_is_kept_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(langid, "_folders", lambda: (tmp_path / "no\0where", tmp_path / "cache"))
+    langid.model.cache_clear()
+    try:
+        made = langid.model()
+        (kept,) = (tmp_path / "cache").iterdir()
+        (kept / "moves.npy").unlink()  # not written over: it is mapped
+        (kept / "moves.npy").write_bytes(b"torn")
+        langid.model.cache_clear()
+        for name, part in made._asdict().items():
+            assert np.array_equal(getattr(langid.model(), name), part)
+    finally:
+        langid.model.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("text", "stated", "found"),
+    [
+        # Names and subjects, without a function word.
+        (
+            "Kauffman Gerald Bradley Nigel Ostrosky Michaelene dam safety Delaware water resources " * 2,
+            "de",
+            "",
+        ),
+        ("The catalogue was printed in two volumes, and the second of them has been lost", "tr", "en"),
+        ("The catalogue was printed in two volumes, and the second of them has been lost", "en", "en"),
+    ],
+)
+def test_a_stated_language_is_believed_unless_words_speak_against_it(
+    text: str, stated: str, found: str
+) -> None:
+    assert detect(text, stated) == found

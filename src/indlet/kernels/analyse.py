@@ -321,6 +321,21 @@ def evidence(
 
 
 @kernel
+def walk(
+    moves: NDArray[np.uint32], rows: NDArray[np.int64], features: NDArray[np.int64], text: NDArray[np.uint8],
+    out: NDArray[np.int64],
+) -> int:  # fmt: skip
+    """The features that an automaton meets in a text, and how many. `text.langid.walk` is the plain twin."""
+    state, met = np.int64(0), 0
+    for byte in text:
+        state = np.int64(moves[rows[state] + np.int64(byte)])
+        if features[state] >= 0:
+            out[met] = features[state]
+            met += 1
+    return met
+
+
+@kernel
 def unknown(ids: Any, until: Any, firsts: Any, which: Any, terms: Any, out: Any) -> Any:
     """The tokens of records that have no term yet, each once, in `out`; gives their number."""
     n = 0

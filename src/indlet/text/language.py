@@ -1,9 +1,8 @@
 """Which language a text is in: its script, its function words, and only then a statistical model.
 
 Function words make up a third of running text and cost one look-up a word, so they decide nearly every
-document. py3langid (Lui & Baldwin 2012, "langid.py: an off-the-shelf language identification tool") is
-asked where they leave a doubt and the text is long enough to tell; it takes half a second to load and is
-loaded on the first doubt only. A wrong language costs more than none, for its stemmer spoils every word:
+document. A model (`langid`) is asked where they leave a doubt and the text is long enough to tell. A wrong
+language costs more than none, for its stemmer spoils every word:
 `detect` is silent rather than rash.
 """
 
@@ -14,10 +13,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from struct import Struct
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from indlet.text.rules import LANGUAGES, stop_words
 from indlet.text.tokens import split
+
+if TYPE_CHECKING:
+    from indlet.text.langid import Walk
 
 # A sample from the start and, as title pages mislead, one from the middle.
 SAMPLE: Final = 2000
@@ -130,12 +132,12 @@ def code(name: str) -> str:
     return _RULES.get(found, found) if len(found) == 2 else ""
 
 
-def detect(text: str, stated: str = "") -> str:
+def detect(text: str, stated: str = "", walk: Walk | None = None) -> str:
     """The ISO 639-1 code of a text's language; empty where the text does not tell, or where it leaves a doubt
     and tells nothing against the language that is stated.
     """
     taken = sample(text)
-    return detect_pieces(taken, split(taken), stated)
+    return detect_pieces(taken, split(taken), stated, walk)
 
 
 def sample(text: str) -> str:
@@ -146,7 +148,7 @@ def sample(text: str) -> str:
     return f"{text[:SAMPLE]} {text[middle : middle + SAMPLE]}"
 
 
-def detect_pieces(taken: str, pieces: Sequence[str], stated: str = "") -> str:
+def detect_pieces(taken: str, pieces: Sequence[str], stated: str = "", walk: Walk | None = None) -> str:
     """`detect` for a sample that was split into its pieces already.
 
     Where function words leave a doubt and none speak against the language that is stated, that one is to be
@@ -171,7 +173,7 @@ def detect_pieces(taken: str, pieces: Sequence[str], stated: str = "") -> str:
     by_language = dict(zip(_LANGUAGES, hits, strict=True))
     if not candidates and by_language.get(stated) == first:
         return ""
-    return _model(taken, pieces, by_language, candidates)
+    return _model(taken, pieces, by_language, candidates, walk)
 
 
 def _hits(words: Iterable[str]) -> tuple[int, ...]:
@@ -195,7 +197,9 @@ def _script(taken: str) -> tuple[str, Sequence[str]]:
     return name, SCRIPTS[name][1]
 
 
-def _model(taken: str, pieces: Sequence[str], hits: Mapping[str, int], candidates: Sequence[str]) -> str:
+def _model(
+    taken: str, pieces: Sequence[str], hits: Mapping[str, int], candidates: Sequence[str], walk: Walk | None
+) -> str:
     """What the statistical model makes of a text, where its answer can be believed."""
     running = [piece for piece in pieces if not piece.isdigit()]
     if sum(map(len, running)) < (LETTERS // 4 if candidates else LETTERS):
@@ -207,7 +211,9 @@ def _model(taken: str, pieces: Sequence[str], hits: Mapping[str, int], candidate
     unlisted = most < len(running) and _prose(pieces)
     if not (candidates or listed or unlisted):
         return ""
-    answer, probability = _identifier().classify(taken[:READ])
+    from indlet.text import langid  # and numpy, which most texts do not need
+
+    answer, probability = langid.classify(taken[:READ], walk or langid.walk)
     language = code(answer)
     if probability < SURE:
         return ""
@@ -247,10 +253,3 @@ def _function_words() -> frozenset[str]:
 @cache
 def script_patterns() -> dict[str, re.Pattern[str]]:
     return {name: re.compile(f"[{letters}]") for name, (letters, _) in SCRIPTS.items()}
-
-
-@cache
-def _identifier() -> Any:
-    from py3langid.langid import MODEL_FILE, LanguageIdentifier
-
-    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)

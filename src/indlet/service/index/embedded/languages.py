@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indlet.kernels import analyse as k
-from indlet.text import LANGUAGES
+from indlet.text import LANGUAGES, langid
 from indlet.text import language as plain
 
 ASK: Final = None
@@ -47,6 +47,14 @@ def function_words() -> tuple[list[str], NDArray[np.uint8]]:
     evidence: Mapping[str, int] = plain.evidence()
     units = [list(number.to_bytes(2 * len(LANGUAGES), "little")[::2]) for number in evidence.values()]
     return list(evidence), np.array(units, np.uint8)
+
+
+def walk(model: langid.Model, text: bytes) -> list[int]:
+    """`langid.walk` by a kernel."""
+    out = np.empty(len(text), np.int64)
+    met = k.walk(model.moves, model.rows, model.features, np.frombuffer(text, np.uint8), out)
+    found: list[int] = out[:met].tolist()
+    return found
 
 
 def number_of(language: str) -> int:
