@@ -7,32 +7,41 @@ looks for both). Where neither can be written the kernels still work: each proce
 
 from __future__ import annotations
 
-import zlib
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import numba
+
+from indlet.kernels.state import alone, state
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# Kernels hold parts of each other, but numba asks only whether a kernel's own file has changed: the name
-# under which its code is cached therefore tells the state of all. All compiled code is in this folder and
-# imports nothing else but the model (tests/house/test_imports.py), so no file can be forgotten.
-_HERE: Final = Path(__file__).parent
-_STATE: Final = zlib.crc32(
-    b"".join(path.read_bytes() for path in (_HERE.parent / "model.py", *sorted(_HERE.glob("*.py"))))
-)
-
 
 def kernel(function: Callable[P, T]) -> Callable[P, T]:
-    function.__qualname__ = f"{function.__name__}-{_STATE:08x}"
+    function.__qualname__ = f"{function.__name__}-{state()}"
     try:
         compiled: Any = numba.njit(cache=True, nogil=True)(function)
     except RuntimeError:  # "cannot cache function: no locator available"
         compiled = numba.njit(nogil=True)(function)
+    else:
+        _share(compiled._cache)
     return compiled  # type: ignore[no-any-return]
+
+
+def _share(cache: Any) -> None:
+    """Processes that compile at the same time keep what each has made: numba numbers files by what it finds,
+    and two would take one number. A full disk costs the next process its time, not this one its answer.
+    """
+    save = cache.save_overload
+
+    def saved(*arguments: Any) -> None:
+        with contextlib.suppress(OSError), alone(Path(cache.cache_path) / ".kernels.lock"):
+            save(*arguments)
+
+    cache.save_overload = saved
 
 
 def part(function: Callable[P, T]) -> Callable[P, T]:

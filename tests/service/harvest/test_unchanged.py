@@ -12,7 +12,7 @@ from indlet.service.harvest import fetch_page
 from indlet.service.harvest.progress import Progress
 from indlet.service.harvest.run import RunOptions
 from indlet.service.pipeline import harvest_all
-from indlet.service.records import scan
+from indlet.service.records import page as page_reading
 from indlet.settings import Harvest, Settings, Source
 from indlet.store import Store
 
@@ -60,7 +60,7 @@ def test_a_second_run_over_the_same_records_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, much: int, every: int
 ) -> None:
     ways = list[bool]()
-    plainly = scan.read_page
+    plainly = page_reading.read_page
 
     def noted(body: bytes, charset: str = "", *, kernels: bool) -> object:
         page = plainly(body, charset, kernels=kernels)

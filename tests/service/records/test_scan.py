@@ -19,7 +19,8 @@ from indlet.oai import frames
 from indlet.oai.read import Item, read
 from indlet.service.records import normalise
 from indlet.service.records.normalise import Normaliser
-from indlet.service.records.scan import last_token, scan
+from indlet.service.records.page import last_token
+from indlet.service.records.scan import scan
 from indlet.store import packed
 from indlet.text import Analyzer, Policy
 

@@ -13,7 +13,7 @@ from indlet.errors import BadResponse
 from indlet.oai.read import Page, Truncated
 from indlet.service.harvest.client import Answer, Client, NoAnswer, released, spellings
 from indlet.service.harvest.decide import PASSING, Rules, Trouble
-from indlet.service.records.scan import announced, last_token, read_page
+from indlet.service.records.page import announced, last_token, read_page
 
 _TROUBLES: Final[dict[str, Trouble]] = {
     "badresumptiontoken": "token",

@@ -24,11 +24,6 @@ from indlet.oai.read_repair import decoded
 from indlet.service.records.tags import Table
 
 _RECORD = re.compile(rb"<((?:[\w.-]+:)?record)[\s>]", re.IGNORECASE)
-_TOKEN = re.compile(
-    rb"<resumptionToken[^<>]*>([^<]+)</resumptionToken>\s*</ListRecords>\s*</OAI-PMH>\s*\Z", re.ASCII
-)
-_SIZE = re.compile(rb"""<resumptionToken\b[^<>]*\bcompleteListSize\s*=\s*["'](\d{1,12})["']""")
-_TAIL: Final = 4096
 _PADDING: Final = b"<" + bytes(k.PADDING - 1)
 # Tags of one page that are new to the table: with more of them, the tolerant reader is no slower.
 _NEW: Final = 2000
@@ -67,25 +62,6 @@ class _Known(threading.local):
 
 
 _known = _Known()
-
-
-def last_token(body: bytes) -> str:
-    """The resumption token at the end of a page, before the page is read; empty if there is none."""
-    found = _TOKEN.search(body, max(len(body) - _TAIL, 0))
-    return "" if found is None else _said(found[1])
-
-
-def announced(body: bytes) -> int:
-    """How many records a list has, as the end of a page tells before the page is read; 0 if it does not."""
-    found = _SIZE.search(body, max(len(body) - _TAIL, 0))
-    return 0 if found is None else int(found[1])
-
-
-def read_page(body: bytes, charset: str = "", *, kernels: bool) -> Page:
-    """The page that a body holds. This is where its way is chosen: by the kernel where kernels are worth it
-    and the page needs no repair, by the tolerant reader otherwise. Both give the same records, to the byte.
-    """
-    return (scan(body, charset) if kernels else None) or read(body, charset)
 
 
 def scan(body: bytes, charset: str = "") -> Page | None:

@@ -7,6 +7,8 @@ import time
 
 import orjson
 
+from indlet import process
+from indlet.kernels.state import alone, folder, mark_ready, ready
 from indlet.model import Stored, TermVector
 from indlet.service.index.embedded.engine import Engine
 from indlet.service.index.expression import Or, Phrase, Prefix, Term
@@ -43,7 +45,7 @@ def warm() -> float:
     analyzer = Analyzer(Policy())
     Normaliser(analyzer).records(page.items)
     plain = _record(4, 4, {})._replace(vector=None, metadata=orjson.dumps({"title": [_LINE]}))
-    with tempfile.TemporaryDirectory() as folder, Engine.open(folder, writable=True) as engine:
+    with tempfile.TemporaryDirectory() as scratch, Engine.open(scratch, writable=True) as engine:
         for id in (1, 2, 3):
             engine.apply([_record(id, id, {"heated": [0], "wing": [1], f"w{id}": [2]})])
             engine.commit()
@@ -57,6 +59,7 @@ def warm() -> float:
         searcher.search(Prefix("w"), sort="newest")
         searcher.explain(Term("wing"), 1)
         searcher.stats()
+    mark_ready()
     return time.perf_counter() - began
 
 
@@ -66,3 +69,17 @@ def _record(id: int, seq: int, places: dict[str, list[int]] | None) -> Stored:
         id, seq, 1, f"oai:{id}", 0, int(places is None), "", "", vector.length, 0, b"{}", b"", b"",
         vector.packed, vector.positions, b"1 \x1ftwing",
     )  # fmt: skip
+
+
+def main() -> None:
+    """Aside from whoever has started it, and alone."""
+    process.lower_priority()
+    place = folder()
+    if place is not None:
+        with alone(place / ".kernels-compiling.lock", wait=False) as mine:
+            if mine and not ready():
+                warm()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""Whether all kernels, as they are now, have been compiled on this machine. Imports no compiler.
+
+Machine code is cached under a name that tells the state of all kernels. Whoever has compiled them all leaves
+a mark; until then, what has a plain way goes that way, and a process aside compiles.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import zlib
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+_HERE: Final = Path(__file__).parent
+# The process that compiles all kernels.
+COMPILER: Final = "indlet.service.index.embedded.warming"
+
+
+@cache
+def state() -> str:
+    """Kernels hold parts of each other, but numba asks only whether a kernel's own file has changed. All
+    compiled code is in this folder and imports nothing else but the model (tests/house/test_imports.py): no
+    file can be forgotten here.
+    """
+    files = (_HERE.parent / "model.py", *sorted(_HERE.glob("*.py")))
+    return f"{zlib.crc32(b''.join(path.read_bytes() for path in files)):08x}"
+
+
+def _marks() -> tuple[Path, ...]:
+    name = f"kernels-{state()}-{sys.implementation.cache_tag}"
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    chosen = os.environ.get("NUMBA_CACHE_DIR")
+    folders = (Path(chosen),) if chosen else (_HERE / "__pycache__", Path(home) / "indlet")
+    return tuple(folder / name for folder in folders)
+
+
+def ready() -> bool:
+    """Whether the machine code of every kernel is there, or will never be."""
+    return any(mark.exists() for mark in _marks()) or folder() is None
+
+
+def _writable(folder: Path) -> bool:
+    with contextlib.suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+    return os.access(folder, os.W_OK)
+
+
+def folder() -> Path | None:
+    """Where the mark and what belongs to it can be written."""
+    return next((mark.parent for mark in _marks() if _writable(mark.parent)), None)
+
+
+def mark_ready() -> None:
+    place = folder()
+    if place is not None:
+        with contextlib.suppress(OSError):
+            (place / _marks()[0].name).touch()
+
+
+@contextlib.contextmanager
+def alone(place: Path, *, wait: bool = True) -> Iterator[bool]:
+    """The block runs while no other process is in one for that place; without waiting, it is told whether."""
+    import fcntl
+
+    with place.open("ab") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True

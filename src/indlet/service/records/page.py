@@ -1,0 +1,50 @@
+"""An answer becomes a page, by the kernel or by the tolerant reader: chosen here, and nowhere else."""
+
+from __future__ import annotations
+
+import html
+import re
+import subprocess
+from functools import cache
+from typing import Final
+
+from indlet import process
+from indlet.kernels import state
+from indlet.oai.read import Page, read
+
+_TOKEN = re.compile(
+    rb"<resumptionToken[^<>]*>([^<]+)</resumptionToken>\s*</ListRecords>\s*</OAI-PMH>\s*\Z", re.ASCII
+)
+_SIZE = re.compile(rb"""<resumptionToken\b[^<>]*\bcompleteListSize\s*=\s*["'](\d{1,12})["']""")
+_TAIL: Final = 4096
+
+
+def last_token(body: bytes) -> str:
+    """The resumption token at the end of a page, before the page is read; empty if there is none."""
+    found = _TOKEN.search(body, max(len(body) - _TAIL, 0))
+    return "" if found is None else html.unescape(found[1].decode()).strip()
+
+
+def announced(body: bytes) -> int:
+    """How many records a list has, as the end of a page tells before the page is read; 0 if it does not."""
+    found = _SIZE.search(body, max(len(body) - _TAIL, 0))
+    return 0 if found is None else int(found[1])
+
+
+def read_page(body: bytes, charset: str = "", *, kernels: bool) -> Page:
+    """The page that a body holds: read by the kernel where kernels are worth it and compiled and the page
+    needs no repair, by the tolerant reader otherwise. Both give the same records, to the byte.
+    """
+    if kernels and state.ready():
+        from indlet.service.records.scan import scan  # and a compiler, which small sources do not need
+
+        return scan(body, charset) or read(body, charset)
+    if kernels:
+        _prepare()
+    return read(body, charset)
+
+
+@cache
+def _prepare() -> None:
+    """Once for each process: have the kernels compiled aside."""
+    process.start(state.COMPILER, stderr=subprocess.DEVNULL)
