@@ -78,8 +78,8 @@ def site(
     settings = Settings()
     sites = tuple(_site(folder, at, server, config, dynamic) for folder, at in ((root, url), *also))
     data = data or settings.data
-    if any(data.resolve() == Path(one.root) for one in sites):
-        raise SettingsError(f"{data}: cannot hold indlet's own data too; choose another folder with --data")
+    if any(data.resolve().is_relative_to(one.root) for one in sites):
+        raise SettingsError(f"{data.resolve()}: the web server would give it out; choose another with --data")
     node = replace(
         settings.node,
         host=host,

@@ -230,3 +230,35 @@ def test_what_was_answered_dates_later_changes(apache: Web, make: Make) -> None:
     bench.crawl()
     assert bench.listed()["b.html"]["datestamp"] > time.time() - 60
     assert bench.listed()["b.html"]["modified_ns"] == place.stat().st_mtime_ns
+
+
+def test_a_certificates_name_counts_only_from_a_trusted_proxy(apache: Web, make: Make) -> None:
+    apache.write("a.html")
+    apache.write("certified/c.html")
+    apache.write("certified/.htaccess", "Require expr %{HTTP:X-SSL-Client-S-DN} == 'CN=ann'\n")
+    apache.start()
+    bench = make(apache)
+    bench.crawl()
+    url = "/oai?verb=ListIdentifiers&metadataPrefix=oai_dc"
+    headers = {"X-SSL-Client-S-DN": "CN=ann"}
+    assert "certified" in bench.serve().http.get(url, headers=headers).text
+    assert "certified" not in bench.serve().http.get(url, headers={"X-SSL-Client-S-DN": "CN=bob"}).text
+    assert "certified" not in bench.serve(trusted_proxies=()).http.get(url, headers=headers).text
+
+
+@pytest.mark.parametrize("by", ["always_ask", "config"])
+def test_rules_of_the_server_itself_can_count_at_once(apache: Web, make: Make, by: str) -> None:
+    for path in PUBLIC:
+        apache.write(path[1:])
+    apache.start()
+    config = apache.run / "server.conf"
+    given = {"always_ask": True} if by == "always_ask" else {"config": (str(config),)}
+    bench = make(apache, remember_seconds=0.0, **given)
+    bench.crawl()
+    client = bench.serve()
+    assert client.harvested() == PUBLIC
+    apache.reload('<Location "/open">\nRequire ip 203.0.113.9\n</Location>')
+    assert client.harvested() == PUBLIC - {"/open/d.html"}
+    assert client.harvested(address=OFFICE) == PUBLIC
+    hidden = client.get(verb="GetRecord", identifier=f"{apache.url}/open/d.html", metadataPrefix="oai_dc")
+    assert hidden.find(f"{OAI}error") is not None

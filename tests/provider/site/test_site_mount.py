@@ -95,6 +95,14 @@ def test_a_server_is_harvested_through_itself(mounted: Web) -> None:
     assert schema.status_code == 200
 
 
+@pytest.mark.parametrize("mounted", ["nginx"], indirect=True)
+def test_the_records_of_a_site_are_searched_like_any_others(mounted: Web, tmp_path: Path) -> None:
+    _indlet("harvest", f"{mounted.url}/modoai/ft-oai", "--data", str(tmp_path / "service"))
+    found = _indlet("search", "wings", "--data", str(tmp_path / "service"))
+    assert f"{mounted.url}/a.html" in found
+    assert "guarded" not in found
+
+
 def test_documented_lines_are_the_printed_ones() -> None:
     text = (Path(__file__).parents[3] / "docs" / "site.md").read_text()
     for server in ("apache", "nginx"):

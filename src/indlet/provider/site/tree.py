@@ -47,7 +47,7 @@ class SiteTree:
     def __init__(self, site: Site, exclude: tuple[Path, ...]) -> None:
         self._site = site
         root = Path(site.root)
-        self._files = Local(root, Rules(hidden=True, exclude=tuple(path.resolve() for path in exclude)))
+        self._files = Local(root, Rules(exclude=tuple(path.resolve() for path in exclude)))
         self._root = Path(os.path.realpath(root))
         self._ignore = IndexIgnore(self._root, site.ignore, map(Path, site.config))
         self._server = WebServer(site.url, site.server, site.connections)
@@ -86,8 +86,6 @@ class SiteTree:
         return listing._replace(files=files)
 
     def _refusal(self, entry: Entry) -> str:
-        if any(part.startswith(".") for part in entry.path.split("/")):
-            return "hidden"
         if self._ignore.refuses(entry.path):
             return "matches an IndexIgnore pattern"
         if self._handled(entry) and not self._site.dynamic:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import unquote_to_bytes, urlsplit
 
+from indlet.errors import HierarchyError
 from indlet.provider.hierarchy import Entry
 from indlet.provider.site.ask import HeadAnswer, WebServer
 from indlet.provider.site.ignore import RULE_FILE
@@ -28,6 +29,9 @@ from indlet.settings import Settings, Site
 from indlet.store import View
 
 REQUESTERS: Final = 256  # whose answers are remembered at once
+# Requests that may ask a server for many records at a time; others wait their turn, and then for a while.
+AT_ONCE: Final = 2
+WAIT_SECONDS: Final = 20.0
 _NOBODY: Final = 2**62
 
 
@@ -112,6 +116,7 @@ class Visibility:
         }
         self._clock = clock
         self._guard = threading.Lock()
+        self._turns = threading.BoundedSemaphore(AT_ONCE)
         self._said: OrderedDict[Requester, dict[str, _Asked]] = OrderedDict()
         self._rows: tuple[int, dict[str, list[GuardedRow]]] = (-1, {})
 
@@ -243,11 +248,20 @@ class Visibility:
             known = {one: said[one] for one in identifiers if one in said and said[one].at > oldest}
         wanted = [one for one in identifiers if one not in known]
         paths = [urlsplit(one).path for one in wanted]
-        answers = self._servers[name].heads(paths, dict(requester.headers))
+        answers = self._heads(name, paths, requester) if paths else []
         fresh = {one: _Asked(now, answer) for one, answer in zip(wanted, answers, strict=True)}
         with self._guard:
             said.update(fresh)
         return [(known.get(one) or fresh[one]).answer for one in identifiers]
+
+    def _heads(self, name: str, paths: Sequence[str], requester: Requester) -> list[HeadAnswer]:
+        """Whoever makes up new credentials for each request must not keep the server busy."""
+        if not self._turns.acquire(timeout=WAIT_SECONDS):
+            raise HierarchyError(f"{name}: too many requesters are being asked for; come back later")
+        try:
+            return self._servers[name].heads(paths, dict(requester.headers))
+        finally:
+            self._turns.release()
 
 
 class _Rules:
