@@ -2,6 +2,7 @@
 #   make demo    the main job on embedded defaults: two providers, one service, one portal
 #   make test    the whole fast suite (installs Debian's chromium, Apache and nginx for the tests where it may)
 #   make test-cluster   the same promises on PostgreSQL: installs Debian's server where it may, and starts one
+#   make dist    a wheel in dist/
 #   make check   lint, types and tests: what CI runs
 #   make evidence   every experiment anew, some 40 minutes on two idle cores; INDLET_DATA names the collections
 
@@ -10,7 +11,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-cluster postgresql check lint types browser servers evidence bench clean lock
+.PHONY: dist demo test test-cluster postgresql check lint types browser servers evidence bench clean lock
 
 demo: $(STAMP)
 	$(BIN)/indlet demo $(DEMO)
@@ -29,6 +30,11 @@ postgresql:
 	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
 	    apt-get update -qq && apt-get install -y -qq --no-install-recommends postgresql >/dev/null; } || \
 	  { echo "no PostgreSQL here and no right to install it: set INDLET_TEST_POSTGRESQL to the URL of a server"; exit 1; }
+
+# A wheel that can be installed anywhere.
+dist: $(STAMP)
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+	@ls dist/*.whl
 
 check: lint types test
 

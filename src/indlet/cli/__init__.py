@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import difflib
 import gc
 import os
 import sys
@@ -29,6 +30,7 @@ COMMANDS = {
     "records": ("provider", "List the records of a store."),
     "failures": ("provider", "List what could not be read or harvested, and why."),
     "init": ("provider", "Write a commented indlet.toml."),
+    "password": ("password", "Set the password of the operations desk."),
     "harvest": ("harvest", "Harvest metadata and indexes from providers."),
     "mirror": ("mirror", "Mirror the files of a site, or list what changed."),
     "sources": ("harvest", "Show the harvested sources, their state and their policies."),
@@ -79,6 +81,16 @@ class Commands(click.Group):
         command = getattr(module, name)
         assert isinstance(command, click.Command)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0] if args else ""
+        if name and not name.startswith("-") and name not in COMMANDS:
+            near = difflib.get_close_matches(name, COMMANDS, n=1)
+            hint = f"did you mean  indlet {near[0]} ?" if near else "indlet --help  lists them all"
+            ctx.fail(f"there is no command {name!r}; {hint}")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

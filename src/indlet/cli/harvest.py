@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from dataclasses import replace
@@ -116,7 +117,7 @@ def harvest(
         say_json([p.to_json() for p in done], indent=True)
     else:
         for progress in done:
-            say(line(progress))
+            say(line(progress, settings.data))
     for progress in done:
         if progress.outcome == "complete" and not_offered(index_format) in progress.repairs:
             say(
@@ -166,7 +167,7 @@ def sources(data: Path | None, config: Path | None, as_json: bool) -> None:
     _table(rows)
 
 
-def line(progress: Progress) -> str:
+def line(progress: Progress, data: Path | None = None) -> str:
     """What came of one source, in one line."""
     parts = [
         f"{progress.records:,} records",
@@ -174,7 +175,8 @@ def line(progress: Progress) -> str:
         f"{progress.changed:,} changed",
     ]
     if progress.failed:
-        parts.append(f"{progress.failed:,} failed (see indlet failures)")
+        place = f" --data {data}" if data else ""
+        parts.append(f"{progress.failed:,} failed (see indlet failures{place})")
     if progress.owed:
         parts.append(f"{progress.owed:,} owed, to be asked for again")
     told = ", ".join(f"{kind} {count:,}" for kind, count in progress.repairs.items() if count)
@@ -300,6 +302,11 @@ def _sources(
 
 def _checked(url: str) -> str:
     if "://" not in url:
+        if Path(url).exists():
+            raise SettingsError(f"{url} is a file or folder; make it harvestable with  indlet provide {url}")
+        host = url.partition("/")[0]
+        if not re.search(r"[.:]", host) and host != "localhost":
+            raise SettingsError(f"{url!r} is no address; write one such as https://library.example.org/oai")
         url = f"http://{url}"
     if not url.startswith(("http://", "https://")):
         raise SettingsError(f"{without_credentials(url)[0]}: only http and https URLs can be harvested")

@@ -171,7 +171,7 @@ def crawl(
     with open_configured(settings) as store:
         with progress(quiet or as_json) as report:
             summaries = pipeline.crawl(store, settings, report=report, accept_empty=accept_empty)
-        print_summaries(summaries, as_json)
+        print_summaries(summaries, as_json, settings.data)
     statuses = {summary.status for summary in summaries}
     sys.exit(1 if 1 in statuses else max(statuses, default=0))
 
@@ -359,7 +359,10 @@ def init(
             path.chmod(0o600)  # it may come to hold passwords and tokens
             file.write(template(path.name, roots, hashed))
     except FileExistsError as e:
-        raise SettingsError(f"{path}: exists already and was left as it is; choose another name") from e
+        raise SettingsError(
+            f"{path}: exists already and was left as it is; choose another name, or set "
+            "the password of the desk in it with  indlet password"
+        ) from e
     except OSError as e:
         raise SettingsError(f"{path}: cannot be written: {e.strerror}") from e
     say(f"Wrote {path}. Adapt it, then:  indlet serve --config {path}")

@@ -75,7 +75,7 @@ def run(settings: Settings, *, crawl_at_once: bool, portal: bool | None = None) 
             schedule.add("crawl", settings.crawl.every, _Crawl(store, settings), at_once=crawl_at_once)
         if jobs is not None:
             jobs.begin(harvest_at_once=True)
-        _announce(settings)
+        _announce(settings, searched=hasattr(app.state, "library"))
         listen(app, settings, bound)
         say("stopping …", err=True)
 
@@ -121,7 +121,7 @@ class _Crawl:
             summaries = crawl(self._store, self._settings, report=report, stop=stop)
         for summary in summaries:
             if self._first or summary.records or summary.deleted or summary.failed or summary.reason:
-                for line in summary_lines(summary):
+                for line in summary_lines(summary, self._settings.data):
                     say(line, err=True)
         self._first = False
 
@@ -142,22 +142,36 @@ def _jobs(store: Store, settings: Settings, schedule: Schedule, wanted: bool) ->
 
     def report(done: Progress) -> None:
         if done.changed or done.outcome != "complete":
-            say(line(done), err=True)
+            say(line(done, settings.data), err=True)
 
     return Jobs(store, settings, schedule, report)
 
 
-def _announce(settings: Settings) -> None:
+def _announce(settings: Settings, *, searched: bool) -> None:
+    """What there is at which address: only what answers."""
     root = settings.base_url()
     listening = replace(settings, node=replace(settings.node, base_url="")).base_url()
     lines = [
         f"{settings.node.name} at {root}/",
         *([f"  listens   {listening}/"] if root != listening else []),
-        f"  harvest   {root}/oai?verb=Identify",
-        f"            {root}/ft-oai?verb=ListIndexFormats",
-        f"  or say    indlet harvest {root}/ft-oai",
+        *([f"  search    {root}/", *_desk(settings, root)] if searched else []),
+        *(
+            [
+                f"  harvest   {root}/oai?verb=Identify",
+                f"            {root}/ft-oai?verb=ListIndexFormats",
+                f"  or say    indlet harvest {root}/ft-oai",
+            ]
+            if settings.hierarchy or settings.site
+            else []
+        ),
         f"  data in   {settings.data}",
         "  stop with Ctrl-C",
     ]
     say("\n".join(lines))
     sys.stdout.flush()
+
+
+def _desk(settings: Settings, root: str) -> list[str]:
+    if settings.admin.password_hash:
+        return [f"  desk      {root}/admin"]
+    return ["  desk      shut: set its password with  indlet password"]

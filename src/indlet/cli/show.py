@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from pathlib import Path
 from typing import Final
 
 import click
@@ -133,7 +134,7 @@ def _bar() -> Iterator[Report]:
         yield report
 
 
-def summary_lines(summary: Summary, names: int = 10) -> list[str]:
+def summary_lines(summary: Summary, data: Path | None = None, names: int = 10) -> list[str]:
     """A crawl's outcome in a few lines; the first of what was left alone by name."""
     if summary.outcome == "unreachable":
         return [f"{summary.hierarchy}: not read: {summary.reason}"]
@@ -144,9 +145,12 @@ def summary_lines(summary: Summary, names: int = 10) -> list[str]:
         f"{summary.deleted:,} deleted",
     ]
     if summary.failures:
-        parts.append(f"{summary.failures:,} failures (see indlet failures)")
+        place = f" --data {data}" if data else ""
+        parts.append(f"{summary.failures:,} failures (see indlet failures{place})")
     how = {"interrupted": " (interrupted)", "partial": " (in part)"}.get(summary.outcome, "")
     lines = [f"{summary.hierarchy}{how}: {', '.join(parts)}, in {summary.seconds:.1f} s"]
+    if summary.outcome == "complete" and not summary.files:
+        lines.append(f"  {summary.root} holds no file to read: put documents there, or name another folder")
     lines += [f"  not listed: {folder}: {reason}" for folder, reason in list(summary.unread.items())[:names]]
     if summary.skipped:
         counts = ", ".join(f"{count:,} {reason}" for reason, count in summary.skipped.items())
@@ -158,10 +162,10 @@ def summary_lines(summary: Summary, names: int = 10) -> list[str]:
     return [printable(line.replace("\n", "\\n")) for line in lines]
 
 
-def print_summaries(summaries: list[Summary], as_json: bool) -> None:
+def print_summaries(summaries: list[Summary], as_json: bool, data: Path | None = None) -> None:
     if as_json:
         say_json([asdict(summary) | {"status": summary.status} for summary in summaries], indent=True)
         return
     for summary in summaries:
-        for line in summary_lines(summary):
+        for line in summary_lines(summary, data):
             say(line)

@@ -49,7 +49,8 @@ def check_password(password: str, hashed: str) -> bool:
         found = _scrypt(password, _decode(salt), int(n), int(r), int(p))
     except ValueError as e:
         raise SettingsError(
-            "admin.password_hash is not of the form scrypt$n$r$p$salt$hash; make a new one with  indlet init"
+            "admin.password_hash is not of the form scrypt$n$r$p$salt$hash; "
+            "make a new one with  indlet password"
         ) from e
     return hmac.compare_digest(expected, found)
 
