@@ -11,7 +11,7 @@ import os
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 from urllib.parse import unquote_to_bytes, urlsplit
 
 from indlet.errors import HierarchyError
+from indlet.model import Stored
 from indlet.provider.hierarchy import Entry
 from indlet.provider.site.ask import HeadAnswer, WebServer
 from indlet.provider.site.ignore import RULE_FILE
@@ -26,7 +27,7 @@ from indlet.provider.site.judge import REFUSED, Finding, judge
 from indlet.provider.site.source import guarded_name, site_name
 from indlet.provider.site.tree import STRANGER
 from indlet.settings import Settings, Site
-from indlet.store import View
+from indlet.store import Origin, View
 
 REQUESTERS: Final = 256  # whose answers are remembered at once
 # Requests that may ask a server for many records at a time; others wait their turn, and then for a while.
@@ -97,6 +98,10 @@ class Seen:
         }
 
 
+def _row(stored: Stored) -> GuardedRow:
+    return GuardedRow(stored.seq, stored.identifier, stored.datestamp, stored.deleted, stored.sets)
+
+
 def _inside(sets: str, set_spec: str) -> bool:
     return any(spec == set_spec or spec.startswith(f"{set_spec}:") for spec in sets.split())
 
@@ -104,6 +109,14 @@ def _inside(sets: str, set_spec: str) -> bool:
 class _Asked(NamedTuple):
     at: float
     answer: HeadAnswer
+
+
+class _Guarded(NamedTuple):
+    """A guarded record, the file that it speaks of, and what the public origin holds under its identifier."""
+
+    row: GuardedRow
+    entry: Entry
+    public: GuardedRow | None
 
 
 class Visibility:
@@ -118,25 +131,32 @@ class Visibility:
         self._guard = threading.Lock()
         self._turns = threading.BoundedSemaphore(AT_ONCE)
         self._said: OrderedDict[Requester, dict[str, _Asked]] = OrderedDict()
-        self._rows: tuple[int, dict[str, list[GuardedRow]]] = (-1, {})
+        self._rows: tuple[int, dict[str, list[_Guarded]]] = (-1, {})
 
     def seen(self, view: View, requester: Requester, public: list[int]) -> Seen:
         known = {origin.name: origin for origin in view.origins("hierarchy")}
         names = {name: known[guarded_name(name)].id for name in self._sites if guarded_name(name) in known}
-        rows = self._guarded(view, names)
         hidden: dict[int, GuardedRow] = {}
         visible: list[GuardedRow] = []
         headers: dict[str, HeadAnswer] = {}
-        for name, found in rows.items():
-            for row, answer in zip(
-                found, self._answers(name, [r.identifier for r in found], requester), strict=True
-            ):
-                if self._allowed(view, name, names[name], row, answer):
-                    visible.append(row)
-                    headers[row.identifier] = answer
-                else:
+        for name, found in self._guarded(view, names, known).items():
+            answers = self._answers(name, [one.row.identifier for one in found], requester)
+            gone = [one.row.identifier for one in found if one.row.deleted]
+            strangers = dict(zip(gone, self._answers(name, gone, ANYBODY), strict=True))
+            for one, answer in zip(found, answers, strict=True):
+                row, twin = one.row, one.public
+                if not _allowed(one, answer, strangers.get(row.identifier)):
                     hidden[row.seq] = row
-        hidden |= self._superseded(view, public, visible)
+                    continue
+                # Of a record that is both deleted and there (it became guarded, or ceased to be) only the
+                # live one counts.
+                if twin is not None and row.deleted:
+                    hidden[row.seq] = row
+                    continue
+                if twin is not None and twin.deleted:
+                    hidden[twin.seq] = twin
+                visible.append(row)
+                headers[row.identifier] = answer
         exact = not any(
             site.always_ask or _config_changed(site, self._crawled(view, name))
             for name, site in self._sites.items()
@@ -149,53 +169,27 @@ class Visibility:
         names = {name for site in self._sites for name in (site, guarded_name(site))}
         return {origin.id for origin in view.origins("hierarchy") if origin.name in names}
 
-    def _guarded(self, view: View, names: Mapping[str, int]) -> dict[str, list[GuardedRow]]:
+    def _guarded(
+        self, view: View, names: Mapping[str, int], known: Mapping[str, Origin]
+    ) -> dict[str, list[_Guarded]]:
         """All guarded records, by site: read once for each state of the store."""
         seq = view.last_seq()
         with self._guard:
             if self._rows[0] == seq:
                 return self._rows[1]
-        found = {
-            name: [GuardedRow(*row) for row in view.headers(_NOBODY, origins=[origin])]
-            for name, origin in names.items()
-        }
+        found: dict[str, list[_Guarded]] = {}
+        for name, origin in names.items():
+            here, after = found.setdefault(name, []), 0
+            while rows := view.page(500, after=after, origins=[origin], parts=("properties",)):
+                after = rows[-1].seq
+                for stored in rows:
+                    twin = view.get(stored.identifier, [known[name].id]) if name in known else None
+                    about = stored.record.properties
+                    size, modified = int(about.get("size", -1)), int(about.get("modified_ns", -1))
+                    entry = Entry(str(about.get("path", "")), size, modified)
+                    here.append(_Guarded(_row(stored), entry, _row(twin) if twin is not None else None))
         with self._guard:
             self._rows = (seq, found)
-        return found
-
-    def _allowed(self, view: View, name: str, origin: int, row: GuardedRow, answer: HeadAnswer) -> bool:
-        """Whether the server's word shows a guarded record to the one who asked.
-
-        A deleted one cannot be had by anybody. It is shown to whom the server would not refuse it, as long as
-        the rule stands that refuses it to strangers.
-        """
-        if row.deleted:
-            (stranger,) = self._answers(name, [row.identifier], ANYBODY)
-            return answer.status not in REFUSED and stranger.status in REFUSED
-        if answer.status != 200:
-            return False
-        stored = view.get(row.identifier, [origin])
-        if stored is None:
-            return False
-        about = stored.record.properties
-        entry = Entry(str(about["path"]), int(about["size"]), int(about["modified_ns"]))
-        # Without the right to look, the crawl could not tell a file from what a handler makes of it.
-        return judge(entry, answer).kind is Finding.TAKEN
-
-    def _superseded(
-        self, view: View, public: list[int], visible: Iterable[GuardedRow]
-    ) -> dict[int, GuardedRow]:
-        """Of a record that is both deleted and there (it became guarded, or ceased to be) only the live one
-        counts."""
-        found: dict[int, GuardedRow] = {}
-        for row in visible:
-            other = view.get(row.identifier, public)
-            if other is None:
-                continue
-            if other.deleted and not row.deleted:
-                found[other.seq] = GuardedRow(other.seq, other.identifier, other.datestamp, 1, other.sets)
-            elif row.deleted:
-                found[row.seq] = row
         return found
 
     # Rules that changed since the crawl
@@ -262,6 +256,18 @@ class Visibility:
             return self._servers[name].heads(paths, dict(requester.headers))
         finally:
             self._turns.release()
+
+
+def _allowed(one: _Guarded, answer: HeadAnswer, stranger: HeadAnswer | None) -> bool:
+    """Whether the server's word shows a guarded record to the one who asked.
+
+    A deleted one cannot be had by anybody. It is shown to whom the server would not refuse it, as long as the
+    rule stands that refuses it to strangers.
+    """
+    if one.row.deleted:
+        return answer.status not in REFUSED and stranger is not None and stranger.status in REFUSED
+    # Without the right to look, the crawl could not tell a file from what a handler makes of it.
+    return answer.status == 200 and judge(one.entry, answer).kind is Finding.TAKEN
 
 
 class _Rules:
