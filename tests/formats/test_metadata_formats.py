@@ -60,6 +60,12 @@ def test_what_is_written_is_well_formed_and_says_which_format_it_is(format_: Met
     assert format_.read(root).simple()["title"] == REPORT["title"]
 
 
+def test_an_address_is_written_where_catalogues_have_it() -> None:
+    raw = METADATA["marc21"].write(CommonRecord.of(REPORT))
+    assert b'<datafield tag="856" ind1="4" ind2="0"><subfield code="u">http://example.org/1?' in raw
+    assert b'<datafield tag="024" ind1="8" ind2=" "><subfield code="a">TR-17<' in raw
+
+
 @pytest.mark.parametrize("format_", WRITTEN)
 @given(described=st.dictionaries(st.sampled_from(DUBLIN_CORE), st.lists(st.text(max_size=40), max_size=3)))
 def test_whatever_is_described_is_written_and_read(

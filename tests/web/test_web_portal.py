@@ -170,7 +170,7 @@ def test_restricted_content_is_marked(client: TestClient) -> None:
     assert not root.all("meta[name=citation_pdf_url]")
 
 
-@pytest.mark.parametrize("name", ["bibtex", "ris", "oai_dc", "json"])
+@pytest.mark.parametrize("name", ["bibtex", "ris", "oai_dc", "json", "marc21", "mods"])
 def test_exports_by_address_by_unapi_and_by_negotiation(client: TestClient, name: str) -> None:
     identifier = RECORD.removeprefix("/record/")
     direct = client.get(f"/export/{name}", params={"id": identifier})

@@ -7,6 +7,7 @@ the metadata formats that bind oai_dc and an index part. What a reader cannot us
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 from typing import Final
@@ -20,6 +21,8 @@ from indlet.formats.index import tf_basic, tf_boolean, tf_compact, tf_positions
 from indlet.formats.index.terms import IndexFormat
 from indlet.formats.metadata import cosati, dcterms, marc21, mods, oai_dc, oai_marc, rfc1807
 from indlet.formats.record import CommonRecord, MetadataFormat, Statement
+from indlet.model import Stored
+from indlet.oai.dates import written
 from indlet.oai.xml import element
 
 METADATA: Final[dict[str, MetadataFormat]] = {
@@ -109,6 +112,19 @@ def common_record(raw: bytes, record: CommonRecord) -> CommonRecord:
     return CommonRecord(original.statements + more, record.identifier, record.datestamp)
 
 
+def in_format(stored: Stored, metadata: MetadataFormat) -> bytes:
+    """A record in a metadata format: the original unchanged where it is in that format, else translated."""
+    # What we wrote ourselves, and nearly everybody writes, is known by its first bytes.
+    ours = metadata is oai_dc.FORMAT and stored.raw.startswith(b"<oai_dc:dc ")
+    if ours or (stored.raw and root_name(stored.raw) in metadata.roots):
+        return stored.raw
+    described = json.loads(stored.metadata)
+    if metadata is oai_dc.FORMAT:
+        return oai_dc.write(described)
+    record = CommonRecord.of(described, stored.identifier, written(stored.datestamp))
+    return metadata.write(common_record(stored.raw, record))
+
+
 __all__ = [
     "INDEX",
     "METADATA",
@@ -120,6 +136,7 @@ __all__ = [
     "by_name",
     "common_record",
     "format_of",
+    "in_format",
     "oai_dc",
     "pairs",
     "root_name",

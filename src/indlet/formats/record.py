@@ -104,6 +104,7 @@ class MetadataFormat:
     pack: Callable[[Fields], bytes]  # a record of such a file; ValueError if it does not fit
     around: tuple[bytes, bytes] = (b"", b"")  # what begins and ends such a file
     suffix: str = ".xml"
+    media_type: str = "application/xml"  # of the XML
     served: bool = True  # false for what is only read
 
     def read(self, element: etree._Element) -> CommonRecord:

@@ -15,6 +15,7 @@ from hashlib import blake2b
 from typing import Final
 
 from indlet.errors import SettingsError
+from indlet.formats.dublin import year
 from indlet.model import DUBLIN_CORE, Metadata
 from indlet.oai.identifier import set_spec
 from indlet.settings import SetRule
@@ -22,7 +23,6 @@ from indlet.settings import SetRule
 BY: Final = ("type", "language", "subject", "year")
 _VALUES: Final = 50  # of an element, that make sets
 _LONGEST: Final = 200  # characters of a value that makes a set
-_YEAR = re.compile(r"(?<!\d)(1[0-9]{3}|20[0-9]{2})(?!\d)")
 _SPEC = re.compile(r"[A-Za-z0-9\-_.!~*'()]+(?::[A-Za-z0-9\-_.!~*'()]+)*")
 _YEARS = re.compile(r"(\d{4})?(-)?(\d{4})?")
 
@@ -141,7 +141,7 @@ def _between(value: str) -> _Condition:
 
 
 def _year(metadata: Metadata) -> str:
-    return next((m[1] for value in metadata.get("date", ()) if (m := _YEAR.search(value))), "")
+    return next((str(found) for value in metadata.get("date", ()) if (found := year(value))), "")
 
 
 def _words(value: str) -> str:

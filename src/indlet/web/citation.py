@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
+from indlet.formats.dublin import year
 from indlet.formats.identifiers import first
 from indlet.model import Metadata
 
@@ -26,7 +27,6 @@ _NOT_OPEN: Final = frozenset(
 _SCHEMES: Final = ("http", "https", "ftp")
 _ISBN = re.compile(r"\b(?:ISBN[-: ]*)?((?:97[89][- ]?)?(?:\d[- ]?){9}[\dXx])\b")
 _ISSN = re.compile(r"\bISSN[-: ]*(\d{4}-\d{3}[\dXx])\b", re.IGNORECASE)
-_YEAR = re.compile(r"(?<!\d)(1[0-9]{3}|20[0-9]{2}|2100)(?!\d)")
 # A name of a document type, as metadata says it -> ours. First match wins.
 _KINDS: Final = (
     ("thesis", ("thesis", "dissertation", "habilitation")),
@@ -207,10 +207,7 @@ def _closed(rights: str) -> bool:
 
 def year_of(dates: Sequence[str]) -> int | None:
     """The first year that any date names."""
-    for value in dates:
-        if match := _YEAR.search(value[:100]):
-            return int(match[1])
-    return None
+    return next((found for value in dates if (found := year(value[:100]))), None)
 
 
 def kind_of(types: Sequence[str]) -> str:

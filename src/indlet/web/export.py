@@ -1,4 +1,4 @@
-"""A record for reference managers and programs: BibTeX, RIS, Dublin Core XML, JSON."""
+"""A record for reference managers and programs: BibTeX, RIS, JSON, and every metadata format in XML."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Final
 
 import orjson
 
-from indlet.model import DUBLIN_CORE, Metadata
-from indlet.oai.xml import text
+from indlet.formats import METADATA, CommonRecord, MetadataFormat, in_format
+from indlet.formats.metadata import oai_dc
+from indlet.model import Metadata, Stored
 from indlet.web.citation import Citation
 
 
@@ -25,6 +26,7 @@ class Export:
     write: Callable[[Citation, Metadata], str]
 
 
+_XML: Final = '<?xml version="1.0" encoding="UTF-8"?>\n'
 _TEX: Final = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%", "#": r"\#",
     "_": r"\_", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}",
@@ -105,20 +107,7 @@ def ris(cited: Citation, metadata: Metadata) -> str:
 
 
 def dublin_core(cited: Citation, metadata: Metadata) -> str:
-    body = "".join(
-        f"  <dc:{element}>{text(value)}</dc:{element}>\n"
-        for element in DUBLIN_CORE
-        for value in metadata.get(element, ())
-    )
-    return (
-        '<?xml version="1.0" encoding="UTF-8"?>\n'
-        '<oai_dc:dc xmlns:oai_dc="http://www.openarchives.org/OAI/2.0/oai_dc/" '
-        'xmlns:dc="http://purl.org/dc/elements/1.1/" '
-        'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" '
-        'xsi:schemaLocation="http://www.openarchives.org/OAI/2.0/oai_dc/ '
-        'http://www.openarchives.org/OAI/2.0/oai_dc.xsd">\n'
-        f"{body}</oai_dc:dc>\n"
-    )
+    return _XML + oai_dc.write(metadata).decode()
 
 
 def as_json(cited: Citation, metadata: Metadata) -> str:
@@ -136,6 +125,20 @@ def as_json(cited: Citation, metadata: Metadata) -> str:
     return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
 
 
+def _written(metadata_format: MetadataFormat) -> Callable[[Citation, Metadata], str]:
+    def write(cited: Citation, metadata: Metadata) -> str:
+        return _XML + metadata_format.write(CommonRecord.of(metadata, cited.identifier)).decode()
+
+    return write
+
+
+def exported(export: Export, cited: Citation, stored: Stored) -> str:
+    """A stored record in one of the formats; in the one that it came in, as it came."""
+    if export.name in METADATA:
+        return _XML + in_format(stored, METADATA[export.name]).decode("utf-8", "replace")
+    return export.write(cited, stored.record.metadata)
+
+
 EXPORTS: Final = {
     export.name: export
     for export in (
@@ -145,3 +148,11 @@ EXPORTS: Final = {
         Export("json", "JSON", "application/json", "json", as_json),
     )
 }
+# The metadata formats that a node serves, each in its own XML.
+EXPORTS.update(
+    {
+        f.prefix: Export(f.prefix, f.title, f"{f.media_type}; charset=utf-8", "xml", _written(f))
+        for f in METADATA.values()
+        if f.served and f.prefix not in EXPORTS
+    }
+)

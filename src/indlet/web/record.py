@@ -19,7 +19,7 @@ from indlet.service.search.library import one_resource
 from indlet.store import Origin
 from indlet.web.citation import Citation, citation, record_path, safe_url
 from indlet.web.discovery import coins, export_path, highwire, json_ld, signposting, unapi_formats
-from indlet.web.export import EXPORTS, Export, citation_key
+from indlet.web.export import EXPORTS, Export, citation_key, exported
 from indlet.web.feeds import rfc3339
 from indlet.web.hit_view import item, shown_kind
 from indlet.web.i18n import Strings, strings
@@ -151,7 +151,7 @@ class Records:
         if download:
             name = citation_key(cited)
             headers["Content-Disposition"] = f'attachment; filename="{name}.{export.suffix}"'
-        return Response(export.write(cited, stored.record.metadata), headers=headers)
+        return Response(exported(export, cited, stored), headers=headers)
 
     # What the page tells
 

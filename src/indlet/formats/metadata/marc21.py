@@ -183,6 +183,7 @@ FORMAT: Final = MetadataFormat(
     load=load,
     pack=pack,
     suffix=".mrc",
+    media_type="application/marcxml+xml",
 )
 
 

@@ -49,4 +49,5 @@ FORMAT: Final = MetadataFormat(
     load=load,
     pack=lambda fields: xml(fields) + b"\n",
     around=xml_around("modsCollection", NAMESPACE),
+    media_type="application/mods+xml",
 )

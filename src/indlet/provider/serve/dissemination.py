@@ -9,17 +9,14 @@ from indlet.errors import CannotDisseminateFormat, ProtocolError
 from indlet.formats import (
     INDEX,
     METADATA,
-    CommonRecord,
     IndexFormat,
     MetadataFormat,
     bundle,
-    common_record,
-    root_name,
+    in_format,
 )
 from indlet.formats.metadata import oai_dc
 from indlet.model import Stored, TermVector
 from indlet.oai import frames
-from indlet.oai.dates import written
 from indlet.oai.names import BUNDLE_NAMESPACE
 from indlet.provider.serve.provenance import Provenance
 from indlet.provider.site.ask import HeadAnswer
@@ -122,7 +119,7 @@ class Dissemination:
             if site is not None:
                 raw = site.write(prefix, stored, headers or {})
             else:
-                raw = disseminated(stored, metadata)
+                raw = in_format(stored, metadata)
             if inside is not None:
                 raw = bundle.write(self._opening, raw, _terms(stored, inside))
             part = _terms(stored, index) if index is not None else b""
@@ -131,19 +128,6 @@ class Dissemination:
             return b"<record>%b<metadata>%b</metadata>%b%b</record>\n" % (head, raw, part, about)
 
         return write
-
-
-def disseminated(stored: Stored, metadata: MetadataFormat) -> bytes:
-    """The record in a metadata format: the original unchanged where it is in that format, else translated."""
-    # What we wrote ourselves, and nearly everybody writes, is known by its first bytes.
-    ours = metadata is oai_dc.FORMAT and stored.raw.startswith(b"<oai_dc:dc ")
-    if ours or (stored.raw and root_name(stored.raw) in metadata.roots):
-        return stored.raw
-    described = json.loads(stored.metadata)
-    if metadata is oai_dc.FORMAT:
-        return oai_dc.write(described)
-    record = CommonRecord.of(described, stored.identifier, written(stored.datestamp))
-    return metadata.write(common_record(stored.raw, record))
 
 
 def _vector(stored: Stored, index: IndexFormat) -> TermVector | None:
