@@ -422,18 +422,20 @@ def _settings(config: Path | None) -> Settings:
 
 
 def _forget(settings: Settings, name: str) -> None:
+    from indlet.provider.site.source import guarded_name
     from indlet.store import open_configured
 
     with open_configured(settings, create=False) as store, store.job("crawl"):
         with store.read() as view:
             origin = view.origin("hierarchy", name)
+            guarded = view.origin("hierarchy", guarded_name(name))
             known = [o.name for o in view.origins("hierarchy")]
         if origin is None:
             raise SettingsError(
                 f"no hierarchy is called {name!r} in {store.location}; known: {', '.join(known) or 'none'}"
             )
         with store.write() as tx:
-            count = tx.forget(origin.id)
+            count = sum(tx.forget(one.id) for one in (origin, guarded) if one is not None)
     say(f"{name}: {count:,} records deleted")
 
 

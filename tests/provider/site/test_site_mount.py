@@ -112,7 +112,7 @@ def test_documented_lines_are_the_printed_ones() -> None:
         assert block[1].splitlines() == lines
 
 
-def test_what_was_left_out_is_listed(tmp_path: Path) -> None:
+def test_what_was_left_out_is_listed_and_all_of_a_site_is_forgotten(tmp_path: Path) -> None:
     if not available("apache"):
         pytest.skip("no apache2 here: apt-get install apache2")
     with web_server("apache-event") as web:
@@ -123,4 +123,8 @@ def test_what_was_left_out_is_listed(tmp_path: Path) -> None:
         settings.write_text(f'[[site]]\nroot = "{web.root}"\nurl = "{web.url}"\nname = "site"\n')
         _indlet("crawl", "--config", str(settings), "-q")
         told = _indlet("failures", "--config", str(settings), "--left-out")
-    assert told.startswith("site: b.php: a handler's source")
+        assert told.startswith("site: b.php: a handler's source")
+        web.write("c.html")
+        web.write(".htaccess", "<Files c.html>\nRequire all denied\n</Files>\n")
+        _indlet("crawl", "--config", str(settings), "-q")
+        assert "2 records deleted" in _indlet("crawl", "--config", str(settings), "--forget", "site")
