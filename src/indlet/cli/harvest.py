@@ -103,13 +103,13 @@ def harvest(
     if at_once is not None:
         chosen = replace(chosen, at_once=at_once)
     settings = replace(settings, harvest=chosen)
-    wish = RunOptions(full, since, until, reconcile)
+    options = RunOptions(full, since, until, reconcile)
     with open_configured(settings) as store, Shown(quiet or as_json) as shown:
         done = harvest_all(
             store,
             settings,
             sources,
-            wish=wish,
+            options=options,
             extract=extractor(settings.crawl.limits),
             started=shown.follow,
         )

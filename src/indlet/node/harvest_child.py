@@ -67,7 +67,7 @@ def main() -> None:
                 store,
                 settings,
                 [source],
-                wish=options,
+                options=options,
                 extract=extractor(settings.crawl.limits),
                 index=False,
                 halt=stop,

@@ -15,10 +15,10 @@ from indlet import process
 from indlet.errors import IndletError
 from indlet.node import children
 from indlet.oai import answers
-from indlet.service.harvest import decide
 from indlet.service.harvest.client import Client, NoAnswer
 from indlet.service.harvest.fetch_page import PageFetcher
 from indlet.service.harvest.negotiate import negotiate
+from indlet.service.harvest.run_state import Rules
 from indlet.settings import Harvest, Source
 from indlet.text import Policy, loss
 
@@ -78,7 +78,7 @@ def main() -> None:
 def probe(source: Source, harvest: Harvest, ours: Policy) -> Probe:
     """Ask a source a handful of quick questions."""
     quick = replace(harvest, timeout_seconds=10.0, stall_seconds=10.0, retries=0)
-    rules = decide.Rules(0, quick.backoff_seconds, quick.backoff_limit_seconds, 0.0, quick.pages)
+    rules = Rules(0, quick.backoff_seconds, quick.backoff_limit_seconds, 0.0, quick.pages)
     client = Client(quick, token=source.token, user=source.user, password=source.password)
     asker = PageFetcher(client, rules, lambda _: None)
     try:

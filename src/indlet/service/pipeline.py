@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from indlet.errors import IndletError, StoreError
-from indlet.service.harvest.concurrency import Turns
+from indlet.service.harvest.concurrency import RunQueue
 from indlet.service.harvest.mesh import origin_key
 from indlet.service.harvest.negotiate import source_name
 from indlet.service.harvest.progress import Progress
@@ -28,7 +28,7 @@ def harvest_all(
     settings: Settings,
     sources: Sequence[Source] | None = None,
     *,
-    wish: RunOptions | None = None,
+    options: RunOptions | None = None,
     extract: Extract | None = None,
     index: bool = True,
     halt: threading.Event | None = None,
@@ -44,17 +44,17 @@ def harvest_all(
     if started is not None:
         started(progress)
     analyzer = Analyzer(policy_of(settings.analysis))
-    turns = Turns(progress, settings.harvest.at_once, time.monotonic)
+    queue = RunQueue(progress, settings.harvest.at_once, time.monotonic)
     stop, own = halt or threading.Event(), origin_key(settings.base_url())
     broken = list[BaseException]()
 
     def work() -> None:
-        while not stop.is_set() and (number := turns.take()) is not None:
+        while not stop.is_set() and (number := queue.take()) is not None:
             source, seen = wanted[number], progress[number]
             try:
                 Run(
                     store, source, seen.source, analyzer, settings.harvest, seen,
-                    wish=wish, extract=extract, halt=stop, own=own,
+                    options=options, extract=extract, halt=stop, own=own,
                 ).go()  # fmt: skip
             except IndletError as e:
                 seen.outcome, seen.reason, seen.phase = "failed", str(e), "failed"
@@ -62,7 +62,7 @@ def harvest_all(
                 seen.outcome, seen.reason, seen.phase = "failed", f"{type(e).__name__}: {e}", "failed"
                 broken.append(e)
             finally:
-                turns.done(number)
+                queue.done(number)
 
     threads = list[threading.Thread]()
 
@@ -77,7 +77,7 @@ def harvest_all(
             for thread in threads:  # more may come to them
                 while thread.is_alive():
                     thread.join(0.05)  # with a timeout, so that Ctrl-C gets through
-                    if turns.call_for() and not stop.is_set():
+                    if queue.more_workers() and not stop.is_set():
                         begin()
                     if index:
                         indexer.look(sum(p.remaining or 0 for p in progress if p.ended is None))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from indlet.service.harvest.concurrency import STILL_SECONDS, WAITED_FOR, Turns
+from indlet.service.harvest.concurrency import STILL_SECONDS, WAITED_FOR, RunQueue
 from indlet.service.harvest.progress import Progress
 
 
-def turns(names: str, at_once: int) -> tuple[Turns, list[Progress], list[float]]:
+def turns(names: str, at_once: int) -> tuple[RunQueue, list[Progress], list[float]]:
     runs, now = [Progress(name) for name in names], [0.0]
-    return Turns(runs, at_once, lambda: now[0]), runs, now
+    return RunQueue(runs, at_once, lambda: now[0]), runs, now
 
 
 def test_each_run_is_done_once_in_its_order() -> None:
@@ -19,28 +19,28 @@ def test_each_run_is_done_once_in_its_order() -> None:
 def test_a_source_that_is_named_twice_has_its_turns_one_after_the_other() -> None:
     order, _, _ = turns("aab", 3)
     assert [order.take() for _ in range(3)] == [0, 2, None]
-    assert not order.call_for()
+    assert not order.more_workers()
     order.done(0)
     assert order.take() == 1
 
 
 def test_silent_sources_do_not_hold_up_others() -> None:
     order, runs, now = turns("abcd", 2)
-    assert (order.take(), order.take(), order.call_for()) == (0, 1, False)
+    assert (order.take(), order.take(), order.more_workers()) == (0, 1, False)
     now[0] += STILL_SECONDS
     runs[1].pages += 1
-    assert order.call_for(), "one of two is still"
+    assert order.more_workers(), "one of two is still"
     assert order.take() == 2
-    assert not order.call_for(), "two are moving"
+    assert not order.more_workers(), "two are moving"
     now[0] += STILL_SECONDS / 2
-    assert not order.call_for()
+    assert not order.more_workers()
 
 
 def test_there_is_an_end_to_how_many_are_waited_for() -> None:
     order, _, now = turns("".join(map(chr, range(97, 117))), 1)
     taken = [order.take()]
-    while order.call_for() or now[0] < 100:
+    while order.more_workers() or now[0] < 100:
         now[0] += STILL_SECONDS
-        if order.call_for():
+        if order.more_workers():
             taken.append(order.take())
     assert len(taken) == WAITED_FOR

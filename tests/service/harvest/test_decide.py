@@ -10,34 +10,41 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from indlet.service.harvest import dates
-from indlet.service.harvest.decide import (
+from indlet.service.harvest.decide import arguments, resume, step, window_done
+from indlet.service.harvest.listing import Listing
+from indlet.service.harvest.progress import Progress
+from indlet.service.harvest.run_state import (
     Action,
     Ask,
     Checked,
+    CheckState,
     Compare,
-    Course,
+    Cursor,
     Event,
     Failed,
     Fetch,
     Listed,
+    ListState,
+    Overview,
+    ProbeState,
     Rules,
-    Source,
+    RunState,
+    SourceTraits,
     Stop,
+    Tally,
     Window,
-    arguments,
-    resume,
-    step,
-    window_done,
+    from_json,
+    phase,
+    to_json,
 )
-from indlet.service.harvest.listing import Listing
-from indlet.service.harvest.progress import Progress
+from indlet.service.harvest.source_state import SourceState
 
 RULES = Rules(retries=2, backoff_seconds=1, backoff_limit_seconds=8, retry_after_limit_seconds=60)
-SOURCE = Source("2024-01-01T00:00:00Z", True)
+SOURCE = SourceTraits("2024-01-01T00:00:00Z", True)
 NOW = "2024-02-01T00:00:00Z"
 
 
-def after(course: Course, *events: Event) -> tuple[Course, Action]:
+def after(course: RunState, *events: Event) -> tuple[RunState, Action]:
     action: Action = Ask()
     for event in events:
         course, action = step(course, event, SOURCE, RULES)
@@ -45,50 +52,53 @@ def after(course: Course, *events: Event) -> tuple[Course, Action]:
 
 
 def test_a_plain_list_is_followed_to_its_end() -> None:
-    course, action = after(Course(), Listed(10, "t1", 25, response_date=NOW))
+    course, action = after(ListState(), Listed(10, "t1", 25, response_date=NOW))
     assert action == Ask()
     assert arguments(course, {"metadataPrefix": "oai_dc"}) == {"verb": "ListRecords", "resumptionToken": "t1"}
     course, action = after(course, Listed(10, "t2", 25, response_date="later"), Listed(5, "", 25))
     assert action == Stop(True)
-    assert course.first_response == NOW
+    assert course.overview.first_response == NOW
 
 
 def test_nothing_new_is_no_failure() -> None:
-    course, action = after(Course(), Failed("nothing", response_date=NOW))
+    course, action = after(ListState(), Failed("nothing", response_date=NOW))
     assert action == Stop(True)
-    assert course.first_response == NOW
+    assert course.overview.first_response == NOW
 
 
 def test_waits_double_honour_retry_after_and_end() -> None:
-    course, waits = Course(token="t"), list[Action]()
+    course: RunState = ListState(cursor=Cursor("t"))
+    waits = list[Action]()
     for _ in range(3):
         course, action = step(course, Failed("later"), SOURCE, RULES)
         waits.append(action)
     assert waits == [Ask(1.0), Ask(2.0), Stop(False, "", resumable=True)]
-    assert course.token == "t"
-    assert after(Course(), Failed("later", retry_after=30))[1] == Ask(30)
-    _, action = after(Course(), Failed("later", "busy", retry_after=61))
+    assert course.cursor.token == "t"
+    assert after(ListState(), Failed("later", retry_after=30))[1] == Ask(30)
+    _, action = after(ListState(), Failed("later", "busy", retry_after=61))
     assert isinstance(action, Stop) and action.resumable and "61 s" in action.reason
 
 
 def test_silence_is_met_twice_more_then_the_list_is_checked_once() -> None:
     patient = Rules(retries=6, backoff_seconds=1)
-    course, waits = Course(), list[Action]()
+    course: RunState = ListState()
+    waits = list[Action]()
     for _ in range(4):
         course, action = step(course, Failed("silent", "no byte"), SOURCE, patient)
         waits.append(action)
     assert waits == [Ask(1.0), Ask(2.0), Ask(), Stop(False, "no byte", resumable=True)]
-    assert course.phase == "check"
+    assert phase(course) == "check"
 
 
 def test_lists_that_are_refused_as_too_long_are_cut_down_to_the_second() -> None:
     stamps = sorted([f"2024-01-10T10:00:{i:02d}Z" for i in range(60)] + ["2020-01-01T00:00:00Z"] * 3)
-    course, had = Course(), list[str]()
+    course: RunState = ListState()
+    had = list[str]()
     action: Action = Ask()
     for _ in range(500):
         if isinstance(action, Stop):
             break
-        since, until = course.windows[0].since, course.windows[0].until
+        since, until = course.overview.windows[0].since, course.overview.windows[0].until
         found = [
             s for s in stamps if since <= s <= (f"{until}T23:59:59Z" if len(until) == 10 else until or "3")
         ]
@@ -99,59 +109,67 @@ def test_lists_that_are_refused_as_too_long_are_cut_down_to_the_second() -> None
             event = Failed("nothing", response_date=NOW)
         else:
             had += found
-        course, action = step(course, event, Source("", True), RULES)
+        course, action = step(course, event, SourceTraits("", True), RULES)
     assert action == Stop(True)
     assert sorted(set(had)) == sorted(set(stamps))
 
 
 def test_a_refused_token_is_spelt_otherwise_then_the_list_begins_again() -> None:
-    course = Course(token="a+b", pages=1, listed=10)
+    course: RunState = ListState(cursor=Cursor("a+b", pages=1), tally=Tally(10))
     course, action = after(course, Failed("token", spellings=2))
-    assert (action, course.spelling, course.token) == (Ask(), 1, "a+b")
+    assert (action, course.cursor.spelling, course.cursor.token) == (Ask(), 1, "a+b")
     course, action = after(course, Failed("token", spellings=2))
-    assert (action, course.token, course.restarts) == (Ask(), "", 1)
+    assert (action, course.cursor.token, course.cursor.restarts) == (Ask(), "", 1)
 
 
 def test_an_ordered_list_begins_again_at_its_newest_datestamp_if_its_size_can_tell() -> None:
     page = Listed(
         10, "t", 30, response_date=NOW, lowest="2024-01-01T00:00:00Z", highest="2024-01-05T00:00:00Z"
     )
-    course, action = after(Course(), page, Failed("token"))
+    course, action = after(ListState(), page, Failed("token"))
     assert action == Ask()
-    assert course.windows == (Window("2024-01-05T00:00:00Z", ""),)
+    assert course.overview.windows == (Window("2024-01-05T00:00:00Z", ""),)
     sound, action = after(course, Listed(10, "u", 21))
-    assert (action, sound.phase) == (Ask(), "list")
+    assert (action, phase(sound)) == (Ask(), "list")
     doubtful, action = after(course, Listed(10, "u", 12))  # 20 are owed, and the one at the newest datestamp
-    assert (doubtful.phase, doubtful.windows) == ("check", (Window("", ""),))
+    assert (phase(doubtful), doubtful.overview.windows) == ("check", (Window("", ""),))
 
 
 def test_a_list_in_circles_is_over_if_all_has_come_and_checked_if_not() -> None:
-    _, action = after(Course(token="t", listed=10, size=10), Listed(10, "t", 10, seen=True))
+    _, action = after(ListState(cursor=Cursor("t"), tally=Tally(10, 10)), Listed(10, "t", 10, seen=True))
     assert action == Stop(True)
-    course, action = after(Course(token="t", listed=10), Listed(10, "t", seen=True))
-    assert (action, course.phase) == (Ask(), "check")
+    course, action = after(ListState(cursor=Cursor("t"), tally=Tally(10)), Listed(10, "t", seen=True))
+    assert (action, phase(course)) == (Ask(), "check")
 
 
 def test_a_check_that_misses_few_fetches_them_and_one_that_misses_many_splits() -> None:
-    course = Course(phase="check", first_response=NOW)
+    course: RunState = CheckState(Overview(first_response=NOW))
     assert after(course, Listed(10), Checked(3))[1] == Fetch()
     split, action = after(course, Checked(5000))
     assert action == Ask()
-    assert [w.until < v.since for w, v in zip(split.windows, split.windows[1:], strict=False)] == [True]
-    assert (split.windows[0].since, split.windows[-1].until) == ("", ""), "open ends stay open"
+    assert [
+        w.until < v.since for w, v in zip(split.overview.windows, split.overview.windows[1:], strict=False)
+    ] == [True]
+    assert (split.overview.windows[0].since, split.overview.windows[-1].until) == ("", ""), (
+        "open ends stay open"
+    )
 
 
 def test_a_source_that_has_no_list_of_identifiers_is_split() -> None:
-    course, action = after(Course(phase="check", first_response=NOW, pages=2), Failed("fatal", "badVerb"))
-    assert (action, course.phase, len(course.windows)) == (Ask(), "list", 2)
+    course, action = after(
+        CheckState(Overview(first_response=NOW), Cursor(pages=2)), Failed("fatal", "badVerb")
+    )
+    assert (action, phase(course), len(course.overview.windows)) == (Ask(), "list", 2)
 
 
 def test_a_gap_ends_the_run_incomplete_but_not_early() -> None:
     second = Window("2024-01-03T00:00:00Z", "2024-01-03T00:00:00Z")
-    course = Course((second, Window("2024-01-04T00:00:00Z", "")), phase="check", token="x", pages=3, splits=1)
+    course: RunState = CheckState(
+        Overview((second, Window("2024-01-04T00:00:00Z", "")), splits=1), Cursor("x", pages=3)
+    )
     course, action = after(course, *[Failed("broken", "HTTP status 500")] * 3)
     assert action == Ask()
-    assert course.windows[0].since == "2024-01-04T00:00:00Z"
+    assert course.overview.windows[0].since == "2024-01-04T00:00:00Z"
     _, action = after(course, Listed(1))
     assert isinstance(action, Stop) and not action.complete and "2024-01-03" in action.reason
 
@@ -173,34 +191,34 @@ class World:
         self.checked: set[int] = set()
         self.seen: set[tuple[int, ...]] = set()
 
-    def _matching(self, course: Course) -> list[int]:
-        window = course.probes[course.probing] if course.phase == "probe" else course.windows[0]
+    def _matching(self, course: RunState) -> list[int]:
+        window = course.parts[course.number] if isinstance(course, ProbeState) else course.overview.windows[0]
         low = _seconds(window.since) if window.since else 0
         high = _seconds(window.until) if window.until else 10**9
         return [i for i, s in enumerate(self.stamps) if low <= s <= high]
 
-    def answer(self, course: Course) -> Event:
+    def answer(self, course: RunState) -> Event:
         fault = next(self.script, "")
         if fault == "later":
             return Failed("later", "busy")
         if fault in ("broken", "interrupted"):
             return Failed("broken" if fault == "broken" else "interrupted", fault)
-        if fault == "token" and course.token:
+        if fault == "token" and course.cursor.token:
             return Failed("token", "expired")
-        if not course.token:
+        if not course.cursor.token:
             self.seen.clear()
-            if course.phase == "check":
+            if phase(course) == "check":
                 self.named.clear()
-        offset = int(course.token or 0)
+        offset = int(course.cursor.token or 0)
         matching = self._matching(course)
         chosen = matching[offset : offset + self.page]
         if not chosen:
             return Failed("nothing", response_date=NOW)
-        if self.poison in chosen and course.phase == "list":
+        if self.poison in chosen and phase(course) == "list":
             return Failed("broken", "poison")
-        if course.phase == "list":
+        if phase(course) == "list":
             self.got.update(chosen)
-        elif course.phase == "check":
+        elif phase(course) == "check":
             self.checked.update(chosen)
             self.named.update(chosen)
         end = offset + len(chosen)
@@ -233,8 +251,9 @@ def _seconds(stamp: str) -> int:
     return int(found.timestamp()) - 1704067200
 
 
-def drive(world: World, limit: int = 3000) -> tuple[Course, Stop, Iterator[float]]:
-    course, waits = Course(), list[float]()
+def drive(world: World, limit: int = 3000) -> tuple[RunState, Stop, Iterator[float]]:
+    course: RunState = ListState()
+    waits = list[float]()
     current: Action = Ask()
     for _ in range(limit):
         match current:
@@ -242,7 +261,7 @@ def drive(world: World, limit: int = 3000) -> tuple[Course, Stop, Iterator[float
                 return course, current, iter(waits)
             case Ask(wait):
                 waits.append(wait)
-                course = Course.from_json(json.loads(json.dumps(course.to_json())))  # as if killed here
+                course = from_json(json.loads(json.dumps(to_json(course))))  # as if killed here
                 course, current = step(course, world.answer(course), SOURCE, RULES)
             case Compare():
                 course, current = step(course, world.compared(), SOURCE, RULES)
@@ -285,9 +304,9 @@ def test_lists_that_end_at_some_length_are_had_in_parts_or_the_doubt_is_told(
 ) -> None:
     world = World(sorted(stamps) if ordered else stamps, page, [], None, cap=cap)
     course, stop, _ = drive(world, 20_000)
-    if stop.complete and not course.unconfirmed:
+    if stop.complete and not course.overview.unconfirmed:
         assert world.got == set(range(len(stamps)))
-        assert not course.size_lies
+        assert not course.overview.size_lies
     elif not stop.complete:
         assert "before their size" in stop.reason
 
@@ -311,14 +330,16 @@ def test_a_size_that_is_wrong_costs_two_more_lists_at_most(
 
 
 def test_a_probe_that_was_interrupted_begins_with_its_check() -> None:
-    course = Course(phase="check", listed=5, size=9, pages=1, first_response=NOW)
+    course: RunState = CheckState(Overview(first_response=NOW), Cursor(pages=1), Tally(5, 9))
     course, _ = after(course, Checked(0, "2024-01-05T00:00:00Z"))
     course, action = window_done(course)
-    assert (action, course.phase) == (Ask(), "probe")
+    assert (action, phase(course)) == (Ask(), "probe")
     assert arguments(course, {})["until"] == "2024-01-04T23:59:59Z"
     again, action = resume(course)
-    assert (action, again.phase, again.windows) == (Ask(), "check", (Window("", ""),))
-    assert resume(Course(()))[1] == Stop(True), "killed after the last page, before the end was written"
+    assert (action, phase(again), again.overview.windows) == (Ask(), "check", (Window("", ""),))
+    assert resume(ListState(Overview(())))[1] == Stop(True), (
+        "killed after the last page, before the end was written"
+    )
 
 
 @settings(max_examples=60, deadline=None)
@@ -362,16 +383,73 @@ def test_refused_tokens_and_lists_that_cannot_be_checked_come_to_an_end() -> Non
     stamp = "2024-01-05T00:00:00Z"
     page = Listed(10, "t", 25, response_date=NOW, lowest=stamp, highest=stamp, at_highest=10)
     for answer in (Failed("argument", "too long"), Failed("broken", "500"), Failed("token", "which?")):
-        course, steps = Course(), 0
+        course: RunState = ListState()
+        steps = 0
         action: Action = Ask()
         while not isinstance(action, Stop) and steps < 1000:
             steps += 1
-            since, until = course.windows[0].since, course.windows[0].until or "3"
+            since, until = course.overview.windows[0].since, course.overview.windows[0].until or "3"
             event: Event = answer
-            if course.phase == "list" and course.token:
+            if phase(course) == "list" and course.cursor.token:
                 event = Failed("token", "bad")
-            elif course.phase == "list":
+            elif phase(course) == "list":
                 within = since <= stamp and stamp[: len(until)] <= until
                 event = page if within else Failed("nothing", response_date=NOW)
             course, action = step(course, event, SOURCE, RULES)
         assert isinstance(action, Stop) and not action.complete
+
+
+# A run that the version before was in, as it was kept: a list, a check, a probe.
+FORMER = {
+    "windows": [{"since": "2024-01-01", "until": ""}], "phase": "list", "token": "t|3", "spelling": 1,
+    "attempt": 2, "restarts": 1, "pages": 3, "listed": 30, "size": 47, "stale": 0, "empty": 0,
+    "ordered": True, "newest": "2024-01-05", "at_newest": 2, "owed": 7, "whole": "2023-01-01",
+    "full_page": 10, "first_response": NOW, "splits": 2, "parted": True, "fruitless": 1, "barren": 3,
+    "probes": [], "probing": 0, "revealed": 0, "middle": "", "alike": False, "again": True, "constant": False,
+    "odd": "", "capped": True, "size_lies": False, "unconfirmed": 1, "unbounded": False, "gaps": ["2023: no"],
+}  # fmt: skip
+
+
+def test_runs_that_the_version_before_kept_are_resumed() -> None:
+    overview = Overview(
+        (Window("2024-01-01", ""),), NOW, 2, True, 1, 3, capped=True, unconfirmed=1, gaps=("2023: no",)
+    )
+    listing = from_json(json.loads(json.dumps(FORMER)))
+    assert listing == ListState(
+        overview,
+        Cursor("t|3", 1, 2, 3, 1),
+        Tally(30, 47, full_page=10, newest="2024-01-05", at_newest=2, retried=True),
+        expected=7,
+        whole_since="2023-01-01",
+    )
+    assert resume(listing) == (listing, Ask())
+    assert resume(from_json({**FORMER, "phase": "check", "odd": "refused"})) == (CheckState(overview), Ask())
+    probe = from_json({**FORMER, "phase": "probe", "probes": [{"since": "", "until": "2024"}], "revealed": 4})
+    assert isinstance(probe, ProbeState)
+    assert (probe.parts, probe.revealed) == ((Window("", "2024"),), 4)
+    assert resume(probe) == (CheckState(overview), Ask())
+
+
+def test_what_is_remembered_of_a_source_is_read_as_the_version_before_wrote_it() -> None:
+    former = {
+        "url": "http://x/oai", "shape": ["http://x/oai", "oai_dc", "", "", "digest", ""], "format": "oai_dc",
+        "identified": True, "name": "X", "deleted_record": "no", "granularity": "day", "policy": None,
+        "loss": ["stems"], "reconciliation": "own analysis", "marks": {"": NOW}, "vague": 86400,
+        "reconciled": NOW, "sets": {"asked": NOW, "nameless": 2}, "size_lies": True, "repairs": {"502": 3},
+        "last": {"at": NOW, "outcome": "complete", "reason": "", "records": 3, "deleted": 0, "failed": 1},
+        "removed": True, "run": {"key": ["", "", ""], "asked": NOW, "course": FORMER},
+    }  # fmt: skip
+    state = SourceState.from_json(former)
+    assert state.shape is not None and state.shape.own_policy == "digest"
+    assert state.run is not None and state.run.state == from_json(FORMER)
+    assert (state.last and state.last.failed, state.sets and state.sets.nameless) == (1, 2)
+    written = json.loads(json.dumps(state.to_json()))
+    assert SourceState.from_json(written) == state
+    same = former.keys() - {"run", "policy", "last"}
+    assert {key: written[key] for key in same} == {key: former[key] for key in same}
+    assert SourceState.from_json(state.to_json() | {"run": {"course": {"phase": "?"}}}).run is None
+    assert (
+        SourceState.from_json({"run": {"key": [], "asked": "", "course": {"windows": [{"x": 1}]}}}).run
+        is None
+    )
+    assert SourceState.from_json({}).to_json() == {}

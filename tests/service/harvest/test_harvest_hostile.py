@@ -38,9 +38,11 @@ def store(tmp_path: Path) -> Iterable[Store]:
         yield opened
 
 
-def harvest(store: Store, url: str, wish: RunOptions | None = None, **source: Any) -> Progress:
+def harvest(store: Store, url: str, options: RunOptions | None = None, **source: Any) -> Progress:
     settings = Settings(harvest=source.pop("harvest", QUICK))
-    (progress,) = harvest_all(store, settings, [Source(url, name="repo", **source)], wish=wish, index=False)
+    (progress,) = harvest_all(
+        store, settings, [Source(url, name="repo", **source)], options=options, index=False
+    )
     return progress
 
 

@@ -57,7 +57,9 @@ def at(clock: Clock, store: Store, url: str, options: RunOptions | None = None) 
     """A run at the time that the clock shows."""
     progress = Progress("repo")
     source = Source(url, name="repo")
-    run = Run(store, source, "repo", Analyzer(Policy()), QUICK, progress, wish=options, now=lambda: clock.now)
+    run = Run(
+        store, source, "repo", Analyzer(Policy()), QUICK, progress, options=options, now=lambda: clock.now
+    )
     return run.go()
 
 

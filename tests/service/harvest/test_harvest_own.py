@@ -146,9 +146,9 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-def harvest(store: Store, url: str, wish: RunOptions | None = None, **source: Any) -> Progress:
+def harvest(store: Store, url: str, options: RunOptions | None = None, **source: Any) -> Progress:
     settings = Settings(harvest=QUICK, analysis=source.pop("analysis", Analysis()))
-    (progress,) = harvest_all(store, settings, [Source(url, **source)], wish=wish, index=False)
+    (progress,) = harvest_all(store, settings, [Source(url, **source)], options=options, index=False)
     return progress
 
 

@@ -13,6 +13,7 @@ from tests.hostile.misbehaving import Provider, Rec
 from indlet.cli.service import search
 from indlet.service.harvest.progress import Progress
 from indlet.service.harvest.sets import due
+from indlet.service.harvest.source_state import SetNames
 from indlet.service.pipeline import harvest_all
 from indlet.service.search.library import Library
 from indlet.settings import Harvest, Settings, Source
@@ -107,12 +108,12 @@ def test_a_source_that_cannot_name_its_sets_is_harvested_all_the_same(kind: str,
 
 def test_when_names_are_due() -> None:
     now = m.moment("2024-06-02T12:00:00+00:00")
-    fresh = {"sets": {"asked": "2024-06-02T00:00:00Z", "nameless": 1}}
-    assert not due({}, {}, now)
-    assert due({}, {"a": ""}, now)
+    fresh = SetNames("2024-06-02T00:00:00Z", 1)
+    assert not due(None, {}, now)
+    assert due(None, {"a": ""}, now)
     assert not due(fresh, {"a": "", "b": "B"}, now)
     assert due(fresh, {"a": "", "b": ""}, now)
-    assert due({"sets": {"asked": "2024-06-01T00:00:00Z"}}, {"a": "A"}, now)
+    assert due(SetNames("2024-06-01T00:00:00Z"), {"a": "A"}, now)
 
 
 def test_the_command_line_shows_names_beside_set_specs(store: Store) -> None:

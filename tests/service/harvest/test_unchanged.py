@@ -87,9 +87,9 @@ def test_a_second_run_over_the_same_records_changes_nothing(
         assert 0 < sum(ways) < len(ways)
 
 
-def run(store: Store, url: str, wish: RunOptions) -> Progress:
+def run(store: Store, url: str, options: RunOptions) -> Progress:
     (progress,) = harvest_all(
-        store, Settings(harvest=Harvest()), [Source(url, name="repo")], wish=wish, index=False
+        store, Settings(harvest=Harvest()), [Source(url, name="repo")], options=options, index=False
     )
     assert progress.outcome == "complete"
     return progress

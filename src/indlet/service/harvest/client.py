@@ -23,7 +23,7 @@ import httpx
 
 from indlet import __version__
 from indlet.service.harvest import dates, decompress
-from indlet.service.harvest.decide import Failed, Trouble
+from indlet.service.harvest.run_state import Failed, Trouble
 from indlet.settings import Harvest, without_credentials
 
 USER_AGENT: Final = f"indlet/{__version__}"

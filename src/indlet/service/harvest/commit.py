@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Final
+from functools import partial
+from typing import Final
 
 from indlet.model import Failure, Packed, Record
 from indlet.service.harvest import dates, owed
-from indlet.service.harvest import decide as d
 from indlet.service.harvest.cache import Cache, Copy, Placed
 from indlet.service.harvest.progress import Progress
+from indlet.service.harvest.run_state import RunState
+from indlet.service.harvest.source_state import LastRun, SourceState
 from indlet.store import OpenFailure, Store
 
 # Pages are committed together until there are this many records, or this much time has gone by.
@@ -25,7 +26,7 @@ BATCH_SECONDS: Final = 1.0
 
 
 @dataclass(slots=True)
-class Pending:
+class Batch:
     """What has come and is not committed."""
 
     records: list[Record | Packed] = field(default_factory=list)
@@ -36,17 +37,17 @@ class Pending:
     since: float = field(default_factory=time.monotonic)
 
 
-class Aside:
+class BackgroundCall:
     """A call in a thread of its own; `join` raises what it raised."""
 
-    def __init__(self, call: Callable[..., None], *arguments: Any) -> None:
+    def __init__(self, call: Callable[[], None]) -> None:
         self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, args=(call, arguments), name="harvest-commit")
+        self._thread = threading.Thread(target=self._run, args=(call,), name="harvest-commit")
         self._thread.start()
 
-    def _run(self, call: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+    def _run(self, call: Callable[[], None]) -> None:
         try:
-            call(*arguments)
+            call()
         except BaseException as e:
             self._error = e
 
@@ -56,15 +57,15 @@ class Aside:
             raise self._error
 
 
-class Writer:
-    """The commits of one run. `state` is the source's, changed by the run and written with every commit."""
+class Committer:
+    """The commits of one run. `state` is the source's: the run replaces it, each commit writes it."""
 
     def __init__(
         self,
         store: Store,
         origin: int,
         run: int,
-        state: dict[str, Any],
+        state: SourceState,
         failures: Iterable[OpenFailure],
         progress: Progress,
         now: Callable[[], datetime],
@@ -77,21 +78,21 @@ class Writer:
         self.failures = {failure.where: failure for failure in failures}
         self.failed_now: set[str] = set()  # of this run alone
         self.cache: Cache | None = None  # for records that go round among nodes
-        self.pending = Pending()
+        self.batch = Batch()
         self._run = run
         self._now = now
-        self.stored_bytes = int(state.get("stored_bytes", 0))  # of the source: never less than it takes
-        self._told: Counter[str] = Counter()  # repairs that the source's state has counted
-        self._writing: Aside | None = None
+        self.stored_bytes = state.stored_bytes  # of the source: never less than it takes
+        self._counted: Counter[str] = Counter()  # repairs that the source's state has counted
+        self._writing: BackgroundCall | None = None
 
-    def keep(self, record: Record | Packed) -> None:
+    def add(self, record: Record | Packed) -> None:
         """Take a record, to be committed with those around it."""
-        self.pending.records.append(record)
+        self.batch.records.append(record)
         self._count(record)
 
-    def keep_copy(self, copy: Copy) -> None:
+    def add_copy(self, copy: Copy) -> None:
         """Take a copy that may be older than what is held; that is decided when it is committed."""
-        self.pending.copies.append(copy)
+        self.batch.copies.append(copy)
         self._count(copy.record)
 
     def _count(self, record: Record | Packed) -> None:
@@ -106,29 +107,26 @@ class Writer:
         now = int(self._now().timestamp())
         known = self.failures.get(failure.where)
         due = owed.next_try(known.first if known else now, now) if retry else None
-        self.pending.failures.append((failure, due, failure.where not in self.failed_now))
+        self.batch.failures.append((failure, due, failure.where not in self.failed_now))
         self.failed_now.add(failure.where)
 
     def gone(self, identifier: str) -> None:
         """The source no longer has a record that is owed."""
-        self.pending.gone.add(identifier)
+        self.batch.gone.add(identifier)
 
-    def commit_if_due(self, course: d.Course) -> None:
-        pending = self.pending
-        if (
-            len(pending.records) + len(pending.copies) >= BATCH
-            or time.monotonic() - pending.since > BATCH_SECONDS
-        ):
-            self.commit(course, wait=False)
+    def commit_if_due(self, state: RunState) -> None:
+        batch = self.batch
+        if len(batch.records) + len(batch.copies) >= BATCH or time.monotonic() - batch.since > BATCH_SECONDS:
+            self.commit(state, wait=False)
 
-    def commit(self, course: d.Course | None, outcome: str = "running", wait: bool = True) -> None:
-        """Records, failures, state and journal; aside from the next page unless `wait`."""
-        if course is not None and self.state.get("run"):
-            self.state["run"]["course"] = course.to_json()
-        self.state["stored_bytes"] = self.stored_bytes
-        pending, self.pending = self.pending, Pending()
+    def commit(self, state: RunState | None, outcome: str = "running", wait: bool = True) -> None:
+        """Records, failures, state and journal; while the next page is read unless `wait`."""
+        if state is not None and self.state.run is not None:
+            self.state = replace(self.state, run=replace(self.state.run, state=state))
+        self.state = replace(self.state, stored_bytes=self.stored_bytes)
+        batch, self.batch = self.batch, Batch()
         self.settle()
-        write = Aside(self._write, pending, json.dumps(self.state), outcome)
+        write = BackgroundCall(partial(self._write, batch, self.state, outcome))
         if wait:
             write.join()
         else:
@@ -157,7 +155,7 @@ class Writer:
     def save(self) -> None:
         """The state alone, at once."""
         with self.store.write() as tx:
-            tx.state(self.origin, self.state)
+            tx.state(self.origin, self.state.to_json())
 
     def end(self, outcome: str, reason: str) -> None:
         """The run's outcome, in its progress, the source's state and the journal."""
@@ -166,42 +164,39 @@ class Writer:
         progress.owed = sum(failure.due is not None for failure in self.failures.values())
         progress.outcome, progress.reason, progress.phase = outcome, reason, outcome
         progress.ended = time.monotonic()
-        totals = self.state.setdefault("repairs", {})
-        for kind, count in (progress.repairs - self._told).items():
-            totals[kind] = totals.get(kind, 0) + count
-        self._told = progress.repairs.copy()
-        self.state["last"] = {
-            "at": dates.write(self._now(), True), "outcome": outcome, "reason": reason,
-            "records": progress.records, "deleted": progress.deleted, "failed": progress.failed,
-            "owed": progress.owed,
-        }  # fmt: skip
+        last = LastRun(
+            dates.write(self._now(), True), outcome, reason,
+            progress.records, progress.deleted, progress.failed, progress.owed,
+        )  # fmt: skip
+        self.state = replace(self.state.with_repairs(progress.repairs - self._counted), last=last)
+        self._counted = progress.repairs.copy()
         self.commit(None, outcome)
 
-    def _write(self, pending: Pending, state: str, outcome: str) -> None:
+    def _write(self, batch: Batch, state: SourceState, outcome: str) -> None:
         progress = self.progress
         with contextlib.ExitStack() as stack:
             placed = list[Placed]()
-            if pending.copies and self.cache is not None:
-                placed = stack.enter_context(self.cache.placed(pending.copies))
+            if batch.copies and self.cache is not None:
+                placed = stack.enter_context(self.cache.placed(batch.copies))
             tx = stack.enter_context(self.store.write())
-            if pending.records:
-                progress.changed += tx.put(self.origin, pending.records)
+            if batch.records:
+                progress.changed += tx.put(self.origin, batch.records)
             if placed and self.cache is not None:
                 progress.changed += self.cache.write(tx, placed)
-            done = set(pending.gone)
+            done = set(batch.gone)
             if self.failures:
-                came = (*pending.records, *(copy.record for copy in pending.copies))
+                came = (*batch.records, *(copy.record for copy in batch.copies))
                 done |= self.failures.keys() & {r.identifier for r in came}
             # A record that has come without its full text has failed again, and is owed for as long.
-            done -= {failure.where for failure, _, _ in pending.failures}
+            done -= {failure.where for failure, _, _ in batch.failures}
             tx.forgive(self.origin, done)
-            for failure, due, new_attempt in pending.failures:
+            for failure, due, new_attempt in batch.failures:
                 tx.fail(self.origin, failure, due=due, new_attempt=new_attempt)
-            tx.state(self.origin, json.loads(state))
+            tx.state(self.origin, state.to_json())
             tx.note_run(self._run, progress.to_json(), outcome)
         for identifier in done:
             self.failures.pop(identifier, None)
-        for failure, due, _ in pending.failures:
+        for failure, due, _ in batch.failures:
             known = self.failures.get(failure.where)
             first = known.first if known else int(self._now().timestamp())
             self.failures[failure.where] = OpenFailure(failure.where, failure.stage, first, due)

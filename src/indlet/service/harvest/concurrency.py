@@ -1,4 +1,4 @@
-"""Whose turn it is: so many sources at once, none twice at the same time, and none waits for a dead one."""
+"""Which run is next: so many sources at once, none twice at a time, and none waits for a dead one."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ STILL_SECONDS: Final = 2.0
 WAITED_FOR: Final = 8
 
 
-class Turns:
-    """The runs that are to be done, by their progress. Workers take them; `call_for` says when to add one."""
+class RunQueue:
+    """The runs that are to be done, by their progress. Workers take them; `more_workers`: when to add one."""
 
     def __init__(self, runs: Sequence[Progress], at_once: int, clock: Callable[[], float]) -> None:
         self._runs = runs
@@ -40,7 +40,7 @@ class Turns:
         with self._guard:
             del self._under_way[number]
 
-    def call_for(self) -> bool:
+    def more_workers(self) -> bool:
         """Whether another worker would find something to do, and no more than it should."""
         now = self._clock()
         with self._guard:
@@ -60,4 +60,4 @@ class Turns:
             )
 
 
-__all__ = ["Turns"]
+__all__ = ["RunQueue"]

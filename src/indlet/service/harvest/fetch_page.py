@@ -12,7 +12,7 @@ from typing import Final
 from indlet.errors import BadResponse
 from indlet.oai.read import Page, Truncated
 from indlet.service.harvest.client import Answer, Client, NoAnswer, released, spellings
-from indlet.service.harvest.decide import PASSING, Rules, Trouble
+from indlet.service.harvest.run_state import PASSING, Rules, Trouble
 from indlet.service.records.page import announced, last_token, read_page
 
 _TROUBLES: Final[dict[str, Trouble]] = {
@@ -124,11 +124,10 @@ class PageFetcher:
 
     def pause(self, trouble: NoAnswer, attempt: int = 1) -> None:
         """Wait as a trouble asks, or longer with each attempt; raises it where it asks for too much."""
-        wait = trouble.failed.retry_after
-        if wait is None:
-            wait = min(self._rules.backoff_seconds * 2.0 ** (attempt - 1), self._rules.backoff_limit_seconds)
-        elif wait > self._rules.retry_after_limit_seconds:
+        asked = trouble.failed.retry_after
+        if asked is not None and asked > self._rules.retry_after_limit_seconds:
             raise trouble
+        wait = self._rules.pause(attempt, asked)
         self._tell(f"{trouble}; again in {wait:.3g} s")
         self._sleep(wait)
 

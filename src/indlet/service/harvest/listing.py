@@ -12,9 +12,9 @@ import numpy as np
 from indlet.model import Stored
 from indlet.oai.read import Item, Page
 from indlet.service.harvest import dates
-from indlet.service.harvest import decide as d
-from indlet.service.harvest.loop_detector import Circles
+from indlet.service.harvest.loop_detector import LoopDetector
 from indlet.service.harvest.progress import Progress
+from indlet.service.harvest.run_state import CheckState, Listed, RunState
 from indlet.store import Store
 
 
@@ -25,55 +25,40 @@ class Listing:
         self._seconds = seconds
         self._progress = progress
         self._seen: set[bytes] = set()
-        self._circles = Circles()
+        self._loop = LoopDetector()
         # What came, record by record: hashes of identifiers, and of identifiers with their datestamps.
         self._named, self._versions = array("q"), array("q")
         self._nameless = 0
         self.moved = False  # something came again that had come before the run was interrupted
         self.identifiers: list[tuple[str, str, bool]] = []  # with datestamp and "deleted", in a check
 
-    def took(self, page: Page, course: d.Course) -> tuple[d.Listed, bool]:
+    def add_page(self, page: Page, state: RunState) -> tuple[Listed, bool]:
         """What matters of a page for the next decision, and whether the list had that very page before.
 
         Of a check's page the identifiers are kept.
         """
-        progress = self._progress
-        progress.pages += 1
-        progress.trouble = ""
-        progress.repairs += page.repairs
-        if page.size is not None:
-            progress.size = page.size
+        self._count(page)
         versions = [f"{i.identifier} {i.datestamp}" for i in page.items]
-        digest = blake2b(digest_size=8)
-        digest.update("\n".join(versions).encode())
-        digest.update("\n".join(p.where for p in page.problems).encode())
-        seen = digest.digest() in self._seen
-        self._seen.add(digest.digest())
-        circle = self._circles.meets(i.identifier for i in page.items)
-        stamps = [i.datestamp for i in page.items]
-        sound = self._sound(stamps, page.response_date)
-        if course.phase == "check":
+        seen = self._seen_before(page, versions)
+        circle = self._loop.add(i.identifier for i in page.items)
+        if isinstance(state, CheckState):
             self.identifiers += [(i.identifier, i.datestamp, i.deleted) for i in page.items]
         elif seen:
-            progress.repairs["pages that came twice"] += bool(page.items)
+            self._progress.repairs["pages that came twice"] += bool(page.items)
         if not (seen or circle):
             self._named.extend([hash(i.identifier) for i in page.items])
             self._versions.extend(map(hash, versions))
         self._nameless += sum(not p.where for p in page.problems)
-        repeats, doubt = 0, ""
-        if not page.token:
-            distinct = np.unique(self._named).size
-            repeats = len(self._named) - distinct
-            if self.moved or (repeats and np.unique(self._versions).size > distinct):
-                doubt = "lists that changed under way"
-            elif self._nameless:
-                doubt = "lists with records that do not tell their names"
-        listed = d.Listed(
+        repeats, doubt = (0, "") if page.token else self._at_the_end()
+        stamps = [i.datestamp for i in page.items]
+        sound = self._sound(stamps, page.response_date)
+        dated = state.overview.first_response or dates.parse(page.response_date)
+        listed = Listed(
             len(page.items) + len(page.problems),
             page.token,
             page.size,
             seen or circle,
-            page.response_date if course.first_response or dates.parse(page.response_date) else "",
+            page.response_date if dated else "",
             min(stamps, default="") if sound else "",
             max(stamps, default="") if sound else "",
             sound and stamps == sorted(stamps),
@@ -82,6 +67,31 @@ class Listing:
             doubt=doubt,
         )
         return listed, seen
+
+    def _count(self, page: Page) -> None:
+        progress = self._progress
+        progress.pages += 1
+        progress.trouble = ""
+        progress.repairs += page.repairs
+        if page.size is not None:
+            progress.size = page.size
+
+    def _seen_before(self, page: Page, versions: Sequence[str]) -> bool:
+        """Whether the list had a page with the same records before."""
+        digest = blake2b(digest_size=8)
+        digest.update("\n".join(versions).encode())
+        digest.update("\n".join(p.where for p in page.problems).encode())
+        seen = digest.digest() in self._seen
+        self._seen.add(digest.digest())
+        return seen
+
+    def _at_the_end(self) -> tuple[int, str]:
+        """How many records came more than once, and what makes the list doubtful."""
+        distinct = np.unique(self._named).size
+        repeats = len(self._named) - distinct
+        if self.moved or (repeats and np.unique(self._versions).size > distinct):
+            return repeats, "lists that changed under way"
+        return repeats, "lists with records that do not tell their names" if self._nameless else ""
 
     def _sound(self, stamps: Sequence[str], response_date: str) -> bool:
         """Whether the datestamps can be relied on for resuming; what is wrong with them is counted."""

@@ -10,7 +10,7 @@ from typing import Final
 ROUNDS: Final = 6
 
 
-class Circles:
+class LoopDetector:
     """One page of a list is kept, a later one at each power of two: in a circle its identifiers come again
     and again. The memory is that of one page, and a circle is found within some ten times its length."""
 
@@ -19,8 +19,8 @@ class Circles:
         self._kept: frozenset[str] = frozenset()
         self._again = 0
 
-    def meets(self, identifiers: Iterable[str]) -> bool:
-        """Take the next page; whether the list is known to go in circles by now."""
+    def add(self, identifiers: Iterable[str]) -> bool:
+        """Take the next page; whether the list is known by now to go in circles."""
         page = frozenset(identifiers)
         if not page:
             return False

@@ -12,8 +12,8 @@ from indlet.oai.answers import Identity
 from indlet.oai.names import FT_PATH, OAI_PATH
 from indlet.oai.read import Page
 from indlet.service.harvest.client import NoAnswer
-from indlet.service.harvest.decide import PASSING
 from indlet.service.harvest.fetch_page import PageFetcher
+from indlet.service.harvest.run_state import PASSING
 from indlet.settings import Source
 from indlet.text import Policy
 
@@ -90,28 +90,28 @@ def source_name(source: Source) -> str:
     return parts.netloc.rpartition("@")[2] + path + (f"?{parts.query}" if parts.query else "")
 
 
-def negotiate(asker: PageFetcher, source: Source, positions: bool, known: str = "") -> Agreement:
+def negotiate(fetcher: PageFetcher, source: Source, positions: bool, known: str = "") -> Agreement:
     """How to harvest a source; RemoteError if nothing at its URL speaks OAI-PMH.
 
     An endpoint that served before (`known`) and is in trouble now is not replaced by a poorer one. An index
-    format that was asked for and is not to be had is noted.
+    format that was asked for and is not offered is noted.
     """
-    terms = _agreed(asker, source, positions, known)
-    if source.index in ("", "auto", "none") or (terms.index and terms.index.prefix == source.index):
-        return terms
-    return replace(terms, notes=(*terms.notes, not_offered(source.index)))
+    agreement = _agreed(fetcher, source, positions, known)
+    if source.index in ("", "auto", "none") or (agreement.index and agreement.index.prefix == source.index):
+        return agreement
+    return replace(agreement, notes=(*agreement.notes, not_offered(source.index)))
 
 
 def not_offered(index: str) -> str:
     return f"{index} is not offered: no index taken"
 
 
-def _agreed(asker: PageFetcher, source: Source, positions: bool, known: str) -> Agreement:
+def _agreed(fetcher: PageFetcher, source: Source, positions: bool, known: str) -> Agreement:
     said = list[str]()
     silences = 0
     for url in candidates(source.url):
         try:
-            page = _identify(asker, url, url in (source.url, known))
+            page = _identify(fetcher, url, url in (source.url, known))
         except NoAnswer as e:
             said.append(str(e))
             trouble = e.failed.trouble
@@ -121,46 +121,52 @@ def _agreed(asker: PageFetcher, source: Source, positions: bool, known: str) -> 
             continue
         identity = answers.identity(page)
         if page.extended and source.index != "none":
-            if terms := _extended(asker, url, identity, source, positions, url == known):
-                return terms
+            if agreement := _extended(fetcher, url, identity, source, positions, url == known):
+                return agreement
             continue
-        terms = _plain(asker, url, identity, source, positions)
+        agreement = _plain(fetcher, url, identity, source, positions)
         former = identity.version.startswith("1.")
-        return replace(terms, notes=(*terms.notes, f"OAI-PMH {identity.version}")) if former else terms
+        return (
+            replace(agreement, notes=(*agreement.notes, f"OAI-PMH {identity.version}"))
+            if former
+            else agreement
+        )
     if silences:  # and nothing else there spoke OAI-PMH: further questions would cost as much each
         raise Unreachable(f"{'; '.join(said)}; nothing was changed, try again later")
-    return _unidentified(asker, source, said)
+    return _unidentified(fetcher, source, said)
 
 
-def _identify(asker: PageFetcher, url: str, named: bool) -> Page:
+def _identify(fetcher: PageFetcher, url: str, named: bool) -> Page:
     """Identify, asked more than once of a URL that is no mere guess, or where nothing answers for now."""
     try:
-        return asker.page(url, {"verb": "Identify"})
+        return fetcher.page(url, {"verb": "Identify"})
     except NoAnswer as e:
         if e.failed.trouble not in (PASSING if named else ("unreachable", "interrupted", "later")):
             raise
-        asker.pause(e)
-        return asker.patiently(url, {"verb": "Identify"}, attempts=1 if e.failed.trouble == "silent" else 3)
+        fetcher.pause(e)
+        return fetcher.patiently(url, {"verb": "Identify"}, attempts=1 if e.failed.trouble == "silent" else 3)
 
 
-def _unidentified(asker: PageFetcher, source: Source, said: list[str]) -> Agreement:
+def _unidentified(fetcher: PageFetcher, source: Source, said: list[str]) -> Agreement:
     """Identify is broken, but the lists may not be."""
     try:
-        page = asker.patiently(source.url, {"verb": "ListMetadataFormats"}, attempts=2)
+        page = fetcher.patiently(source.url, {"verb": "ListMetadataFormats"}, attempts=2)
         formats = answers.metadata_formats(page)
     except NoAnswer:
         formats = []
-    if formats or _lists(asker, source):
-        terms = _plain(asker, source.url, Identity(), source, False)
-        return Agreement(terms.url, terms.identity, terms.metadata_prefix, notes=("Identify is broken",))
+    if formats or _lists(fetcher, source):
+        agreement = _plain(fetcher, source.url, Identity(), source, False)
+        return Agreement(
+            agreement.url, agreement.identity, agreement.metadata_prefix, notes=("Identify is broken",)
+        )
     tried = "; ".join(dict.fromkeys(said))
     raise Refused(f"{source.url}: nothing there answers as an OAI-PMH repository ({tried}); check the URL")
 
 
-def _lists(asker: PageFetcher, source: Source) -> bool:
+def _lists(fetcher: PageFetcher, source: Source) -> bool:
     for verb in ("ListIdentifiers", "ListRecords"):
         try:
-            asker.page(source.url, {"verb": verb, "metadataPrefix": source.metadata})
+            fetcher.page(source.url, {"verb": verb, "metadataPrefix": source.metadata})
         except NoAnswer as e:
             if e.failed.trouble in ("nothing", "later"):
                 return True
@@ -170,10 +176,10 @@ def _lists(asker: PageFetcher, source: Source) -> bool:
 
 
 def _extended(
-    asker: PageFetcher, url: str, identity: Identity, source: Source, positions: bool, known: bool
+    fetcher: PageFetcher, url: str, identity: Identity, source: Source, positions: bool, known: bool
 ) -> Agreement | None:
     try:
-        offered = answers.index_formats(asker.patiently(url, {"verb": "ListIndexFormats"}))
+        offered = answers.index_formats(fetcher.patiently(url, {"verb": "ListIndexFormats"}))
     except NoAnswer as e:
         if "noIndexFormats" in str(e):
             return Agreement(url, identity, source.metadata)
@@ -196,9 +202,9 @@ def best_index(offered: dict[str, str], wanted: str, positions: bool) -> str | N
     return next((p for p in order if p in offered and p in INDEX), None)
 
 
-def _plain(asker: PageFetcher, url: str, identity: Identity, source: Source, positions: bool) -> Agreement:
+def _plain(fetcher: PageFetcher, url: str, identity: Identity, source: Source, positions: bool) -> Agreement:
     try:
-        offered = answers.metadata_formats(asker.patiently(url, {"verb": "ListMetadataFormats"}))
+        offered = answers.metadata_formats(fetcher.patiently(url, {"verb": "ListMetadataFormats"}))
     except NoAnswer:
         # Every repository must have oai_dc (section 3.4); one that cannot list its formats may still.
         return Agreement(url, identity, source.metadata, notes=("ListMetadataFormats is broken",))

@@ -15,47 +15,57 @@ from indlet.service.harvest.run_state import (
     TOKENS,
     Action,
     Ask,
-    Course,
+    CheckState,
+    Cursor,
+    Ending,
     Failed,
     Listed,
+    Overview,
+    ProbeState,
     Rules,
+    RunState,
     Window,
 )
-from indlet.service.harvest.windows import SPLITS, STALE_PAGES, done, fresh, gap, split, turned
+from indlet.service.harvest.windows import SPLITS, STALE_PAGES, done, gap, split
 
 
-def begin(course: Course) -> tuple[Course, Action]:
+def begin(state: CheckState) -> tuple[RunState, Action]:
     """The first window's identifiers are to be listed in parts, if its datestamps tell where to part it."""
-    if parts := _parts(course.windows[0], course.middle, course.alike):
-        return _list_part(course, parts, 0)
-    return _doubted(course)
+    if parts := _parts(state.overview.windows[0], state.middle, state.alike):
+        return ProbeState(state.overview, parts=parts, ended=state.ended, alike=state.alike), Ask()
+    return _doubted(state.overview, state.ended)
 
 
-def listed(course: Course, page: Listed, rules: Rules) -> tuple[Course, Action]:
-    """Where the run stands after a page of a part, and what to do next."""
-    course = replace(
-        turned(course, page),
-        stale=course.stale + 1 if page.seen or not page.records else 0,
-        revealed=course.revealed + page.new,
+def listed(state: ProbeState, page: Listed, rules: Rules) -> tuple[RunState, Action]:
+    """The state after a page of a part, and what to do next."""
+    state = replace(
+        state,
+        cursor=state.cursor.turned(page),
+        stale=state.stale + 1 if page.seen or not page.records else 0,
+        revealed=state.revealed + page.new,
     )
-    if page.token and course.stale <= STALE_PAGES and course.pages <= rules.pages:
-        return course, Ask()
-    return _part_ended(course)
+    if page.token and state.stale <= STALE_PAGES and state.cursor.pages <= rules.pages:
+        return state, Ask()
+    return _part_ended(state)
 
 
-def failed(course: Course, event: Failed, rules: Rules) -> tuple[Course, Action]:
+def failed(state: ProbeState, event: Failed, rules: Rules) -> tuple[RunState, Action]:
     """A probe that cannot be carried out leaves the size in doubt, and costs nothing else."""
     if event.trouble == "nothing":
-        return _part_ended(course)
-    attempt = course.attempt + 1
+        return _part_ended(state)
+    cursor = state.cursor
+    attempt = cursor.attempt + 1
     bearable = (event.retry_after or 0.0) <= rules.retry_after_limit_seconds
     if event.trouble in PASSING and bearable and attempt <= min(rules.retries, 2):
-        return replace(course, attempt=attempt), Ask(rules.pause(attempt, event.retry_after))
-    if event.trouble in TOKENS and course.token and course.spelling + 1 < event.spellings:
-        return replace(course, spelling=course.spelling + 1), Ask()
-    if event.trouble in TOKENS and course.pages and (course.revealed or course.odd == "refused"):
-        return _part_ended(course)  # as the whole list did
-    return _doubted(course, event.reason)
+        return replace(state, cursor=replace(cursor, attempt=attempt)), Ask(
+            rules.pause(attempt, event.retry_after)
+        )
+    if event.trouble in TOKENS:
+        if cursor.token and cursor.spelling + 1 < event.spellings:
+            return replace(state, cursor=replace(cursor, spelling=cursor.spelling + 1)), Ask()
+        if cursor.pages and (state.revealed or state.ended == "refused"):
+            return _part_ended(state)  # as the whole list did
+    return _doubted(state.overview, state.ended, event.reason)
 
 
 def _parts(window: Window, middle: str, alike: bool) -> tuple[Window, ...]:
@@ -72,28 +82,24 @@ def _parts(window: Window, middle: str, alike: bool) -> tuple[Window, ...]:
     return tuple(w for w in parts if not (w.since and w.until) or w.since <= w.until)
 
 
-def _list_part(course: Course, parts: tuple[Window, ...], number: int) -> tuple[Course, Action]:
-    part = replace(fresh(course, course.windows), phase="probe", probes=parts, probing=number)
-    return replace(part, alike=course.alike, odd=course.odd), Ask()
+def _part_ended(state: ProbeState) -> tuple[RunState, Action]:
+    overview = state.overview
+    if state.revealed:
+        overview = replace(overview, capped=True)
+        if overview.splits >= SPLITS:
+            return _doubted(overview, state.ended)
+        return split(overview, state.parts)
+    if state.number + 1 < len(state.parts):
+        return replace(state, cursor=Cursor(), number=state.number + 1, stale=0), Ask()
+    if state.alike:
+        return _doubted(overview, state.ended)
+    return done(replace(overview, size_lies=overview.size_lies or not state.ended))
 
 
-def _part_ended(course: Course) -> tuple[Course, Action]:
-    if course.revealed:
-        course = replace(course, capped=True)
-        if course.splits >= SPLITS:
-            return _doubted(course)
-        return split(course, course.probes)
-    if course.probing + 1 < len(course.probes):
-        return _list_part(course, course.probes, course.probing + 1)
-    if course.alike:
-        return _doubted(course)
-    return done(replace(course, size_lies=course.size_lies or not course.odd))
-
-
-def _doubted(course: Course, reason: str = "") -> tuple[Course, Action]:
+def _doubted(overview: Overview, ended: Ending, reason: str = "") -> tuple[RunState, Action]:
     """The size could not be put to the test: a gap if others were right, else a doubt that is told."""
-    if course.odd == "refused":
-        return gap(course, "its tokens lead nowhere")
-    if course.capped:
-        return gap(course, f"its lists end before their size{reason and ': '}{reason}")
-    return done(replace(course, unconfirmed=course.unconfirmed + 1))
+    if ended == "refused":
+        return gap(overview, "its tokens lead nowhere")
+    if overview.capped:
+        return gap(overview, f"its lists end before their size{reason and ': '}{reason}")
+    return done(replace(overview, unconfirmed=overview.unconfirmed + 1))

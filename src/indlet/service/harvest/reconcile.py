@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from indlet.oai.read import Item
-from indlet.service.harvest import dates
-from indlet.service.harvest import decide as d
+from indlet.service.harvest import dates, decide
 from indlet.service.harvest.client import NoAnswer, spellings
 from indlet.service.harvest.fetch_page import PageFetcher
 from indlet.service.harvest.negotiate import Agreement
 from indlet.service.harvest.record_intake import IN_A_ROW, UnusableRecord
+from indlet.service.harvest.run_state import PASSING, Ask, CheckState, Compare, Listed, Rules, SourceTraits
+from indlet.service.harvest.source_state import SourceState
 from indlet.settings import seconds as interval
 from indlet.store import Store
 
@@ -21,21 +22,21 @@ from indlet.store import Store
 FEW: Final = 200
 
 
-def due(state: Mapping[str, Any], every: str, now: datetime) -> bool:
+def due(state: SourceState, every: str, now: datetime) -> bool:
     """Whether a source must be compared in full again, by its own state and the schedule for it."""
-    if state.get("deleted_record") == "persistent" or every == "never":
+    if state.deleted_record == "persistent" or every == "never":
         return False
-    last = dates.parse(state.get("reconciled", ""))
+    last = dates.parse(state.reconciled)
     pause = interval(every)
     return last is not None and pause is not None and (now - last).total_seconds() >= pause
 
 
 def whole_list(
-    asker: PageFetcher,
-    terms: Agreement,
+    fetcher: PageFetcher,
+    agreement: Agreement,
     set_spec: str,
-    remote: d.Source,
-    rules: d.Rules,
+    traits: SourceTraits,
+    rules: Rules,
     sleep: Callable[[float], None],
     *,
     size_counts: bool = True,
@@ -46,33 +47,36 @@ def whole_list(
     """
     listed: set[str] = set()
     pages: set[int] = set()
-    course, action = _begin()
-    selection = terms.selection(set_spec)
-    while isinstance(action, d.Ask):
+    state, action = decide.resume(CheckState())
+    selection = agreement.selection(set_spec)
+    while isinstance(action, Ask):
         if action.wait:
             sleep(action.wait)
+        if not isinstance(state, CheckState) or state.overview.splits:
+            return None
+        cursor = state.cursor
         try:
-            page = asker.page(terms.url, d.arguments(course, selection), course.spelling)
+            page = fetcher.page(agreement.url, decide.arguments(state, selection), cursor.spelling)
         except NoAnswer as e:
-            if course.splits or course.restarts:
+            if cursor.restarts:
                 return None
-            count = len(spellings(course.token)) if course.token else 1
-            course, action = d.step(course, replace(e.failed, spellings=count), remote, rules)
+            count = len(spellings(cursor.token)) if cursor.token else 1
+            state, action = decide.step(state, replace(e.failed, spellings=count), traits, rules)
             continue
-        if course.token == "" and course.pages == 0:
+        if not cursor.token and not cursor.pages:
             listed.clear()
         listed.update(i.identifier for i in page.items if not i.deleted)
         key = hash(tuple(i.identifier for i in page.items))
-        event = d.Listed(len(page.items), page.token, page.size, key in pages, page.response_date)
+        event = Listed(len(page.items), page.token, page.size, key in pages, page.response_date)
         pages.add(key)
-        course, action = d.step(course, event, remote, rules)
-    whole = isinstance(action, d.Compare) and not (course.gaps or course.splits)
-    short = size_counts and course.size is not None and course.listed < course.size
-    return listed if listed and whole and not short else None
+        state, action = decide.step(state, event, traits, rules)
+    if not isinstance(action, Compare) or not isinstance(state, CheckState):
+        return None
+    return listed if listed and not (size_counts and state.tally.short) else None
 
 
-class CannotTell(Exception):
-    """Which records have gone is not to be found out now."""
+class CannotReconcile(Exception):
+    """It cannot be found out now which records have gone."""
 
 
 def vanished(
@@ -93,7 +97,7 @@ def vanished(
         alive = _union(specs, lists)
     left_out = [identifier for identifier in gone if identifier in alive]
     if left_out and len(gone) > FEW:
-        raise CannotTell(f"found that the list leaves out records that are still there ({left_out[0]})")
+        raise CannotReconcile(f"found that the list leaves out records that are still there ({left_out[0]})")
     return (
         [identifier for identifier in gone if identifier not in alive],
         len(left_out),
@@ -106,7 +110,7 @@ def _union(specs: Sequence[str], lists: Callable[[str], set[str] | None]) -> set
     for spec in specs:
         found = lists(spec)
         if found is None:
-            raise CannotTell("could not read the whole list")
+            raise CannotReconcile("could not read the whole list")
         listed |= found
     return listed
 
@@ -128,7 +132,7 @@ def still_there(gone: Sequence[str], one: Callable[[str], Item | None]) -> set[s
             silent = 0
             continue
         except NoAnswer as e:
-            if e.failed.trouble in d.PASSING:
+            if e.failed.trouble in PASSING:
                 alive.add(identifier)  # not to be decided now
                 silent += 1
                 if silent >= IN_A_ROW:
@@ -142,7 +146,3 @@ def still_there(gone: Sequence[str], one: Callable[[str], Item | None]) -> set[s
         if item is not None and not item.deleted:
             alive.add(identifier)
     return alive if answers or not alive else None
-
-
-def _begin() -> tuple[d.Course, d.Action]:
-    return d.Course(phase="check"), d.Ask()

@@ -12,13 +12,13 @@ from lxml import etree
 from indlet.errors import BadResponse
 from indlet.model import Failure, Record
 from indlet.oai.read import Item, Page
-from indlet.service.harvest import decide as d
 from indlet.service.harvest import owed
 from indlet.service.harvest.cache import Cache
 from indlet.service.harvest.client import NoAnswer
-from indlet.service.harvest.commit import Writer
+from indlet.service.harvest.commit import Committer
 from indlet.service.harvest.fetch_page import Interrupted, PageFetcher
 from indlet.service.harvest.negotiate import Agreement
+from indlet.service.harvest.run_state import PASSING
 from indlet.service.records.normalise import Normaliser
 
 RAW_BYTES: Final = 1 << 20
@@ -41,26 +41,26 @@ class UnusableRecord(BadResponse):
         self.raw = raw
 
 
-class Intake:
-    """From a source's records to a writer, by way of a normaliser."""
+class RecordIntake:
+    """Takes records as they come, has them normalised, and hands them to the committer."""
 
     def __init__(
         self,
-        asker: PageFetcher,
-        terms: Agreement,
+        fetcher: PageFetcher,
+        agreement: Agreement,
         normaliser: Normaliser,
-        writer: Writer,
+        committer: Committer,
         halt: threading.Event,
         cache: Cache | None = None,
         republish: bool = False,
     ) -> None:
         self._cache, self._republish = cache, republish
         self._response_date = ""  # of the last page
-        self._asker = asker
-        self._terms = terms
+        self._fetcher = fetcher
+        self._agreement = agreement
         self._normaliser = normaliser
-        self._writer = writer
-        self._repairs = writer.progress.repairs
+        self._committer = committer
+        self._repairs = committer.progress.repairs
         self._halt = halt
         self._second_looks = 0
         self._indexed = False  # an index part has come
@@ -73,26 +73,26 @@ class Intake:
             self._problem(problem.where, problem.reason, problem.raw)
 
     def records(self, items: Sequence[Item]) -> None:
-        if self._terms.index_prefix and not self._indexed:
+        if self._agreement.index_prefix and not self._indexed:
             self._look_for_index(items)
         for item, made in zip(items, self._normaliser.records(items), strict=True):
             if isinstance(made, BadResponse):
                 self._problem(item.identifier, str(made), _raw(item))
             else:
-                self._keep(item, made)
+                self._add(item, made)
 
-    def _keep(self, item: Item, record: Record) -> None:
+    def _add(self, item: Item, record: Record) -> None:
         """A record of this source alone, or a copy of one that goes round among nodes."""
         if self._cache is not None and (self._republish or item.about):
-            self._writer.keep_copy(self._cache.copy(item, record, self._response_date))
+            self._committer.add_copy(self._cache.copy(item, record, self._response_date))
         else:
-            self._writer.keep(record)
+            self._committer.add(record)
 
     def deleted(self, identifiers: Sequence[str], when: str) -> None:
         """Records that the source no longer lists, deleted as of then."""
         for identifier in identifiers:
             gone = Item(identifier, when, deleted=True)
-            self._keep(gone, self._normaliser.record(gone))
+            self._add(gone, self._normaliser.record(gone))
 
     def _look_for_index(self, items: Sequence[Item]) -> None:
         """Records may well come without an index part; that all do, though the source offers one, is told."""
@@ -115,7 +115,7 @@ class Intake:
                 found = None
             except NoAnswer as e:
                 found = None
-                if e.failed.trouble in d.PASSING:
+                if e.failed.trouble in PASSING:
                     self._second_looks += SECOND_LOOKS // IN_A_ROW  # it may be the source, not the record
             if found is not None:
                 try:
@@ -124,11 +124,13 @@ class Intake:
                     pass
                 else:
                     self._repairs["records fetched alone"] += 1
-                    self._keep(found, record)
+                    self._add(found, record)
                     return
             self._second_looks += 1
-        nameless = f"a record of {self._terms.url} ({blake2b(raw, digest_size=4).hexdigest()})"
-        self._writer.fail(Failure(where or nameless, "harvest", reason, raw[:RAW_BYTES]), retry=bool(where))
+        nameless = f"a record of {self._agreement.url} ({blake2b(raw, digest_size=4).hexdigest()})"
+        self._committer.fail(
+            Failure(where or nameless, "harvest", reason, raw[:RAW_BYTES]), retry=bool(where)
+        )
 
     def one(self, identifier: str) -> Item | None:
         """The record of that identifier, asked for alone; None if another comes.
@@ -137,8 +139,8 @@ class Intake:
         """
         if self._halt.is_set():
             raise Interrupted
-        arguments = {"verb": "GetRecord", "identifier": identifier, **self._terms.selection("")}
-        page = self._asker.patiently(self._terms.url, arguments, attempts=2)
+        arguments = {"verb": "GetRecord", "identifier": identifier, **self._agreement.selection("")}
+        page = self._fetcher.patiently(self._agreement.url, arguments, attempts=2)
         self._repairs.update(page.repairs)
         found = next((i for i in page.items if i.identifier == identifier), None)
         if found is None and not page.items and page.problems:
@@ -152,8 +154,8 @@ class Intake:
         """
         in_vain = in_a_row = 0
         for identifier in identifiers:
-            known = self._writer.failures.get(identifier)
-            if known is None or identifier in self._writer.failed_now:
+            known = self._committer.failures.get(identifier)
+            if known is None or identifier in self._committer.failed_now:
                 continue  # it has come by a list, or has failed again in this run
             problem, trouble = self._retry(identifier, known.stage == LISTED)
             taken()
@@ -173,23 +175,23 @@ class Intake:
             record = self._normaliser.record(item)
         except NoAnswer as e:
             if "idDoesNotExist" in str(e) and not listed:
-                self._writer.gone(identifier)
+                self._committer.gone(identifier)
                 self._repairs["owed records that the source no longer has"] += 1
                 return "", ""
             self._failure(identifier, str(e), LISTED if listed else "harvest")
             return str(e), e.failed.trouble
         except BadResponse as e:
             raw = e.raw if isinstance(e, UnusableRecord) else _raw(item) if item else b""
-            self._writer.fail(Failure(identifier, "harvest", str(e), raw[:RAW_BYTES]))
+            self._committer.fail(Failure(identifier, "harvest", str(e), raw[:RAW_BYTES]))
             return str(e), ""
         self._repairs["owed records that have come"] += 1
-        self._writer.keep(record)
+        self._add(item, record)
         return "", ""
 
     def missing(self, identifiers: Sequence[str], taken: Callable[[], None]) -> str:
         """Get records one by one; `taken` is called after each. What cannot be had now is owed.
 
-        Comes out: why the source, and not a record of it, is not to be had; empty if it is.
+        Returns why the source, and not a record of it, cannot be harvested now; empty if it can.
         """
         in_vain = refused = 0
         unknown = list[str]()
@@ -197,7 +199,7 @@ class Intake:
             try:
                 item = self.one(identifier)
             except NoAnswer as e:
-                passing = e.failed.trouble in d.PASSING
+                passing = e.failed.trouble in PASSING
                 in_vain += passing
                 refused += not passing
                 if in_vain >= IN_A_ROW or refused >= REFUSED_IN_A_ROW:
@@ -208,7 +210,7 @@ class Intake:
                     self._failure(identifier, str(e))
                 continue
             except UnusableRecord as e:
-                self._writer.fail(Failure(identifier, "harvest", str(e), e.raw[:RAW_BYTES]))
+                self._committer.fail(Failure(identifier, "harvest", str(e), e.raw[:RAW_BYTES]))
                 in_vain = 0
                 taken()
                 continue
@@ -217,7 +219,7 @@ class Intake:
                 refused += 1
                 said = "GetRecord answers with another record"
                 if refused >= REFUSED_IN_A_ROW:
-                    return f"{self._terms.url}: {said}, time and again"
+                    return f"{self._agreement.url}: {said}, time and again"
                 self._failure(identifier, said)
             else:
                 refused = 0
@@ -233,7 +235,7 @@ class Intake:
         return ""
 
     def _failure(self, where: str, reason: str, stage: str = "harvest") -> None:
-        self._writer.fail(Failure(where, stage, reason))
+        self._committer.fail(Failure(where, stage, reason))
 
 
 def _raw(item: Item) -> bytes:

@@ -1,4 +1,4 @@
-"""One run over one source: ask, normalise, commit, decide, until the source is had or cannot be.
+"""One run over one source: fetch, normalise, commit, decide, until complete or given up.
 
 Records and the state that says they were harvested commit in one transaction, a few pages at a time.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -16,17 +16,33 @@ from typing import Any
 
 from indlet.errors import IndletError, RemoteError, SettingsError
 from indlet.model import Failure
-from indlet.service.harvest import dates, owed, sets
-from indlet.service.harvest import decide as d
+from indlet.service.harvest import dates, decide, owed, sets
 from indlet.service.harvest.cache import Cache
 from indlet.service.harvest.client import Client, NoAnswer, spellings
-from indlet.service.harvest.commit import Writer
+from indlet.service.harvest.commit import Committer
 from indlet.service.harvest.fetch_page import Interrupted, PageFetcher
 from indlet.service.harvest.listing import Listing
 from indlet.service.harvest.negotiate import Agreement, negotiate
 from indlet.service.harvest.progress import Progress
-from indlet.service.harvest.reconcile import CannotTell, due, vanished, whole_list
-from indlet.service.harvest.record_intake import Intake
+from indlet.service.harvest.reconcile import CannotReconcile, due, vanished, whole_list
+from indlet.service.harvest.record_intake import RecordIntake
+from indlet.service.harvest.run_state import (
+    Action,
+    Ask,
+    Checked,
+    CheckState,
+    Compare,
+    Fetch,
+    ListState,
+    Overview,
+    ProbeState,
+    Rules,
+    RunState,
+    SourceTraits,
+    Stop,
+    Window,
+)
+from indlet.service.harvest.source_state import KeptRun, Shape, SourceState
 from indlet.service.records.normalise import Normaliser
 from indlet.service.records.stored_policy import remember
 from indlet.settings import Harvest, Source
@@ -58,7 +74,7 @@ class Run:
         harvest: Harvest,
         progress: Progress,
         *,
-        wish: RunOptions | None = None,
+        options: RunOptions | None = None,
         extract: Extract | None = None,
         halt: threading.Event | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
@@ -70,11 +86,11 @@ class Run:
         self.analyzer = analyzer
         self.harvest = harvest
         self.progress = progress
-        self.wish = wish or RunOptions()
+        self.options = options or RunOptions()
         self.extract = extract
         self.halt = halt or threading.Event()
         self.now = now
-        self.rules = d.Rules(
+        self.rules = Rules(
             harvest.retries,
             harvest.backoff_seconds,
             harvest.backoff_limit_seconds,
@@ -88,10 +104,20 @@ class Run:
         client = Client(
             harvest, token=source.token, user=user, password=password, delay_seconds=delay, sleep=self._sleep
         )
-        self.asker = PageFetcher(client, self.rules, self._sleep, self.halt, self._tell, self._announce)
+        self.fetcher = PageFetcher(
+            client, self.rules, self._sleep, self.halt, self._report_trouble, self._announce
+        )
         self.resumed = False  # an earlier run was interrupted, and this one goes on from there
         self.said = ""  # by the last request that brought nothing
         self.named: set[str] = set()  # by the last list of identifiers that was compared
+
+    @property
+    def state(self) -> SourceState:
+        """What is remembered of the source; committed with its records."""
+        return self.committer.state
+
+    def _remember(self, **changes: Any) -> None:
+        self.committer.state = replace(self.committer.state, **changes)
 
     # The run
 
@@ -101,11 +127,11 @@ class Run:
         progress.started = time.monotonic()
         with self.store.job(f"harvest-{self.origin}"):
             with self.store.read() as view:
-                self.state = view.state(self.origin)
+                state = SourceState.from_json(view.state(self.origin))
                 failures = list(view.open_failures(self.origin))
             with self.store.write() as tx:
                 run = tx.start_run(self.origin, "harvest")
-            self.writer = Writer(self.store, self.origin, run, self.state, failures, progress, self.now)
+            self.committer = Committer(self.store, self.origin, run, state, failures, progress, self.now)
             self.owed = owed.due_now(failures, int(self.now().timestamp()))
             try:
                 self._harvest()
@@ -120,192 +146,204 @@ class Run:
                 raise
             finally:
                 progress.ended = time.monotonic()
-                self.asker.close()
+                self.fetcher.close()
         return progress
 
     def _harvest(self) -> None:
         progress = self.progress
         progress.phase = "negotiating"
-        known = self.state.get("url", "") if self.state.get("identified") else ""
-        terms = negotiate(self.asker, self.source, self.analyzer.policy.positions, known)
-        progress.form = terms.form
+        known = self.state.url if self.state.identified else ""
+        agreement = negotiate(self.fetcher, self.source, self.analyzer.policy.positions, known)
+        progress.form = agreement.form
         full_text = self._full_text if self.source.fulltext == "fetch" and self.extract else None
         normaliser = Normaliser(
-            self.analyzer, terms.index_prefix, terms.bundle_prefix, terms.policy, full_text
+            self.analyzer, agreement.index_prefix, agreement.bundle_prefix, agreement.policy, full_text
         )
-        self.writer.cache = Cache(self.store, self.name, terms.identity.base_url or terms.url, self.own)
-        self.intake = Intake(
-            self.asker, terms, normaliser, self.writer, self.halt, self.writer.cache, self.source.republish
+        cache = Cache(self.store, self.name, agreement.identity.base_url or agreement.url, self.own)
+        self.committer.cache = cache
+        self.intake = RecordIntake(
+            self.fetcher, agreement, normaliser, self.committer, self.halt, cache, self.source.republish
         )
-        self.terms = terms
-        self.remote = d.Source(
-            terms.identity.earliest if dates.parse(terms.identity.earliest) else "", terms.seconds
+        self.agreement = agreement
+        self.traits = SourceTraits(
+            agreement.identity.earliest if dates.parse(agreement.identity.earliest) else "", agreement.seconds
         )
-        for note in terms.notes:
+        for note in agreement.notes:
             progress.repairs[note] += 1
-        self.listing = Listing(self.remote.seconds, progress)
-        course = self._begin(terms, normaliser)
+        self.listing = Listing(self.traits.seconds, progress)
+        state = self._begin(agreement, normaliser)
         progress.phase = "harvesting"
-        course, stop = self._follow(course)
-        self.writer.settle()
+        state, stop = self._follow(state)
+        self.committer.settle()
         if self.owed and not stop.resumable:
             progress.phase = "retrying"
-            self.intake.owed(self.owed, partial(self.writer.commit_if_due, course))
-        if stop.complete and sets.learn(
-            self.store, self.origin, self.asker, terms.url, self.state, self.now()
-        ):
-            progress.repairs["set names are not to be had"] += 1
-        self._finish(course, stop)
+            self.intake.owed(self.owed, partial(self.committer.commit_if_due, state))
+        if stop.complete:
+            self._name_sets()
+        self._finish(state, stop)
         if stop.complete and self._reconcile_due():
             self._reconcile()
 
-    def _begin(self, terms: Agreement, normaliser: Normaliser) -> d.Course:
+    def _name_sets(self) -> None:
+        asked, trouble = sets.learn(
+            self.store, self.origin, self.fetcher, self.agreement.url, self.state.sets, self.now()
+        )
+        self._remember(sets=asked)
+        if trouble:
+            self.progress.repairs["set names are not to be had"] += 1
+
+    def _begin(self, agreement: Agreement, normaliser: Normaliser) -> RunState:
         """Where to start: where the last run was interrupted, at its high-water mark, or anew."""
-        shape = [
-            terms.url, terms.metadata_prefix, terms.index_prefix, terms.policy.digest if terms.policy else "",
-            self.analyzer.policy.digest, self.source.fulltext,
-        ]  # fmt: skip
-        if self.wish.full or self.state.get("shape", shape) != shape:
-            self.state.pop("run", None)
-            self.state["marks"] = {}
-        self.state.update(
-            url=terms.url,
+        shape = Shape(
+            agreement.url, agreement.metadata_prefix, agreement.index_prefix,
+            agreement.policy.digest if agreement.policy else "", self.analyzer.policy.digest,
+            self.source.fulltext,
+        )  # fmt: skip
+        if self.options.full or (self.state.shape or shape) != shape:
+            self._remember(run=None, marks={})
+        indexed = normaliser.has_index
+        self._remember(
+            url=agreement.url,
             shape=shape,
-            format=terms.form,
-            identified=terms.identity.base_url != "",
-            name=terms.identity.name,
-            deleted_record=terms.identity.deleted,
-            granularity="second" if terms.seconds else "day",
-            policy=terms.policy.to_json() if terms.policy else None,
-            loss=[*normaliser.reconciliation.losses, *terms.losses] if normaliser.has_index else [],
-            reconciliation=normaliser.reconciliation.kind if normaliser.has_index else "own analysis",
+            format=agreement.form,
+            identified=agreement.identity.base_url != "",
+            name=agreement.identity.name,
+            deleted_record=agreement.identity.deleted,
+            granularity="second" if agreement.seconds else "day",
+            policy=agreement.policy.to_json() if agreement.policy else None,
+            loss=(*normaliser.reconciliation.losses, *agreement.losses) if indexed else (),
+            reconciliation=normaliser.reconciliation.kind if indexed else "own analysis",
         )
         remember(self.store, self.analyzer.policy)
-        since, until = self._bounds(terms)
-        key = [self.source.set, self.wish.since or self.source.from_, self.wish.until or self.source.until]
-        kept = self.state.get("run")
-        if kept and kept["key"] == key:
-            course = d.Course.from_json(kept["course"])
-            self.resumed = True
-        else:
-            course = d.Course((d.Window(since, until),))
-            self.state["run"] = {
-                "key": key,
-                "asked": dates.write(self.now(), True),
-                "everything": not (since or until),
-                "course": course.to_json(),
-            }
-        self.writer.commit(course)
-        return course
+        since, until = self._bounds(agreement)
+        key = (
+            self.source.set, self.options.since or self.source.from_, self.options.until or self.source.until
+        )  # fmt: skip
+        kept = self.state.run
+        self.resumed = kept is not None and kept.key == key
+        if kept is None or not self.resumed:
+            begun = ListState(Overview((Window(since, until),)))
+            kept = KeptRun(key, dates.write(self.now(), True), begun, everything=not (since or until))
+            self._remember(run=kept)
+        self.committer.commit(kept.state)
+        return kept.state
 
-    def _bounds(self, terms: Agreement) -> tuple[str, str]:
-        since, until = self.wish.since or self.source.from_, self.wish.until or self.source.until
+    def _bounds(self, agreement: Agreement) -> tuple[str, str]:
+        since, until = self.options.since or self.source.from_, self.options.until or self.source.until
         for bound in (since, until):
             if bound and dates.parse(bound) is None:
                 raise SettingsError(f"{bound!r} is not a date; write 2024-05-01 or 2024-05-01T12:00:00Z")
-        mark = self.state.get("marks", {}).get(self.source.set, "")
-        if mark and not self.wish.since:
-            overlap = self.harvest.overlap_seconds + self.state.get("vague", 0)
-            since = max(dates.earlier(mark, terms.seconds, overlap), since)
-        if not terms.seconds:
+        mark = self.state.marks.get(self.source.set, "")
+        if mark and not self.options.since:
+            overlap = self.harvest.overlap_seconds + self.state.vague
+            since = max(dates.earlier(mark, agreement.seconds, overlap), since)
+        if not agreement.seconds:
             return dates.day(since), dates.day(until)
         if since and until and len(since) != len(until):  # both bounds must have one granularity
             since = dates.like(since, True)
             until = until if len(until) > 10 else f"{until}T23:59:59Z"
         return since, until
 
-    def _follow(self, course: d.Course) -> tuple[d.Course, d.Stop]:
-        course, action = d.resume(course)
+    def _follow(self, state: RunState) -> tuple[RunState, Stop]:
+        """Do what is decided, and decide what is next, until the run ends."""
+        state, action = decide.resume(state)
         missing = list[str]()
         while True:
             if self.halt.is_set():
                 raise Interrupted
             match action:
-                case d.Stop():
-                    self.writer.commit(course)
-                    return course, action
-                case d.Ask() if self._room_is_taken():
-                    action = d.Stop(False, self._no_room(), resumable=True)
-                case d.Ask(wait):
+                case Stop():
+                    self.committer.commit(state)
+                    return state, action
+                case Ask() if self._room_is_taken():
+                    action = Stop(False, self._no_room(), resumable=True)
+                case Ask(wait):
                     if wait:
-                        self.writer.commit(course)  # a long wait should not hold back what has come
-                        self._tell(f"{self.said}; again in {wait:.3g} s")
+                        self._report_trouble(f"{self.said}; again in {wait:.3g} s")
                         self._sleep(wait)
-                    course, action = self._ask(course)
-                case d.Compare():
-                    self.writer.commit(course)
-                    missing = self.listing.missing(self.store, self.origin, self.writer.failed_now)
-                    bound = course.windows[0].since or course.windows[0].until
-                    middle, alike = self.listing.middle(not self.remote.seconds or len(bound) == 10)
-                    self.named = {identifier for identifier, _, _ in self.listing.identifiers}
-                    self.listing.identifiers.clear()
-                    checked = d.Checked(len(missing), middle, alike)
-                    course, action = d.step(course, checked, self.remote, self.rules)
-                case d.Fetch():
-                    said = self.intake.missing(missing, partial(self.writer.commit_if_due, course))
-                    course, action = (
-                        (course, d.Stop(False, said, resumable=True)) if said else d.window_done(course)
-                    )
-            self.writer.commit_if_due(course)
+                    state, action = self._ask(state)
+                case Compare():
+                    self.committer.commit(state)
+                    missing, checked = self._compare(state)
+                    state, action = decide.step(state, checked, self.traits, self.rules)
+                case Fetch():
+                    said = self.intake.missing(missing, partial(self.committer.commit_if_due, state))
+                    if said:
+                        action = Stop(False, said, resumable=True)
+                    else:
+                        state, action = decide.window_done(state)
+            self.committer.commit_if_due(state)
 
-    def _ask(self, course: d.Course) -> tuple[d.Course, d.Action]:
-        if course.pages == 0 and not course.token:
-            self.listing = Listing(self.remote.seconds, self.progress)
-        arguments = d.arguments(course, self.terms.selection(self.source.set))
+    def _compare(self, state: RunState) -> tuple[list[str], Checked]:
+        """The identifiers of a check's list that are missing, and what matters of them for a decision."""
+        missing = self.listing.missing(self.store, self.origin, self.committer.failed_now)
+        window = state.overview.windows[0]
+        bound = window.since or window.until
+        middle, alike = self.listing.middle(not self.traits.seconds or len(bound) == 10)
+        self.named = {identifier for identifier, _, _ in self.listing.identifiers}
+        self.listing.identifiers.clear()
+        return missing, Checked(len(missing), middle, alike)
+
+    def _ask(self, state: RunState) -> tuple[RunState, Action]:
+        """Request the next page, take what it brings, and decide."""
+        cursor = state.cursor
+        if not cursor.pages and not cursor.token:
+            self.listing = Listing(self.traits.seconds, self.progress)
+        arguments = decide.arguments(state, self.agreement.selection(self.source.set))
         try:
-            page = self.asker.page(self.terms.url, arguments, course.spelling)
+            page = self.fetcher.page(self.agreement.url, arguments, cursor.spelling)
         except NoAnswer as e:
-            self._count()
-            self.said = str(e)
-            if e.failed.trouble == "silent":
-                self._tell(self.said)
-            if e.failed.trouble not in ("nothing", "token"):
-                self.progress.repairs[f"retried: {e.failed.trouble}"] += 1
-            elif e.failed.trouble == "nothing" and course.token:
-                self.progress.repairs["lists that ended early or in circles"] += course.phase == "list"
-            event = replace(e.failed, spellings=len(spellings(course.token)) if course.token else 1)
-            return d.step(course, event, self.remote, self.rules)
+            return self._no_page(state, e)
         self._count()
-        if self.resumed and course.phase == "list":
+        listing = isinstance(state, ListState)
+        if self.resumed and listing:
             self.listing.compare(page.items, self.store, self.origin)
-        listed, again = self.listing.took(page, course)
-        if course.phase == "list" and not again:
+        listed, again = self.listing.add_page(page, state)
+        if listing and not again:
             self.intake.page(page)
-        if course.phase == "probe":
+        if isinstance(state, ProbeState):
             listed = replace(listed, new=sum(i.identifier not in self.named for i in page.items))
-        before = course
-        course, action = d.step(course, listed, self.remote, self.rules)
-        if before.spelling:
+        after, action = decide.step(state, listed, self.traits, self.rules)
+        if cursor.spelling:
             self.progress.repairs["token respelt"] += 1
-        if before.phase == "list" and course.phase == "check":
-            kind = listed.doubt or "lists that ended early or in circles"
-            self.progress.repairs[kind] += 1
-        return course, action
+        if listing and isinstance(after, CheckState):
+            self.progress.repairs[listed.doubt or "lists that ended early or in circles"] += 1
+        return after, action
 
-    def _finish(self, course: d.Course, stop: d.Stop) -> None:
-        run = self.state.get("run") or {}
-        selective = bool(self.wish.since or self.wish.until or self.source.until)
-        if course.size_lies:
+    def _no_page(self, state: RunState, error: NoAnswer) -> tuple[RunState, Action]:
+        """Count what went wrong, and decide."""
+        self._count()
+        self.said = str(error)
+        trouble, token = error.failed.trouble, state.cursor.token
+        if trouble == "silent":
+            self._report_trouble(self.said)
+        if trouble not in ("nothing", "token"):
+            self.progress.repairs[f"retried: {trouble}"] += 1
+        elif trouble == "nothing" and token:
+            self.progress.repairs["lists that ended early or in circles"] += isinstance(state, ListState)
+        event = replace(error.failed, spellings=len(spellings(token)) if token else 1)
+        return decide.step(state, event, self.traits, self.rules)
+
+    def _finish(self, state: RunState, stop: Stop) -> None:
+        overview, run = state.overview, self.state.run
+        selective = bool(self.options.since or self.options.until or self.source.until)
+        if overview.size_lies:
             self.progress.repairs["sizes that were wrong"] += 1
-            self.state["size_lies"] = True
-        if course.unconfirmed:
-            self.progress.repairs["sizes that could not be confirmed"] += course.unconfirmed
-        if stop.complete:
-            if not selective:
-                self._forget_what_is_gone(run)
-                self._advance_mark(course.first_response, run.get("asked", ""))
-            self.state.pop("run", None)
-            self._end("complete", "")
-            return
-        if not stop.resumable:
-            self.state.pop("run", None)
-        self._end("incomplete", stop.reason)
+            self._remember(size_lies=True)
+        if overview.unconfirmed:
+            self.progress.repairs["sizes that could not be confirmed"] += overview.unconfirmed
+        if stop.complete and run is not None and not selective:
+            self._forget_what_is_gone(run)
+            self._advance_mark(overview.first_response, run.asked)
+        if stop.complete or not stop.resumable:
+            self._remember(run=None)
+        self._end("complete" if stop.complete else "incomplete", stop.reason)
 
-    def _forget_what_is_gone(self, run: Mapping[str, Any]) -> None:
+    def _forget_what_is_gone(self, run: KeptRun) -> None:
         """After a list of everything: what failed before it, and is not in it, is no longer owed."""
-        asked = dates.parse(run.get("asked", ""))
-        if asked and run.get("everything") and not set(self.state.get("marks") or {}) - {self.source.set}:
-            self.writer.forget_failures(int(asked.timestamp()))
+        asked = dates.parse(run.asked)
+        if asked and run.everything and not set(self.state.marks) - {self.source.set}:
+            self.committer.forget_failures(int(asked.timestamp()))
 
     def _advance_mark(self, first_response: str, asked: str) -> None:
         """The next run starts where this one's first page was answered, by the source's clock or by ours:
@@ -314,72 +352,70 @@ class Run:
         ours = dates.parse(asked) or self.now()
         # noRecordsMatch brings no date: our own clock, less the doubt about theirs.
         mark = min(remote, ours) if remote else ours - timedelta(days=1)
-        self.state.setdefault("marks", {})[self.source.set] = dates.write(mark, True)
-        self.state["vague"] = 0 if dates.well_formed(first_response) or not remote else 86400
+        self._remember(
+            marks={**self.state.marks, self.source.set: dates.write(mark, True)},
+            vague=0 if dates.well_formed(first_response) or not remote else 86400,
+        )
 
     def _end(self, outcome: str, reason: str) -> None:
         self._count()
-        self.writer.end(outcome, reason)
+        self.committer.end(outcome, reason)
 
     # Reconciliation
 
     def _reconcile_due(self) -> bool:
-        if self.wish.reconcile:
+        if self.options.reconcile:
             return True
         every = self.source.reconcile or self.harvest.reconcile
-        if (
-            not self.state.get("reconciled")
-            and every != "never"
-            and self.state["deleted_record"] != "persistent"
-        ):
+        if not self.state.reconciled and every != "never" and self.state.deleted_record != "persistent":
             # The first harvest has just listed everything.
-            self.state["reconciled"] = dates.write(self.now(), True)
-            self.writer.save()
+            self._remember(reconciled=dates.write(self.now(), True))
+            self.committer.save()
         return due(self.state, every, self.now())
 
     def _reconcile(self) -> None:
         """Delete what the source no longer lists; nothing at all unless its whole list could be read."""
         self.progress.phase = "reconciling"
-        self.writer.settle()
+        self.committer.settle()
         lists = partial(
-            whole_list, self.asker, self.terms, remote=self.remote, rules=self.rules, sleep=self._sleep,
-            size_counts=not self.state.get("size_lies"),
+            whole_list, self.fetcher, self.agreement, traits=self.traits, rules=self.rules, sleep=self._sleep,
+            size_counts=not self.state.size_lies,
         )  # fmt: skip
-        specs = list(self.state.get("marks") or [self.source.set])
+        specs = list(self.state.marks) or [self.source.set]
         try:
             gone, left_out, back = vanished(self.store, self.origin, specs, lists, self.intake.one)
-        except CannotTell as e:
+        except CannotReconcile as e:
             self._end("incomplete", f"reconciliation {e}; nothing was deleted")
             return
         if left_out:
             self.progress.repairs["records that a list left out"] += left_out
         if self.source.republish:
             self.intake.deleted(gone, dates.write(self.now(), True))
-            self.writer.commit(None)
+            self.committer.commit(None)
             gone = []
         with self.store.write() as tx:
             self.progress.deleted += tx.delete(self.origin, gone)
-            self.state["reconciled"] = dates.write(self.now(), True)
-            tx.state(self.origin, self.state)
-        back = [identifier for identifier in back if identifier not in self.writer.failures]
+            self._remember(reconciled=dates.write(self.now(), True))
+            tx.state(self.origin, self.state.to_json())
+        back = [identifier for identifier in back if identifier not in self.committer.failures]
         said = self._bring_back(back) if back else ""
         self._end("incomplete" if said else "complete", said)
 
     def _bring_back(self, identifiers: list[str]) -> str:
         """Take what the source lists and we do not hold; why that cannot be done now, if it cannot."""
-        if len(identifiers) <= d.ONE_BY_ONE:
+        if len(identifiers) <= decide.ONE_BY_ONE:
             return self.intake.missing(identifiers, lambda: None)
-        self.state["marks"] = {}
+        self._remember(marks={})
         return f"{len(identifiers)} records are listed that never came; the next run lists everything anew"
 
     # What the source may take of the disk
 
     def _room_is_taken(self) -> bool:
         """Whether the source has all the room that it may have. Counted as it comes, and then exactly."""
-        if self.writer.stored_bytes <= self._room:
+        if self.committer.stored_bytes <= self._room:
             return False
-        self.writer.count_bytes()
-        return self.writer.stored_bytes > self._room
+        self.committer.count_bytes()
+        return self.committer.stored_bytes > self._room
 
     @property
     def _room(self) -> int:
@@ -387,19 +423,20 @@ class Run:
 
     def _no_room(self) -> str:
         return (
-            f"its records take {self.writer.stored_bytes:,} bytes of the store, and may take {self._room:,}; "
-            "what has come is kept. Raise  disk_bytes  of the source or of [harvest] to go on"
+            f"its records take {self.committer.stored_bytes:,} bytes of the store, "
+            f"and may take {self._room:,}; what has come is kept. "
+            "Raise  disk_bytes  of the source or of [harvest] to go on"
         )
 
     # The edges
 
     def _count(self) -> None:
-        self.progress.requests, self.progress.bytes = self.asker.client.requests, self.asker.client.wire
+        self.progress.requests, self.progress.bytes = self.fetcher.client.requests, self.fetcher.client.wire
 
     def _announce(self, size: int) -> None:
         self.progress.size = size
 
-    def _tell(self, trouble: str) -> None:
+    def _report_trouble(self, trouble: str) -> None:
         self.progress.trouble = trouble
 
     def _sleep(self, seconds: float) -> None:
@@ -410,10 +447,10 @@ class Run:
         """The text of a linked document: fetched, extracted, analysed by the caller, and dropped."""
         assert self.extract is not None
         try:
-            answer = self.asker.document(url, self.harvest.fetch_bytes)
+            answer = self.fetcher.document(url, self.harvest.fetch_bytes)
             return self.extract(answer.body, answer.url, answer.content_type)
         except (NoAnswer, IndletError) as e:
-            self.writer.fail(Failure(identifier, "fetch", str(e)))
+            self.committer.fail(Failure(identifier, "fetch", str(e)))
             return ""
 
 

@@ -26,6 +26,7 @@ from indlet.errors import (
     UnknownRecord,
 )
 from indlet.model import Stored
+from indlet.service.harvest.source_state import SourceState
 from indlet.service.index import SORTS, Found, Searcher, follow
 from indlet.service.index import expression as e
 from indlet.service.index.dates import date_number
@@ -578,7 +579,8 @@ class Library:
         if origin.kind == "hierarchy":
             digest = origin.state.get("policy", "")
         else:
-            digest = next(iter(origin.state.get("shape", ())[4:]), "")  # see harvest/run.py
+            shape = SourceState.from_json(origin.state).shape
+            digest = shape.own_policy if shape else ""
         return bool(digest) and digest not in self._policies
 
     def _same_resource(self, stored: Stored) -> tuple[int, ...]:
