@@ -14,7 +14,7 @@ from starlette.responses import Response
 from indlet.errors import QueryError
 from indlet.model import Stored
 from indlet.web.citation import citation
-from indlet.web.feeds import Entry, Feed, atom, rfc822, rss
+from indlet.web.feeds import Feed, FeedEntry, atom, rfc822, rss
 from indlet.web.i18n import strings
 from indlet.web.portal import Portal
 from indlet.web.search_url import State
@@ -80,7 +80,7 @@ class Current:
         )
         return Response(write(feed), headers={**headers, "Content-Type": media_type})
 
-    def _changes(self, state: State, hidden: set[int]) -> tuple[list[Entry], int | None]:
+    def _changes(self, state: State, hidden: set[int]) -> tuple[list[FeedEntry], int | None]:
         chosen = state.chosen()
         sets, sources = chosen.pop("set", []), chosen.pop("source", [])
         total: int | None = None
@@ -114,9 +114,9 @@ class Current:
         return found[:ENTRIES]
 
 
-def _entry(stored: Stored, source: str) -> Entry:
+def _entry(stored: Stored, source: str) -> FeedEntry:
     record = stored.record
-    return Entry(
+    return FeedEntry(
         citation(stored.identifier, record.metadata, record.properties, source),
         record.metadata,
         stored.datestamp,

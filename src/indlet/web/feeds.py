@@ -22,7 +22,7 @@ _SUMMARY: Final = 2000  # characters of a description
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class FeedEntry:
     cited: Citation
     metadata: Metadata
     datestamp: int
@@ -42,7 +42,7 @@ class Feed:
     rights: str
     language: str
     updated: int
-    entries: Sequence[Entry]
+    entries: Sequence[FeedEntry]
     total: int | None = None  # matches of a query's feed
 
 
@@ -70,7 +70,7 @@ def atom(feed: Feed) -> bytes:
     return ("".join(parts) + "</feed>\n").encode()
 
 
-def _atom_entry(feed: Feed, entry: Entry) -> str:
+def _atom_entry(feed: Feed, entry: FeedEntry) -> str:
     cited, when = entry.cited, rfc3339(entry.datestamp)
     page = feed.root + cited.page
     if entry.deleted:
@@ -119,7 +119,7 @@ def rss(feed: Feed) -> bytes:
     return ("".join(parts) + "</channel></rss>\n").encode()
 
 
-def _rss_item(feed: Feed, entry: Entry) -> str:
+def _rss_item(feed: Feed, entry: FeedEntry) -> str:
     cited = entry.cited
     page = feed.root + cited.page
     parts = [
@@ -144,7 +144,7 @@ def _rss_item(feed: Feed, entry: Entry) -> str:
 _SHOWN: Final = ("creator", "subject", "publisher", "type", "format", "language", "coverage", "rights")
 
 
-def _dublin(entry: Entry) -> str:
+def _dublin(entry: FeedEntry) -> str:
     parts = [
         f"<dc:{element}>{text(value)}</dc:{element}>"
         for element in _SHOWN

@@ -19,7 +19,7 @@ Terms = Callable[[str], Collection[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class HitView:
     href: str
     identifier: str
     title: str
@@ -38,11 +38,11 @@ class Item:
     source: str = ""  # whose record this is
 
 
-def item(hit: Hit, terms: Terms | None = None) -> Item:
+def item(hit: Hit, terms: Terms | None = None) -> HitView:
     """The hit, ready to show. `terms` says what a word becomes in the index: it marks words."""
     cited = citation(hit.identifier, hit.metadata, hit.properties, hit.source)
     wanted = {matched.term for matched in hit.terms}
-    return Item(
+    return HitView(
         href=cited.page,
         identifier=hit.identifier,
         title=cited.title,

@@ -24,7 +24,7 @@ from indlet.provider.identity import identified
 from indlet.provider.serve.access import Gate, Permit
 from indlet.provider.serve.content import Content
 from indlet.provider.serve.hosts import KnownHosts
-from indlet.provider.serve.http import Desk, TooMuch, arguments, coded, tag, wants_page
+from indlet.provider.serve.http import RequestSlots, TooMuch, arguments, coded, tag, wants_page
 from indlet.provider.serve.pages import SCHEMAS, Pages, as_page, packaged
 from indlet.provider.serve.patience import Patient
 from indlet.provider.serve.repository import Repository
@@ -170,7 +170,7 @@ class _Web:
         self._repository = Repository(store, settings, clock, policy_of(settings.analysis))
         self.pages = Pages(store, settings)
         self.gate = Gate(settings)
-        self.desk = Desk(settings.serve)
+        self.desk = RequestSlots(settings.serve)
         self._private = {"Cache-Control": "private, no-cache" if self.gate.restricted else "no-cache"}
         self._vary = "Accept-Encoding, Authorization" if self.gate.restricted else "Accept-Encoding"
 

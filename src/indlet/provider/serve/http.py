@@ -64,7 +64,7 @@ def _parsed(query: bytes) -> list[tuple[str, str]]:
     return parse_qsl(query.decode("utf-8", "replace"), keep_blank_values=True, errors="replace")
 
 
-class Desk:
+class RequestSlots:
     """Answers as many requests at once as the settings allow, and tells the others to come back."""
 
     def __init__(self, settings: Serve) -> None:
