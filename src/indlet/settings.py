@@ -96,6 +96,31 @@ class Hierarchy:
 
 
 @dataclass(frozen=True, slots=True)
+class Library:
+    """A catalogue whose exported records are served: files of one or many records in one format."""
+
+    name: str
+    read: str  # the folder that the catalogue exports to
+    format: str = "marc21"  # or another prefix of a metadata format, or "table:NAME"
+    mapping: str = ""  # a table of local features on top of the standard crosswalk
+    title: str = ""
+    rights: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """What a catalogue imports: records of other libraries, written to a folder in its own format."""
+
+    folder: str
+    format: str = "marc21"
+    mapping: str = ""  # a table on top of the standard crosswalk
+    from_: tuple[str, ...] = ("*",)  # sources, "source:set", or "*" for all that is harvested
+    path: str = "{source}/{year}/{name}"  # below the folder, without ending
+    deletions: str = "alert"  # "alert"; "file": a tombstone beside the file; "remove": the file goes
+    every: str = "1h"
+
+
+@dataclass(frozen=True, slots=True)
 class SetRule:
     """Sets besides those of folders: `by` an element, or one set of the records `where` conditions hold."""
 
@@ -259,7 +284,9 @@ class Settings:
     search: Search = field(default_factory=Search)
     admin: Admin = field(default_factory=Admin)
     hierarchy: tuple[Hierarchy, ...] = ()
+    library: tuple[Library, ...] = ()
     set_: tuple[SetRule, ...] = ()
+    write: tuple[Write, ...] = ()
     site: tuple[Site, ...] = ()
     source: tuple[Source, ...] = ()
 
@@ -298,6 +325,13 @@ def load(path: Path) -> Settings:
         data=here / settings.data,
         store=replace(settings.store, url=settings.store.url and _beside(here, settings.store.url)),
         hierarchy=tuple(replace(h, root=_beside(here, h.root)) for h in settings.hierarchy),
+        library=tuple(
+            replace(x, read=_beside(here, x.read), mapping=_table(here, x.mapping)) for x in settings.library
+        ),
+        write=tuple(
+            replace(x, folder=_beside(here, x.folder), mapping=_table(here, x.mapping))
+            for x in settings.write
+        ),
         site=tuple(
             replace(s, root=str(here / s.root), config=tuple(str(here / path) for path in s.config))
             for s in settings.site
@@ -309,7 +343,15 @@ def from_mapping(raw: Mapping[str, Any], where: str = "settings") -> Settings:
     settings = _build(Settings, raw, where)
     for names, kind in (
         (
-            [n for n in (*(h.name for h in settings.hierarchy), *(s.name for s in settings.site)) if n],
+            [
+                name
+                for name in (
+                    *(h.name for h in settings.hierarchy),
+                    *(s.name for s in settings.site),
+                    *(x.name for x in settings.library),
+                )
+                if name
+            ],
             "hierarchy",
         ),
         ([s.name for s in settings.source if s.name], "source"),
@@ -323,6 +365,11 @@ def from_mapping(raw: Mapping[str, Any], where: str = "settings") -> Settings:
     if password and not settings.admin.password_hash:
         settings = replace(settings, admin=replace(settings.admin, password_hash=password))
     return settings
+
+
+def _table(here: Path, name: str) -> str:
+    """A table beside the settings; a bare name is one that comes with indlet."""
+    return str(here / name) if "." in name or "/" in name else name
 
 
 def _beside(here: Path, root: str) -> str:

@@ -36,9 +36,11 @@ def test_every_setting_is_documented(name: str, kind: type[Any]) -> None:
     for field in fields(kind):
         if not is_dataclass(get_type_hints(kind)[field.name]) and field.name not in {
             "hierarchy",
+            "library",
             "set_",
             "site",
             "source",
+            "write",
         }:
             assert f"| `{field.name.rstrip('_')}` |" in text, (
                 f"{kind.__name__}.{field.name} is not documented"

@@ -34,6 +34,8 @@ COMMANDS = {
     "harvest": ("harvest", "Harvest metadata and indexes from providers."),
     "mirror": ("mirror", "Mirror the files of a site, or list what changed."),
     "sources": ("harvest", "Show the harvested sources, their state and their policies."),
+    "sync": ("library", "One round of a library: read exports, harvest, write imports."),
+    "alerts": ("library", "List what waits for somebody."),
     "translate": ("translate", "Translate records from one metadata format to another."),
     "search": ("service", "Search the harvested index."),
     "stats": ("service", "Show the statistics of store and index."),

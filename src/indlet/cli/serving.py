@@ -71,7 +71,7 @@ def run(settings: Settings, *, crawl_at_once: bool, portal: bool | None = None) 
     with contextlib.closing(bound), open_configured(settings) as store, Schedule() as schedule:
         jobs = _jobs(store, settings, schedule, wanted=portal is not False)
         app = application(store, settings, portal is not False, jobs, portal_asked=bool(portal))
-        if settings.hierarchy or settings.site:
+        if settings.hierarchy or settings.site or settings.library:
             schedule.add("crawl", settings.crawl.every, _Crawl(store, settings), at_once=crawl_at_once)
         if jobs is not None:
             jobs.begin(harvest_at_once=True)

@@ -14,6 +14,12 @@ from indlet import settings
 
 _COMMENT = re.compile(r"^    (\w+): [^#\n]*(?:\(\n[^#\n]*)?  # (?!fmt:)(.+)$", re.MULTILINE)
 
+# What the first setting of an entry may be.
+_EXAMPLES = {
+    "root": "/srv/documents", "by": "type", "url": "https://library.example.org/ft-oai", "name": "larc",
+    "folder": "catalogue/import",
+}  # fmt: skip
+
 HEAD = """\
 # Settings of an indlet node. What is commented out is the default.
 # Serve with     indlet serve --config {name}
@@ -31,8 +37,10 @@ def template(name: str, roots: Iterable[str] = (), password_hash: str = "") -> s
     for field_name, kind in (
         ("hierarchy", settings.Hierarchy),
         ("site", settings.Site),
+        ("library", settings.Library),
         ("set", settings.SetRule),
         ("source", settings.Source),
+        ("write", settings.Write),
     ):
         parts += _entries(field_name, kind, list(roots) if kind is settings.Hierarchy else [])
     return "\n".join(parts) + "\n"
@@ -57,10 +65,12 @@ def _entries(name: str, kind: type[Any], roots: list[str]) -> Iterator[str]:
         yield from _values(settings.Access)
     if not roots:
         first = next(iter(fields(kind))).name
-        example = {"root": "/srv/documents", "by": "type", "url": "https://library.example.org/ft-oai"}[first]
+        example = _EXAMPLES[first]
         yield f"\n# {_doc(kind)} As many as you like.\n# [[{name}]]\n# {first} = {json.dumps(example)}"
         if kind is settings.Site:
             yield '# url = "https://www.example.org/docs"'
+        if kind is settings.Library:
+            yield '# read = "catalogue/export"'
         yield from _values(kind, skip=first)
         if kind is settings.Hierarchy:
             yield f"# [{name}.access]"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from indlet.errors import SettingsError
@@ -36,14 +37,14 @@ class Translator:
     def records(self, data: bytes) -> Iterator[Translation | Broken]:
         """Each record of a file. What cannot be read, mapped or written is broken; the others go on."""
         tables: dict[str, Crosswalk] = {}
-        out = _on_top(self.own_out, self.target.crosswalk(()), self.target)
+        out = on_top(self.own_out, self.target.crosswalk(()), self.target)
         for number, fields in enumerate(self.source.load(data), 1):
             if isinstance(fields, Broken):
                 yield fields
                 continue
             base = self.source.crosswalk(fields)
             if base.name not in tables:
-                tables[base.name] = _on_top(self.own, base, self.source)
+                tables[base.name] = on_top(self.own, base, self.source)
             yield self._one(number, fields, tables[base.name], out)
 
     def _one(self, number: int, fields: Fields, table: Crosswalk, out: Crosswalk) -> Translation | Broken:
@@ -67,7 +68,9 @@ def format_named(name: str) -> MetadataFormat:
     return METADATA[name]
 
 
-def _on_top(own: str, base: Crosswalk, metadata: MetadataFormat) -> Crosswalk:
+@lru_cache(maxsize=64)
+def on_top(own: str, base: Crosswalk, metadata: MetadataFormat) -> Crosswalk:
+    """The standard table with a site's own on top: a file, or a table that comes with indlet."""
     if not own:
         return base
     single = metadata.prefix in ("marc21", "oai_marc")

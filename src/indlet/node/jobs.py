@@ -9,9 +9,11 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
+from indlet.errors import StoreError
 from indlet.node.harvests import Harvests
 from indlet.node.indexing import EVERY, IndexJob
 from indlet.node.schedule import Schedule
+from indlet.node.write_out import WriteTask
 from indlet.service.harvest.progress import Progress
 from indlet.settings import Settings
 from indlet.store import Store
@@ -27,6 +29,7 @@ class Jobs:
         schedule: Schedule | None = None,
         report: Callable[[Progress], None] = lambda progress: None,
     ) -> None:
+        self._store, self._settings = store, settings
         self.schedule = schedule or Schedule()
         self.index = IndexJob(store, settings)
         self.harvests = Harvests(store, settings, self.schedule, self._changed, report)
@@ -35,9 +38,22 @@ class Jobs:
         """Puts the jobs on the schedule and starts it; `harvest_at_once`: the settings' sources now."""
         self.schedule.add(INDEX, EVERY, self.index, at_once=True)
         self.harvests.plan(at_once=harvest_at_once)
+        for task in self._settings.write:
+            write = WriteTask(self._store, task)
+            self.schedule.add(f"write {task.folder}", task.every, _loudly(write), at_once=True)
         self.schedule.start()
 
     def _changed(self) -> None:
         """A harvest has ended, or records were removed: the index should know soon."""
         if not self.schedule.wake(INDEX):
             self.index(threading.Event())
+
+
+def _loudly(task: WriteTask) -> Callable[[threading.Event], None]:
+    """A task of local write as a job: one that stopped before its end has failed."""
+
+    def run(stop: threading.Event) -> None:
+        if reason := task.run(stop).reason:
+            raise StoreError(reason)
+
+    return run

@@ -23,6 +23,7 @@ from indlet.provider.batches import Batches
 from indlet.provider.crawl import Signature, Survey, Work, settle, survey, vanished
 from indlet.provider.hierarchy import Tree, named, shown, without_password
 from indlet.provider.identity import identified
+from indlet.provider.library import LibrarySource
 from indlet.provider.reading import Reading
 from indlet.provider.resources import FileTree, place_of
 from indlet.provider.set_rules import SetRules
@@ -87,6 +88,9 @@ def _all(settings: Settings, policy: str) -> Iterator[_Crawled]:
         tree = FileTree(place_of(settings, hierarchy, policy), hierarchy, settings.crawl)
         root = without_password(hierarchy.root)
         yield _Crawled(hierarchy.name, root, tree, _plain(hierarchy))
+    for library in settings.library:
+        records = LibrarySource.of(settings, library, policy)
+        yield _Crawled(library.name, library.read, records, {"root": library.read, "format": library.format})
     for site in settings.site:
         source = SiteSource.of(settings, site, policy)
         name = source.place.name

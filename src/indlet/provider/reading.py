@@ -88,7 +88,7 @@ class Reading:
                     date = self._source.datestamp(task.work.resource)
                     if date is not None:
                         self._dates[id(task)] = date
-                    yield Job(task, path, entry.name)
+                    yield Job(task, path, entry.name, self._source.reader)
                     break
             else:
                 self._done(task, None, ())

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from indlet.model import Record
+from indlet.provider.extract.catalogue import Reader
 from indlet.provider.hierarchy import Entry, Listing, Tree
 from indlet.provider.resources import Resource
 from indlet.provider.workers import Analysed
@@ -25,6 +26,10 @@ class RecordSource(Protocol):
     @property
     def touch_matters(self) -> bool:
         """Whether a file with new times and the old bytes gives another record."""
+
+    @property
+    def reader(self) -> Reader | None:
+        """How its files are read; None where each is read as what it is."""
 
     def open(self, exclude: tuple[Path, ...]) -> Tree:
         """The storage; HierarchyError if it cannot be reached. `exclude`: folders of our own data."""

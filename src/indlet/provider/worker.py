@@ -22,7 +22,8 @@ import orjson
 from indlet.errors import ExtractionError
 from indlet.model import Document
 from indlet.process import limit_memory, limit_processor_time
-from indlet.provider.extract import parts, read
+from indlet.provider.extract import parts, read, told_apart
+from indlet.provider.extract.catalogue import Reader, records
 from indlet.provider.extract.file import File
 from indlet.settings import Limits
 from indlet.text import Analyzer, Policy
@@ -56,12 +57,14 @@ def main() -> None:
     os._exit(0)  # without tidying up what may be a gigabyte of memory
 
 
-def _work(batch: list[tuple[int, bytes, str]], analyst: Analyst, connection: Connection) -> bool:
+def _work(
+    batch: list[tuple[int, bytes, str, tuple[str, str] | None]], analyst: Analyst, connection: Connection
+) -> bool:
     """Answers each job of the batch; false where this process had better be replaced."""
     answers: list[bytes] = []
     size, since = 0, time.monotonic()
-    for number, path, name in batch:
-        answer = analyst.answer(number, Path(os.fsdecode(path)), name)
+    for number, path, name, reader in batch:
+        answer = analyst.answer(number, Path(os.fsdecode(path)), name, reader)
         answers.append(orjson.dumps(answer))
         size += len(answers[-1])
         tired = answer["tired"]
@@ -91,7 +94,9 @@ class Analyst:
     def _alarm(self, *_: object) -> None:
         raise OutOfTime
 
-    def answer(self, number: int, path: Path, name: str) -> dict[str, Any]:
+    def answer(
+        self, number: int, path: Path, name: str, reader: tuple[str, str] | None = None
+    ) -> dict[str, Any]:
         answer: dict[str, Any] = {
             "job": number, "digest": "", "size": 0, "documents": [], "failures": [], "failure": "",
             "tired": "",
@@ -101,7 +106,7 @@ class Analyst:
         try:
             try:
                 signal.setitimer(signal.ITIMER_REAL, self._limits.seconds, 1.0)
-                self._fill(answer, path, name)
+                self._fill(answer, path, name, reader)
             finally:
                 signal.setitimer(signal.ITIMER_REAL, 0)
         except ExtractionError as error:
@@ -122,13 +127,13 @@ class Analyst:
             answer["failure"] = answer["failure"].encode("utf-8", "replace").decode()[:2000]
         return answer
 
-    def _fill(self, answer: dict[str, Any], path: Path, name: str) -> None:
+    def _fill(self, answer: dict[str, Any], path: Path, name: str, reader: tuple[str, str] | None) -> None:
         data = read(path, self._limits)
         answer["digest"] = hashlib.sha256(data).hexdigest()
         answer["size"] = len(data)
         file = File(data, name, self._limits)
         del data
-        for part in parts(file):
+        for part in parts(file) if reader is None else told_apart(records(file, Reader(*reader)), file):
             if not isinstance(part, Document):
                 answer["failures"].append((part.where, part.reason, part.raw.decode("latin-1")))
                 continue

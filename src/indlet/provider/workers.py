@@ -47,6 +47,7 @@ class Job:
     tag: object
     path: Path
     name: str
+    reader: tuple[str, str] | None = None  # see `catalogue.Reader`; None: by what the file is
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +195,8 @@ class Workers:
             worker.deadline = worker.begun + self._patience(worker)
         worker.batches.append(batch)
         lines = [
-            (t.number, os.fsencode(t.job.path), t.job.name.encode("utf-8", "replace").decode()) for t in batch
+            (t.number, os.fsencode(t.job.path), t.job.name.encode("utf-8", "replace").decode(), t.job.reader)
+            for t in batch
         ]
         worker.process.send(pickle.dumps(lines))
 

@@ -29,7 +29,7 @@ from indlet.provider.extract.lzw import decompressed
 from indlet.provider.extract.sniff import DOCX, ODF, PPTX, XLSX, sniff
 from indlet.settings import Limits
 
-__all__ = ["EXTRACTORS", "extract", "parts", "read"]
+__all__ = ["EXTRACTORS", "extract", "parts", "read", "told_apart"]
 
 # Media type -> module and function. Modules are imported when first needed: a worker that only meets text
 # starts in a tenth of the time.
@@ -123,7 +123,11 @@ def parts(file: File) -> Iterator[Part]:
     # Text of a special kind is read as text; what it is stays in its media type.
     module, function = EXTRACTORS.get(kind) or _MEDIA.get(kind.partition("/")[0]) or EXTRACTORS["text/plain"]
     run: Extractor = getattr(importlib.import_module(f".{module}", __name__), function)
-    found = run(File(file.data, file.name, file.limits, kind, file.depth))
+    yield from told_apart(run(File(file.data, file.name, file.limits, kind, file.depth)), file, kind)
+
+
+def told_apart(found: Iterator[Part], file: File, kind: str = "records") -> Iterator[Part]:
+    """The parts of a file, cleaned and with distinct keys; at least one."""
     first = next(found, None)
     if first is None:
         raise ExtractionError(f"no document in it ({kind})")

@@ -48,6 +48,7 @@ class SiteSource:
     place: Place
 
     touch_matters = True  # the time of a file is its datestamp, and stands in its header
+    reader = None  # each file is read as what it is
 
     @classmethod
     def of(cls, settings: Settings, site: Site, policy: str) -> SiteSource:

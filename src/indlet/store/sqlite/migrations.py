@@ -84,6 +84,21 @@ def credentials_out_of_urls(connection: sqlite3.Connection) -> None:
             connection.executemany(f"UPDATE {table} SET {column} = ? WHERE rowid = ?", cleaned)
 
 
+def origins_of_any_kind(connection: sqlite3.Connection) -> None:
+    """Tasks of local write keep their files and state as sources and hierarchies do.
+
+    A CHECK is taken out of a table by editing its definition, as SQLite's documentation of ALTER TABLE says.
+    """
+    (version,) = connection.execute("PRAGMA schema_version").fetchone()
+    connection.execute("PRAGMA writable_schema = ON")
+    connection.execute(
+        "UPDATE sqlite_schema SET sql = replace(sql, ?, '') WHERE type = 'table' AND name = 'origins'",
+        (" CHECK (kind IN ('hierarchy', 'source'))",),
+    )
+    connection.execute(f"PRAGMA schema_version = {version + 1}")
+    connection.execute("PRAGMA writable_schema = OFF")
+
+
 # The user and the password of a URL within a text.
 _IN_URL = re.compile(r"(https?://)[^\s/?#@\"'<>\\]{1,500}@", re.IGNORECASE)
 
@@ -95,6 +110,7 @@ STEPS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     failures_with_retries,
     canonical_metadata,
     credentials_out_of_urls,
+    origins_of_any_kind,
 )
 
 

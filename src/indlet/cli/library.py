@@ -1,0 +1,110 @@
+"""Libraries that keep each other's records: sync, alerts."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from indlet.cli.harvest import config_option, data_option
+from indlet.cli.harvest import line as harvest_line
+from indlet.cli.show import printable, say, say_json
+from indlet.errors import SettingsError
+from indlet.settings import Settings, load
+
+
+@click.command()
+@click.option(
+    "--config", "-c", type=click.Path(path_type=Path, dir_okay=False), default=Path("indlet.toml"),
+    show_default=True, metavar="FILE", help="A settings file.",
+)  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON.")
+def sync(config: Path, as_json: bool) -> None:
+    """One round: read what the catalogue exported, harvest the others, write what the catalogue imports.
+
+    For cron. An interrupted round is completed by the next one.
+
+    \b
+    Exit status
+      0  all was done
+      1  a step could not be done, or not in full; the others were
+    """
+    from indlet.node.fetched import extractor
+    from indlet.node.write_out import write_out
+    from indlet.provider import pipeline
+    from indlet.service.pipeline import harvest_all
+    from indlet.store import open_configured
+
+    settings = load(config)
+    if not (settings.library or settings.hierarchy or settings.source or settings.write):
+        raise SettingsError(f"{config}: nothing to do; it needs [[library]], [[source]] or [[write]]")
+    with open_configured(settings) as store:
+        read = pipeline.crawl(store, settings) if settings.library or settings.hierarchy else []
+        harvested = (
+            harvest_all(store, settings, extract=extractor(settings.crawl.limits)) if settings.source else []
+        )
+        written = write_out(store, settings)
+    problems = [f"local read, {s.hierarchy}: {s.reason}" for s in read if s.reason]
+    problems += [f"harvest, {p.source}: {p.reason or 'records are owed'}" for p in harvested if not p.ok]
+    problems += [f"local write, {w.folder}: {w.reason}" for w in written if w.reason]
+    if as_json:
+        say_json(_told(read, harvested, written, problems), indent=True)
+    else:
+        for summary in read:
+            counts = f"{summary.records} written, {summary.deleted} deleted, {summary.failed} failed"
+            say(f"local read   {printable(summary.hierarchy)}: {counts}")
+        for progress in harvested:
+            say(f"harvest      {harvest_line(progress)}")
+        for one in written:
+            counts = f"{one.files} written, {one.unchanged} unchanged, {one.deleted} deleted"
+            say(f"local write  {printable(one.folder)}: {counts}, {one.failed} failed")
+        for problem in problems:
+            say(printable(problem), err=True)
+    if problems:
+        sys.exit(1)
+
+
+def _told(read: list[Any], harvested: list[Any], written: list[Any], problems: list[str]) -> dict[str, Any]:
+    return {
+        "read": [
+            {"name": s.hierarchy, "records": s.records, "deleted": s.deleted, "failed": s.failed}
+            for s in read
+        ],
+        "harvested": [p.to_json() for p in harvested],
+        "written": [asdict(w) for w in written],
+        "problems": problems,
+    }
+
+
+@click.command()
+@data_option
+@config_option
+@click.option("--jsonl", is_flag=True, help="A line of JSON for each.")
+@click.option("--done", metavar="RECORD", help="Somebody has seen to the alerts about this record.")
+def alerts(data: Path | None, config: Path | None, jsonl: bool, done: str | None) -> None:
+    """List what waits for somebody: written records that were deleted, folders that cannot be written.
+
+    \b
+    indlet alerts --data larc-data
+    indlet alerts --data larc-data --done oai:lanl.example.org:reports/1
+    """
+    from indlet.node.write_out import acknowledge
+    from indlet.node.write_out import alerts as waiting
+    from indlet.store import open_configured
+
+    settings = load(config) if config else Settings(data=data) if data else load(Path("indlet.toml"))
+    with open_configured(settings, create=False) as store:
+        if done is not None:
+            acknowledge(store, done)
+            return
+        found = list(waiting(store))
+    for alert in found:
+        if jsonl:
+            say_json(asdict(alert))
+        else:
+            say(f"{alert.at}  {printable(alert.record)}\n    {printable(alert.reason)}")
+    if not found and not jsonl:
+        say("nothing waits")

@@ -1,0 +1,55 @@
+"""A catalogue's export: a document for each record of a file, by the format and tables of its library."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from indlet.errors import ExtractionError, SettingsError
+from indlet.formats.record import Broken, Fields, MetadataFormat
+from indlet.formats.translate import format_named, on_top
+from indlet.model import DUBLIN_CORE, Document, Failure
+from indlet.provider.extract.file import File, Part
+
+
+class Reader(NamedTuple):
+    """How the files of a library are read: a format by its prefix, and the library's own table."""
+
+    format: str
+    mapping: str = ""
+
+
+def records(file: File, reader: Reader) -> Iterator[Part]:
+    """The records of a file; one that cannot be read or mapped is a failure of its own."""
+    try:
+        metadata = format_named(reader.format)
+        found = metadata.load(file.data)
+        for number, fields in enumerate(found, 1):
+            if isinstance(fields, Broken):
+                yield Failure(f"{file.name}#{fields.number}", "extract", fields.reason, fields.raw)
+            else:
+                yield _part(file, metadata, reader.mapping, number, fields)
+    except SettingsError as e:
+        raise ExtractionError(str(e)) from e
+
+
+def _part(file: File, metadata: MetadataFormat, mapping: str, number: int, fields: Fields) -> Part:
+    record = on_top(mapping, metadata.crosswalk(fields), metadata).read(fields)
+    described = record.simple()
+    if not described:
+        return Failure(f"{file.name}#{number}", "extract", "nothing of it could be mapped to Dublin Core")
+    text = "\n".join(value for element in DUBLIN_CORE for value in described.get(element, ()))
+    languages = described.get("language", ())
+    return Document(
+        text,
+        described,
+        "application/xml",
+        record.identifier or _control_number(fields) or str(number),
+        languages[0] if len(languages) == 1 else "",
+        raw=metadata.xml(fields),
+    )
+
+
+def _control_number(fields: Fields) -> str:
+    """What a MARC record calls itself."""
+    return next((field.value.strip() for field in fields if field.tag == "001"), "")

@@ -1,0 +1,238 @@
+"""A library's round: what a catalogue exports is served, what others have is written for it to import."""
+
+from __future__ import annotations
+
+import io
+import os
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pymarc
+import pytest
+
+from indlet.formats import METADATA, CommonRecord
+from indlet.model import Record, TermVector
+from indlet.node.write_out import WriteTask, acknowledge, alerts, write_out
+from indlet.provider.pipeline import crawl
+from indlet.settings import Crawl, Library, Settings, Write
+from indlet.store import Store, open_store
+
+
+def marc(number: str, title: str, author: str = "Wells, Ada") -> bytes:
+    record: Any = pymarc.Record()
+    record.add_field(pymarc.Field("001", data=number))
+    record.add_field(
+        pymarc.Field("100", pymarc.Indicators("1", " "), [pymarc.Subfield("a", author)]),
+        pymarc.Field("245", pymarc.Indicators("1", "0"), [pymarc.Subfield("a", title)]),
+    )
+    return bytes(record.as_marc())
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return open_store(tmp_path / "data")
+
+
+def exported(tmp_path: Path, store: Store, **library: str) -> Settings:
+    folder = tmp_path / "export"
+    folder.mkdir(exist_ok=True)
+    return Settings(
+        data=tmp_path / "data",
+        library=(Library("larc", str(folder), **library),),
+        crawl=Crawl(settle_seconds=0.0, workers=1),
+    )
+
+
+def records(store: Store) -> dict[str, Record]:
+    with store.read() as view:
+        return {s.identifier.rpartition(":")[2]: s.record for s in view.changes() if not s.deleted}
+
+
+def put(store: Store, source: str, *titles: str, date: str = "1999") -> None:
+    with store.write() as tx:
+        origin = tx.origin("source", source, {"url": f"http://{source}.example.org"})
+        tx.put(origin, [
+            Record(f"oai:{source}.example.org:r/{title}", {"title": [title], "date": [date]},
+                   TermVector.of({"wing": 1}), ("reports",))
+            for title in titles
+        ])  # fmt: skip
+
+
+# Local read
+
+
+def test_each_record_of_a_file_is_served_in_its_own_format(tmp_path: Path, store: Store) -> None:
+    settings = exported(tmp_path, store)
+    (tmp_path / "export" / "all.mrc").write_bytes(marc("7", "Flutter") + marc("8", "Shock waves"))
+    (summary,) = crawl(store, settings)
+    assert (summary.records, summary.failed) == (2, 0)
+    found = records(store)
+    assert set(found) == {"larc/all.mrc;7", "larc/all.mrc;8"}
+    one = found["larc/all.mrc;7"]
+    assert one.metadata["title"] == ["Flutter"]
+    assert b"<leader>" in one.raw and b'tag="245"' in one.raw
+    assert one.vector is not None and "flutter" in one.vector.frequencies()
+
+
+def test_a_broken_record_costs_itself(tmp_path: Path, store: Store) -> None:
+    settings = exported(tmp_path, store)
+    broken = marc("9", "Torn")[:-40] + b"\x1d"
+    (tmp_path / "export" / "all.mrc").write_bytes(marc("7", "Flutter") + broken + marc("8", "Waves"))
+    crawl(store, settings)
+    assert {"Flutter", "Waves"} <= {r.metadata["title"][0] for r in records(store).values()}
+    with store.read() as view:
+        assert all("all.mrc" in f.where for f in view.failures())
+
+
+def test_a_table_of_the_library_stands_on_top(tmp_path: Path, store: Store) -> None:
+    settings = exported(tmp_path, store)
+    (tmp_path / "export" / "a.mrc").write_bytes(marc("7", "Flutter"))
+    crawl(store, settings)
+    assert "Wells, Ada" in records(store)["larc/a.mrc"].metadata["creator"]
+    table = tmp_path / "ours.tsv"
+    table.write_text("100\ta\t\tcontributor\t\tin\tour own\n")
+    settings = replace(settings, library=(replace(settings.library[0], mapping=str(table)),))
+    (summary,) = crawl(store, settings)
+    assert summary.records == 1  # read anew, for the table is another
+    assert "Wells, Ada" in records(store)["larc/a.mrc"].metadata["contributor"]
+
+
+# Local write
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "import").mkdir()
+    return tmp_path / "import"
+
+
+def test_what_others_have_is_written_in_the_catalogues_format(store: Store, folder: Path) -> None:
+    put(store, "lanl", "Flutter", "Waves")
+    put(store, "afrl", "Ice", date="around 2003")
+    (done,) = write_out(store, Settings(write=(Write(str(folder)),)))
+    assert (done.files, done.reason) == (3, "")
+    found = files(folder)
+    assert {name.rpartition("/")[0] for name in found} == {"lanl/1999", "afrl/2003"}
+    titles = [
+        record.title for data in found.values() for record in pymarc.MARCReader(io.BytesIO(data)) if record
+    ]
+    assert sorted(title.strip(" /.") for title in titles if title) == ["Flutter", "Ice", "Waves"]
+
+
+def test_each_change_is_written_once(store: Store, folder: Path) -> None:
+    settings = Settings(write=(Write(str(folder), format="oai_dc"),))
+    put(store, "lanl", "Flutter", "Waves")
+    write_out(store, settings)
+    before = {name: (folder / name).stat().st_ino for name in files(folder)}
+    (again,) = write_out(store, settings)
+    assert (again.files, again.unchanged) == (0, 0)
+    put(store, "lanl", "Flutter", date="2001")  # another year is another place
+    (done,) = write_out(store, settings)
+    assert done.files == 1
+    after = files(folder)
+    assert len(after) == 2 and any(name.startswith("lanl/2001/") for name in after)
+    kept = [name for name in after if name in before]
+    assert all((folder / name).stat().st_ino == before[name] for name in kept)
+
+
+def test_killed_before_it_could_say_so_it_rewrites_nothing(store: Store, folder: Path) -> None:
+    settings = Settings(write=(Write(str(folder), format="oai_dc"),))
+    put(store, "lanl", "Flutter")
+    write_out(store, settings)
+    (name,) = files(folder)
+    inode = (folder / name).stat().st_ino
+    with store.read() as view:
+        (origin,) = view.origins("write")
+    with store.write() as tx:  # as if the commit had never been
+        tx.state(origin.id, {})
+        tx.drop_files(origin.id, [name])
+    (done,) = write_out(store, settings)
+    assert (done.files, done.unchanged) == (0, 1) and (folder / name).stat().st_ino == inode
+
+
+@pytest.mark.parametrize("deletions", ["alert", "file", "remove"])
+def test_deletions(store: Store, folder: Path, deletions: str) -> None:
+    settings = Settings(write=(Write(str(folder), format="oai_dc", deletions=deletions),))
+    put(store, "lanl", "Flutter", "Waves")
+    write_out(store, settings)
+    with store.write() as tx:
+        tx.delete(tx.origin("source", "lanl"), ["oai:lanl.example.org:r/Flutter"])
+    (done,) = write_out(store, settings)
+    assert done.deleted == 1
+    names = sorted(name.rpartition(".")[2] for name in files(folder))
+    assert names == {"alert": ["xml", "xml"], "file": ["deleted", "xml", "xml"], "remove": ["xml"]}[deletions]
+    waiting = [a.record for a in alerts(store)]
+    assert waiting == ([] if deletions == "remove" else ["oai:lanl.example.org:r/Flutter"])
+    for record in waiting:
+        acknowledge(store, record)
+    assert not list(alerts(store))
+
+
+def test_only_what_is_asked_for(store: Store, folder: Path) -> None:
+    put(store, "lanl", "Flutter")
+    put(store, "afrl", "Ice")
+    with store.write() as tx:
+        tx.put(tx.origin("source", "afrl"), [Record("oai:afrl:memo", {"title": ["Memo"]}, None, ("memos",))])
+    write_out(store, Settings(write=(Write(str(folder), "oai_dc", from_=("afrl:reports",)),)))
+    assert [name.split("/")[0] for name in files(folder)] == ["afrl"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_cannot_be_written_loses_nothing(store: Store, folder: Path) -> None:
+    folder.chmod(0o500)
+    put(store, "lanl", "Flutter")
+    (done,) = write_out(store, Settings(write=(Write(str(folder), "oai_dc"),)))
+    assert "ermission" in done.reason
+
+
+def test_a_missing_folder_stops_its_task_alone(store: Store, folder: Path, tmp_path: Path) -> None:
+    put(store, "lanl", "Flutter")
+    missing = tmp_path / "gone"
+    settings = Settings(write=(Write(str(missing), "oai_dc"), Write(str(folder), "oai_dc")))
+    first, second = write_out(store, settings)
+    assert "no such folder" in first.reason and second.files == 1
+    assert [a.record for a in alerts(store)] == [str(missing)]
+    missing.mkdir()
+    first, _ = write_out(store, settings)
+    assert first.files == 1 and not list(alerts(store))
+
+
+def test_no_identifier_leads_out_of_the_folder(store: Store, folder: Path, tmp_path: Path) -> None:
+    with store.write() as tx:
+        evil = ["../../up", "/etc/passwd", "..", "a/../../b", "x" * 500, "\x00\n", ".hidden", "con\u202etxt"]
+        origin = tx.origin("source", "../evil", {"url": "http://evil.example.org"})
+        tx.put(origin, [Record(f"oai:e:{name}", {"title": ["t"]}) for name in evil])
+    (done,) = write_out(store, Settings(write=(Write(str(folder), "oai_dc", path="{source}/{name}"),)))
+    assert done.files == 8 and len(files(folder)) == 8
+    assert not [p for p in tmp_path.rglob("*.xml") if folder not in p.parents]
+
+
+def test_stopped_it_goes_on(store: Store, folder: Path) -> None:
+    put(store, "lanl", *(f"t{n}" for n in range(5)))
+    stop = threading.Event()
+    stop.set()
+    task = WriteTask(store, Write(str(folder), "oai_dc"))
+    assert task.run(stop).files == 0
+    assert task.run(threading.Event()).files == 5
+
+
+def test_every_written_format_is_read_back(store: Store, folder: Path, tmp_path: Path) -> None:
+    put(store, "lanl", "Flutter of wings")
+    for prefix, metadata in METADATA.items():
+        if not metadata.served or prefix in ("http_header", "oai_didl"):
+            continue
+        place = tmp_path / prefix
+        place.mkdir()
+        (done,) = write_out(store, Settings(write=(Write(str(place), prefix),)))
+        assert done.files == 1, prefix
+        (data,) = files(place).values()
+        (fields,) = metadata.load(data)
+        assert not hasattr(fields, "reason")
+        said: CommonRecord = metadata.crosswalk(fields).read(fields)
+        assert any("Flutter of wings" in s.value for s in said.statements), prefix
