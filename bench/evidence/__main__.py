@@ -37,7 +37,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--again", action="store_true", help="repeat what a run that broke off has finished")
     parser.add_argument("--out", type=Path, default=PAGE)
-    parser.add_argument("--parts", default="", help="of peers: serve,harvest,search; the others are kept")
+    parser.add_argument(
+        "--parts", default="", help="of peers: serve,harvest,shapes,search; the others are kept"
+    )
     parser.add_argument("--corpora", type=Path, help="keep generated corpora here for the next run")
     options = parser.parse_args()
     unknown = set(options.experiments) - {*EXPERIMENTS, *WRITING}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from statistics import geometric_mean
 from typing import Any, Final, NamedTuple
 
 from bench.comparison import total
@@ -11,6 +12,7 @@ from bench.evidence.figures import table
 from bench.evidence.peers import harvest_memory, harvest_ratios, search_ratios, serve_ratios
 from bench.evidence.portal import rows_of
 from bench.evidence.setting import Found
+from bench.harvest_shapes import ratios as shape_ratios
 
 from indlet.service.rank import MODELS
 
@@ -87,6 +89,13 @@ def _ratio(form: str, least: float) -> Callable[[Found], Verdict]:
         return Verdict(told, all(ratio.median >= least for ratio in ratios.values()))
 
     return check
+
+
+def _shapes(found: Found) -> Verdict:
+    ratios = shape_ratios(found["shapes"], "indlet", "seconds")
+    mean, worst = geometric_mean(ratios.values()), min(ratios, key=ratios.__getitem__)
+    told = f"{mean:.2f} times, {worst} {ratios[worst]:.2f}"
+    return Verdict(told, mean >= 1.5 and ratios[worst] >= 1.2)
 
 
 def _harvest_memory(found: Found) -> Verdict:
@@ -190,11 +199,11 @@ GOALS: Final = (
     Goal("memory of the server for ten times the records", "flat, within a quarter", "peers", _flat),
     Goal("last page of a list beside the first", "within a quarter", "peers", _last),
     Goal("harvest of metadata and tf_compact, stored and searchable, beside sickle iterating metadata",
-         "at least as fast", "peers", _ratio("tf_compact", 1), True),
+         "at least as fast", "peers", _ratio("tf_compact", 1)),
     Goal("harvest of metadata and tf_basic, stored and searchable, beside sickle iterating metadata",
          "at least as fast", "peers", _ratio("tf_basic", 1)),
-    Goal("harvest of oai_dc alone, stored and searchable, beside sickle iterating it", "at least 1.5 times",
-         "peers", _ratio("oai_dc", 1.5), True),
+    Goal("harvest of oai_dc in the shapes of seven systems, stored and searchable, with the start of the "
+         "process, beside sickle iterating it", "at least 1.5 times, worst 1.2", "peers", _shapes, True),
     Goal("memory of the harvester for four times the records", "flat, within a quarter", "peers",
          _harvest_memory),
     Goal("median BM25 query, 150,000 records, beside tantivy's", "at most 1", "peers",

@@ -12,11 +12,13 @@ import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import geometric_mean
 from typing import Any, Final
 
 from bench.evidence.figures import COLOURS, Figures, picture, table
 from bench.evidence.setting import Found, Setting, circumstances
 from bench.evidence.statistics import Spread, spread
+from bench.harvest_shapes import ratios as shape_ratios
 from bench.processes import Failed, Meter
 from bench.processes import run as execute
 
@@ -24,6 +26,10 @@ from bench import harvest_others
 from indlet.service.rank import MODELS
 
 TITLE = "Peers"
+SECTIONS: Final = {
+    "serve": "Serving", "harvest": "Harvesting generated records", "shapes": "Harvesting real shapes",
+    "search": "Ingest and queries",
+}  # fmt: skip
 SHARED: Final = (*(f"indlet {name}" for name in MODELS if name != "bm25"), "tantivy, no total")
 ROOT: Final = Path(__file__).parents[2]
 
@@ -49,13 +55,16 @@ def run(setting: Setting) -> Found:
             setting, "serve", "--records", serve[0], "--others", serve[1], "--repeat", setting.pick(1, 3, 3)
         ),
         "harvest": lambda: bench(setting, "harvest", "--records", harvest, "--repeat", setting.pick(1, 3, 3)),
+        "shapes": lambda: bench(
+            setting, "harvest_shapes", "--records", harvest, "--repeat", setting.pick(1, 3, 3)
+        ),
         "search": lambda: [
             bench(setting, "search", "--records", search[0], "--queries", search[1], "--repeats", 5)
             for _ in range(setting.pick(1, 2, 2))
         ],
     }
     absent = [reason for name in harvest_others.NAMES if (reason := harvest_others.missing(name))]
-    sizes = {"serve": serve[0], "harvest": harvest, "search": search[0]}
+    sizes = {"serve": serve[0], "harvest": harvest, "shapes": harvest, "search": search[0]}
     found: Found = {"absent": absent}
     for name, part in plan.items():
         if setting.parts and name not in setting.parts:
@@ -147,7 +156,7 @@ def _effort(one: Found) -> float:
 
 def show(found: Found, figures: Figures) -> str:
     parts = [f"Left out: {'; '.join(found['absent'])}.\n"] if found["absent"] else []
-    for name, words in (("serve", "Serving"), ("harvest", "Harvesting"), ("search", "Ingest and queries")):
+    for name, words in SECTIONS.items():
         if name not in found:
             parts.append(f"### {words}\n\nNot run yet: `python -m bench.evidence peers --parts {name}`\n")
             continue
@@ -227,6 +236,25 @@ def _harvest(rows: list[Found], records: int, figures: Figures) -> str:
             2,
         )
     )  # fmt: skip
+
+
+def _shapes(rows: list[Found], records: int, figures: Figures) -> str:
+    lines = []
+    for who in dict.fromkeys(row["who"] for row in rows):
+        wall, cpu = (shape_ratios(rows, who, key) for key in ("seconds", "cpu"))
+        for shape in wall:
+            own = [row for row in rows if (row["who"], row["shape"]) == (who, shape)]
+            rate = spread([row["records"] / row["seconds"] for row in own])
+            lines.append([shape, who, _whole(rate), f"{wall[shape]:.2f}", f"{cpu[shape]:.2f}"])
+        for told, each in (("geometric mean", geometric_mean), ("worst", min)):
+            lines.append([told, who, "", f"{each(wall.values()):.2f}", f"{each(cpu.values()):.2f}"])
+    return (
+        f"`bench.harvest_shapes`, {records:,} records in each shape of seven systems (bench/shapes.py, "
+        "learned from captured responses; texts of real collections in seven languages and three scripts), "
+        "pages of 100 and of 1,000, from the start of the process to its end. The others iterate the "
+        "records; ours are stored and searchable.\n\n"
+        + table(["shape", "harvester", "records/s", "times sickle", "by processor time"], lines, 2)
+    )
 
 
 def _search(runs: list[Found], records: int, figures: Figures) -> str:
