@@ -31,6 +31,7 @@ _LONGEST: Final = 400  # characters of a value that is looked at
 _MOST: Final = 50  # values of a record that are looked at
 _KEY: Final = 120  # characters of a key; longer ones go on as a digest
 
+_ARXIV_FORM: Final = re.compile(r"\d{4}\.\d{4,5}(?:v\d+)?$|[a-z][a-z-]+(?:\.[a-z]{2})?/\d{7}")
 _SAID_DOI: Final = re.compile(r"^\W*(?:doi\s|info:doi/|urn:doi:)\s*", re.IGNORECASE)
 _HANDLE: Final = re.compile(
     r"(?:^hdl[:\s]\s*|^info:hdl/|hdl\.handle\.net/)(\d[\d.]*/[^\s\"<>?#]+)", re.IGNORECASE
@@ -44,6 +45,8 @@ _ISBN: Final = re.compile(
     r"(?:^|\bisbn(?:-1[03])?[:\s]*)((?:97[89][- ]?)?(?:\d[- ]?){9}[\dX])(?![\d-])", re.I
 )
 _ISSN: Final = re.compile(r"(?:^|\bissn[:\s]*)(\d{4}-?\d{3}[\dX])(?![\d-])", re.IGNORECASE)
+# Most addresses: a host without a port, and a path.
+_PLAIN_URL: Final = re.compile(r"https?://([a-z0-9.-]+)((?:/[^\s?#]*)?)$", re.IGNORECASE)
 _BRACKETS: Final = {")": "(", "]": "[", "}": "{"}
 
 
@@ -102,26 +105,35 @@ def address(key: str) -> str:
 
 
 def _known(value: str) -> Iterator[str]:
-    if not value:
+    """The keys that a value states. Whole collections pass here: a pattern is tried where it may match."""
+    lower = value.lower()
+    if lower.startswith("oai:") and " " not in value:
+        if "arxiv" in lower and (found := _ARXIV.search(value)):
+            yield f"arxiv:{found[1].lower()}"
+        yield lower
         return
     if "10." in value and (named := doi(_SAID_DOI.sub("", value))):
         named = _trimmed(unquote(named) if "://" in value else named).lower()
         yield f"doi:{named}"
         if named.startswith("10.48550/arxiv."):
             yield f"arxiv:{named.removeprefix('10.48550/arxiv.')}"
-    if found := _HANDLE.search(value):
+    if "://" in value:
+        if "handle.net/" in lower and (found := _HANDLE.search(value)):
+            yield f"hdl:{_trimmed(found[1]).lower()}"
+        if "arxiv" in lower and (found := _ARXIV.search(value)):
+            yield f"arxiv:{found[1].lower()}"
+        if url := _url(value):
+            yield f"url:{url}"
+        return
+    if "hdl" in lower and (found := _HANDLE.search(value)):
         yield f"hdl:{_trimmed(found[1]).lower()}"
-    if found := _ARXIV.search(value):
+    if ("arxiv" in lower or _ARXIV_FORM.match(lower)) and (found := _ARXIV.search(value)):
         yield f"arxiv:{found[1].lower()}"
-    bare = value.lower().removeprefix("urn:")
-    if (found := _ISBN.search(bare)) and (isbn := _isbn(found[1])):
+    bare = lower.removeprefix("urn:")
+    if ("isbn" in bare or bare[:1].isdigit()) and (found := _ISBN.search(bare)) and (isbn := _isbn(found[1])):
         yield f"isbn:{isbn}"
-    if (found := _ISSN.search(bare)) and (issn := _issn(found[1])):
+    if ("issn" in bare or bare[:1].isdigit()) and (found := _ISSN.search(bare)) and (issn := _issn(found[1])):
         yield f"issn:{issn}"
-    if value[:4].lower() == "oai:" and " " not in value:
-        yield value.lower()
-    if "://" in value and (url := _url(value)):
-        yield f"url:{url}"
 
 
 def _trimmed(value: str) -> str:
@@ -154,6 +166,8 @@ def _issn(written: str) -> str:
 
 
 def _url(value: str) -> str:
+    if plain := _PLAIN_URL.match(value):
+        return plain[1].lower().removeprefix("www.") + plain[2].rstrip("/").lower()
     try:
         parts = urlsplit(value)
         port = parts.port
@@ -167,6 +181,8 @@ def _url(value: str) -> str:
 
 def _bounded(key: str) -> str:
     """A key as a name in an index: without white space and controls, and not too long."""
+    if len(key) <= _KEY and key.isprintable() and " " not in key and "\u3000" not in key:
+        return key
     key = "".join("_" if c.isspace() or c < " " else c for c in key)
     if len(key) > _KEY:
         return key[: _KEY - 16] + blake2b(key.encode("utf-8", "replace"), digest_size=8).hexdigest()

@@ -20,6 +20,7 @@ import re
 import unicodedata
 from typing import Final
 
+from indlet.memo import remembered
 from indlet.text.accents import without_accents
 
 _MOST: Final = 300  # characters of a name
@@ -43,15 +44,16 @@ def names(value: str) -> list[str]:
     return [name for part in value.split(";") if (name := part.strip())]
 
 
-def record_keys(name: str) -> list[str]:
+@remembered(1 << 15)
+def record_keys(name: str) -> tuple[str, ...]:
     """The keys under which a name of a record can be found."""
     family, given = parts(name)
     if not family:
-        return []
+        return ()
     if not given:
-        return [f"{family}/"]
+        return (f"{family}/",)
     own = f"{family}/{given}" if len(given) > 1 else f"{family}/{given}."
-    return [own, f"{family}/{given[0]}*"]
+    return own, f"{family}/{given[0]}*"
 
 
 def query_keys(name: str) -> list[str]:

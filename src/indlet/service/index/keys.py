@@ -44,7 +44,10 @@ def keys(identifier: str, metadata: Metadata) -> bytes:
 
 def title_keys(title: str) -> list[str]:
     """The key of a title: a digest of its words without case and accents; none if it has no word."""
-    told = [people.folded(word) for piece in split(title[:2000]) for word in words(piece)][:_WORDS]
+    title = title[:2000]
+    told = split(title)[:_WORDS]  # of ASCII, pieces are words
+    if not title.isascii():
+        told = [people.folded(word) for piece in split(title) for word in words(piece)][:_WORDS]
     if not told:
         return []
     return [KEY_MARKS["title"] + blake2b(" ".join(told).encode(), digest_size=6).hexdigest()]
