@@ -34,7 +34,7 @@ def test_files_become_records(bench: Bench) -> None:
     assert set(found) == {"a", "sub/deep/b"}
     plain = found["a"]
     assert plain.metadata["title"] == ["a"]
-    assert plain.metadata["date"] == ["2017-07-14"]
+    assert "date" not in plain.metadata  # when a file was written is no date of publication
     assert plain.metadata["type"] == ["Text"]
     assert plain.metadata["format"] == ["text/plain"]
     assert plain.metadata["identifier"] == ["http://127.0.0.1:8080/content/docs/a.txt"]

@@ -263,7 +263,6 @@ def _metadata(
     language = document.language or document.vector.language
     defaults = {
         "title": f"{_readable(resource.stem)} {_clean(document.key)}".strip(),
-        "date": moment(primary.modified)[:10],
         "type": "Text",
         "language": language,
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -226,7 +227,8 @@ class Portal:
         """Completions of the last word, in the form of OpenSearch suggestions."""
         q = request.query_params.get("q", "")[:200]
         words = self.library.suggest(q) if q.strip() and not q[-1:].isspace() else []
-        head = q[: len(q) - len(q.split()[-1])] if words else ""
+        # All but the word that is being typed stays, with its field, sign or parenthesis.
+        head = re.sub(r"[^\s:(+\-\"“„]*$", "", q) if words else ""
         return JSONResponse(
             [q, [head + word for word, _ in words], [str(count) for _, count in words]],
             headers={

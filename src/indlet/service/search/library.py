@@ -39,7 +39,7 @@ from indlet.service.search.evaluate import Named
 from indlet.service.search.hits import Shares
 from indlet.service.search.interpret import Interpreter, Meaning, Spoken, languages_in
 from indlet.service.search.known_items import KnownItem, known_item
-from indlet.service.search.lexer import clean
+from indlet.service.search.lexer import FIELDS, WORD_FIELDS, clean
 from indlet.service.search.notes import Note
 from indlet.service.search.phrases import VERIFIED, holds
 from indlet.service.search.results import Comparison, Explained, Hit, Result, Suggestion, compared
@@ -361,9 +361,17 @@ class Library:
         return hits.explained(searcher, meaning, ranking, stored)
 
     def suggest(self, text: str, limit: int = 8) -> list[tuple[str, int]]:
-        """Words that complete the last one of a text, with the number of records that hold each."""
+        """Words that complete the last one of a text, with the number of records that hold each.
+
+        Where a field stands before that word, the words are those of the field.
+        """
         searcher = self.searcher()
-        return self._spells(searcher).beginning(clean(text), self.languages(searcher), limit)
+        *_, last = clean(text).split() or [""]
+        name, colon, _ = last.lstrip("+-(").rpartition(":")
+        field = FIELDS.get(name.casefold(), "") if colon else ""
+        if field not in ("", *WORD_FIELDS):
+            return []  # filters and identifiers are no words
+        return self._spells(searcher).beginning(clean(text), self.languages(searcher), limit, field)
 
     def record(self, identifier: str, source: str = "") -> Hit:
         """A record as a hit without a query; UnknownRecord if there is none."""

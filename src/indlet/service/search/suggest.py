@@ -56,14 +56,19 @@ class Speller:
         shown = ((name, self._count(name, best[name].df)) for name in order)
         return list(islice(((name, count) for name, count in shown if count), limit))
 
-    def beginning(self, text: str, languages: Sequence[str], limit: int = 8) -> list[tuple[str, int]]:
-        """Words that begin so, with the number of records that hold them, the most frequent first."""
+    def beginning(
+        self, text: str, languages: Sequence[str], limit: int = 8, field: str = ""
+    ) -> list[tuple[str, int]]:
+        """Words that begin so, in a field or anywhere, with the number of records that hold them, the most
+        frequent first.
+        """
         words = [word for _, _, word in tokens(text)]
         if not words or len(words[-1]) < 2:
             return []
         found: dict[str, int] = {}
-        for term, df, _ in self.searcher.terms(words[-1], 4 * limit):
-            if FIELD_MARK not in term and (df := self._count(term, df)):
+        mark = FIELD_MARKS.get(field, "")
+        for term, df, _ in self.searcher.terms(mark + words[-1], 4 * limit):
+            if FIELD_MARK not in term[len(mark) :] and (df := self._count(term, df)):
                 spelt = self.spelt(term, languages)
                 found[spelt] = max(df, found.get(spelt, 0))
         return sorted(found.items(), key=lambda entry: (-entry[1], entry[0]))[:limit]
