@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from indlet.settings import Database, Settings
 from indlet.store import Store, open_store
 
 KIND = "INDLET_TEST_STORE"
@@ -39,14 +38,19 @@ def store_url(folder: Path | str, postgresql: bool | None = None) -> str:
     return f"{server}{'&' if '?' in server else '?'}options={quote(f'-c search_path={schema}')}"
 
 
-def opened(folder: Path | str, **options: Any) -> Store:
+def store_in(folder: Path | str, **options: Any) -> Store:
     """The store that belongs to a folder; what is derived from it goes to that folder."""
     return open_store(store_url(folder), local_folder=Path(folder), **options)
 
 
-def settings_of(folder: Path) -> Settings:
-    """Settings whose data folder is this one, and whose store is the one that belongs to it."""
-    return Settings(data=folder, store=Database(store_url(folder) if on_postgresql() else ""))
+def command_options(folder: Path) -> list[str]:
+    """What tells a command to use the store that belongs to a folder."""
+    options = ["--data", str(folder)]
+    if on_postgresql():
+        config = folder.with_name(f"{folder.name}.toml")
+        config.write_text(f'[store]\nurl = "{store_url(folder)}"\n')
+        options += ["--config", str(config)]
+    return options
 
 
 class PostgresServer:

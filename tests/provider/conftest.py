@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.stores import store_in
 
 from indlet.model import Record
 from indlet.provider.pipeline import crawl
 from indlet.provider.summary import Summary
 from indlet.provider.workers import Workers
 from indlet.settings import Crawl, Hierarchy, Node, Settings
-from indlet.store import FileState, Store, StoredFailure
+from indlet.store import FileState, StoredFailure
 from indlet.text import policy_of
 
 OLD = 1_500_000_000
@@ -34,7 +35,7 @@ class Bench:
     def __init__(self, folder: Path, workers: Workers) -> None:
         self.root = folder / "docs"
         self.root.mkdir()
-        self.store = Store.open(folder / "data")
+        self.store = store_in(folder / "data")
         self.settings = Settings(
             data=folder / "data",
             node=Node(repository="test.example.org"),

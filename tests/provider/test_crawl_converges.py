@@ -11,6 +11,7 @@ from typing import Any
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.stores import store_in
 
 from indlet.provider.pipeline import crawl
 from indlet.provider.workers import Workers
@@ -86,7 +87,7 @@ def test_any_sequence_of_events(workers: Workers, sequence: list[tuple[str, ...]
         root = Path(scratch) / "docs"
         root.mkdir()
         chosen = Settings(hierarchy=(Hierarchy(str(root)),), crawl=Crawl(settle_seconds=0))
-        with Store.open(Path(scratch) / "grown") as grown, Store.open(Path(scratch) / "clean") as clean:
+        with store_in(Path(scratch) / "grown") as grown, store_in(Path(scratch) / "clean") as clean:
             for number, event in enumerate(sequence):
                 if event[0] == "crawl":
                     crawl(grown, chosen, workers=workers)

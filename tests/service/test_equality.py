@@ -21,6 +21,7 @@ import pytest
 import uvicorn
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from tests.stores import store_in
 
 from indlet.model import Stored
 from indlet.provider.pipeline import crawl
@@ -107,7 +108,7 @@ class Federation:
         self.service = Library(self._open("service"), SERVICE)
 
     def _open(self, name: str) -> Store:
-        return self.stack.enter_context(Store.open(self.folder / name))
+        return self.stack.enter_context(store_in(self.folder / name))
 
     def write(self, number: int, name: str, kind: str, words: list[str]) -> None:
         text = " ".join(words)

@@ -17,6 +17,7 @@ import uvicorn
 from lxml import etree
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
+from tests.stores import store_in
 
 from indlet.formats import METADATA
 from indlet.formats.metadata import oai_dc
@@ -137,7 +138,7 @@ SETTINGS = {
 @pytest.fixture
 def provider(tmp_path: Path) -> Iterator[Provider]:
     clock = Clock()
-    with Store.open(tmp_path / "data", clock=clock) as store:
+    with store_in(tmp_path / "data", clock=clock) as store:
         yield Provider(store, from_mapping(SETTINGS), clock)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 from lxml import etree
+from tests.stores import store_in
 
 from indlet.formats.metadata import oai_dc
 from indlet.model import Record
@@ -39,7 +40,7 @@ def test_nothing_is_missed_while_everything_changes(
     tmp_path: Path, running: Callable[[Store, Settings], str]
 ) -> None:
     source, done = random.Random(7), threading.Event()
-    with Store.open(tmp_path) as store:
+    with store_in(tmp_path) as store:
         url = running(store, Settings(serve=Serve(records_per_page=7)))
 
         def change() -> None:

@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
+from tests.stores import store_in
 
 from indlet.model import Record
 from indlet.provider.serve.access import Permit
 from indlet.provider.serve.repository import Repository
 from indlet.settings import Serve, Settings
-from indlet.store import Store
 from indlet.text import policy_of
 
 Provider = Any  # of conftest.py
@@ -47,7 +47,7 @@ class World:
     def __init__(self, folder: Path, page_size: int) -> None:
         self.now = 1_000_000_000.0
         self.version = 0
-        self.store = Store.open(folder, clock=lambda: self.now)
+        self.store = store_in(folder, clock=lambda: self.now)
         serve = Serve(records_per_page=page_size, identifiers_per_page=page_size)
         chosen = replace(Settings(), serve=serve)
         self.repository = Repository(self.store, chosen, lambda: self.now, policy_of(chosen.analysis))

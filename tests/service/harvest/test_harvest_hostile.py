@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import tests.hostile.misbehaving as m
 from tests.hostile.misbehaving import Fault, Provider, Rec, collection
+from tests.stores import store_in
 
 from indlet.oai.names import FT_NAMESPACE
 from indlet.service.harvest.progress import Progress
@@ -34,7 +35,7 @@ QUICK = Harvest(
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterable[Store]:
-    with Store.open(tmp_path / "data") as opened:
+    with store_in(tmp_path / "data") as opened:
         yield opened
 
 

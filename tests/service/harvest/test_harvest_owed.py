@@ -20,6 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.hostile.misbehaving import Provider, Rec, collection
 from tests.service.harvest.test_harvest_hostile import QUICK, harvest, held
+from tests.stores import store_in, store_url
 
 from indlet.cli.harvest import harvest as harvest_command
 from indlet.cli.provider import failures as failures_command
@@ -49,7 +50,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def store(tmp_path: Path, clock: Clock) -> Iterable[Store]:
-    with Store.open(tmp_path / "data", clock=clock) as opened:
+    with store_in(tmp_path / "data", clock=clock) as opened:
         yield opened
 
 
@@ -260,11 +261,10 @@ def test_documents_that_could_not_be_fetched_are_owed_with_their_record(store: S
 
 CHILD = """
 import sys
-from pathlib import Path
 from indlet.service.pipeline import harvest_all
 from indlet.settings import Harvest, Settings, Source
-from indlet.store import Store
-with Store.open(Path(sys.argv[1])) as store:
+from indlet.store import open_store
+with open_store(sys.argv[1]) as store:
     harvest_all(store, Settings(harvest=Harvest(retries=1, backoff_seconds=0.01)),
                 [Source(sys.argv[2], name="repo")], index=False)
 """
@@ -273,7 +273,7 @@ with Store.open(Path(sys.argv[1])) as store:
 def test_killed_while_it_asks_again_nothing_is_forgotten(tmp_path: Path) -> None:
     bad = [f"oai:x.org:000{i}" for i in range(6)]
     with Provider(None, *(m.malformed_record(i, single=True) for i in bad)) as provider:
-        with Store.open(tmp_path) as store:
+        with store_in(tmp_path) as store:
             assert harvest(store, provider.url).owed == 6
         child: list[subprocess.Popen[bytes]] = []
 
@@ -284,9 +284,9 @@ def test_killed_while_it_asks_again_nothing_is_forgotten(tmp_path: Path) -> None
             return reply
 
         provider.faults = (kill,)
-        child.append(subprocess.Popen([sys.executable, "-c", CHILD, str(tmp_path), provider.url]))
+        child.append(subprocess.Popen([sys.executable, "-c", CHILD, store_url(tmp_path), provider.url]))
         assert child[0].wait(60) == -signal.SIGKILL
-        with Store.open(tmp_path) as store:
+        with store_in(tmp_path) as store:
             assert set(failed(store)) | set(held(store)) >= set(bad), "each is had or owed"
             assert set(failed(store)) >= set(bad[3:])
             provider.faults = ()

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 import uvicorn
 from tests.hostile import misbehaving as m
+from tests.stores import command_options, store_in
 
 from indlet.formats.metadata import oai_dc
 from indlet.model import Record
@@ -59,7 +60,7 @@ class Node_:
     """A provider over HTTP, with a store that the test changes."""
 
     def __init__(self, folder: Path, analysis: Analysis, page: int = 7, extended: bool = True) -> None:
-        self.store = Store.open(folder)
+        self.store = store_in(folder)
         self.analyzer = Analyzer(Policy.from_json({**_choices(analysis)}))
         self.socket = socket.socket()
         self.socket.bind(("127.0.0.1", 0))
@@ -142,7 +143,7 @@ def node(tmp_path: Path) -> Iterator[Node_]:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    with Store.open(tmp_path / "service") as opened:
+    with store_in(tmp_path / "service") as opened:
         yield opened
 
 
@@ -386,7 +387,7 @@ def test_a_process_killed_at_any_moment_loses_nothing(tmp_path: Path) -> None:
         command = [sys.executable, "-m", "indlet", "harvest", provider.url, "--name", "repo", "--quiet"]
         for _ in range(4):
             process = subprocess.Popen(
-                [*command, "--data", str(tmp_path / "killed")],
+                [*command, *command_options(tmp_path / "killed")],
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             )  # fmt: skip
             # From the first request on, at a random moment of the harvest, of a commit, or of indexing.
@@ -396,11 +397,11 @@ def test_a_process_killed_at_any_moment_loses_nothing(tmp_path: Path) -> None:
             time.sleep(chance.uniform(0, 2.0))
             os.kill(process.pid, signal.SIGKILL)
             process.wait()
-        subprocess.run([*command, "--data", str(tmp_path / "killed")], check=True, capture_output=True)
-        subprocess.run([*command, "--data", str(tmp_path / "clean")], check=True, capture_output=True)
+        subprocess.run([*command, *command_options(tmp_path / "killed")], check=True, capture_output=True)
+        subprocess.run([*command, *command_options(tmp_path / "clean")], check=True, capture_output=True)
     found = []
     for name in ("killed", "clean"):
-        with Store.open(tmp_path / name) as store:
+        with store_in(tmp_path / name) as store:
             follow.catch_up(store)
             with store.read() as view:
                 rows = sorted(

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 from tests.hostile import misbehaving as m
 from tests.hostile.misbehaving import Provider, Rec
+from tests.stores import command_options, store_in
 
 from indlet.cli.service import search
 from indlet.service.harvest.progress import Progress
@@ -25,7 +26,7 @@ DAY = "2024-05-01T00:00:00Z"
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    with Store.open(tmp_path / "data") as opened:
+    with store_in(tmp_path / "data") as opened:
         yield opened
 
 
@@ -120,6 +121,6 @@ def test_the_command_line_shows_names_beside_set_specs(store: Store) -> None:
     with Provider(records()) as provider:
         provider.set_names = {"phys": "Physics\x1b[2J"}
         harvest(store, provider)
-    shown = CliRunner().invoke(search, ["--data", str(store.local_folder), "--facets", "wing"])
+    shown = CliRunner().invoke(search, [*command_options(store.local_folder), "--facets", "wing"])
     assert "phys (Physics" in shown.output
     assert "\x1b[2J" not in shown.output

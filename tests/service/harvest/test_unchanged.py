@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.hostile.misbehaving import Fault, Provider, Rec, Reply, Request
+from tests.stores import store_in
 
 from indlet.service.harvest import fetch_page
 from indlet.service.harvest.progress import Progress
@@ -71,7 +72,7 @@ def test_a_second_run_over_the_same_records_changes_nothing(
     monkeypatch.setattr(fetch_page, "read_page", noted)
     monkeypatch.setattr(fetch_page, "MUCH", much)
     source = Provider(records(), to_repair(every), granularity="YYYY-MM-DD", page=20)
-    with source as provider, Store.open(tmp_path) as store:
+    with source as provider, store_in(tmp_path) as store:
         first = run(store, provider.url, RunOptions())
         assert (first.records, first.changed) == (COUNT, COUNT)
         with store.read() as view:

@@ -43,12 +43,18 @@ class Permits:
         digest = blake2b(f"indlet {self._schema} {name}".encode(), digest_size=8).digest()
         return int.from_bytes(digest, "big", signed=True)
 
-    def alone(self, connection: Connection) -> None:
-        """Wait until this transaction is the only one that writes; StoreError if a permit has been lost."""
-        connection.execute("SELECT pg_advisory_xact_lock(%s)", (self.key("write"),))
+    def alone(self, connection: Connection) -> str:
+        """Wait until this transaction is the only one that writes; its number.
+
+        StoreError if a permit has been lost.
+        """
+        row = connection.execute(
+            "SELECT pg_advisory_xact_lock(%s)::text, pg_current_xact_id()::text", (self.key("write"),)
+        ).fetchone()
+        number = str(row and row[1])
         with self._guard:
             if not self._held or self._connection is None:
-                return
+                return number
             pid = self._connection.info.backend_pid
             mine = {row[0] for row in connection.execute(f"{_HELD} AND pid = %s".encode(), (pid,))}
             lost = sorted(name for name in self._held if self.key(name) not in mine)
@@ -57,6 +63,7 @@ class Permits:
                 f"{self._place}: the connection that held the permit for {', '.join(map(repr, lost))} was "
                 "lost; the run ends here, and the next one goes on from its last commit"
             )
+        return number
 
     def take(self, name: str) -> None:
         with self._guard:

@@ -39,6 +39,11 @@ _MEMBERS: Final = (
     "INSERT INTO membership SELECT * FROM unnest(%s::bigint[], %s::bigint[]) ON CONFLICT DO NOTHING"
 )
 _CLOCK: Final = "SELECT extract(epoch FROM clock_timestamp())::float8"
+_BEGIN: Final = (
+    "SELECT (SELECT max(datestamp) FROM ticks), "
+    "(SELECT convert_from(value, 'UTF8') FROM meta WHERE key = 'seq'), "
+    "extract(epoch FROM clock_timestamp())::float8"
+)
 
 
 @lru_cache(maxsize=1000)
@@ -94,12 +99,14 @@ class PostgresTransaction(SqlTransaction):
     only one that writes: so the order of numbers is the order of commits, and datestamps follow it."""
 
     def __init__(
-        self, connection: Connection, clock: Clock | None, alone: Callable[[Connection], None]
+        self, connection: Connection, clock: Clock | None, alone: Callable[[Connection], str]
     ) -> None:
         super().__init__(clock or self._server_time)
         self.connection = connection
-        self._alone = alone  # takes the lock of writers, or raises
+        self.number = ""  # the server's, once it has one
+        self._alone = alone  # takes the lock of writers, or raises; gives the transaction's number
         self._locked = self._begun = False
+        self._by_server = clock is None
 
     def _server_time(self) -> float:
         """One clock for all machines that write."""
@@ -108,15 +115,22 @@ class PostgresTransaction(SqlTransaction):
 
     def _only_writer(self) -> None:
         if not self._locked:
-            self._alone(self.connection)
+            self.number = self._alone(self.connection)
             self._locked = True
             if not self._begun:
                 self._begun = True
                 self.begin()
 
+    def begin(self) -> None:
+        # At once what the plain way asks one by one: each question to a server is a journey.
+        ((newest, seq, self._began),) = _all(self.connection, _BEGIN, ())
+        self._last_datestamp = int(newest or 0)
+        self._first = self._seq = self._dated = int(seq or 0)
+
     def stamp(self) -> None:
         if self._begun:
-            super().stamp()
+            with self.connection.pipeline():
+                super().stamp()
 
     def stamp_again(self) -> None:
         self._locked = False
@@ -145,7 +159,9 @@ class PostgresTransaction(SqlTransaction):
                 for number, (origin, stamp, record) in enumerate(records, 1):
                     copy.write_row((number, origin, stamp, *record))
             self._only_writer()
-            cursor.execute(_UPSERT, {"seq": self._seq, "now": self._now()})
+            # `stamp` dates them anew; asking the server for its time once more would be one journey more.
+            now = max(int(self._began), self._last_datestamp) if self._by_server else self._now()
+            cursor.execute(_UPSERT, {"seq": self._seq, "now": now})
             self._seq += len(records)
             return sorted(seq for (seq,) in cursor.fetchall())
 

@@ -21,6 +21,7 @@ from indlet.store.postgresql.explained import BUSY_SECONDS, explained
 from indlet.store.postgresql.jobs import Permits
 from indlet.store.postgresql.migrations import migrate
 from indlet.store.postgresql.statements import INCOMING, Connection, PostgresTransaction, PostgresView
+from indlet.store.private import keep_private
 from indlet.store.sql_store import SqlStore
 
 # How long a reader and a writer wait for a server that is being restarted or replaced.
@@ -71,6 +72,9 @@ class PostgresStore(SqlStore):
     ) -> Self:
         """The store in a database, made or migrated where needed."""
         store = cls(str(url), clock, local_folder or Settings().data)
+        if local_folder is not None:
+            local_folder.mkdir(parents=True, exist_ok=True)
+            keep_private(local_folder)
         try:
             conninfo_to_dict(store._url)
         except psycopg.Error as e:
@@ -115,7 +119,7 @@ class PostgresStore(SqlStore):
                 tx = PostgresTransaction(connection, self._clock, self._permits.alone)
                 yield tx
                 tx.stamp()
-                tx.connection = connection = self._committed(connection)
+                tx.connection = connection = self._committed(connection, tx.number)
                 while tx.late():
                     connection.execute("BEGIN")
                     tx.stamp_again()
@@ -228,19 +232,18 @@ class PostgresStore(SqlStore):
                 return
         connection.close()
 
-    def _committed(self, connection: Connection) -> Connection:
+    def _committed(self, connection: Connection, number: str) -> Connection:
         """Commit; the connection to go on with."""
-        row = connection.execute("SELECT pg_current_xact_id_if_assigned()::text").fetchone()
         try:
             connection.execute("COMMIT")
             return connection
         except psycopg.OperationalError:
-            if row is None or row[0] is None or not connection.broken:
+            if not number or not connection.broken:
                 raise
             connection.close()
             again = self._begun([], "SELECT 1", WRITE_PATIENCE)
             try:
-                if _outcome(again, row[0]) == "committed":
+                if _outcome(again, number) == "committed":
                     return again
             except BaseException:
                 again.close()
