@@ -20,6 +20,7 @@ import uvicorn
 from tests.hostile import misbehaving as m
 from tests.stores import command_options, store_in
 
+from indlet.formats import METADATA, root_name
 from indlet.formats.metadata import oai_dc
 from indlet.model import Record
 from indlet.provider.serve import application
@@ -180,6 +181,24 @@ def test_every_form_brings_the_same_vectors(
     assert stored is not None
     assert stored.record.metadata["date"] == ["1957-05"]
     assert stored.raw.startswith(b"<oai_dc:dc")
+
+
+@pytest.mark.parametrize("prefix", [f.prefix for f in METADATA.values() if f.served])
+@pytest.mark.parametrize("index", ["auto", "none"])
+def test_every_metadata_format_is_harvested_and_says_the_same(
+    node: Node_, store: Store, prefix: str, index: str
+) -> None:
+    node.put(*texts(10))
+    progress = harvest(store, node.url, index=index, metadata=prefix)
+    assert (progress.outcome, progress.failed) == ("complete", 0)
+    assert progress.form.partition("+")[0] == prefix
+    with store.read() as view, node.store.read() as theirs:
+        for stored in theirs.changes():
+            held = view.get(stored.identifier)
+            assert held is not None
+            said, meant = held.record.metadata, stored.record.metadata
+            assert {name: list(said[name]) for name in meant} == {name: list(meant[name]) for name in meant}
+            assert root_name(held.raw) in METADATA[prefix].roots
 
 
 @pytest.mark.parametrize(("index", "form"), [("auto", "oai_dc_tf"), ("tf_basic", "oai_dc_tf_basic")])
