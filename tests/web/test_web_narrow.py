@@ -42,6 +42,7 @@ def test_no_page_is_wider_than_a_phone(tmp_path: Path) -> None:
             "/?q=gale",
             "/?q=gale+wave+sea",
             "/help",
+            "/api/",
             "/compare?q=gale",
             "/record/oai:x:none",
             "/?q=%22",

@@ -106,3 +106,10 @@ def test_one_odd_year_does_not_flatten_the_picture() -> None:
     assert picture is not None and (picture.first, picture.last) == (1990, 2019) and len(picture.bars) == 30
     even = histogram({1601: 30, 1990: 50})
     assert even is not None and even.first == 1601
+
+
+def test_the_api_has_a_page(client: TestClient) -> None:
+    page = client.get("/api/").text
+    for path in client.get("/api/openapi.json").json()["paths"]:
+        assert f'action="{path}"' in page
+    assert client.get("/api").status_code == 200 and client.get("/api/none").status_code == 404

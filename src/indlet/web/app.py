@@ -104,6 +104,8 @@ def application(
         Route("/metrics", metrics.text),
         Route("/static/{name}", _static),
         *desk.routes(),
+        Route("/api/", portal.api),
+        Route("/api", portal.api),
         *api.routes(library),
     ]
     if settings.hierarchy:

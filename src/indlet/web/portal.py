@@ -12,6 +12,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from indlet.errors import QueryError
 from indlet.model import Facet
+from indlet.service.api.routes import ENDPOINTS
 from indlet.service.rank import MODELS
 from indlet.service.search.library import Library
 from indlet.service.search.results import Result
@@ -239,6 +240,10 @@ class Portal:
 
     def help(self, request: Request) -> Response:
         return self.pages.render(request, "help.html", here="help", models=list(MODELS))
+
+    def api(self, request: Request) -> Response:
+        """What the API offers, with a form for each question that can be asked of it."""
+        return self.pages.render(request, "api.html", endpoints=ENDPOINTS)
 
     def preferences(self, request: Request) -> Response:
         """Remember the language or the appearance, and go back to where the choice was made."""

@@ -150,6 +150,13 @@
     if (at >= 0) reachable()[at]?.focus({ preventScroll: true });
   }
 
+  // A form of the API sends what was filled in, and nothing else.
+  for (const form of document.querySelectorAll("form[data-filled-only]")) {
+    form.addEventListener("formdata", (event) => {
+      for (const [name, value] of [...event.formData]) if (value === "") event.formData.delete(name);
+    });
+  }
+
   // What cannot be undone asks first.
   for (const form of document.querySelectorAll("form[data-confirm]")) {
     form.addEventListener("submit", (event) => { if (!window.confirm(form.dataset.confirm)) event.preventDefault(); });
