@@ -66,12 +66,8 @@ def read(root: etree._Element) -> list[Component]:
     mod_oai writes one component with equal resources, DSpace a component for each bitstream, by reference or
     in base64, EPrints an item for each document, by reference.
     """
-    found = [
-        component
-        for node in root.iter()
-        if _local(node) == "Component" and (component := _component(node)) is not None
-    ]
-    headers = [node for node in root.iter() if _local(node) == "headers"]
+    found = [component for node in root.iter("{*}Component") if (component := _component(node)) is not None]
+    headers = list(root.iter("{*}headers"))
     if len(found) == 1 and len(headers) == 1:
         fields = tuple(
             (node.get("name", ""), node.text or "") for node in headers[0] if _local(node) == "header"

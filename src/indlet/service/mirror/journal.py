@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import TextIO
 
 from indlet.errors import StoreError
 from indlet.service.mirror.paths import OWN
@@ -42,6 +43,7 @@ class MirrorJournal:
     def __init__(self, folder: Path) -> None:
         self.own = folder / OWN
         self._path = self.own / "journal.jsonl"
+        self._file: TextIO | None = None
         self.state = MirrorState()
 
     @contextlib.contextmanager
@@ -58,14 +60,17 @@ class MirrorJournal:
             except BlockingIOError as e:
                 raise StoreError(f"{self.own.parent}: another process is mirroring here; wait for it") from e
             self._load()
-            yield self
+            with self._path.open("a", encoding="utf-8") as self._file:
+                yield self
             self._compact()
 
     def progress(self, **values: str) -> None:
-        """Note how far the harvest is: fields of MirrorState."""
+        """Note how far the harvest is: fields of MirrorState. All that was noted before is on disk then."""
         for name, value in values.items():
             setattr(self.state, name, value)
         self._append({"state": values})
+        assert self._file is not None
+        self._file.flush()
 
     def keep(self, identifier: str, files: list[Kept]) -> None:
         """Note the files of a record; none for one that is deleted."""
@@ -81,8 +86,8 @@ class MirrorJournal:
         self._append({"owed": identifier, "reason": reason})
 
     def _append(self, line: dict[str, object]) -> None:
-        with self._path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
+        assert self._file is not None, "a journal is open while it is written"
+        self._file.write(json.dumps(line) + "\n")
 
     def _load(self) -> None:
         if not self._path.exists():

@@ -54,6 +54,7 @@ class Mirror:
         self._owners = {
             file.path: identifier for identifier, files in journal.state.records.items() for file in files
         }
+        self._checked: set[Path] = set()  # folders that are there, and inside
         self._later: list[tuple[str, list[Component]]] = []
         self.done = Mirrored()
 
@@ -140,7 +141,9 @@ class Mirror:
 
     def _take(self, identifier: str, component: Component, number: int, before: dict[str, Kept]) -> Kept:
         relative = path_of(component.ref, identifier, number)
-        place, path = inside(self._folder, relative), str(relative)
+        place, path = self._folder / relative, str(relative)
+        if place.parent not in self._checked:
+            inside(self._folder, relative)
         if self._owners.get(path, identifier) != identifier:
             raise NotFetched(f"{component.ref}: {self._owners[path]} has a file of that name already")
         known = before.get(path)
@@ -148,16 +151,16 @@ class Mirror:
             self.done.unchanged += 1
             _date(place, component.headers)
             return known
-        place.parent.mkdir(parents=True, exist_ok=True)
-        inside(self._folder, relative)  # once more, now that its folder is there
+        if place.parent not in self._checked:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            inside(self._folder, relative)  # once more, now that its folder is there
+            self._checked.add(place.parent)
         part = self._journal.own / "part"
-        headers = component.headers
-        if (
-            component.content is not None
-            and _fault(component, len(component.content), component.content) == ""
-        ):
-            part.write_bytes(component.content)
-            size, digest = len(component.content), sha256(component.content).hexdigest()
+        headers, content = component.headers, component.content
+        digest = sha256(content).hexdigest() if content is not None else ""
+        if content is not None and not _fault(component, len(content), digest):
+            part.write_bytes(content)
+            size = len(content)
             self.done.by_value += 1
             self.done.bytes += size
         else:
@@ -175,7 +178,7 @@ class Mirror:
         found = self._fetcher.fetch(component.ref, part)
         self.done.fetched += 1
         self.done.bytes += found.size
-        fault = _fault(component, found.size, None, found.sha256)
+        fault = _fault(component, found.size, found.sha256)
         # A file that changed after its record was made is taken as it is; its record will come again.
         if fault and not _modified(found.headers) > _modified(component.headers):
             raise NotFetched(f"{component.ref}: {fault}")
@@ -205,6 +208,7 @@ class Mirror:
         for folder in place.parents:
             if folder == self._folder:
                 break
+            self._checked.discard(folder)
             try:
                 folder.rmdir()
             except OSError:
@@ -215,15 +219,13 @@ class Mirror:
         self._journal.owe(identifier, reason)
 
 
-def _fault(component: Component, size: int, content: bytes | None, digest: str = "") -> str:
+def _fault(component: Component, size: int, digest: str) -> str:
     """What is wrong with bytes, by what their record says of them; empty if nothing is."""
     stated = next((v for n, v in component.headers if n.lower() == "content-length"), "")
     if stated.isdecimal() and int(stated) != size:
         return f"{size:,} bytes, where its record says {int(stated):,}"
-    if component.sha256:
-        found = digest or sha256(content or b"").hexdigest()
-        if found != component.sha256:
-            return f"its SHA-256 is {found}, where its record says {component.sha256}"
+    if component.sha256 and digest != component.sha256:
+        return f"its SHA-256 is {digest}, where its record says {component.sha256}"
     return ""
 
 
