@@ -34,7 +34,7 @@ def test_every_hop_is_there() -> None:
 def test_the_recipes_name_what_is_there() -> None:
     root = Path(__file__).parents[2]
     text = (root / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    named = {n for n in re.findall(r"`((?:src|tests|docs)/[\w/.-]+)`", text)}
+    named = set(re.findall(r"`((?:src|tests|docs)/[\w/.-]+)`", text))
     assert len(named) > 12
     assert not [name for name in named if "NAME" not in name and not (root / name).exists()]
     for file, name in (

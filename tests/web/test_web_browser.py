@@ -193,7 +193,7 @@ def test_a_score_is_explained(visit: Visit, scripts: bool) -> None:
     told.click()
     expect(page.locator("#score")).to_contain_text(score[:-1])
     expect(page.get_by_role("heading", name="What each term adds")).to_be_visible()
-    page.get_by_role("link", name="BM25").click()
+    page.get_by_role("link", name="BM25", exact=True).click()
     expect(page.locator(".formula")).to_contain_text("avgdl")
     page.get_by_role("link", name="Back to the results").click()
     expect(page.locator("article.result").first).to_be_visible()
