@@ -88,6 +88,11 @@ class Answer:
     wire: int = 0  # bytes received, compressed as they came
     repairs: Counter[str] = field(default_factory=Counter)
     trouble: NoAnswer | None = None  # what the status means, should the body not tell more
+    etag: str = ""
+    modified: str = ""  # the Last-Modified header
+
+
+_UNCONDITIONAL: Final[Mapping[str, str]] = {}
 
 
 def addresses(host: str, port: int) -> list[str]:
@@ -148,22 +153,27 @@ class Client:
         """The answer to an OAI-PMH request; `spelling` replaces the encoded form of the resumption token."""
         return self.get(oai_url(base_url, arguments, spelling), self._harvest.response_bytes)
 
-    def get(self, url: str, limit: int, media: str = "") -> Answer:
-        """The answer to a GET, redirects followed, decompressed, no larger than `limit`."""
+    def get(
+        self, url: str, limit: int, media: str = "", conditions: Mapping[str, str] = _UNCONDITIONAL
+    ) -> Answer:
+        """The answer to a GET, redirects followed, decompressed, no larger than `limit`.
+
+        `conditions` are headers such as If-None-Match; where they hold, the answer's status is 304.
+        """
         try:
-            return self._get(url, limit, media)
+            return self._get(url, limit, media, conditions)
         except NoAnswer as e:
             refused = released(e)
         raise refused
 
-    def _get(self, url: str, limit: int, media: str) -> Answer:
+    def _get(self, url: str, limit: int, media: str, conditions: Mapping[str, str]) -> Answer:
         pause = self._last + self._delay - self._clock()
         if pause > 0:
             self._sleep(pause)
         url = without_credentials(url)[0]
         query = urlsplit(url).query
         for _ in range(REDIRECTS + 1):
-            answer, onward = self._from_any(url, self._addresses(url), limit, media)
+            answer, onward = self._from_any(url, self._addresses(url), limit, media, conditions)
             if not onward:
                 return answer
             target = without_credentials(urljoin(url, onward))[0]
@@ -176,23 +186,27 @@ class Client:
             url = target
         raise NoAnswer("refused", f"{url}: redirects go in circles")
 
-    def _from_any(self, url: str, addresses: tuple[str, ...], limit: int, media: str) -> tuple[Answer, str]:
+    def _from_any(
+        self, url: str, addresses: tuple[str, ...], limit: int, media: str, conditions: Mapping[str, str]
+    ) -> tuple[Answer, str]:
         """From the first of a host's addresses that can be connected to."""
         if self._harvest.proxy:
-            return self._once(url, "", limit, media)
+            return self._once(url, "", limit, media, conditions)
         for address in addresses[:-1]:
             try:
-                return self._once(url, address, limit, media)
+                return self._once(url, address, limit, media, conditions)
             except NoAnswer as e:
                 if not e.connecting:
                     raise
-        return self._once(url, addresses[-1], limit, media)
+        return self._once(url, addresses[-1], limit, media, conditions)
 
-    def _once(self, url: str, address: str, limit: int, media: str) -> tuple[Answer, str]:
+    def _once(
+        self, url: str, address: str, limit: int, media: str, conditions: Mapping[str, str]
+    ) -> tuple[Answer, str]:
         """The answer of one address, or where it leads on to."""
         host = urlsplit(url).hostname or ""
         plain = _loopback(host) and not self._harvest.compress_loopback
-        headers = {"Accept-Encoding": ACCEPT_LOOPBACK if plain else ACCEPT}
+        headers = {"Accept-Encoding": ACCEPT_LOOPBACK if plain else ACCEPT, **conditions}
         if media:
             headers["Accept"] = media
         origin = "{0.scheme}://{0.netloc}".format(urlsplit(url))
@@ -297,6 +311,8 @@ class Client:
             len(raw),
             repairs,
             trouble,
+            headers.get("ETag", ""),
+            headers.get("Last-Modified", ""),
         )
 
     def _addresses(self, url: str) -> tuple[str, ...]:

@@ -12,11 +12,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
-from indlet.errors import IndletError, RemoteError, SettingsError
+from indlet.errors import IndletError, RemoteError, SettingsError, Unreachable
 from indlet.model import Failure
-from indlet.service.harvest import dates, decide, owed, sets
+from indlet.service.harvest import dates, decide, feed, owed, sets
 from indlet.service.harvest.cache import Cache
 from indlet.service.harvest.client import Client, NoAnswer, spellings
 from indlet.service.harvest.commit import Committer
@@ -27,6 +27,7 @@ from indlet.service.harvest.progress import Progress
 from indlet.service.harvest.reconcile import CannotReconcile, due, vanished, whole_list
 from indlet.service.harvest.record_intake import RecordIntake
 from indlet.service.harvest.run_state import (
+    PASSING,
     Action,
     Ask,
     Checked,
@@ -49,6 +50,7 @@ from indlet.settings import Harvest, Source
 from indlet.store import Store, Transaction
 from indlet.text import Analyzer
 
+T = TypeVar("T")
 Extract = Callable[[bytes, str, str], str]  # content, URL, media type -> text
 
 
@@ -149,7 +151,38 @@ class Run:
                 self.fetcher.close()
         return progress
 
+    def _read_feed(self) -> None:
+        """A source that is a feed: one answer brings all that it shows."""
+        self.progress.phase, self.progress.form = "harvesting", feed.FEED
+        remember(self.store, self.analyzer.policy)
+        known = {} if self.options.full else dict(self.state.other.get("feed", {}))
+        answer, given = self._patiently(
+            lambda: feed.ask(self.fetcher.client, self.source.url, self.harvest.response_bytes, known)
+        )
+        self.progress.pages += 1
+        if answer is not None:
+            full_text = self._full_text if self.source.fulltext == "fetch" and self.extract else None
+            for record in feed.records(answer.body, answer.url, self.analyzer, full_text):
+                self.committer.add(record)
+        self._remember(url=self.source.url, format=feed.FEED, other={**self.state.other, "feed": given})
+        self._end("complete", "")
+
+    def _patiently(self, ask: Callable[[], T]) -> T:
+        """An answer, asked for again where the trouble may pass."""
+        attempt = 0
+        while True:
+            try:
+                return ask()
+            except NoAnswer as e:
+                attempt += 1
+                if attempt > self.rules.retries or e.failed.trouble not in PASSING:
+                    raise Unreachable(str(e)) from e
+                self.fetcher.pause(e, attempt)
+
     def _harvest(self) -> None:
+        if self.source.metadata == feed.FEED:
+            self._read_feed()
+            return
         progress = self.progress
         progress.phase = "negotiating"
         known = self.state.url if self.state.identified else ""

@@ -1,0 +1,65 @@
+"""A feed as a source: each entry is a record, and what falls off the feed's end stays.
+
+A feed has no lists, sets or datestamps to ask for: one conditional GET brings all that it shows now. Entries
+with a tombstone (RFC 6721) are deleted; those that are merely gone are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from indlet.formats.feed import FeedEntry, read_feed
+from indlet.formats.metadata import oai_dc
+from indlet.model import Record
+from indlet.oai.read import canonical
+from indlet.oai.xml import element
+from indlet.service.harvest.client import Answer, Client
+from indlet.service.records.normalise import cleaned, resource_key
+from indlet.text import Analyzer
+
+# What a source's `metadata` says where it is a feed.
+FEED: Final = "feed"
+_MEDIA: Final = (
+    "application/atom+xml, application/rss+xml, application/feed+json, application/rdf+xml;q=0.9, "
+    "application/xml;q=0.8, text/xml;q=0.8, */*;q=0.1"
+)
+Validators = dict[str, str]  # request header -> value, of the last answer
+
+
+def ask(client: Client, url: str, limit: int, known: Validators) -> tuple[Answer | None, Validators]:
+    """The feed, or None if it has not changed since; and what to ask with the next time."""
+    answer = client.get(url, limit, _MEDIA, known)
+    if answer.status == 304:
+        return None, known
+    if answer.trouble is not None:
+        raise answer.trouble
+    given = {"If-None-Match": answer.etag, "If-Modified-Since": answer.modified}
+    return answer, {name: value for name, value in given.items() if value}
+
+
+def records(
+    body: bytes, url: str, analyzer: Analyzer, full_text: Callable[[str, str], str] | None
+) -> Iterator[Record]:
+    """What a feed says now: its entries, and the deletions that it tells of."""
+    feed = read_feed(body, url)
+    for entry in feed.entries:
+        yield _record(entry, analyzer, full_text)
+    shown = {entry.identifier for entry in feed.entries}
+    for identifier in feed.gone:
+        if identifier not in shown:
+            yield Record(identifier, deleted=True)
+
+
+def _record(entry: FeedEntry, analyzer: Analyzer, full_text: Callable[[str, str], str] | None) -> Record:
+    metadata = cleaned([(name, value) for name, values in entry.metadata.items() for value in values])
+    text = entry.text
+    if full_text is not None and entry.url:
+        text = f"{text}\n{full_text(entry.identifier, entry.url)}"
+    vector = analyzer.vector(text, next(iter(metadata.get("language", ())), ""))
+    properties = {"source_datestamp": entry.updated}
+    if entry.url.startswith(("http://", "https://")):
+        properties["url"] = entry.url
+    key = resource_key(entry.identifier, metadata, properties.get("url", ""))
+    raw = canonical(element(oai_dc.write(metadata)))
+    return Record(entry.identifier, metadata, vector, (), False, raw, key, properties)
