@@ -5,6 +5,8 @@ tag with its start. What a start tag means is Python's: `service.records.tags` i
 each context, and the answers stand in a table (`Tags`). Within a record's metadata the kernel writes them in
 canonical form (`oai.read.canonical` is the plain twin), and what each Dublin Core element says with its white
 space folded (`formats.dublin.folded` is the twin). tests/service/records/test_scan.py holds both equal.
+
+Past 400 lines, because it is one grammar: records, text, references, tags and the vectors of our own formats.
 """
 
 from __future__ import annotations
@@ -382,7 +384,8 @@ def _opened(role: int, head: Rows, content: int, to: int) -> bool:
 
 @kernel
 def walk(tags: Tags, page: Pages) -> int:
-    """Reads records on from where it stopped; says why it stops. There is room in `page.raw` for all that is
+    """Reads records on from where it stopped; says why it stops. One loop, longer than a screen: its state is
+    what the numbers say, and parts of it would hand all of them around. There is room in `page.raw` for all that is
     left of the text, at four bytes for one, and in the tables for all that can be in it.
     """
     text, raw, s, stack, heads = page.text, page.raw, page.state[0], page.stack, page.heads
