@@ -384,9 +384,11 @@ def _opened(role: int, head: Rows, content: int, to: int) -> bool:
 
 @kernel
 def walk(tags: Tags, page: Pages) -> int:
-    """Reads records on from where it stopped; says why it stops. One loop, longer than a screen: its state is
-    what the numbers say, and parts of it would hand all of them around. There is room in `page.raw` for all that is
-    left of the text, at four bytes for one, and in the tables for all that can be in it.
+    """Reads records on from where it stopped; says why it stops.
+
+    One loop, longer than a screen: its state is these numbers, and parts of it would hand all of them around.
+    There is room in `page.raw` for all that is left of the text, at four bytes for one, and in the tables for
+    all that can be in it.
     """
     text, raw, s, stack, heads = page.text, page.raw, page.state[0], page.stack, page.heads
     at, to = s.at, s.raw
