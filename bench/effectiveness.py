@@ -38,7 +38,7 @@ from indlet.service.search.library import Library
 from indlet.text import Analyzer, Policy
 
 TOLERANCE = 0.005
-MODELS = ("bm25", "vsm", "lm-dirichlet", "lm-jm")
+MODELS = ("bm25", "vsm", "lm-dirichlet", "lm-jm", "bm25-plus", "pl2")
 
 
 def documents(folder: Path) -> dict[str, str]:
@@ -106,6 +106,24 @@ class BruteForce:
             weight * math.log(0.3 * terms.get(t, 0) / length + 0.7 * self.cf[t] / self.total)
             for t, weight in asked.items()
         )
+
+    def _bm25_plus(self, asked: Counter[str], terms: dict[str, int], length: int) -> float:
+        damping = 1.2 * (1 - 0.75 + 0.75 * length / (self.total / self.n))
+        return sum(
+            weight * math.log((self.n + 1) / self.df[t]) * (terms[t] * 2.2 / (terms[t] + damping) + 1)
+            for t, weight in asked.items()
+            if t in terms
+        )
+
+    def _pl2(self, asked: Counter[str], terms: dict[str, int], length: int) -> float:
+        score = 0.0
+        for t, weight in asked.items():
+            if t in terms:
+                tfn, mean = terms[t] * math.log2(1 + self.total / self.n / length), self.cf[t] / self.n
+                chance = tfn * math.log(tfn / mean) + mean + 1 / (12 * tfn) - tfn
+                chance += math.log(2 * math.pi * tfn) / 2
+                score += weight * chance / math.log(2) / (tfn + 1)
+        return score
 
 
 @contextmanager

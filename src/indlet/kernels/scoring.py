@@ -260,24 +260,31 @@ def scored(
     _finish(kind, wanted, lengths, norms, table, parameters, outlook, out)
 
 
-@kernel
-def _worse(score: Any, tie: Any, other: Any, other_tie: Any) -> Any:
-    return score < other or (score == other and tie > other_tie)
+@part
+def _worse(score: Any, tie: Any, id: Any, other: Any, other_tie: Any, other_id: Any) -> Any:
+    """Whether one ranks below another: by score, then by tie, then by id, lowest first."""
+    if score != other:
+        return score < other
+    return tie > other_tie or (tie == other_tie and id > other_id)
 
 
 @kernel
-def _sift(i: Any, scores: Any, ties: Any, where: Any, groups: Any, size: Any) -> None:
+def _sift(i: Any, scores: Any, ties: Any, ids: Any, where: Any, groups: Any, size: Any) -> None:
     """Restores the heap (worst on top) after what stood at i was replaced by something better."""
     while True:
         child = 2 * i + 1
         if child >= size:
             return
-        if child + 1 < size and _worse(scores[child + 1], ties[child + 1], scores[child], ties[child]):
-            child += 1
-        if not _worse(scores[child], ties[child], scores[i], ties[i]):
+        other = child + 1
+        if other < size and _worse(
+            scores[other], ties[other], ids[other], scores[child], ties[child], ids[child]
+        ):
+            child = other
+        if not _worse(scores[child], ties[child], ids[child], scores[i], ties[i], ids[i]):
             return
         scores[i], scores[child] = scores[child], scores[i]
         ties[i], ties[child] = ties[child], ties[i]
+        ids[i], ids[child] = ids[child], ids[i]
         where[i], where[child] = where[child], where[i]
         groups[i], groups[child] = groups[child], groups[i]
         i = child
@@ -286,13 +293,14 @@ def _sift(i: Any, scores: Any, ties: Any, where: Any, groups: Any, size: Any) ->
 @kernel
 def best(
     kind: Any, stream: Any, starts: Any, first: Any, second: Any, lengths: Any, norms: Any, table: Any,
-    parameters: Any, outlook: Any, skipping: Any, hidden: Any, ties: Any, of: Any, seen: Any, number: Any,
-    scores: Any, heap_ties: Any, where: Any, groups: Any, size: Any,
+    parameters: Any, outlook: Any, skipping: Any, hidden: Any, ties: Any, ids: Any, of: Any, seen: Any,
+    number: Any, scores: Any, heap_ties: Any, heap_ids: Any, where: Any, groups: Any, size: Any,
 ) -> Any:  # fmt: skip
     """Offers the documents that are not hidden and hold any of the terms to a heap of the best, worst on top.
 
-    Equal scores rank by tie, lowest first. Gives the number of those documents, and the heap's size. Once the
-    heap is full, terms that together cannot reach its worst score are not `essential` any more.
+    Equal scores rank by tie, then by id, lowest first. Gives the number of those documents, and the heap's
+    size. Once the heap is full, terms that together cannot reach its worst score are not `essential` any
+    more.
 
     Of documents of one group (`of` tells it, 0 if a document is alone; empty if all are) the heap holds the
     best, and one is counted: `seen` flags the groups that were.
@@ -335,8 +343,8 @@ def best(
             doc, score = touched[i], finals[i]
             if size == scores.size and (size == 0 or score < scores[0]):
                 continue
-            tie, group = ties[doc], np.int64(0)
-            if size == scores.size and _worse(score, tie, scores[0], heap_ties[0]):
+            tie, id, group = ties[doc], np.int64(ids[doc]), np.int64(0)
+            if size == scores.size and _worse(score, tie, id, scores[0], heap_ties[0], heap_ids[0]):
                 continue
             at = size
             if of.size:
@@ -346,20 +354,26 @@ def best(
                     while at < size and groups[at] != group:
                         at += 1
             if at < size:  # one of its group is there
-                if _worse(scores[at], heap_ties[at], score, tie):
-                    scores[at], heap_ties[at], where[at] = score, tie, (number << 32) + doc
-                    _sift(at, scores, heap_ties, where, groups, size)
-            elif size == scores.size:
-                scores[0], heap_ties[0], where[0], groups[0] = score, tie, (number << 32) + doc, group
-                _sift(0, scores, heap_ties, where, groups, size)
+                if _worse(scores[at], heap_ties[at], heap_ids[at], score, tie, id):
+                    scores[at], heap_ties[at], heap_ids[at] = score, tie, id
+                    where[at] = (number << 32) + doc
+                    _sift(at, scores, heap_ties, heap_ids, where, groups, size)
+                continue
+            if size == scores.size:
+                at = 0
             else:
                 size += 1
-                while at > 0 and _worse(score, tie, scores[(at - 1) >> 1], heap_ties[(at - 1) >> 1]):
+                while at > 0:
                     up = (at - 1) >> 1
-                    scores[at], heap_ties[at], where[at] = scores[up], heap_ties[up], where[up]
-                    groups[at] = groups[up]
+                    if not _worse(score, tie, id, scores[up], heap_ties[up], heap_ids[up]):
+                        break
+                    scores[at], heap_ties[at], heap_ids[at] = scores[up], heap_ties[up], heap_ids[up]
+                    where[at], groups[at] = where[up], groups[up]
                     at = up
-                scores[at], heap_ties[at], where[at], groups[at] = score, tie, (number << 32) + doc, group
+            scores[at], heap_ties[at], heap_ids[at] = score, tie, id
+            where[at], groups[at] = (number << 32) + doc, group
+            if at == 0:
+                _sift(at, scores, heap_ties, heap_ids, where, groups, size)
     return live, size
 
 

@@ -66,12 +66,10 @@ def application(
     jobs: Jobs | None = None,
 ) -> Starlette:
     """Everything that a node shows. Jobs that are given run already; otherwise, with `follow`, its own do."""
-    concealed = {h.name for h in named(settings.hierarchy) if h.access.networks or h.access.tokens}
-    with store.read() as view:
-        concealed |= {origin.name for origin in view.origins() if origin.settings.get("guarded")}
-    concealed |= {guarded_name(site_name(site)) for site in settings.site}
+    restricted = {h.name: bool(h.access.networks or h.access.tokens) for h in named(settings.hierarchy)}
+    restricted |= {guarded_name(site_name(site)): True for site in settings.site}
     library = library or Library(
-        store, settings, follow=False, concealed=concealed, patience=_PATIENCE if follow else None
+        store, settings, follow=False, restricted=restricted, patience=_PATIENCE if follow else None
     )
     pages = Pages.of(settings)
     root = settings.base_url()

@@ -38,8 +38,10 @@ class Current:
         hidden = self.portal.hidden()
         position = self.portal.library.searcher().position if not state.idle else 0
         with self.portal.store.read() as view:
-            newest, span = view.last_seq(), view.datestamps()
-        updated = span[1] if span else 0
+            visible = self.portal.visible(view)
+            newest = next((stored.seq for stored in view.newest(1, origins=visible)), 0)
+            updated = view.latest(visible) or 0
+        position = min(position, newest)  # what is hidden may be newer
         t = strings(self.portal.pages.language(request))
         mark = f"{newest} {position} {request.url.query} {sorted(hidden)} {t.code} {self.portal.root}"
         etag = f'"{hashlib.sha256(f"{media_type} {mark}".encode()).hexdigest()[:24]}"'

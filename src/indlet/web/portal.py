@@ -191,9 +191,10 @@ class Portal:
             if self._start is not None and self._start[0] == key:
                 return self._start[1]
             names = {origin.id: origin.name for origin in view.origins()}
-            changed = view.newest(NEWEST * 4, origins=self.visible(view))
+            visible = self.visible(view)
+            changed = view.newest(NEWEST * 4, origins=visible)
             latest = [stored for stored in changed if not stored.deleted][:NEWEST]
-            span = view.datestamps()
+            updated = view.latest(visible)
         counted = self.library.search("*", limit=0, facets=("source",)).facets["source"]
         newest, subjects = [], list[str]()
         for stored in latest:
@@ -215,7 +216,7 @@ class Portal:
         found = {
             "records": searcher.collection.documents,
             "sources": len(counted.values),
-            "changed": span[1] if span else None,
+            "changed": updated,
             "newest": newest,
             "examples": [
                 {"q": s, "href": State(q=plain_words(s)).link()} for s in list(dict.fromkeys(subjects))[:4]

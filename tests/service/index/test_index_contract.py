@@ -63,9 +63,9 @@ def counts(searcher: Searcher) -> dict[str, tuple[int, int]]:
     return {name: told for name, told in found.items() if name[:2] not in KEY_MARKS.values()}
 
 
-@pytest.fixture
-def searcher(index: Index, record: Make) -> Searcher:
-    write(index, [
+def library(record: Make) -> tuple[list[Stored], list[Stored]]:
+    """Records of two commits, the second of which deletes one of the first."""
+    return [
         record(1, 1, None, places={"heated": [0], "wing": [1, 7]}, sets="a:b c", resource=5,
                metadata={"title": ["A wing"], "date": ["2001-05"], "type": ["Text"], "language": ["en"]}),
         record(2, 2, None, places={"wing": [0], "heated": [5], "air": [3]}, sets="a", resource=6,
@@ -73,8 +73,14 @@ def searcher(index: Index, record: Make) -> Searcher:
         record(3, 3, {"heated": 1, "wing": 2}, sets="ab", origin=2, resource=5,
                metadata={"date": ["c. 1900", "1999"], "type": ["article"]}),
         record(5, 4, {"wing": 1}, origin=3),
-    ])  # fmt: skip
-    return write(index, [record(4, 5, {"airfoil": 3, "airs": 1}, origin=2), record(5, 6, None)])
+    ], [record(4, 5, {"airfoil": 3, "airs": 1}, origin=2), record(5, 6, None, origin=3)]  # fmt: skip
+
+
+@pytest.fixture
+def searcher(index: Index, record: Make) -> Searcher:
+    first, second = library(record)
+    write(index, first)
+    return write(index, second)
 
 
 # ---- writing
@@ -219,6 +225,33 @@ def test_statistics(searcher: Searcher) -> None:
     assert (told.postings, told.terms) == (sum(df for _, df, _ in every), len(every))
 
 
+@pytest.mark.parametrize("name", sorted(ENGINES))
+@pytest.mark.parametrize("hidden", [{2}, {1}, {3}, {1, 2}, {2, 9}])
+def test_a_state_without_some_origins_is_one_that_never_had_them(
+    name: str, hidden: set[int], record: Make, tmp_path: Path
+) -> None:
+    with closing(ENGINES[name](tmp_path / "all")) as held, closing(ENGINES[name](tmp_path / "some")) as never:
+        for changes in library(record):
+            write(held, changes)
+            write(never, [stored for stored in changes if stored.origin not in hidden])
+        here, there = held.searcher().without(hidden), never.searcher()
+        assert here.fingerprint() == there.fingerprint()
+        assert (here.collection, counts(here)) == (there.collection, counts(there))
+        assert here.terms("air") == there.terms("air")
+        assert sorted(here.near("airfoyl", 2)) == sorted(there.near("airfoyl", 2))
+        facets = ("origin", "set", "type", "language", "year")
+        for asked in (Everything(), Or((Term("wing"), Prefix("air"))), Phrase(("heated", "wing"))):
+            assert here.search(asked, facets=facets) == there.search(asked, facets=facets)
+            assert here.query_terms(asked) == there.query_terms(asked)
+            assert [here.explain(asked, id) for id in range(6)] == [
+                there.explain(asked, id) for id in range(6)
+            ]
+        shown, told = here.stats(), there.stats()
+        assert (shown.documents, shown.terms, shown.postings) == (told.documents, told.terms, told.postings)
+        assert held.searcher().without({9}).fingerprint() == held.searcher().fingerprint()
+
+
+WORDS = ["a", "ab", "acid", "wing", "éclair", "日本"]
 document = st.dictionaries(
     st.sampled_from(["a", "ab", "acid", "wing", "éclair", "日本"]), st.integers(1, 300)
 )

@@ -393,7 +393,7 @@ def test_what_is_concealed_is_not_found_nor_suggested_nor_listed(make_shelf: Cal
         origin = tx.origin("hierarchy", "vault")
         tx.put(origin, [Record("oai:vault:1", {"title": ["Zeppelin"]}, vector)])
     assert open_to_all.search("zeppelin").total == 1
-    library = Library(open_to_all.store, open_to_all.settings, concealed=["vault"])
+    library = Library(open_to_all.store, open_to_all.settings, restricted={"vault": True})
     assert library.search("zeppelin").total == 0
     assert library.search("wind").total == 3
     assert library.search("zepelin").suggestions == library.search("title:zepelin").suggestions == ()

@@ -20,6 +20,7 @@ from indlet import __version__
 from indlet.errors import AmbiguousRecord, IndletError, QueryError, SettingsError, StoreError, UnknownRecord
 from indlet.service.api import schemas
 from indlet.service.rank import MODELS
+from indlet.service.search import statistics
 from indlet.service.search.library import ACCENTS, ALL_WORDS, FACETS, FILTERS, MAX_OFFSET, Library
 from indlet.service.search.results import Explained
 
@@ -178,9 +179,7 @@ def _record(library: Library, given: Mapping[str, Any]) -> Any:
 
 
 def _stats(library: Library, given: Mapping[str, Any]) -> Any:
-    counted = library.stats()
-    del counted["store"]["path"]  # where things lie on our disk is nobody's business
-    return counted
+    return statistics.for_everybody(library.stats())
 
 
 def _sources(library: Library, given: Mapping[str, Any]) -> Any:

@@ -139,13 +139,12 @@ SCHEMAS: Final[dict[str, Any]] = {
     ),
     "Statistics": _object(
         store=_object(
-            records=_COUNT, deleted=_COUNT, failures=_COUNT, bytes=_COUNT, position=_COUNT,
+            records=_COUNT, deleted=_COUNT, failures=_COUNT,
             earliest=_MAYBE_WHEN, latest=_MAYBE_WHEN, sources=_list(_object(**_ORIGIN)),
         ),
         index=_object(
             records=_COUNT, terms=_COUNT, postings=_COUNT, length=_COUNT, average_length=_NUMBER,
-            bytes=_COUNT, bytes_per_posting=_NUMBER, segments=_COUNT, removed=_COUNT, position=_COUNT,
-            lag=_COUNT, fingerprint=_STRING,
+            fingerprint=_STRING,
         ),
     ),
     "Problem": {

@@ -7,6 +7,7 @@ it is every question that the rooms below ask, and each engine has to answer all
 
 from __future__ import annotations
 
+from collections.abc import Collection as Collected
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol, Self
@@ -149,6 +150,11 @@ class Searcher(Protocol):
 
     def fingerprint(self) -> str:
         """A digest of all statistics: equal for equal content, whatever the engine and its layout."""
+
+    def without(self, origins: Collected[int]) -> Searcher:
+        """This state as if the records of these origins did not exist: every answer and every statistic is
+        that of an index which never held them; itself if there are none.
+        """
 
     def make_ready(self, model: Model | None = None) -> None:
         """Works out what every question needs to know, so that the first one need not."""

@@ -10,7 +10,7 @@ Statistics answer, metadata present (the index ranks, the store shows). A librar
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
@@ -79,16 +79,18 @@ class Library:
         settings: Settings,
         *,
         follow: bool = True,
-        concealed: Collection[str] = (),
+        restricted: Mapping[str, bool] | None = None,
         patience: float | None = None,
     ) -> None:
-        """`concealed` names hierarchies whose records are not to be found: they are not for everybody.
+        """With `restricted` the library is as everybody may see it: it answers as if the other records did
+        not exist. It tells of each hierarchy in the settings whether access to it is restricted; one that is
+        no longer there keeps the rule under which it was last crawled. Without it all records are shown.
 
         `patience`: seconds that a question waits for a new state of the index, which is made ready beside it;
         None makes it wait and see the last commit.
         """
         self.store = store
-        self.concealed = frozenset(concealed)
+        self._restricted = restricted
         self.settings = settings
         self.analyzer = Analyzer(policy_for(store, settings.analysis))
         # Positions make no difference to what a word becomes.
@@ -96,6 +98,7 @@ class Library:
         self._follow = follow
         self._snapshots = Snapshots(index_of(store), self._make_ready, patience)
         self._speller: Speller | None = None
+        self._views: WeakKeyDictionary[Searcher, tuple[tuple[int, ...], Searcher]] = WeakKeyDictionary()
         self._spoken: WeakKeyDictionary[Searcher, Spoken] = WeakKeyDictionary()
         self._verified: tuple[Searcher, dict[tuple[str, str], e.Expression]] | None = None
         self._counted: tuple[Searcher, dict[str, Any]] | None = None
@@ -158,7 +161,13 @@ class Library:
         return follow.rebuild(self.store, analyzer=self.analyzer)
 
     def searcher(self, notes: list[str] | None = None) -> Searcher:
-        """The newest snapshot of the index; a damaged index is rebuilt first, and `notes` say so."""
+        """The newest snapshot of the index, as far as it is shown; a damaged index is rebuilt first, and
+        `notes` say so.
+        """
+        return self._shown(self.whole(notes))
+
+    def whole(self, notes: list[str] | None = None) -> Searcher:
+        """The same with all records, for those who look after the index."""
         said = notes if notes is not None else []
         if self._follow:
             said += self._caught_up()
@@ -168,6 +177,16 @@ class Library:
             said.append(Note("index_anew", reason=str(damage).partition(";")[0]))
             follow.rebuild(self.store, analyzer=self.analyzer)
             return self._snapshots.newest()
+
+    def _shown(self, searcher: Searcher) -> Searcher:
+        """A snapshot without the hidden records: worked out once, when it is made ready."""
+        hidden = self.hidden()
+        if not hidden:
+            return searcher
+        known = self._views.get(searcher)
+        if known is None or known[0] != hidden:
+            known = self._views[searcher] = hidden, searcher.without(hidden)
+        return known[1]
 
     def _caught_up(self) -> list[str]:
         """Brings the index up to the store; what is to be said about that."""
@@ -182,6 +201,7 @@ class Library:
 
     def _make_ready(self, searcher: Searcher) -> None:
         """Finds out what every question needs to know of a new snapshot."""
+        searcher = self._shown(searcher)
         searcher.make_ready(self.model())
         self.languages(searcher)
 
@@ -319,9 +339,7 @@ class Library:
         terms = hits.distinctive_terms(searcher, frequencies)[:_SIMILAR_TERMS]
         expression = e.Or(tuple(e.Term(term, float(frequencies[term])) for term in terms))
         others = self._same_resource(stored)
-        found = searcher.search(
-            expression, ranking, limit, filters=(e.Not(e.Ids(others)), *self._shown_only())
-        )
+        found = searcher.search(expression, ranking, limit, filters=(e.Not(e.Ids(others)),))
         meaning = Meaning(expression, (), (), ())
         return Result(
             f"like {identifier}",
@@ -444,11 +462,11 @@ class Library:
         return {hit.id for hit in hits}
 
     def hidden(self) -> tuple[int, ...]:
-        """The numbers of the concealed hierarchies."""
-        if not self.concealed:
+        """The numbers of the origins whose records are not shown."""
+        if self._restricted is None:
             return ()
-        known = self._origins().values()
-        return tuple(o.id for o in known if o.kind == "hierarchy" and o.name in self.concealed)
+        with self.store.read() as view:
+            return tuple(origin.id for origin in view.origins() if self._conceals(origin))
 
     # What a question needs
 
@@ -512,7 +530,7 @@ class Library:
         return replace(
             meaning,
             expression=e.Or((*known.first, meaning.expression)) if known.first else meaning.expression,
-            filters=(*meaning.filters, *self._shown_only()),
+            filters=meaning.filters,
             notes=(*meaning.notes, *known.notes, *said),
             first=first,
         )
@@ -554,9 +572,6 @@ class Library:
             )
         return known[field, phrase]
 
-    def _shown_only(self) -> tuple[e.Expression, ...]:
-        return tuple(e.Not(e.Filter("origin", str(number))) for number in self.hidden())
-
     def _suggestions(
         self, searcher: Searcher, meaning: Meaning, spoken: Sequence[str]
     ) -> tuple[Suggestion, ...]:
@@ -573,14 +588,25 @@ class Library:
         return tuple(found)
 
     def _spells(self, searcher: Searcher) -> Speller:
-        speller, filters = self._speller, self._shown_only()
-        if speller is None or speller.searcher is not searcher or speller.filters != filters:
-            speller = self._speller = Speller(searcher, self.store, self.analyzer, filters)
+        speller = self._speller
+        if speller is None or speller.searcher is not searcher:
+            speller = self._speller = Speller(searcher, self.store, self.analyzer)
         return speller
 
     def _origins(self) -> dict[int, Origin]:
+        """The origins whose records are shown."""
         with self.store.read() as view:
-            return {origin.id: origin for origin in view.origins()}
+            return {origin.id: origin for origin in view.origins() if not self._conceals(origin)}
+
+    def _conceals(self, origin: Origin) -> bool:
+        if self._restricted is None:
+            return False
+        if origin.settings.get("guarded"):
+            return True  # record by record, by a web server's word alone
+        if origin.kind != "hierarchy":
+            return False
+        rules = origin.settings.get("access") or {}
+        return self._restricted.get(origin.name, bool(rules.get("networks") or rules.get("tokens")))
 
     def _analysed_otherwise(self, origin: Origin) -> bool:
         """Whether an origin's records were last analysed by a policy under which words become other terms."""
@@ -592,6 +618,10 @@ class Library:
         return bool(digest) and digest not in self._policies
 
     def _same_resource(self, stored: Stored) -> tuple[int, ...]:
+        """The record and the others that are shown of its resource."""
+        if self.hidden():  # these must not decide what belongs together, and the index knows it without them
+            found = self.searcher().search(e.Ids((stored.id,)), limit=1).hits
+            return found[0].ids if found else (stored.id,)
         with self.store.read() as view:
             return (stored.id, *(other.id for other in view.same_resource(stored)))
 

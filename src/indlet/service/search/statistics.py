@@ -12,6 +12,9 @@ from indlet.store import Store
 # What an origin's settings and state may show to everybody: no tokens, no storage options.
 _SHOWN_SETTINGS: Final = ("url", "title", "set", "from_", "until", "every", "metadata", "index", "base_url")
 
+# What is for those who run a node: where and how things are stored, and how many changes there were.
+_OPERATIONAL: Final = {"path", "bytes", "bytes_per_posting", "segments", "removed", "position", "lag"}
+
 
 def of_index(searcher: Searcher) -> dict[str, Any]:
     counted = searcher.stats()
@@ -33,11 +36,15 @@ def of_index(searcher: Searcher) -> dict[str, Any]:
 def of_store(store: Store, index: dict[str, Any], hidden: Collection[int] = ()) -> dict[str, Any]:
     """The store in numbers, and beside them those of the index with its distance from the store."""
     with store.read() as view:
-        totals = view.totals()
         newest = view.last_seq()
         origins = [origin for origin in view.origins() if origin.id not in hidden]
-        failures = view.failure_counts()
+        shown = {origin.id for origin in origins}
+        totals = {number: total for number, total in view.totals().items() if number in shown}
+        failures = {number: count for number, count in view.failure_counts().items() if number in shown}
         stamps = view.datestamps()
+        if hidden:
+            first, last = view.headers(1, origins=shown), view.latest(shown)
+            stamps = (first[0][2], last) if first and last is not None else None
     return {
         "store": {
             "path": store.location,
@@ -60,6 +67,14 @@ def of_store(store: Store, index: dict[str, Any], hidden: Collection[int] = ()) 
             ],
         },
         "index": index | {"lag": max(newest - index["position"], 0)},
+    }
+
+
+def for_everybody(counted: dict[str, Any]) -> dict[str, Any]:
+    """Those numbers that tell of the records; not those of files and changes, in which hidden ones count."""
+    return {
+        part: {key: value for key, value in numbers.items() if key not in _OPERATIONAL}
+        for part, numbers in counted.items()
     }
 
 

@@ -7,12 +7,11 @@ that hold it: the word there that has this stem is shown, or else the stem itsel
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
 from typing import Final
 
 from indlet.model import FIELD_MARK, FIELD_MARKS, Metadata, unmarked
 from indlet.service.index import Searcher
-from indlet.service.index.expression import Expression, Or, Term
+from indlet.service.index.expression import Or, Term
 from indlet.store import Store
 from indlet.text import Analyzer, tokens
 
@@ -27,12 +26,8 @@ _REMEMBERED: Final = 50_000
 class Speller:
     """Suggestions from one snapshot of the index. Keep it as long as the snapshot: it remembers spellings."""
 
-    def __init__(
-        self, searcher: Searcher, store: Store, analyzer: Analyzer, filters: tuple[Expression, ...] = ()
-    ) -> None:
-        """Only records that pass the filters tell their words."""
+    def __init__(self, searcher: Searcher, store: Store, analyzer: Analyzer) -> None:
         self.searcher = searcher
-        self.filters = filters
         self._store = store
         self._analyzer = analyzer
         self._spelt: dict[str, str] = {}
@@ -53,8 +48,7 @@ class Speller:
         order = sorted(
             best, key=lambda name: (best[name].edits, name[len(mark)] != bare[0], -best[name].df, name)
         )
-        shown = ((name, self._count(name, best[name].df)) for name in order)
-        return list(islice(((name, count) for name, count in shown if count), limit))
+        return [(name, best[name].df) for name in order[:limit]]
 
     def beginning(
         self, text: str, languages: Sequence[str], limit: int = 8, field: str = ""
@@ -68,7 +62,7 @@ class Speller:
         found: dict[str, int] = {}
         mark = FIELD_MARKS.get(field, "")
         for term, df, _ in self.searcher.terms(mark + words[-1], 4 * limit):
-            if FIELD_MARK not in term[len(mark) :] and (df := self._count(term, df)):
+            if FIELD_MARK not in term[len(mark) :]:
                 spelt = self.spelt(term, languages)
                 found[spelt] = max(df, found.get(spelt, 0))
         return sorted(found.items(), key=lambda entry: (-entry[1], entry[0]))[:limit]
@@ -83,15 +77,9 @@ class Speller:
             known = self._spelt[bare] = self._read(bare, languages)
         return known
 
-    def _count(self, term: str, df: int) -> int:
-        """How many of the records that may be seen hold a term."""
-        if not self.filters:
-            return df
-        return self.searcher.search(Term(term), limit=0, filters=self.filters, collapse=False).total
-
     def _read(self, term: str, languages: Sequence[str]) -> str:
         asked = Or(tuple(Term(FIELD_MARKS[field] + term) for field in _SPELT_BY))
-        hits = self.searcher.search(asked, limit=_WITNESSES, filters=self.filters, collapse=False).hits
+        hits = self.searcher.search(asked, limit=_WITNESSES, collapse=False).hits
         with self._store.read() as view:
             records = view.by_id([hit.id for hit in hits])
         counts: dict[str, int] = {}

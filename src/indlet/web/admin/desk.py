@@ -360,7 +360,7 @@ class Desk:
         with store.read() as view:
             live = sum(count for count, _ in view.totals().values())
             newest = view.last_seq()
-        searcher = self.portal.library.searcher()
+        searcher = self.portal.library.whole()
         if searcher.position < newest:
             return f"store: ok; index: {newest - searcher.position} changes behind, check again later"
         if searcher.collection.documents != live:

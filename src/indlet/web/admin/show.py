@@ -264,7 +264,7 @@ def _suffix(where: str) -> str:
 def index_state(library: Library) -> dict[str, Any]:
     store = library.store
     newest, position = follow.lag(store)
-    counted = library.searcher().stats()
+    counted = library.whole().stats()
     return {
         "store_bytes": store.size(),
         "path": str(store.local_folder),

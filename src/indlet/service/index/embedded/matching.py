@@ -157,7 +157,7 @@ class Matcher:
             return together
         placed = segment.arrays["placed"] != 0 if segment.positional else np.zeros(segment.size, np.bool_)
         out = together & ~placed
-        if out.any() and len(phrase.terms) > 1:
+        if len(phrase.terms) > 1 and (out if segment.gone is None else out & ~segment.gone).any():
             self.loose = True
         if not segment.positional:
             return out

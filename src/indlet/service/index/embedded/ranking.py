@@ -122,7 +122,8 @@ def top(
     assert query.kind is not None
     offset = max(offset, 0)
     size = min(max(limit, 0) + offset, sum(segment.documents for segment in segments))
-    scores, ties, where = np.empty(size), np.empty(size, np.uint64), np.empty(size, np.int64)
+    scores, ties = np.empty(size), np.empty(size, np.uint64)
+    where, ids = np.empty(size, np.int64), np.empty(size, np.int64)
     among, seen = np.empty(size, np.int64), np.zeros(groups.starts.size, np.uint8)
     total = filled = 0
     for number, (segment, without) in enumerate(zip(segments, hidden, strict=True)):
@@ -131,16 +132,15 @@ def top(
             query.kind, arrays["stream"], query.where[number], query.first, query.second,
             arrays["length"], arrays["norm"], query.tables.by_length, query.tables.parameters,
             query.outlook, query.skipping, _NONE_HIDDEN if without is None else without,
-            arrays["tie"], groups.of[number] if groups else _NO_GROUP, seen, number, scores, ties, where,
-            among, filled,
+            arrays["tie"], arrays["id"], groups.of[number] if groups else _NO_GROUP, seen, number, scores,
+            ties, ids, where, among, filled,
         )  # fmt: skip
         total += live
-    heap = (-scores[:filled], ties[:filled], where[:filled], among[:filled])
+    heap = (-scores[:filled], ties[:filled], ids[:filled], where[:filled], among[:filled])
     hits = []
-    for negative, _, place, group in sorted(zip(*(part.tolist() for part in heap), strict=True))[offset:]:
+    for negative, _, id, place, group in sorted(zip(*(part.tolist() for part in heap), strict=True))[offset:]:
         arrays = segments[place >> 32].arrays
         doc = place & 0xFFFFFFFF
-        id = arrays["id"].item(doc)
         hits.append(Found(id, -negative, arrays["date"].item(doc), groups.with_others(id, group)))
     return total, tuple(hits)
 
@@ -175,9 +175,9 @@ def sorted_hits(
     group = np.zeros(0, np.int64)
     if groups:
         group = np.concatenate([of[docs] for of, docs in zip(groups.of, matched, strict=True)])
-        which = _one_each(group, key, tie)
+        which = _one_each(group, key, tie, id)
     total = which.size
-    page = which[_best(key[which], tie[which], max(offset, 0) + max(limit, 0))[max(offset, 0) :]]
+    page = which[_best(key[which], tie[which], id[which], max(offset, 0) + max(limit, 0))[max(offset, 0) :]]
     hits = []
     for i in page.tolist():
         own = int(id[i])
@@ -275,30 +275,30 @@ def _scores_by_formula(segment: Segment, where: Array, docs: Array, query: Prepa
     return np.array([model.finish(total, outlook, Document(*told)) for total, *told in each], np.float64)
 
 
-def _one_each(group: Array, key: Array, tie: Array) -> Array:
+def _one_each(group: Array, key: Array, tie: Array, id: Array) -> Array:
     """Of the documents of each group the first in ranking order, and all that are alone."""
     alone = np.flatnonzero(group == 0)
     shared = np.flatnonzero(group)
-    shared = shared[np.lexsort((tie[shared], -key[shared], group[shared]))]
+    shared = shared[np.lexsort((id[shared], tie[shared], -key[shared], group[shared]))]
     first = np.ones(shared.size, np.bool_)
     first[1:] = group[shared][1:] != group[shared][:-1]
     return np.concatenate((alone, shared[first]))
 
 
-def _best(key: Array, tie: Array, count: int) -> Array:
-    """The places of the `count` largest keys in order; equal keys go by tie, lowest first."""
+def _best(key: Array, tie: Array, id: Array, count: int) -> Array:
+    """The places of the `count` largest keys in order; equal keys go by tie, then by id, lowest first."""
     if count <= 0:
         return np.empty(0, np.int64)
+    picked = np.arange(key.size)
     if key.size > 4 * count:
         threshold = np.partition(key, key.size - count)[key.size - count]
         above, level = np.flatnonzero(key > threshold), np.flatnonzero(key == threshold)
         missing = count - above.size
         if level.size > missing:
-            level = level[np.argpartition(tie[level], missing - 1)[:missing]]
+            highest = np.partition(tie[level], missing - 1)[missing - 1]
+            level = level[tie[level] <= highest]
         picked = np.concatenate((above, level))
-    else:
-        picked = np.arange(key.size)
-    return picked[np.lexsort((tie[picked], -key[picked]))][:count]
+    return picked[np.lexsort((id[picked], tie[picked], -key[picked]))][:count]
 
 
 def grouped(segments: Sequence[Segment]) -> Groups:

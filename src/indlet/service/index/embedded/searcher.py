@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import heapq
+from collections.abc import Collection as Collected
 from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
+from operator import is_
 from typing import Any, Final
 
 import numpy as np
@@ -44,6 +46,14 @@ class SegmentSearcher:
         )
         self._tables: dict[Model, ranking.Tables] = {}
         self._groups: ranking.Groups | None = None
+
+    def without(self, origins: Collected[int]) -> SegmentSearcher:
+        """This state as if the records of these origins did not exist; itself if there are none."""
+        names = frozenset(map(str, origins))
+        shown = [segment.hiding(names) for segment in self.segments]
+        if all(map(is_, shown, self.segments)):
+            return self
+        return SegmentSearcher([s for s in shown if s.documents], self.position, self.extra)
 
     # ---- searching
 
@@ -178,7 +188,9 @@ class SegmentSearcher:
 
     def accented(self, plain: str) -> list[str]:
         """The terms that are this one but for their accents."""
-        return accents.accented(self.segments, plain)
+        found = accents.accented(self.segments, plain)
+        df = look_up(self.segments, [term.encode() for term in found]).sums[:, 0].tolist()
+        return [term for term, count in zip(found, df, strict=True) if count]
 
     def vocabulary(self) -> Iterator[tuple[bytes, int, int]]:
         """Every term with its exact df and cf, in the order of bytes."""
@@ -202,7 +214,7 @@ class SegmentSearcher:
             np.concatenate([_live(segment, name) for segment in self.segments] or [np.empty(0)])
             for name in ("tie", "length", "norm", "date")
         ]
-        order = np.argsort(columns[0], kind="stable")
+        order = np.lexsort(columns[::-1])  # several sources may have an identifier
         for column in columns:
             digest.update(column[order].tobytes())
         return digest.hexdigest()

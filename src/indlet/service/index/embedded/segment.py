@@ -223,6 +223,39 @@ class Segment:
 
     def without(self, docs: Array, folder: Path, name: str) -> Segment:
         """This segment with these documents deleted as well; writes the new deletions file."""
+        gone = self._deleting(docs)
+        out = ArrayFile(folder / name)
+        out.add("docs", gone.docs)
+        out.add("terms", gone.terms)
+        out.add("df", gone.df)
+        out.add("cf", gone.cf)
+        return load(self.file, out.close({}), self.arrays, self.facts, folder, self.shared)
+
+    def hiding(self, origins: frozenset[str]) -> Segment:
+        """This segment as if it had no documents of these origins; itself if it has none.
+
+        Nothing is written: the same subtraction as for deletions, done once and kept with the segment.
+        """
+        facet = self.facets["origin"]
+        codes = [code for code, name in enumerate(facet.values) if name in origins]
+        if not codes:
+            return self
+        key = f"hiding:{sorted(origins)}"
+        if key not in self.cache:
+            docs = np.flatnonzero(np.isin(facet.codes, codes))
+            if self.gone is not None:
+                docs = docs[~self.gone[docs]]
+            self.cache[key] = self
+            if docs.size:
+                self.cache[key] = _made(
+                    self.file, self.deletions_file, self.arrays, self.facts, self._deleting(docs),
+                    self.facets, self.shared,
+                )  # fmt: skip
+        found: Segment = self.cache[key]
+        return found
+
+    def _deleting(self, docs: Array) -> Deletions:
+        """The deletions, with these documents added to them."""
         gone = np.zeros(self.size, np.bool_)
         gone[docs] = True
         before = self.deletions
@@ -238,12 +271,9 @@ class Segment:
             cf[before.terms] += before.cf
             gone[before.docs] = True
         terms = np.flatnonzero(df)
-        out = ArrayFile(folder / name)
-        out.add("docs", np.flatnonzero(gone).astype(np.uint32))
-        out.add("terms", terms.astype(np.uint32))
-        out.add("df", df[terms])
-        out.add("cf", cf[terms])
-        return load(self.file, out.close({}), self.arrays, self.facts, folder, self.shared)
+        return Deletions(
+            np.flatnonzero(gone).astype(np.uint32), terms.astype(np.uint32), df[terms], cf[terms]
+        )
 
 
 def postings_at(segment: Segment, start: int) -> tuple[Array, Array]:
@@ -269,19 +299,32 @@ def load(
     folder: Path,
     shared: dict[str, Any],
 ) -> Segment:
-    lengths = arrays["length"]
     deletions = None
-    gone = None
-    documents, length = lengths.size, int(lengths.sum(dtype=np.int64))
     if removed is not None:
         found, _ = read_arrays(folder, removed)
         deletions = Deletions(found["docs"], found["terms"], found["df"], found["cf"])
-        gone = np.zeros(lengths.size, np.bool_)
-        gone[deletions.docs] = True
-        documents -= deletions.docs.size
-        length -= int(lengths[deletions.docs].sum(dtype=np.int64))
     facets = {
         name: Facet(("", *values), arrays[f"facet:{name}"], arrays.get(f"facets:{name}"))
         for name, values in facts["facets"].items()
     }
+    return _made(file, removed, arrays, facts, deletions, facets, shared)
+
+
+def _made(
+    file: File,
+    removed: File | None,
+    arrays: dict[str, Array],
+    facts: dict[str, Any],
+    deletions: Deletions | None,
+    facets: dict[str, Facet],
+    shared: dict[str, Any],
+) -> Segment:
+    lengths = arrays["length"]
+    gone = None
+    documents, length = lengths.size, int(lengths.sum(dtype=np.int64))
+    if deletions is not None:
+        gone = np.zeros(lengths.size, np.bool_)
+        gone[deletions.docs] = True
+        documents -= deletions.docs.size
+        length -= int(lengths[deletions.docs].sum(dtype=np.int64))
     return Segment(file, removed, arrays, facts, deletions, gone, documents, length, facets, {}, shared)

@@ -1,0 +1,153 @@
+"""What a stranger may not see does not exist: answers are to the byte those of a node that never held it."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from starlette.testclient import TestClient
+
+from indlet.model import Record, TermVector
+from indlet.service.api.routes import ENDPOINTS, application
+from indlet.service.rank import MODELS
+from indlet.service.search.library import Library
+from indlet.settings import Settings
+from indlet.store import Store, open_store
+
+WORDS = ["wind", "wing", "window", "zeppelin", "zebra", "flutter", "ocean", "le", "der", "wings"]
+HIDDEN = {"access": {"networks": [], "tokens": 1}}
+QUERIES = [
+    "wind", "zeppelin wind", "z*", "wi* OR title:zeppelin", "zepelin", "wnid", "source:vault",
+    "source:sea wind", "wing -zebra", '"wing flutter"', "*", "set:secret", "language:de",
+    "date:1990..2010", "type:book", "qqq",
+]  # fmt: skip
+IDENTIFIERS = [f"oai:x:{n}" for n in range(6)]
+
+record: st.SearchStrategy[dict[str, Any]] = st.builds(
+    dict,
+    source=st.sampled_from(["air", "sea", "vault", "vault"]),
+    number=st.integers(0, 5),
+    words=st.dictionaries(st.sampled_from(WORDS), st.integers(1, 4), max_size=5),
+    title=st.lists(st.sampled_from(WORDS), max_size=3).map(" ".join),
+    language=st.sampled_from(["en", "de", ""]),
+    type=st.sampled_from(["Book", "book", "Article"]),
+    date=st.sampled_from(["1999", "2001-05", ""]),
+    sets=st.sampled_from([(), ("a:b",), ("A",), ("secret",)]),
+    resource=st.sampled_from(["", "http://doi.org/1", "http://doi.org/2"]),
+    deleted=st.sampled_from([False, False, False, True]),
+    indexed=st.booleans(),
+)
+
+
+@contextmanager
+def node(folder: Path, records: list[dict[str, Any]], *, hidden: bool) -> Iterator[TestClient]:
+    """The API of a node, as a stranger sees it, with the hidden records or as if there had been none."""
+    with closing(open_store(folder)) as store:
+        for name in ("air", "vault", "sea"):
+            if hidden or name != "vault":
+                with store.write() as tx:
+                    tx.origin(*_origin(name))
+        library = Library(store, Settings(), restricted={})
+        for told in records:
+            if hidden or told["source"] != "vault":
+                _put(store, told)
+            if told["indexed"]:
+                library.sync()
+        yield TestClient(application(library))
+
+
+def _origin(name: str) -> tuple[str, str, dict[str, Any]]:
+    return (
+        ("hierarchy", "vault", HIDDEN) if name == "vault" else ("source", name, {"url": f"http://{name}/oai"})
+    )
+
+
+def _put(store: Store, told: dict[str, Any]) -> None:
+    identifier = f"oai:x:{told['number']}"
+    metadata = {"title": [told["title"]], "type": [told["type"]], "date": [told["date"]]}
+    metadata["identifier"] = [told["resource"]]
+    if told["language"]:
+        metadata["language"] = [told["language"]]
+    kept = {name: [value for value in values if value] for name, values in metadata.items()}
+    with store.write() as tx:
+        origin = tx.origin(*_origin(told["source"]))
+        if told["deleted"]:
+            tx.delete(origin, [identifier])
+        else:
+            vector = TermVector.of(told["words"]) if told["words"] else None
+            shown = {name: values for name, values in kept.items() if values}
+            tx.put(origin, [Record(identifier, shown, vector, told["sets"])])
+
+
+def asked() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every path of the API, with arguments that name what is there, what is hidden, and neither."""
+    for query in QUERIES:
+        yield "/api/search", {"q": query, "facets": "all", "limit": 20}
+        yield "/api/compare", {"q": query, "limit": 5}
+        for identifier in IDENTIFIERS[:3]:
+            yield "/api/explain", {"q": query, "identifier": identifier}
+    for name in MODELS:
+        yield "/api/search", {"q": "wind wing zeppelin", "model": name, "sort": "newest", "source": "vault"}
+        yield (
+            "/api/explain",
+            {"q": "wi* zeppelin", "identifier": IDENTIFIERS[0], "model": name, "source": "air"},
+        )
+    for identifier in IDENTIFIERS:
+        yield "/api/record", {"identifier": identifier, "frequencies": "true"}
+        yield "/api/record", {"identifier": identifier, "source": "vault"}
+        yield "/api/similar", {"identifier": identifier}
+    for word in ("z", "ze", "wi", "zeppelin", "f"):
+        yield "/api/suggest", {"q": word}
+    yield "/api/sources", {}
+    yield "/api/stats", {}
+
+
+def untimed(answer: bytes) -> bytes:
+    answer = re.sub(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", b"<when>", answer)
+    return re.sub(rb'"took_ms":[\d.e-]+', b'"took_ms":0', answer)
+
+
+def test_every_path_is_asked() -> None:
+    assert {path for path, _ in asked()} == {endpoint.path for endpoint in ENDPOINTS}
+
+
+@given(records=st.lists(record, max_size=14))
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_a_stranger_sees_a_node_that_never_had_the_hidden_records(records: list[dict[str, Any]]) -> None:
+    with (
+        tempfile.TemporaryDirectory() as one,
+        tempfile.TemporaryDirectory() as two,
+        node(Path(one), records, hidden=True) as restricted,
+        node(Path(two), records, hidden=False) as never,
+    ):
+        for path, arguments in asked():
+            here, there = (client.get(path, params=arguments) for client in (restricted, never))
+            assert untimed(here.content) == untimed(there.content), (path, arguments)
+            assert here.status_code == there.status_code
+
+
+@pytest.mark.parametrize(
+    ("restricted", "found"),
+    [
+        (None, 1),  # whoever runs the node
+        ({}, 0),  # no longer in the settings: the rule of the last crawl holds
+        ({"vault": True}, 0),
+        ({"vault": False}, 1),  # the settings open it on purpose
+    ],
+)
+def test_a_rule_holds_until_it_is_changed_on_purpose(
+    tmp_path: Path, restricted: dict[str, bool] | None, found: int
+) -> None:
+    with closing(open_store(tmp_path)) as store:
+        with store.write() as tx:
+            tx.put(tx.origin("hierarchy", "vault", HIDDEN), [Record("oai:v:1", {"title": ["Zeppelin"]})])
+        library = Library(store, Settings(), restricted=restricted)
+        assert library.search("zeppelin").total == found
+        assert len(library.sources()) == library.stats()["store"]["records"] == found
