@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from indlet.service.harvest import dates
 from indlet.service.harvest.decide import arguments, resume, step, window_done
-from indlet.service.harvest.listing import Listing
+from indlet.service.harvest.listing import ListedPages
 from indlet.service.harvest.progress import Progress
 from indlet.service.harvest.run_state import (
     Action,
@@ -236,7 +236,7 @@ class World:
         return Listed(len(chosen), token, size, seen, NOW, min(stamps), max(stamps), ordered, newest, new)
 
     def compared(self) -> Checked:
-        listing = Listing(True, Progress("world"))
+        listing = ListedPages(True, Progress("world"))
         listing.identifiers = [(str(i), _stamp(self.stamps[i]), False) for i in self.named]
         return Checked(len(self.checked - self.got), *listing.middle(False))
 

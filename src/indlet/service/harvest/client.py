@@ -6,12 +6,11 @@ import base64
 import html
 import ipaddress
 import re
-import socket
 import ssl
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -23,6 +22,7 @@ import httpx
 
 from indlet import __version__
 from indlet.service.harvest import dates, decompress
+from indlet.service.harvest.reach import OutOfReach, Reach, Resolve, addresses
 from indlet.service.harvest.run_state import Failed, Trouble
 from indlet.settings import Harvest, without_credentials
 
@@ -35,8 +35,6 @@ ACCEPT_LOOPBACK: Final = "identity, zstd;q=0.5, gzip;q=0.4"
 PATIENCE: Final = 30.0
 # Past this length it is the length that is wrong with a URL.
 LONG_URL: Final = 8000
-# A name is looked up again after this time.
-LOOKUP_SECONDS: Final = 300.0
 # Fewer bytes a second than this are not an answer under way.
 DRIP: Final = 100
 
@@ -78,7 +76,7 @@ def released(error: NoAnswer) -> NoAnswer:
 
 
 @dataclass(slots=True)
-class Answer:
+class HttpAnswer:
     body: bytes
     charset: str = ""
     content_type: str = ""
@@ -95,11 +93,6 @@ class Answer:
 _UNCONDITIONAL: Final[Mapping[str, str]] = {}
 
 
-def addresses(host: str, port: int) -> list[str]:
-    """The addresses of a host, as the system resolves its name."""
-    return [str(entry[4][0]) for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
-
-
 class Client:
     """HTTP to one source. `clock` and `sleep` are the world's, unless a test gives its own."""
 
@@ -112,24 +105,18 @@ class Client:
         password: str = "",
         delay_seconds: float = 0.0,
         transport: httpx.BaseTransport | None = None,
-        resolve: Callable[[str, int], Sequence[str]] = addresses,
+        resolve: Resolve = addresses,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._harvest = harvest
         self._authorization = _authorization(token, user, password)
-        self._resolve = resolve
-        self._known: dict[
-            tuple[str, int], tuple[tuple[str, ...], float]
-        ] = {}  # with the time they hold until
+        self._reach = Reach(harvest.allow_private, bool(harvest.proxy), resolve, clock)
         self._delay = delay_seconds
         self._clock = clock
         self._sleep = sleep
         self._last = float("-inf")
         self._home = ""
-        # Whether the source is on the public net: then neither its redirects nor the documents that its
-        # records name may lead into ours, where it has no business.
-        self._public: bool | None = None
         self.requests = 0
         self.wire = 0
         headers = {"User-Agent": USER_AGENT, "Accept": "text/xml, application/xml;q=0.9, */*;q=0.5"}
@@ -149,13 +136,13 @@ class Client:
     def close(self) -> None:
         self._http.close()
 
-    def ask(self, base_url: str, arguments: Mapping[str, str], spelling: str | None = None) -> Answer:
+    def ask(self, base_url: str, arguments: Mapping[str, str], spelling: str | None = None) -> HttpAnswer:
         """The answer to an OAI-PMH request; `spelling` replaces the encoded form of the resumption token."""
         return self.get(oai_url(base_url, arguments, spelling), self._harvest.response_bytes)
 
     def get(
         self, url: str, limit: int, media: str = "", conditions: Mapping[str, str] = _UNCONDITIONAL
-    ) -> Answer:
+    ) -> HttpAnswer:
         """The answer to a GET, redirects followed, decompressed, no larger than `limit`.
 
         `conditions` are headers such as If-None-Match; where they hold, the answer's status is 304.
@@ -166,7 +153,7 @@ class Client:
             refused = released(e)
         raise refused
 
-    def _get(self, url: str, limit: int, media: str, conditions: Mapping[str, str]) -> Answer:
+    def _get(self, url: str, limit: int, media: str, conditions: Mapping[str, str]) -> HttpAnswer:
         pause = self._last + self._delay - self._clock()
         if pause > 0:
             self._sleep(pause)
@@ -186,9 +173,17 @@ class Client:
             url = target
         raise NoAnswer("refused", f"{url}: redirects go in circles")
 
+    def _addresses(self, url: str) -> tuple[str, ...]:
+        try:
+            return self._reach.addresses(url)
+        except OutOfReach as e:
+            raise NoAnswer("refused", str(e)) from None
+        except OSError as e:
+            raise NoAnswer("unreachable", f"{url}: no such host: {e}") from e
+
     def _from_any(
         self, url: str, addresses: tuple[str, ...], limit: int, media: str, conditions: Mapping[str, str]
-    ) -> tuple[Answer, str]:
+    ) -> tuple[HttpAnswer, str]:
         """From the first of a host's addresses that can be connected to."""
         if self._harvest.proxy:
             return self._once(url, "", limit, media, conditions)
@@ -202,7 +197,7 @@ class Client:
 
     def _once(
         self, url: str, address: str, limit: int, media: str, conditions: Mapping[str, str]
-    ) -> tuple[Answer, str]:
+    ) -> tuple[HttpAnswer, str]:
         """The answer of one address, or where it leads on to."""
         host = urlsplit(url).hostname or ""
         plain = _loopback(host) and not self._harvest.compress_loopback
@@ -219,7 +214,7 @@ class Client:
             with closing(self._http.send(self._request(url, address, headers), stream=True)) as response:
                 if response.status_code in (301, 302, 303, 307, 308) and response.headers.get("Location"):
                     self._read(response, limit, begun, url)  # so that the connection can be used again
-                    return Answer(b"", url=url), response.headers["Location"]
+                    return HttpAnswer(b"", url=url), response.headers["Location"]
                 repairs: Counter[str] = Counter()
                 raw = self._read(response, limit, begun, url, repairs)
                 answer = self._answer(response, raw, limit, url)
@@ -227,10 +222,10 @@ class Client:
                 return answer, ""
         except httpx.ConnectTimeout as e:
             waited = f"{self._harvest.timeout_seconds:g} s"
-            self._known.clear()
+            self._reach.forget()
             raise NoAnswer("silent", f"{url}: no connection within {waited}", connecting=True) from e
         except (httpx.ConnectError, httpx.PoolTimeout) as e:
-            self._known.clear()
+            self._reach.forget()
             raise NoAnswer("unreachable", f"{url}: cannot connect: {_said(e)}", connecting=True) from e
         except (httpx.InvalidURL, httpx.UnsupportedProtocol) as e:
             # A token that is too long for a URL is a trouble of the list, not of the source.
@@ -291,7 +286,7 @@ class Client:
                 raise NoAnswer("silent", f"{url}: an answer without end")
             chunks.append(chunk)
 
-    def _answer(self, response: httpx.Response, raw: bytes, limit: int, url: str) -> Answer:
+    def _answer(self, response: httpx.Response, raw: bytes, limit: int, url: str) -> HttpAnswer:
         status, headers = response.status_code, response.headers
         trouble = _meaning(status, headers, url)
         try:
@@ -301,7 +296,7 @@ class Client:
         except decompress.Damaged as e:
             raise trouble or NoAnswer("interrupted", f"{url}: {e}") from e
         moment = dates.http_date(headers.get("Date"))
-        return Answer(
+        return HttpAnswer(
             text,
             response.charset_encoding or "",
             headers.get("Content-Type", "").split(";")[0].strip().lower(),
@@ -314,34 +309,6 @@ class Client:
             headers.get("ETag", ""),
             headers.get("Last-Modified", ""),
         )
-
-    def _addresses(self, url: str) -> tuple[str, ...]:
-        """The addresses that a URL's host has now, each of which we may speak to."""
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise NoAnswer("refused", f"{url}: only http and https URLs can be harvested")
-        port = parts.port or (443 if parts.scheme == "https" else 80)
-        found = self._resolved(parts.hostname, port, url)
-        if self._public is None and found:
-            self._public = all(map(is_public, found))
-        if not self._harvest.allow_private or self._public:
-            for address in found:
-                _must_be_public(address, url)
-        return found
-
-    def _resolved(self, host: str, port: int, url: str) -> tuple[str, ...]:
-        """What a name means: looked up once, and what is checked is what is connected to."""
-        kept = self._known.get((host, port))
-        if kept is not None and self._clock() < kept[1]:
-            return kept[0]
-        try:
-            found = tuple(dict.fromkeys(self._resolve(host, port)))
-        except (OSError, UnicodeError) as e:
-            if self._harvest.proxy:
-                return ()  # the proxy may know it
-            raise NoAnswer("unreachable", f"{url}: no such host: {e}") from e
-        self._known[host, port] = found, self._clock() + LOOKUP_SECONDS
-        return found
 
 
 @cache
@@ -409,17 +376,3 @@ def _loopback(host: str) -> bool:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-def _must_be_public(address: str, url: str) -> None:
-    if not is_public(address):
-        raise NoAnswer(
-            "refused",
-            f"{url} leads into a private network ({address}), where only sources of that network may lead, "
-            "and only with  harvest.allow_private = true",
-        )
-
-
-def is_public(address: str) -> bool:
-    found = ipaddress.ip_address(address.split("%")[0])
-    return found.is_global and not found.is_multicast

@@ -26,7 +26,7 @@ BATCH_SECONDS: Final = 1.0
 
 
 @dataclass(slots=True)
-class Batch:
+class Uncommitted:
     """What has come and is not committed."""
 
     records: list[Record | Packed] = field(default_factory=list)
@@ -78,7 +78,7 @@ class Committer:
         self.failures = {failure.where: failure for failure in failures}
         self.failed_now: set[str] = set()  # of this run alone
         self.cache: Cache | None = None  # for records that go round among nodes
-        self.batch = Batch()
+        self.uncommitted = Uncommitted()
         self._run = run
         self._now = now
         self.stored_bytes = state.stored_bytes  # of the source: never less than it takes
@@ -87,12 +87,12 @@ class Committer:
 
     def add(self, record: Record | Packed) -> None:
         """Take a record, to be committed with those around it."""
-        self.batch.records.append(record)
+        self.uncommitted.records.append(record)
         self._count(record)
 
     def add_copy(self, copy: Copy) -> None:
         """Take a copy that may be older than what is held; that is decided when it is committed."""
-        self.batch.copies.append(copy)
+        self.uncommitted.copies.append(copy)
         self._count(copy.record)
 
     def _count(self, record: Record | Packed) -> None:
@@ -107,15 +107,15 @@ class Committer:
         now = int(self._now().timestamp())
         known = self.failures.get(failure.where)
         due = owed.next_try(known.first if known else now, now) if retry else None
-        self.batch.failures.append((failure, due, failure.where not in self.failed_now))
+        self.uncommitted.failures.append((failure, due, failure.where not in self.failed_now))
         self.failed_now.add(failure.where)
 
     def gone(self, identifier: str) -> None:
         """The source no longer has a record that is owed."""
-        self.batch.gone.add(identifier)
+        self.uncommitted.gone.add(identifier)
 
     def commit_if_due(self, state: RunState) -> None:
-        batch = self.batch
+        batch = self.uncommitted
         if len(batch.records) + len(batch.copies) >= BATCH or time.monotonic() - batch.since > BATCH_SECONDS:
             self.commit(state, wait=False)
 
@@ -124,7 +124,7 @@ class Committer:
         if state is not None and self.state.run is not None:
             self.state = replace(self.state, run=replace(self.state.run, state=state))
         self.state = replace(self.state, stored_bytes=self.stored_bytes)
-        batch, self.batch = self.batch, Batch()
+        batch, self.uncommitted = self.uncommitted, Uncommitted()
         self.settle()
         write = BackgroundCall(partial(self._write, batch, self.state, outcome))
         if wait:
@@ -172,7 +172,7 @@ class Committer:
         self._counted = progress.repairs.copy()
         self.commit(None, outcome)
 
-    def _write(self, batch: Batch, state: SourceState, outcome: str) -> None:
+    def _write(self, batch: Uncommitted, state: SourceState, outcome: str) -> None:
         progress = self.progress
         with contextlib.ExitStack() as stack:
             placed = list[Placed]()

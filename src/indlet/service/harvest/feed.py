@@ -14,7 +14,7 @@ from indlet.formats.metadata import oai_dc
 from indlet.model import Record
 from indlet.oai.read import canonical
 from indlet.oai.xml import element
-from indlet.service.harvest.client import Answer, Client
+from indlet.service.harvest.client import Client, HttpAnswer
 from indlet.service.records.normalise import cleaned, resource_key
 from indlet.text import Analyzer
 
@@ -27,7 +27,7 @@ _MEDIA: Final = (
 Validators = dict[str, str]  # request header -> value, of the last answer
 
 
-def ask(client: Client, url: str, limit: int, known: Validators) -> tuple[Answer | None, Validators]:
+def ask(client: Client, url: str, limit: int, known: Validators) -> tuple[HttpAnswer | None, Validators]:
     """The feed, or None if it has not changed since; and what to ask with the next time."""
     answer = client.get(url, limit, _MEDIA, known)
     if answer.status == 304:

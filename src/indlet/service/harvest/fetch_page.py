@@ -11,7 +11,7 @@ from typing import Final
 
 from indlet.errors import BadResponse
 from indlet.oai.read import Page, Truncated
-from indlet.service.harvest.client import Answer, Client, NoAnswer, released, spellings
+from indlet.service.harvest.client import Client, HttpAnswer, NoAnswer, released, spellings
 from indlet.service.harvest.run_state import PASSING, Rules, Trouble
 from indlet.service.records.page import announced, last_token, read_page
 
@@ -62,9 +62,9 @@ class PageFetcher:
         self._tell = tell
         self._announce = announce
         # A daemon, and not a pool, which would keep a process from ending while a source is silent.
-        self._wanted: SimpleQueue[tuple[Future[Answer], Callable[[], Answer]] | None] = SimpleQueue()
+        self._wanted: SimpleQueue[tuple[Future[HttpAnswer], Callable[[], HttpAnswer]] | None] = SimpleQueue()
         threading.Thread(target=self._serve, name="harvest-fetch", daemon=True).start()
-        self._next: tuple[str, str, Future[Answer]] | None = None
+        self._next: tuple[str, str, Future[HttpAnswer]] | None = None
         self._usual = False
 
     def close(self) -> None:
@@ -103,7 +103,7 @@ class PageFetcher:
             following = {"verb": verb, "resumptionToken": token}
             self._next = (verb, written, self._fetch(base_url, following, written))
 
-    def document(self, url: str, limit: int) -> Answer:
+    def document(self, url: str, limit: int) -> HttpAnswer:
         """A linked document, in turn with the source's pages: one request at a time holds for all of them."""
         answer = self._awaited(self._aside(lambda: self.client.get(url, limit, media="*/*")))
         if answer.trouble is not None:
@@ -131,22 +131,22 @@ class PageFetcher:
         self._tell(f"{trouble}; again in {wait:.3g} s")
         self._sleep(wait)
 
-    def _fetch(self, base_url: str, arguments: Mapping[str, str], written: str | None) -> Future[Answer]:
+    def _fetch(self, base_url: str, arguments: Mapping[str, str], written: str | None) -> Future[HttpAnswer]:
         return self._aside(lambda: self.client.ask(base_url, arguments, written))
 
-    def _aside(self, call: Callable[[], Answer]) -> Future[Answer]:
-        future: Future[Answer] = Future()
+    def _aside(self, call: Callable[[], HttpAnswer]) -> Future[HttpAnswer]:
+        future: Future[HttpAnswer] = Future()
         self._wanted.put((future, call))
         return future
 
-    def _fetched_ahead(self, verb: str, written: str | None) -> Answer | None:
+    def _fetched_ahead(self, verb: str, written: str | None) -> HttpAnswer | None:
         """What was fetched ahead, if it is what is wanted now."""
         ahead, self._next = self._next, None
         if ahead is None or (verb, written) != ahead[:2]:
             return None
         return self._awaited(ahead[2])
 
-    def _awaited(self, future: Future[Answer]) -> Answer:
+    def _awaited(self, future: Future[HttpAnswer]) -> HttpAnswer:
         """The answer, unless somebody asks to stop: a silent source must not hold up the end."""
         while not self._halt.is_set():
             try:
@@ -166,7 +166,7 @@ class PageFetcher:
         self.client.close()
 
 
-def _page(answer: Answer, verb: str, much: bool) -> Page:
+def _page(answer: HttpAnswer, verb: str, much: bool) -> Page:
     try:
         page = read_page(answer.body, answer.charset, kernels=much and verb == "ListRecords")
     except BadResponse as e:
@@ -193,7 +193,7 @@ def _page(answer: Answer, verb: str, much: bool) -> Page:
     return page
 
 
-def _refusal(page: Page, answer: Answer) -> NoAnswer:
+def _refusal(page: Page, answer: HttpAnswer) -> NoAnswer:
     url = answer.url
     said = "; ".join(f"{code or 'error'}: {text}".strip(": ") for code, text in page.errors)
     for code, _ in page.errors:

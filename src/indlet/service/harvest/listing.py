@@ -18,7 +18,7 @@ from indlet.service.harvest.run_state import CheckState, Listed, RunState
 from indlet.store import Store
 
 
-class Listing:
+class ListedPages:
     """The pages of a list, one after another; what is wrong with them is counted in the progress."""
 
     def __init__(self, seconds: bool, progress: Progress) -> None:

@@ -1,6 +1,8 @@
 """One run over one source: fetch, normalise, commit, decide, until complete or given up.
 
 Records and the state that says they were harvested commit in one transaction, a few pages at a time.
+
+Longer than most files: its steps are short, share what a run has agreed on, and are read in their order.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from indlet.service.harvest.cache import Cache
 from indlet.service.harvest.client import Client, NoAnswer, spellings
 from indlet.service.harvest.commit import Committer
 from indlet.service.harvest.fetch_page import Interrupted, PageFetcher
-from indlet.service.harvest.listing import Listing
+from indlet.service.harvest.listing import ListedPages
 from indlet.service.harvest.negotiate import Agreement, negotiate
 from indlet.service.harvest.progress import Progress
 from indlet.service.harvest.reconcile import CannotReconcile, due, vanished, whole_list
@@ -203,7 +205,7 @@ class Run:
         )
         for note in agreement.notes:
             progress.repairs[note] += 1
-        self.listing = Listing(self.traits.seconds, progress)
+        self.listing = ListedPages(self.traits.seconds, progress)
         state = self._begin(agreement, normaliser)
         progress.phase = "harvesting"
         state, stop = self._follow(state)
@@ -321,7 +323,7 @@ class Run:
         """Request the next page, take what it brings, and decide."""
         cursor = state.cursor
         if not cursor.pages and not cursor.token:
-            self.listing = Listing(self.traits.seconds, self.progress)
+            self.listing = ListedPages(self.traits.seconds, self.progress)
         arguments = decide.arguments(state, self.agreement.selection(self.source.set))
         try:
             page = self.fetcher.page(self.agreement.url, arguments, cursor.spelling)

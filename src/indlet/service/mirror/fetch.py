@@ -11,7 +11,8 @@ from urllib.parse import urljoin, urlsplit
 
 import httpx
 
-from indlet.service.harvest.client import USER_AGENT, is_public
+from indlet.service.harvest.client import USER_AGENT
+from indlet.service.harvest.reach import is_public
 
 REDIRECTS: Final = 5
 

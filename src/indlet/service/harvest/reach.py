@@ -1,0 +1,87 @@
+"""Which addresses a source may lead to. What is checked is what is connected to: names are looked up once."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Callable, Sequence
+from typing import Final
+from urllib.parse import urlsplit
+
+# A name is looked up again after this time.
+LOOKUP_SECONDS: Final = 300.0
+
+Resolve = Callable[[str, int], Sequence[str]]
+
+
+class OutOfReach(Exception):
+    """A URL that may not be asked."""
+
+
+def addresses(host: str, port: int) -> list[str]:
+    """The addresses of a host, as the system resolves its name."""
+    return [str(entry[4][0]) for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+
+
+class Reach:
+    """What one source may lead to: neither the redirects of a public one nor the documents that its records
+    name may lead into our own network, where it has no business."""
+
+    def __init__(
+        self, allow_private: bool, by_proxy: bool, resolve: Resolve, clock: Callable[[], float]
+    ) -> None:
+        self._allow_private = allow_private
+        self._by_proxy = by_proxy
+        self._resolve = resolve
+        self._clock = clock
+        self._public: bool | None = None  # whether the source itself is
+        self._known: dict[
+            tuple[str, int], tuple[tuple[str, ...], float]
+        ] = {}  # with the time they hold until
+
+    def addresses(self, url: str) -> tuple[str, ...]:
+        """The addresses that a URL's host has now, each of which we may speak to."""
+        try:
+            parts = urlsplit(url)
+            port = parts.port or (443 if parts.scheme == "https" else 80)
+        except ValueError as e:
+            raise OutOfReach(f"{url[:200]}: not a URL that can be fetched: {e}") from None
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise OutOfReach(f"{url}: only http and https URLs can be harvested")
+        found = self._resolved(parts.hostname, port)
+        if self._public is None and found:
+            self._public = all(map(is_public, found))
+        if not self._allow_private or self._public:
+            for address in found:
+                _must_be_public(address, url)
+        return found
+
+    def forget(self) -> None:
+        """Look names up again: what they meant does not answer."""
+        self._known.clear()
+
+    def _resolved(self, host: str, port: int) -> tuple[str, ...]:
+        kept = self._known.get((host, port))
+        if kept is not None and self._clock() < kept[1]:
+            return kept[0]
+        try:
+            found = tuple(dict.fromkeys(self._resolve(host, port)))
+        except (OSError, UnicodeError) as e:
+            if self._by_proxy:
+                return ()  # the proxy may know it
+            raise OSError(str(e)) from None
+        self._known[host, port] = found, self._clock() + LOOKUP_SECONDS
+        return found
+
+
+def _must_be_public(address: str, url: str) -> None:
+    if not is_public(address):
+        raise OutOfReach(
+            f"{url} leads into a private network ({address}), where only sources of that network may lead, "
+            "and only with  harvest.allow_private = true"
+        )
+
+
+def is_public(address: str) -> bool:
+    found = ipaddress.ip_address(address.split("%")[0])
+    return found.is_global and not found.is_multicast
