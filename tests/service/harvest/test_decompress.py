@@ -126,5 +126,6 @@ def test_refused_answers_cost_the_memory_of_one_limit() -> None:
     }  # fmt: skip
     for name in ("gzip in gzip", "zstd", "brotli"):
         assert told[name][0] < 1.5, told  # with the windows of three decoders
-    # What is taken is there several times while a reader looks at it, but not 24 times.
-    assert told["no XML"][0] < 3, told
+    # What is taken is there several times while a reader looks at it, and the kernels are loaded by then; the
+    # 24 bodies together would be 15 times the limit.
+    assert told["no XML"][0] < 6, told
