@@ -35,7 +35,7 @@ class Node:
     admin_email: tuple[str, ...] = ("admin@localhost.localdomain",)
     description: str = ""
     rights: str = ""
-    friends: tuple[str, ...] = ()  # base URLs of befriended repositories, told by Identify
+    friends: tuple[str, ...] = ()  # base URLs of other repositories, which Identify names as friends
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class Hierarchy:
 
 
 @dataclass(frozen=True, slots=True)
-class Library:
+class LibraryFolder:
     """A catalogue whose exported records are served: files of one or many records in one format."""
 
     name: str
@@ -284,7 +284,7 @@ class Settings:
     search: Search = field(default_factory=Search)
     admin: Admin = field(default_factory=Admin)
     hierarchy: tuple[Hierarchy, ...] = ()
-    library: tuple[Library, ...] = ()
+    library: tuple[LibraryFolder, ...] = ()
     set_: tuple[SetRule, ...] = ()
     write: tuple[Write, ...] = ()
     site: tuple[Site, ...] = ()

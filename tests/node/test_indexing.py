@@ -89,7 +89,7 @@ def test_the_child_stays_while_changes_come(store: Store) -> None:
     """One process indexes during a harvest, not one for each few seconds of it."""
     put(store, 5)
     ended = threading.Event()
-    told: list[follow.Progress | None] = []
+    told: list[follow.CaughtUp | None] = []
 
     def run() -> None:
         told.append(index_in_child(store, Settings(), idle=6.0))

@@ -16,7 +16,7 @@ from indlet.formats import METADATA, CommonRecord
 from indlet.model import Record, TermVector
 from indlet.node.write_out import WriteTask, acknowledge, alerts, write_out
 from indlet.provider.pipeline import crawl
-from indlet.settings import Crawl, Library, Settings, Write
+from indlet.settings import Crawl, LibraryFolder, Settings, Write
 from indlet.store import Store, open_store
 
 
@@ -40,7 +40,7 @@ def exported(tmp_path: Path, store: Store, **library: str) -> Settings:
     folder.mkdir(exist_ok=True)
     return Settings(
         data=tmp_path / "data",
-        library=(Library("larc", str(folder), **library),),
+        library=(LibraryFolder("larc", str(folder), **library),),
         crawl=Crawl(settle_seconds=0.0, workers=1),
     )
 

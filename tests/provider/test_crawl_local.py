@@ -15,7 +15,7 @@ import pytest
 
 from indlet.errors import StoreError
 from indlet.provider.pipeline import crawl
-from indlet.provider.workers import Job, Outcome, Workers
+from indlet.provider.workers import Outcome, ReadingJob, Workers
 from indlet.settings import Access, Hierarchy, Limits
 from indlet.text import policy_of
 
@@ -52,7 +52,7 @@ def test_files_become_records(bench: Bench) -> None:
 class Idle(Workers):
     """Workers that nothing may be given to."""
 
-    def map(self, jobs: Iterable[Job]) -> Iterator[Outcome]:
+    def map(self, jobs: Iterable[ReadingJob]) -> Iterator[Outcome]:
         assert [job.name for job in jobs] == []
         return iter(())
 

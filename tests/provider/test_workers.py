@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from indlet.errors import IndletError
-from indlet.provider.workers import Job, Outcome, Workers
+from indlet.provider.workers import Outcome, ReadingJob, Workers
 from indlet.settings import Limits
 from indlet.text import Analyzer, Policy
 
@@ -39,8 +39,8 @@ def files(tmp_path: Path) -> list[Path]:
     return made
 
 
-def jobs(paths: list[Path]) -> Iterator[Job]:
-    return (Job(path, path, path.name) for path in paths)
+def jobs(paths: list[Path]) -> Iterator[ReadingJob]:
+    return (ReadingJob(path, path, path.name) for path in paths)
 
 
 def test_every_job_has_its_outcome_and_vectors_are_the_analyzers(files: list[Path]) -> None:
@@ -65,7 +65,7 @@ def test_positions_survive_the_journey(tmp_path: Path) -> None:
     path.write_text("warp weft warp " * 200)
     policy = replace(POLICY, positions=True)
     with Workers(1, LIMITS, policy) as workers:
-        [outcome] = workers.map([Job(1, path, "a.txt")])
+        [outcome] = workers.map([ReadingJob(1, path, "a.txt")])
     assert outcome.documents[0].vector == Analyzer(policy).vector(path.read_text())
     assert outcome.documents[0].vector.positions
 
@@ -75,7 +75,7 @@ def test_a_configured_language_beats_the_documents_own(tmp_path: Path) -> None:
     path.write_text("<html lang='de'><p>the looms are weaving</p>")
     for policy, expected in ((Policy(language="en"), "en"), (POLICY, "de")):
         with Workers(1, LIMITS, policy) as workers:
-            [outcome] = workers.map([Job(1, path, "a.html")])
+            [outcome] = workers.map([ReadingJob(1, path, "a.html")])
         assert outcome.documents[0].vector.language == expected
         assert outcome.documents[0].language == "de"
 
@@ -107,11 +107,11 @@ def test_failures_of_files_and_of_parts(tmp_path: Path) -> None:
 def test_jobs_are_drawn_as_they_are_needed(files: list[Path]) -> None:
     drawn = 0
 
-    def counted() -> Iterator[Job]:
+    def counted() -> Iterator[ReadingJob]:
         nonlocal drawn
         for path in files * 40:
             drawn += 1
-            yield Job(path, path, path.name)
+            yield ReadingJob(path, path, path.name)
 
     with Workers(2, LIMITS, POLICY) as workers:
         results = workers.map(counted())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from indlet.cli.show import say
 from indlet.errors import SettingsError, StoreError
 
 
@@ -40,12 +41,12 @@ def copy(source: str, target: str, quiet: bool) -> None:
 
         def report(seq: int) -> None:
             if not quiet:
-                click.echo(f"copied {seq * 100 // max(newest, 1)} %", err=True)
+                say(f"copied {seq * 100 // max(newest, 1)} %", err=True)
 
         copied = copy_store(old, new, report)
-        click.echo(f"{new.location}: {copied.records:,} records, each equal to that of {old.location}")
+        say(f"{new.location}: {copied.records:,} records, each equal to that of {old.location}")
         if not copied.complete:
             raise StoreError(
                 f"{old.location}: has changed meanwhile; stop what writes it, and give the command once more"
             )
-        click.echo(f'use it with  [store] url = "{new.location}"  in indlet.toml')
+        say(f'use it with  [store] url = "{new.location}"  in indlet.toml')

@@ -37,7 +37,7 @@ def template(name: str, roots: Iterable[str] = (), password_hash: str = "") -> s
     for field_name, kind in (
         ("hierarchy", settings.Hierarchy),
         ("site", settings.Site),
-        ("library", settings.Library),
+        ("library", settings.LibraryFolder),
         ("set", settings.SetRule),
         ("source", settings.Source),
         ("write", settings.Write),
@@ -69,7 +69,7 @@ def _entries(name: str, kind: type[Any], roots: list[str]) -> Iterator[str]:
         yield f"\n# {_doc(kind)} As many as you like.\n# [[{name}]]\n# {first} = {json.dumps(example)}"
         if kind is settings.Site:
             yield '# url = "https://www.example.org/docs"'
-        if kind is settings.Library:
+        if kind is settings.LibraryFolder:
             yield '# read = "catalogue/export"'
         yield from _values(kind, skip=first)
         if kind is settings.Hierarchy:

@@ -9,6 +9,7 @@ from typing import BinaryIO, Final
 
 import click
 
+from indlet.cli.show import say
 from indlet.errors import SettingsError
 from indlet.formats.crosswalk import Lost
 from indlet.formats.metadata import oai_marc
@@ -56,7 +57,7 @@ def translate(
         for one in translator.records(_read(path)):
             if isinstance(one, Broken):
                 broken += 1
-                click.echo(f"{path}#{one.number}: {one.reason}", err=True)
+                say(f"{path}#{one.number}: {one.reason}", err=True)
                 continue
             taken += 1
             _count(one.lost, lost, example)
@@ -92,12 +93,12 @@ def _count(
 def _show(
     taken: int, broken: int, lost: Counter[tuple[str, str]], example: dict[tuple[str, str], str]
 ) -> None:
-    click.echo(f"{taken} records translated, {broken} failed")
+    say(f"{taken} records translated, {broken} failed")
     if not lost:
-        click.echo("nothing was lost")
+        say("nothing was lost")
         return
-    click.echo(f"{'field':<24} {'values':>7}  {'why':<28} for example")
+    say(f"{'field':<24} {'values':>7}  {'why':<28} for example")
     for (where, why), count in sorted(lost.items(), key=lambda item: (-item[1], item[0])):
         value = " ".join(example[where, why].split())
         value = value if len(value) <= _SHOWN else value[: _SHOWN - 1] + "…"
-        click.echo(f"{where[:24]:<24} {count:>7}  {why[:28]:<28} {value}")
+        say(f"{where[:24]:<24} {count:>7}  {why[:28]:<28} {value}")

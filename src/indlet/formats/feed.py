@@ -39,7 +39,7 @@ _DC: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class FeedEntry:
+class ParsedEntry:
     """One entry. `identifier` is its id or guid, else its link, else made of what it says."""
 
     identifier: str
@@ -50,16 +50,16 @@ class FeedEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class Feed:
+class ParsedFeed:
     """What a feed holds now. `gone` are the identifiers of entries that it says were deleted."""
 
     title: str
     language: str
-    entries: tuple[FeedEntry, ...]
+    entries: tuple[ParsedEntry, ...]
     gone: tuple[str, ...] = ()
 
 
-def read_feed(body: bytes, url: str = "") -> Feed:
+def read_feed(body: bytes, url: str = "") -> ParsedFeed:
     """The feed in a body that came from `url`, against which its links are resolved."""
     if len(body) > MOST_BYTES:
         raise BadResponse(f"a feed of {len(body)} bytes, more than {MOST_BYTES}")
@@ -77,7 +77,7 @@ def read_feed(body: bytes, url: str = "") -> Feed:
     if not found.get("version") and not found.entries:
         raise BadResponse("not a feed: neither RSS nor Atom nor JSON Feed")
     language = str(found.feed.get("language", ""))
-    return Feed(
+    return ParsedFeed(
         _plain(found.feed.get("title", "")),
         language,
         tuple(_distinct(_entry(e, language) for e in found.entries)),
@@ -85,7 +85,7 @@ def read_feed(body: bytes, url: str = "") -> Feed:
     )
 
 
-def _entry(entry: Mapping[str, Any], language: str) -> FeedEntry:
+def _entry(entry: Mapping[str, Any], language: str) -> ParsedEntry:
     link = str(entry.get("link", ""))
     contents = [str(c.get("value", "")) for c in entry.get("content", ())]
     summary = str(entry.get("summary", ""))
@@ -108,15 +108,15 @@ def _entry(entry: Mapping[str, Any], language: str) -> FeedEntry:
             ("format", str(enclosure.get("type", ""))),
         ]
     identifier = str(entry.get("id", "")).strip() or link.strip() or _made_of(title, text)
-    return FeedEntry(identifier, described(pairs), text, link, updated)
+    return ParsedEntry(identifier, described(pairs), text, link, updated)
 
 
-def _json_feed(body: bytes) -> Feed:
+def _json_feed(body: bytes) -> ParsedFeed:
     """JSON Feed 1.0 and 1.1 (jsonfeed.org)."""
     try:
         found = orjson.loads(body)
         items = found["items"]
-        return Feed(
+        return ParsedFeed(
             str(found.get("title", "")),
             str(found.get("language", "")),
             tuple(_distinct(_json_entry(item, str(found.get("language", ""))) for item in items)),
@@ -125,7 +125,7 @@ def _json_feed(body: bytes) -> Feed:
         raise BadResponse(f"a broken JSON Feed: {e}") from e
 
 
-def _json_entry(item: Mapping[str, Any], language: str) -> FeedEntry:
+def _json_entry(item: Mapping[str, Any], language: str) -> ParsedEntry:
     def text(name: str) -> str:
         return str(item.get(name) or "")
 
@@ -145,7 +145,7 @@ def _json_entry(item: Mapping[str, Any], language: str) -> FeedEntry:
         ]
     words = "\n".join(filter(None, (text("title"), words)))
     identifier = text("id") or link or _made_of(text("title"), words)
-    return FeedEntry(identifier, described(pairs), words, link, updated)
+    return ParsedEntry(identifier, described(pairs), words, link, updated)
 
 
 def _tombstones(body: bytes) -> Iterator[str]:
@@ -156,9 +156,9 @@ def _tombstones(body: bytes) -> Iterator[str]:
                 yield _plain((double or single).decode("utf-8", "replace"))
 
 
-def _distinct(entries: Iterable[FeedEntry]) -> Iterator[FeedEntry]:
+def _distinct(entries: Iterable[ParsedEntry]) -> Iterator[ParsedEntry]:
     """Entries that share an identifier: the newest, or the first of those that tell no time."""
-    found: dict[str, FeedEntry] = {}
+    found: dict[str, ParsedEntry] = {}
     for entry in entries:
         known = found.get(entry.identifier)
         if known is None or entry.updated > known.updated:

@@ -74,7 +74,7 @@ class Tags(NamedTuple):
     text: Bytes
 
 
-class Pages(NamedTuple):
+class PageArrays(NamedTuple):
     """The records of a page, and what is written of them. `text` ends in a less-than sign and zeros."""
 
     text: Bytes
@@ -383,7 +383,7 @@ def _opened(role: int, head: Rows, content: int, to: int) -> bool:
 
 
 @kernel
-def walk(tags: Tags, page: Pages) -> int:
+def walk(tags: Tags, page: PageArrays) -> int:
     """Reads records on from where it stopped; says why it stops.
 
     One loop, longer than a screen: its state is these numbers, and parts of it would hand all of them around.

@@ -57,7 +57,7 @@ def index_in_child(
     *,
     rebuild: bool = False,
     idle: float = 0.0,
-) -> follow.Progress | None:
+) -> follow.CaughtUp | None:
     """Brings the index up to the store in a process of its own, or makes it anew; None if `stop` ended that.
 
     IndexBusy if another process is indexing, StoreError for what the child says.
@@ -70,7 +70,7 @@ def index_in_child(
     if status == indexer.BUSY:
         raise IndexBusy(words)
     if status == 0 and words:
-        return follow.Progress(*orjson.loads(words))
+        return follow.CaughtUp(*orjson.loads(words))
     if stop is not None and stop.is_set():
         return None
     raise StoreError(words or f"the indexing process ended with status {status}; see the log")

@@ -12,25 +12,25 @@ from indlet.oai.dates import period
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ArgumentRule:
     required: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
     exclusive: str = ""  # an argument that stands alone
 
 
-_LIST = Rule(("metadataPrefix",), ("from", "until", "set"), "resumptionToken")
+_LIST = ArgumentRule(("metadataPrefix",), ("from", "until", "set"), "resumptionToken")
 VERBS: Final = {
-    "Identify": Rule(),
-    "ListMetadataFormats": Rule((), ("identifier",)),
-    "ListSets": Rule((), (), "resumptionToken"),
-    "GetRecord": Rule(("identifier", "metadataPrefix")),
+    "Identify": ArgumentRule(),
+    "ListMetadataFormats": ArgumentRule((), ("identifier",)),
+    "ListSets": ArgumentRule((), (), "resumptionToken"),
+    "GetRecord": ArgumentRule(("identifier", "metadataPrefix")),
     "ListIdentifiers": _LIST,
     "ListRecords": _LIST,
 }
-_EXTENDED_LIST = Rule(_LIST.required, (*_LIST.optional, "indexPrefix"), _LIST.exclusive)
+_EXTENDED_LIST = ArgumentRule(_LIST.required, (*_LIST.optional, "indexPrefix"), _LIST.exclusive)
 EXTENDED_VERBS: Final = VERBS | {
-    "ListIndexFormats": Rule((), ("identifier",)),
-    "GetRecord": Rule(("identifier", "metadataPrefix"), ("indexPrefix",)),
+    "ListIndexFormats": ArgumentRule((), ("identifier",)),
+    "GetRecord": ArgumentRule(("identifier", "metadataPrefix"), ("indexPrefix",)),
     "ListIdentifiers": _EXTENDED_LIST,
     "ListRecords": _EXTENDED_LIST,
 }
@@ -79,7 +79,7 @@ def parse(pairs: Iterable[tuple[str, str]], extended: bool) -> Request | list[Pr
     return Request(verb, {"verb": verb, **{name: values[0] for name, values in given.items()}})
 
 
-def _faults(verb: str, rule: Rule, given: dict[str, list[str]]) -> Iterable[ProtocolError]:
+def _faults(verb: str, rule: ArgumentRule, given: dict[str, list[str]]) -> Iterable[ProtocolError]:
     legal = {*rule.required, *rule.optional} | ({rule.exclusive} if rule.exclusive else set())
     for name, values in given.items():
         if name not in legal:

@@ -22,7 +22,7 @@ from indlet.oai.names import FT_NAMESPACE, OAI_NAMESPACE
 from indlet.oai.read_repair import decoded, repaired, without_doctype
 
 
-class Part(NamedTuple):
+class MetadataPart(NamedTuple):
     """A record's metadata: in canonical form, and the Dublin Core elements in it with their folded values."""
 
     raw: bytes
@@ -45,7 +45,7 @@ class Item:
     index: etree._Element | None = None
     about: tuple[bytes, ...] = ()
     whole: etree._Element | None = None  # the record's element, with all that it holds
-    part: Part | None = None
+    part: MetadataPart | None = None
     vector: TermVector | None = None
     source: memoryview | None = None  # the record as it came
 

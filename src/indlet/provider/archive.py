@@ -16,7 +16,7 @@ from indlet.provider.storage import FRESH, LISTING_SECONDS, Child, Storage
 _COMPRESSIONS = {"gz": "gzip", "bz2": "bz2", "bz": "bz2", "xz": "xz"}
 
 
-class Archive(Storage):
+class ArchiveTree(Storage):
     """A zip or tar file, wherever it lies. What it cannot give is broken, not out of reach."""
 
     exact = False

@@ -21,7 +21,7 @@ HELD_BACK = 4 * BATCH_RESOURCES
 
 
 @dataclass
-class Result:
+class ResourceResult:
     """What a transaction makes of a resource."""
 
     work: Work
@@ -42,14 +42,14 @@ class Batches:
         self._store, self._origin, self._source, self._rules = store, origin, source, rules
         self._guarded = origin if guarded is None else guarded
         self._origins = (origin,) if guarded is None else (origin, guarded)
-        self._batch: list[Result] = []
+        self._batch: list[ResourceResult] = []
         self._records = 0
         self._flushed = time.monotonic()
         self._sets: set[tuple[int, str]] = set()
         self.written = 0
         self.deleted = 0
 
-    def add(self, result: Result) -> None:
+    def add(self, result: ResourceResult) -> None:
         if self._rules.rules:
             result.records = [self._in_sets(record) for record in result.records]
         self._batch.append(result)
@@ -106,7 +106,7 @@ class Batches:
         self.written += written
         self.deleted += deleted
 
-    def _put(self, tx: Transaction, batch: list[Result]) -> int:
+    def _put(self, tx: Transaction, batch: list[ResourceResult]) -> int:
         dated, others = [], []
         for result in batch:
             date = self._date(result)
@@ -117,7 +117,7 @@ class Batches:
                     dated.append((self._home(result.work), date, record))
         return tx.put_dated(dated, tx.meta_value(ANSWERED, 0)) + tx.put(self._origin, others)
 
-    def _date(self, result: Result) -> int | None:
+    def _date(self, result: ResourceResult) -> int | None:
         return self._source.datestamp(result.work.resource)
 
     def _home(self, work: Work) -> int:
@@ -125,7 +125,7 @@ class Batches:
         guarded = any(entry.served is not None and entry.served.guarded for entry in work.resource.files)
         return self._guarded if guarded else self._origin
 
-    def _name_sets(self, tx: Transaction, batch: list[Result]) -> None:
+    def _name_sets(self, tx: Transaction, batch: list[ResourceResult]) -> None:
         for result in batch:
             found = dict(self._source.sets(result.work.resource)) if result.records else {}
             for record in result.records:

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import unquote, unquote_to_bytes, urlsplit
 
 from indlet.errors import HierarchyError, MissingExtra, SettingsError
-from indlet.provider.archive import Archive
+from indlet.provider.archive import ArchiveTree
 from indlet.provider.hierarchy import archive_kind, explain, local_root, without_password
 from indlet.provider.storage import FRESH, Ftp, Http, Storage, Webdav
 
@@ -39,9 +39,9 @@ def _connect(root: str, options: Mapping[str, Any]) -> Storage:
     kind = head.partition("://")[0]
     if inner and kind in ("zip", "tar"):
         mine = options.get(urlsplit(inner).scheme, options)
-        return Archive(kind, inner, head.partition("://")[2].strip("/"), lambda: _opened(inner, mine))
+        return ArchiveTree(kind, inner, head.partition("://")[2].strip("/"), lambda: _opened(inner, mine))
     if not inner and (kind := archive_kind(urlsplit(root).path if "://" in root else root)):
-        return Archive(kind, root, "", lambda: _opened(root, options))
+        return ArchiveTree(kind, root, "", lambda: _opened(root, options))
     parts = urlsplit(root)
     scheme = parts.scheme
     if scheme in ("ftp", "ftps"):
@@ -129,7 +129,7 @@ def _sftp(root: str, options: Mapping[str, Any]) -> tuple[Any, str]:
     import paramiko
     from fsspec.implementations.sftp import SFTPFileSystem
 
-    class Checked(SFTPFileSystem):  # type: ignore[misc]
+    class CheckedConnection(SFTPFileSystem):  # type: ignore[misc]
         def _connect(self) -> None:
             self.client = paramiko.SSHClient()
             self.client.set_missing_host_key_policy(paramiko.RejectPolicy())
@@ -140,9 +140,9 @@ def _sftp(root: str, options: Mapping[str, Any]) -> tuple[Any, str]:
             self.ftp = self.client.open_sftp()
 
     rest = {key: value for key, value in options.items() if key != "known_hosts"}
-    given = {**Checked._get_kwargs_from_urls(root), **rest}
+    given = {**CheckedConnection._get_kwargs_from_urls(root), **rest}
     try:
-        fs = Checked(**given, **PARAMIKO_FRESH)
+        fs = CheckedConnection(**given, **PARAMIKO_FRESH)
     except (paramiko.BadHostKeyException, paramiko.SSHException, OSError) as e:
         if isinstance(e, paramiko.BadHostKeyException) or "known_hosts" in str(e):
             raise HierarchyError(
@@ -150,7 +150,7 @@ def _sftp(root: str, options: Mapping[str, Any]) -> tuple[Any, str]:
                 "to the file that the option known_hosts names; nothing was deleted"
             ) from e
         raise
-    return fs, Checked._strip_protocol(root)
+    return fs, CheckedConnection._strip_protocol(root)
 
 
 def _other(root: str, options: Mapping[str, Any]) -> tuple[Any, str]:

@@ -83,7 +83,7 @@ class Tree(Protocol):
 
 
 @dataclass(frozen=True)
-class Rules:
+class TreeRules:
     """Which names are left alone."""
 
     hidden: bool = False
@@ -107,7 +107,7 @@ class Rules:
 
 def open_tree(hierarchy: Hierarchy, crawl: Crawl, exclude: tuple[Path, ...] = ()) -> Tree:
     """The tree that a hierarchy's root names; raises HierarchyError if it cannot be reached."""
-    rules = Rules(crawl.hidden, crawl.ignore, tuple(p.resolve() for p in exclude))
+    rules = TreeRules(crawl.hidden, crawl.ignore, tuple(p.resolve() for p in exclude))
     root = local_root(hierarchy.root)
     if root is not None and any(root.resolve() == own for own in rules.exclude):
         raise HierarchyError(f"{root}: holds indlet's own data; choose another folder with --data")
@@ -232,7 +232,7 @@ class Local:
     local = True
     ahead = 0
 
-    def __init__(self, root: Path, rules: Rules) -> None:
+    def __init__(self, root: Path, rules: TreeRules) -> None:
         try:
             self._root = Path(os.path.realpath(root, strict=True))
             found = self._root.stat()

@@ -18,7 +18,7 @@ from indlet.provider.extract.catalogue import Reader
 from indlet.provider.hierarchy import Entry, Listing, shown
 from indlet.provider.resources import FileTree, Resource, place_of
 from indlet.provider.workers import Analysed
-from indlet.settings import Access, Hierarchy, Library, Settings
+from indlet.settings import Access, Hierarchy, LibraryFolder, Settings
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class LibrarySource(FileTree):
     table: str = ""  # the digest of the library's own table
 
     @classmethod
-    def of(cls, settings: Settings, library: Library, policy: str) -> LibrarySource:
+    def of(cls, settings: Settings, library: LibraryFolder, policy: str) -> LibrarySource:
         format_named(library.format)  # a mistake is told before the crawl begins
         access = Access(content="private")  # the records are what is given out, not the export's files
         hierarchy = Hierarchy(

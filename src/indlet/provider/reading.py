@@ -12,13 +12,13 @@ from pathlib import Path
 
 from indlet.errors import ExtractionError, HierarchyError
 from indlet.model import Failure
-from indlet.provider.batches import Batches, Result
+from indlet.provider.batches import Batches, ResourceResult
 from indlet.provider.crawl import Signature, Survey, Work, in_order, unchanged
 from indlet.provider.hierarchy import Entry, Skip, Tree, explain, printable, shown
 from indlet.provider.resources import media_type
 from indlet.provider.source import RecordSource
 from indlet.provider.summary import Summary
-from indlet.provider.workers import Analysed, Job, Outcome, Workers
+from indlet.provider.workers import Analysed, Outcome, ReadingJob, Workers
 from indlet.store import FileState
 
 # A server that fails this often in a row is taken to be gone.
@@ -77,7 +77,7 @@ class Reading:
                 return
             tasks = self._again
 
-    def _jobs(self, tasks: Iterable[Task]) -> Iterator[Job]:
+    def _jobs(self, tasks: Iterable[Task]) -> Iterator[ReadingJob]:
         for task in self._ahead(self._until_lost(tasks)):
             self._keep()
             if not task.failed and self._only_touched(task.work):
@@ -88,7 +88,7 @@ class Reading:
                     date = self._source.datestamp(task.work.resource)
                     if date is not None:
                         self._dates[id(task)] = date
-                    yield Job(task, path, entry.name, self._source.reader)
+                    yield ReadingJob(task, path, entry.name, self._source.reader)
                     break
             else:
                 self._done(task, None, ())
@@ -167,7 +167,7 @@ class Reading:
             return False
         self.summary.touched += len(rows)
         self.summary.done += 1
-        self._batches.add(Result(work, [], rows, [], [], keep=True))
+        self._batches.add(ResourceResult(work, [], rows, [], [], keep=True))
         return True
 
     def _fetch(self, task: Task, entry: Entry) -> Path | None:
@@ -278,7 +278,7 @@ class Reading:
         self.summary.failed += len(failures)
         made = list(self._source.records(work.resource, primary, documents))
         places = {row.path for row in rows} | set(work.known)
-        self._batches.add(Result(work, made, rows, failures, sorted(places - standing)))
+        self._batches.add(ResourceResult(work, made, rows, failures, sorted(places - standing)))
 
     def _keep(self) -> None:
         self._batches.flush_if_due(self._dates.values())

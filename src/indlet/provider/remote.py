@@ -18,7 +18,16 @@ from typing import IO, Any, TypeVar
 
 from indlet.errors import ExtractionError, HierarchyError
 from indlet.provider.connect import connect
-from indlet.provider.hierarchy import DEEPEST, Entry, Listing, Rules, Skip, explain, join, without_password
+from indlet.provider.hierarchy import (
+    DEEPEST,
+    Entry,
+    Listing,
+    Skip,
+    TreeRules,
+    explain,
+    join,
+    without_password,
+)
 from indlet.provider.storage import Child, Storage, facts
 from indlet.settings import Hierarchy
 
@@ -38,7 +47,7 @@ ASK_AT_ONCE = 8
 T = TypeVar("T")
 
 
-def open_remote(hierarchy: Hierarchy, rules: Rules) -> Remote:
+def open_remote(hierarchy: Hierarchy, rules: TreeRules) -> Remote:
     return Remote(without_password(hierarchy.root), connect(hierarchy.root, hierarchy.options), rules)
 
 
@@ -47,7 +56,7 @@ class Remote:
 
     local = False
 
-    def __init__(self, root: str, storage: Storage, rules: Rules) -> None:
+    def __init__(self, root: str, storage: Storage, rules: TreeRules) -> None:
         self._root, self._storage, self._rules = root, storage, rules
         self.ahead = FETCH_AT_ONCE if storage.parallel else 0
 

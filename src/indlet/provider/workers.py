@@ -41,7 +41,7 @@ ANSWER_BYTES: Final = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class ReadingJob:
     """A local file to be read. `tag` comes back with the outcome and never leaves this process."""
 
     tag: object
@@ -83,7 +83,7 @@ class _Ticket:
     """A job on its way. One that may have brought a worker down is tried once more, alone."""
 
     number: int
-    job: Job
+    job: ReadingJob
     alone: bool = False
 
 
@@ -132,7 +132,7 @@ class Workers:
     def pids(self) -> tuple[int, ...]:
         return tuple(worker.process.pid for worker in self._workers)
 
-    def map(self, jobs: Iterable[Job]) -> Iterator[Outcome]:
+    def map(self, jobs: Iterable[ReadingJob]) -> Iterator[Outcome]:
         """An outcome for each job, in the order in which they are ready. One `map` runs at a time."""
         source = iter(jobs)
         open_source = True
@@ -155,7 +155,7 @@ class Workers:
 
     # Sending
 
-    def _feed(self, source: Iterator[Job]) -> bool:
+    def _feed(self, source: Iterator[ReadingJob]) -> bool:
         """Gives every worker enough to do; false when the source has no more jobs."""
         while True:
             free = [
@@ -176,7 +176,7 @@ class Workers:
             if not more:
                 return False
 
-    def _collect(self, source: Iterator[Job]) -> tuple[list[_Ticket], bool]:
+    def _collect(self, source: Iterator[ReadingJob]) -> tuple[list[_Ticket], bool]:
         size = max(1, min(BATCH, int(BATCH_SECONDS / max(self._pace, 1e-6))))
         until = time.monotonic() + COLLECT_SECONDS
         batch: list[_Ticket] = []
@@ -335,7 +335,7 @@ def _digest(path: Path, limits: Limits) -> str:
         return ""
 
 
-def _outcome(job: Job, answer: dict[str, Any]) -> Outcome:
+def _outcome(job: ReadingJob, answer: dict[str, Any]) -> Outcome:
     found = answer["documents"]
     documents = tuple(
         Analysed(

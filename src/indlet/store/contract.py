@@ -334,7 +334,7 @@ class Writable(Protocol):
         """A transaction: committed at the end of the block, undone if the block raises."""
 
 
-class Jobs(Protocol):
+class JobLocks(Protocol):
     def job(self, name: str) -> AbstractContextManager[None]:
         """The store's only permit for a kind of job: StoreError if another has it.
 
@@ -350,7 +350,7 @@ class Secrets(Protocol):
         """A random key that is made once and kept: what resumption tokens and sessions are signed with."""
 
 
-class Upkeep(Protocol):
+class StoreUpkeep(Protocol):
     @property
     def location(self) -> str:
         """Where the store is, for people: a file, or an address without its password."""
@@ -362,7 +362,7 @@ class Upkeep(Protocol):
         """What its own integrity check finds wrong; nothing if all is well."""
 
 
-class Store(Readable, Writable, Jobs, Secrets, Upkeep, Protocol):
+class Store(Readable, Writable, JobLocks, Secrets, StoreUpkeep, Protocol):
     """The system of record. Open one with `open_store`."""
 
     writable: bool  # whether this process may write

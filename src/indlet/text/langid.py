@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 _ARRAYS: Final = ("weights", "priors", "classes", "moves", "rows", "features")
 
 
-class Model(NamedTuple):
+class LanguageModel(NamedTuple):
     """Naive Bayes over byte sequences, which an automaton finds: from a state, by a byte, to the next one."""
 
     weights: NDArray[np.float16]  # of each feature, for each class
@@ -37,10 +37,10 @@ class Model(NamedTuple):
 
 
 # The features that an automaton meets in a text, in their order.
-Walk = Callable[[Model, bytes], list[int]]
+Walk = Callable[[LanguageModel, bytes], list[int]]
 
 
-def walk(model: Model, text: bytes) -> list[int]:
+def walk(model: LanguageModel, text: bytes) -> list[int]:
     moves, rows, features = model.moves.data, model.rows.data, model.features.data
     state, out = 0, list[int]()
     for byte in text:
@@ -81,7 +81,7 @@ def _aliases() -> list[tuple[int, int]]:
 
 
 @cache
-def model() -> Model:
+def model() -> LanguageModel:
     from py3langid.langid import MODEL_DIR, MODEL_FILE
 
     source = MODEL_DIR / MODEL_FILE
@@ -95,7 +95,7 @@ def model() -> Model:
         with contextlib.suppress(OSError, ValueError):
             _keep(folder / name, parts)
             return _mapped(folder / name)
-    return Model(*(parts[name] for name in _ARRAYS))
+    return LanguageModel(*(parts[name] for name in _ARRAYS))
 
 
 def _folders() -> tuple[Path, Path]:
@@ -103,8 +103,10 @@ def _folders() -> tuple[Path, Path]:
     return Path(__file__).parent / "__pycache__", Path(home) / "indlet"
 
 
-def _mapped(folder: Path) -> Model:
-    return Model(*(np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False) for name in _ARRAYS))
+def _mapped(folder: Path) -> LanguageModel:
+    return LanguageModel(
+        *(np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False) for name in _ARRAYS)
+    )
 
 
 def _unpacked(source: Path) -> dict[str, NDArray[Any]]:

@@ -10,7 +10,7 @@ from typing import Final
 from indlet.model import Metadata
 from indlet.service.search.results import Hit
 from indlet.web.citation import Citation, Copy, citation
-from indlet.web.svg import Segment, shares
+from indlet.web.svg import BarSegment, shares
 
 _WORD = re.compile(r"\w[\w'’]*")
 PASSAGE: Final = 320  # characters of a description in a list
@@ -31,7 +31,7 @@ class HitView:
     passage: tuple[tuple[str, bool], ...]
     subjects: tuple[str, ...]
     language: str
-    why: tuple[Segment, ...]
+    why: tuple[BarSegment, ...]
     copies: tuple[Copy, ...]
     score: float = 0.0
     rank: int = 0

@@ -25,7 +25,7 @@ from indlet.web.hit_view import item, shown_kind
 from indlet.web.i18n import Strings, strings
 from indlet.web.portal import Portal
 from indlet.web.search_url import State
-from indlet.web.svg import Row, bars
+from indlet.web.svg import BarRow, bars
 
 STRONGEST: Final = 12
 SIMILAR: Final = 5
@@ -177,7 +177,7 @@ class Records:
             (name := names.get(other.origin, ""), record_path(other.identifier, name)) for other in same[:20]
         ]
 
-    def _strongest(self, record: Record) -> tuple[Row, ...]:
+    def _strongest(self, record: Record) -> tuple[BarRow, ...]:
         """The terms with the highest tf·idf, written as words of the description where it holds them."""
         frequencies = record.vector.frequencies() if record.vector else {}
         if not frequencies:

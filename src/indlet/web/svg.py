@@ -93,7 +93,7 @@ def histogram(counts: Mapping[int, int], width: float = 240.0, height: float = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class BarSegment:
     term: str
     share: float  # of the whole, 0 to 1
     x: float
@@ -101,7 +101,7 @@ class Segment:
     tone: int  # 0 to 4: a class of the style sheet
 
 
-def shares(parts: Sequence[tuple[str, float]], width: float = 100.0) -> tuple[Segment, ...]:
+def shares(parts: Sequence[tuple[str, float]], width: float = 100.0) -> tuple[BarSegment, ...]:
     """One thin bar cut by what each part adds; parts that add nothing or take away are left out."""
     whole = sum(value for _, value in parts if value > 0)
     if whole <= 0:
@@ -110,13 +110,13 @@ def shares(parts: Sequence[tuple[str, float]], width: float = 100.0) -> tuple[Se
     for i, (term, value) in enumerate(sorted(parts, key=lambda part: -part[1])):
         if value > 0:
             wide = width * value / whole
-            found.append(Segment(term, value / whole, round(x, 2), round(wide, 2), min(i, 4)))
+            found.append(BarSegment(term, value / whole, round(x, 2), round(wide, 2), min(i, 4)))
             x += wide
     return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class BarRow:
     label: str
     value: float
     count: int
@@ -126,19 +126,19 @@ class Row:
 
 def bars(
     values: Sequence[tuple[str, float, int]], width: float = 160.0, step: float = 22.0
-) -> tuple[Row, ...]:
+) -> tuple[BarRow, ...]:
     """Horizontal bars, the longest as wide as the picture."""
     most = max((value for _, value, _ in values), default=0.0)
     if most <= 0:
         return ()
     return tuple(
-        Row(label, value, count, i * step, round(max(1.0, width * value / most), 2))
+        BarRow(label, value, count, i * step, round(max(1.0, width * value / most), 2))
         for i, (label, value, count) in enumerate(values)
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class PlotLine:
     """A line over time: its points, the area under it, and what stands at its ends."""
 
     width: float
@@ -151,7 +151,9 @@ class Line:
     last: float
 
 
-def line(values: Sequence[tuple[float, float]], width: float = 240.0, height: float = 48.0) -> Line | None:
+def line(
+    values: Sequence[tuple[float, float]], width: float = 240.0, height: float = 48.0
+) -> PlotLine | None:
     """A line through (time, value) pairs, from zero at the foot to the highest value at the top."""
     if not values:
         return None
@@ -168,7 +170,7 @@ def line(values: Sequence[tuple[float, float]], width: float = 240.0, height: fl
     path = "M" + " L".join(f"{x} {y}" for x, y in points)
     area = f"{path} L{points[-1][0]} {height} L{points[0][0]} {height} Z"
     low = min(value for _, value in ordered)
-    return Line(width, height, tuple(points), path, area, low, high, ordered[-1][1])
+    return PlotLine(width, height, tuple(points), path, area, low, high, ordered[-1][1])
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from indlet.model import Stored, TermVector, pack
-from indlet.service.rank import Collection, Document, Model, QueryTerm, canonical, score
+from indlet.service.rank import Collection, DocumentStatistics, Model, QueryTerm, canonical, score
 
 
 def feed(
@@ -66,7 +66,7 @@ class Naive:
         for id, document in self.documents.items():
             frequencies = [document.get(term.term.decode(), 0) for term in terms]
             if any(frequencies):
-                about = Document(sum(document.values()), norm(document))
+                about = DocumentStatistics(sum(document.values()), norm(document))
                 found[id] = score(model, terms, frequencies, about, self.collection)
         return found
 

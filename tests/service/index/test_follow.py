@@ -27,8 +27,8 @@ def test_catching_up_applies_what_is_new_and_nothing_twice(tmp_path: Path) -> No
     with Store.open(tmp_path) as store:
         put(store, "one", "two")
         assert follow.lag(store) == (2, 0)
-        assert follow.catch_up(store) == follow.Progress(2, 2)
-        assert follow.catch_up(store) == follow.Progress(0, 2)
+        assert follow.catch_up(store) == follow.CaughtUp(2, 2)
+        assert follow.catch_up(store) == follow.CaughtUp(0, 2)
         put(store, "three")
         heard: list[int] = []
         assert follow.catch_up(store, heard.append).applied == 1
@@ -42,7 +42,7 @@ def test_a_long_feed_is_taken_in_pieces(tmp_path: Path) -> None:
     with Store.open(tmp_path) as store:
         put(store, *(f"w{n}" for n in range(6)))
         heard: list[int] = []
-        assert follow.catch_up(store, heard.append, chunk=3) == follow.Progress(6, 6)
+        assert follow.catch_up(store, heard.append, chunk=3) == follow.CaughtUp(6, 6)
         assert heard == [3, 6, 6]
 
 

@@ -7,7 +7,16 @@ import math
 import pytest
 
 from indlet.errors import SettingsError
-from indlet.service.rank import MODELS, Bm25, Collection, Document, QueryTerm, canonical, model, score
+from indlet.service.rank import (
+    MODELS,
+    Bm25,
+    Collection,
+    DocumentStatistics,
+    QueryTerm,
+    canonical,
+    model,
+    score,
+)
 from indlet.service.rank.bm25_plus import Bm25Plus
 from indlet.service.rank.boolean import Boolean
 from indlet.service.rank.dirichlet import Dirichlet
@@ -21,7 +30,7 @@ COLLECTION = Collection(4, 40)
 TERMS = canonical(
     [QueryTerm(b"air", 1.0, 3, 4), QueryTerm(b"wing", 2.0, 2, 5), QueryTerm(b"gone", 1.0, 0, 0)]
 )
-DOCUMENT = Document(8, math.sqrt(5 + (1 + math.log(3)) ** 2))
+DOCUMENT = DocumentStatistics(8, math.sqrt(5 + (1 + math.log(3)) ** 2))
 
 
 def test_canonical_order_is_rarest_first_and_drops_unknown_terms() -> None:
@@ -48,7 +57,7 @@ def test_cosine_by_hand() -> None:
 
 def test_cosine_of_a_document_with_itself_asked_is_at_most_one() -> None:
     terms = [QueryTerm(b"x", 1.0, 1, 1), QueryTerm(b"y", 1.0, 1, 1)]
-    assert score(Vsm(), terms, [1, 1], Document(2, math.sqrt(2)), COLLECTION) == pytest.approx(1.0)
+    assert score(Vsm(), terms, [1, 1], DocumentStatistics(2, math.sqrt(2)), COLLECTION) == pytest.approx(1.0)
 
 
 def test_dirichlet_is_the_likelihood_of_the_whole_query() -> None:
@@ -74,7 +83,7 @@ def test_bm25_plus_by_hand() -> None:
 
 
 def test_bm25_plus_never_ranks_a_long_document_as_if_it_lacked_a_term() -> None:
-    endless = Document(10**9, 1.0)
+    endless = DocumentStatistics(10**9, 1.0)
     assert score(Bm25Plus(), TERMS[:1], [1], endless, COLLECTION) > TERMS[0].weight * math.log(5 / 2)
     assert score(Bm25(), TERMS[:1], [1], endless, COLLECTION) < 1e-6
 
@@ -93,7 +102,7 @@ def test_pl2_by_hand() -> None:
 def test_pl2_at_the_average_length_is_the_improbability_of_the_frequency() -> None:
     """With c = 1 a document of average length keeps its frequencies: tfn = tf · log2(2)."""
     poisson = -math.log2(math.exp(-1.25) * 1.25**3 / math.factorial(3))
-    found = score(Pl2(), [QueryTerm(b"wing", 1.0, 2, 5)], [3], Document(10, 1.0), COLLECTION)
+    found = score(Pl2(), [QueryTerm(b"wing", 1.0, 2, 5)], [3], DocumentStatistics(10, 1.0), COLLECTION)
     assert found * 4 == pytest.approx(poisson, abs=1e-3)
 
 

@@ -15,13 +15,13 @@ from indlet.service.search.query import (
     MAX_PREFIXES,
     All,
     AnyOf,
-    Dates,
-    Everything,
-    Filter,
-    Item,
     Node,
-    Phrase,
-    Run,
+    QueryDates,
+    QueryEverything,
+    QueryFilter,
+    QueryItem,
+    QueryPhrase,
+    QueryRun,
     Word,
     parse,
     plain,
@@ -34,7 +34,9 @@ def tree(text: str) -> Node:
 
 
 def test_words_side_by_side_are_a_run() -> None:
-    assert tree("boundary layer") == Run((Item("", Word("boundary")), Item("", Word("layer", at=9))))
+    assert tree("boundary layer") == QueryRun(
+        (QueryItem("", Word("boundary")), QueryItem("", Word("layer", at=9)))
+    )
 
 
 def test_a_single_word_stands_alone() -> None:
@@ -45,7 +47,7 @@ def test_and_binds_tighter_than_or_and_looser_than_nearness() -> None:
     found = tree("a b AND c OR d")
     assert found == AnyOf(
         (
-            All((Run((Item("", Word("a")), Item("", Word("b", at=2)))), Word("c", at=8))),
+            All((QueryRun((QueryItem("", Word("a")), QueryItem("", Word("b", at=2)))), Word("c", at=8))),
             Word("d", at=13),
         )
     )
@@ -58,47 +60,49 @@ def test_parentheses_regroup() -> None:
 def test_not_and_minus_exclude_and_plus_requires() -> None:
     for text in ("wing NOT flap", "wing -flap"):
         found = tree(text)
-        assert isinstance(found, Run)
+        assert isinstance(found, QueryRun)
         assert [(item.sign, item.node.text) for item in found.items if isinstance(item.node, Word)] == [
             ("", "wing"),
             ("-", "flap"),
         ]
     found = tree("+wing flap")
-    assert isinstance(found, Run)
+    assert isinstance(found, QueryRun)
     assert found.items[0].sign == "+"
 
 
 def test_operators_in_lower_case_are_words() -> None:
     found = tree("not wing and flap or")
-    assert isinstance(found, Run)
+    assert isinstance(found, QueryRun)
     assert len(found.items) == 5
 
 
 def test_a_hyphen_inside_or_alone_is_no_sign() -> None:
     assert tree("boundary-layer") == Word("boundary-layer")
-    assert tree("time - sharing") == Run((Item("", Word("time")), Item("", Word("sharing", at=7))))
+    assert tree("time - sharing") == QueryRun(
+        (QueryItem("", Word("time")), QueryItem("", Word("sharing", at=7)))
+    )
 
 
 @pytest.mark.parametrize("text", ['"boundary layer"', "“boundary layer”", "«boundary layer»"])
 def test_phrases(text: str) -> None:
-    assert tree(text) == Phrase("boundary layer")
+    assert tree(text) == QueryPhrase("boundary layer")
 
 
 def test_fields_and_their_other_names() -> None:
     assert tree("title:wing") == Word("wing", "title", at=6)
     assert tree("AUTHOR:prandtl") == Word("prandtl", "creator", at=7)
-    assert tree('title:"shock wave"') == Phrase("shock wave", "title", at=6)
-    assert tree("title:(shock wave)") == Run(
-        (Item("", Word("shock", "title", at=7)), Item("", Word("wave", "title", at=13)))
+    assert tree('title:"shock wave"') == QueryPhrase("shock wave", "title", at=6)
+    assert tree("title:(shock wave)") == QueryRun(
+        (QueryItem("", Word("shock", "title", at=7)), QueryItem("", Word("wave", "title", at=13)))
     )
     assert tree("title:aero*") == Word("aero", "title", prefix=True, at=6)
 
 
 def test_filters_keep_their_value_as_it_stands() -> None:
-    assert tree("set:math:ph") == Filter("set", "math:ph", at=4)
-    assert tree('source:"My Library"') == Filter("source", "My Library", at=7)
-    assert tree("lang:de") == Filter("language", "de", at=5)
-    assert tree("type:Text") == Filter("type", "Text", at=5)
+    assert tree("set:math:ph") == QueryFilter("set", "math:ph", at=4)
+    assert tree('source:"My Library"') == QueryFilter("source", "My Library", at=7)
+    assert tree("lang:de") == QueryFilter("language", "de", at=5)
+    assert tree("type:Text") == QueryFilter("type", "Text", at=5)
 
 
 @pytest.mark.parametrize(
@@ -116,11 +120,11 @@ def test_filters_keep_their_value_as_it_stands() -> None:
     ],
 )
 def test_dates(text: str, low: int, high: int) -> None:
-    assert tree(text) == Dates(low, high, at=5)
+    assert tree(text) == QueryDates(low, high, at=5)
 
 
 def test_a_lone_star_is_everything() -> None:
-    assert tree("*") == Everything()
+    assert tree("*") == QueryEverything()
 
 
 def test_a_url_and_a_time_are_text() -> None:
@@ -182,7 +186,9 @@ def test_bounds() -> None:
         parse('"a b" ' * (MAX_PHRASES + 1))
     with pytest.raises(QueryError, match="nested"):
         parse("(" * (MAX_DEPTH + 1) + "a" + ")" * (MAX_DEPTH + 1))
-    assert parse("(" * MAX_DEPTH + "a" + ")" * MAX_DEPTH).tree == Run((Item("", Word("a", at=MAX_DEPTH)),))
+    assert parse("(" * MAX_DEPTH + "a" + ")" * MAX_DEPTH).tree == QueryRun(
+        (QueryItem("", Word("a", at=MAX_DEPTH)),)
+    )
 
 
 def test_plain_takes_any_text_as_words() -> None:

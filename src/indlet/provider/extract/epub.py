@@ -10,14 +10,14 @@ from indlet.errors import ExtractionError, LimitExceeded
 from indlet.formats.dublin import described
 from indlet.model import Document
 from indlet.provider.extract.decode import declared_encoding, decode
-from indlet.provider.extract.file import Archive, File, Text
+from indlet.provider.extract.file import File, Text, ZipArchive
 from indlet.provider.extract.xmltext import dublin_core
 from indlet.text.language import language_code
 from indlet.text.markup import html_text
 
 
 def extract(file: File) -> Iterator[Document]:
-    archive = Archive(file)
+    archive = ZipArchive(file)
     path = _package(archive)
     package = archive.xml(path)
     pairs = [(element, value) for element, value in dublin_core(package) if value.strip()]
@@ -47,7 +47,7 @@ def extract(file: File) -> Iterator[Document]:
     yield Document(str(text), described(pairs), file.media_type, language=language_code(declared))
 
 
-def _package(archive: Archive) -> str:
+def _package(archive: ZipArchive) -> str:
     container = archive.optional_xml("META-INF/container.xml")
     if container is not None:
         for rootfile in container.iter("{*}rootfile"):

@@ -56,7 +56,7 @@ class Text:
         return "".join(self._parts)
 
 
-class Archive:
+class ZipArchive:
     """A zip file read within the limits: members counted, inflated bytes bounded over all that is read."""
 
     def __init__(self, file: File) -> None:

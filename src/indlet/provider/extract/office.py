@@ -12,7 +12,7 @@ from lxml import etree
 from indlet.errors import ExtractionError
 from indlet.formats.dublin import described
 from indlet.model import DUBLIN_CORE, Document
-from indlet.provider.extract.file import Archive, File, Text
+from indlet.provider.extract.file import File, Text, ZipArchive
 from indlet.provider.extract.sniff import DOCX, PPTX, XLSX
 from indlet.provider.extract.xmltext import content, flow
 
@@ -33,7 +33,7 @@ def meaningful(title: str) -> bool:
 
 
 def extract(file: File) -> Iterator[Document]:
-    archive = Archive(file)
+    archive = ZipArchive(file)
     text = Text(file.limits)
     reader = {DOCX: _word, PPTX: _slides, XLSX: _sheets}[file.media_type]
     pairs = _core_properties(archive)
@@ -43,7 +43,7 @@ def extract(file: File) -> Iterator[Document]:
     yield Document(str(text), described(pairs), file.media_type)
 
 
-def _core_properties(archive: Archive) -> list[tuple[str, str]]:
+def _core_properties(archive: ZipArchive) -> list[tuple[str, str]]:
     names = archive.matching(r"docProps/core\d*\.xml|package/services/metadata/core-properties/.*\.psmdcp")
     root = archive.optional_xml(names[0]) if names else None
     if root is None:
@@ -68,7 +68,7 @@ def _core_properties(archive: Archive) -> list[tuple[str, str]]:
     return [*pairs, ("date", modified or created)]
 
 
-def _main_part(archive: Archive, default: str) -> str:
+def _main_part(archive: ZipArchive, default: str) -> str:
     """The main part, as the package's relationships name it: not every program puts it in the usual place."""
     root = archive.optional_xml("_rels/.rels")
     if root is not None:
@@ -80,7 +80,7 @@ def _main_part(archive: Archive, default: str) -> str:
     return default
 
 
-def _word(archive: Archive, text: Text) -> str:
+def _word(archive: ZipArchive, text: Text) -> str:
     main = _main_part(archive, "word/document.xml")
     root = archive.xml(main)
     heading = ""
@@ -124,7 +124,7 @@ def _runs(root: etree._Element, text: Text) -> None:
             text.add("\n")
 
 
-def _slides(archive: Archive, text: Text) -> str:
+def _slides(archive: ZipArchive, text: Text) -> str:
     slides = archive.matching(r"ppt/slides/slide\d*\.xml")
     if not slides and not archive.matching(r"ppt/presentation\d*\.xml"):
         raise ExtractionError("damaged PowerPoint file: it has no slides")
@@ -160,7 +160,7 @@ def _slide_title(slide: etree._Element) -> str:
     return ""
 
 
-def _sheets(archive: Archive, text: Text) -> str:
+def _sheets(archive: ZipArchive, text: Text) -> str:
     shared: list[str] = []
     strings = archive.optional_xml("xl/sharedStrings.xml")
     if strings is not None:
@@ -218,7 +218,7 @@ _ODF_META: Final = {
 
 
 def extract_odf(file: File) -> Iterator[Document]:
-    archive = Archive(file)
+    archive = ZipArchive(file)
     manifest = archive.optional_xml("META-INF/manifest.xml")
     if manifest is not None and next(manifest.iter("{*}encryption-data"), None) is not None:
         raise ExtractionError("encrypted OpenDocument file: it needs a password")
@@ -234,7 +234,7 @@ def extract_odf(file: File) -> Iterator[Document]:
     yield Document(str(text), described(_odf_metadata(archive, body)), file.media_type)
 
 
-def _odf_metadata(archive: Archive, body: etree._Element) -> list[tuple[str, str]]:
+def _odf_metadata(archive: ZipArchive, body: etree._Element) -> list[tuple[str, str]]:
     pairs: list[tuple[str, str]] = []
     meta = archive.optional_xml("meta.xml")
     holder = meta.find("{*}meta") if meta is not None else None

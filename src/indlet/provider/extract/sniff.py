@@ -7,7 +7,7 @@ from typing import Final
 
 from indlet.errors import ExtractionError
 from indlet.provider.extract.decode import decode
-from indlet.provider.extract.file import Archive, File
+from indlet.provider.extract.file import File, ZipArchive
 
 HEAD: Final = 8192
 
@@ -213,7 +213,7 @@ def _is_marc(data: bytes, ending: str) -> bool:
 
 
 def _zip(file: File) -> str:
-    archive = Archive(file)
+    archive = ZipArchive(file)
     if "mimetype" in archive:
         kind = archive.read("mimetype")[:200].decode("ascii", "replace").strip()
         if kind == "application/epub+zip" or kind.startswith(ODF):

@@ -66,7 +66,7 @@ class _Lock:
     tokens: tuple[bytes, ...]
 
 
-class Gate:
+class AccessGate:
     """The settings' rules of access, ready to be asked. A hierarchy without rules is open to everybody.
 
     One with networks or tokens opens to a requester from any of the networks, or with any of the tokens.

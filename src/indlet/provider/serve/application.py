@@ -21,11 +21,11 @@ from indlet.errors import HierarchyError, StoreError
 from indlet.oai.names import FT_PATH, OAI_PATH, SCHEMA_PATH
 from indlet.provider.hierarchy import named
 from indlet.provider.identity import identified
-from indlet.provider.serve.access import Gate, Permit
+from indlet.provider.serve.access import AccessGate, Permit
 from indlet.provider.serve.content import Content
 from indlet.provider.serve.hosts import KnownHosts
 from indlet.provider.serve.http import RequestSlots, TooMuch, arguments, coded, tag, wants_page
-from indlet.provider.serve.pages import SCHEMAS, Pages, as_page, packaged
+from indlet.provider.serve.pages import SCHEMAS, RepositoryPages, as_page, packaged
 from indlet.provider.serve.patience import Patient
 from indlet.provider.serve.repository import Repository
 from indlet.provider.serve.resourcesync import PATH as SYNC_PATH
@@ -168,8 +168,8 @@ class _Web:
         self._clock = clock
         self._usage = usage
         self._repository = Repository(store, settings, clock, policy_of(settings.analysis))
-        self.pages = Pages(store, settings)
-        self.gate = Gate(settings)
+        self.pages = RepositoryPages(store, settings)
+        self.gate = AccessGate(settings)
         self.desk = RequestSlots(settings.serve)
         self._private = {"Cache-Control": "private, no-cache" if self.gate.restricted else "no-cache"}
         self._vary = "Accept-Encoding, Authorization" if self.gate.restricted else "Accept-Encoding"

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, PlainTextResponse, Response
 
 from indlet.provider.hierarchy import content_root, shown
-from indlet.provider.serve.access import Gate, Permit
+from indlet.provider.serve.access import AccessGate, Permit
 from indlet.provider.serve.http import RequestSlots, unchanged
 from indlet.settings import Settings
 from indlet.store import Store
@@ -50,7 +50,7 @@ def _sensible(ranges: str) -> bool:
 class Content:
     """The files below /content/. A hierarchy that is remote or inside an archive is not served from here."""
 
-    def __init__(self, store: Store, settings: Settings, gate: Gate, desk: RequestSlots) -> None:
+    def __init__(self, store: Store, settings: Settings, gate: AccessGate, desk: RequestSlots) -> None:
         self._store = store
         self._gate = gate
         self._desk = desk

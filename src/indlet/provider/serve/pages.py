@@ -45,7 +45,7 @@ def as_page(answer: bytes) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class RepositoryState:
     """How much there is to harvest, for one requester."""
 
     live: int
@@ -53,7 +53,7 @@ class State:
     changed: int | None  # latest datestamp
 
 
-class Pages:
+class RepositoryPages:
     def __init__(self, store: Store, settings: Settings) -> None:
         self._store = store
         self._settings = settings
@@ -61,11 +61,11 @@ class Pages:
         self._totals: tuple[int, dict[int, tuple[int, int]]] = (-1, {})
         self._guard = threading.Lock()
 
-    def state(self, permit: Permit) -> State:
+    def state(self, permit: Permit) -> RepositoryState:
         with self._store.read() as view:
             return self._state(view, permit.origins(view))
 
-    def _state(self, view: View, origins: list[int] | None) -> State:
+    def _state(self, view: View, origins: list[int] | None) -> RepositoryState:
         seq = view.last_seq()
         with self._guard:
             # Counting reads every record: once for each state of the store.
@@ -73,7 +73,7 @@ class Pages:
                 self._totals = (seq, view.totals())
             totals = self._totals[1]
         seen = [counts for origin, counts in totals.items() if origins is None or origin in origins]
-        return State(sum(n for n, _ in seen), sum(n for _, n in seen), view.latest(origins))
+        return RepositoryState(sum(n for n, _ in seen), sum(n for _, n in seen), view.latest(origins))
 
     def health(self, permit: Permit) -> bytes:
         state = self.state(permit)

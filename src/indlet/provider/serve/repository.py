@@ -47,7 +47,7 @@ _RIGHTS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class OaiAnswer:
     """A response's body, and what is worth counting or remembering of it."""
 
     body: bytes
@@ -78,7 +78,7 @@ class Repository:
             )
         self._compression = checked(settings.serve.compression)
         self._descriptions = self._described()
-        self._verbs: dict[str, Callable[[Inquiry], Answer]] = {
+        self._verbs: dict[str, Callable[[Inquiry], OaiAnswer]] = {
             "Identify": self._identify,
             "ListMetadataFormats": self._metadata_formats,
             "ListIndexFormats": self._index_formats,
@@ -88,14 +88,14 @@ class Repository:
             "ListRecords": self._list,
         }
 
-    def answer(self, pairs: Iterable[tuple[str, str]], permit: Permit, extended: bool) -> Answer:
+    def answer(self, pairs: Iterable[tuple[str, str]], permit: Permit, extended: bool) -> OaiAnswer:
         """The answer to a request, errors included. Nothing that a requester sends makes it raise."""
         # Taken before the snapshot: whatever this answer does not show yet is dated no earlier.
         now = self._clock()
         endpoint = self._endpoints[extended]
         request = parse(self._mended(list(pairs), permit), extended)
         if isinstance(request, list):
-            return Answer(endpoint.refusal(now, {}, request))
+            return OaiAnswer(endpoint.refusal(now, {}, request))
         if self._visibility is not None and request.verb in ("ListIdentifiers", "ListRecords"):
             self._answered.note()
         try:
@@ -109,7 +109,7 @@ class Repository:
             errors = [e for e in group.exceptions if isinstance(e, ProtocolError)]
             if len(errors) < len(group.exceptions):
                 raise
-        return Answer(endpoint.refusal(now, request.arguments, errors), request.verb)
+        return OaiAnswer(endpoint.refusal(now, request.arguments, errors), request.verb)
 
     def _judged(self, asked: Inquiry) -> Inquiry:
         """The request with what the servers of sites show this requester."""
@@ -134,7 +134,7 @@ class Repository:
 
     # About the repository
 
-    def _identify(self, asked: Inquiry) -> Answer:
+    def _identify(self, asked: Inquiry) -> OaiAnswer:
         first = list(islice(self._lists.headers(asked, {"after": 0, "origins": asked.origins}, 100), 1))
         body = frames.identify(
             name=self._settings.node.name,
@@ -147,10 +147,10 @@ class Repository:
         )
         return self._steady(asked, [body])
 
-    def _metadata_formats(self, asked: Inquiry) -> Answer:
+    def _metadata_formats(self, asked: Inquiry) -> OaiAnswer:
         return self._steady(asked, self._formats.metadata_formats(self._existing(asked)))
 
-    def _index_formats(self, asked: Inquiry) -> Answer:
+    def _index_formats(self, asked: Inquiry) -> OaiAnswer:
         found = self._formats.index_formats(self._existing(asked))
         if not found:
             raise NoIndexFormats("this item has no index part; harvest its metadata alone")
@@ -180,7 +180,7 @@ class Repository:
             found |= {spec: name for spec, name in asked.view.sets(asked.seen.guarded) if spec in specs}
         return sorted(found.items())
 
-    def _sets(self, asked: Inquiry) -> Answer:
+    def _sets(self, asked: Inquiry) -> OaiAnswer:
         token = self._resumed(asked)
         known = self._known_sets(asked)
         if not known:
@@ -196,7 +196,7 @@ class Repository:
 
     # Records
 
-    def _record(self, asked: Inquiry) -> Answer:
+    def _record(self, asked: Inquiry) -> OaiAnswer:
         request, errors = asked.request, list[ProtocolError]()
         prefix, index_prefix = request.get("metadataPrefix") or "", request.get("indexPrefix") or ""
         try:
@@ -213,7 +213,7 @@ class Repository:
         answer = self._finished(asked, [body], 1)
         return replace(answer, modified=stored.datestamp, steady=True)
 
-    def _list(self, asked: Inquiry) -> Answer:
+    def _list(self, asked: Inquiry) -> OaiAnswer:
         given = self._resumed(asked)
         state = given or self._started(asked)
         headers_only = asked.request.verb == "ListIdentifiers"
@@ -337,13 +337,13 @@ class Repository:
         following = replace(state, after=last, cursor=state.cursor + count, expires=expires)
         return frames.resumption(following.encode(self._key), size=size, cursor=state.cursor, expires=expires)
 
-    def _finished(self, asked: Inquiry, body: Iterable[bytes], records: int) -> Answer:
+    def _finished(self, asked: Inquiry, body: Iterable[bytes], records: int) -> OaiAnswer:
         request = asked.request
         prefix = "+".join(filter(None, (request.get("metadataPrefix"), request.get("indexPrefix"))))
         bytes_ = asked.endpoint.answer(asked.now, request.arguments, request.verb, body)
-        return Answer(bytes_, request.verb, prefix, records)
+        return OaiAnswer(bytes_, request.verb, prefix, records)
 
-    def _steady(self, asked: Inquiry, body: Iterable[bytes]) -> Answer:
+    def _steady(self, asked: Inquiry, body: Iterable[bytes]) -> OaiAnswer:
         return replace(self._finished(asked, body, 0), steady=True)
 
     def _described(self) -> list[bytes]:

@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from indlet.oai.dates import written
-from indlet.provider.serve.repository import Answer
+from indlet.provider.serve.repository import OaiAnswer
 
 NAME: Final = "usage.json"
 EVERY: Final = (
@@ -31,7 +31,7 @@ _LARGEST: Final = 16 << 20  # bytes of a file that may be ours: 5000 lines are f
 _log = logging.getLogger("indlet.provider")
 
 
-class Kind(NamedTuple):
+class UsageKind(NamedTuple):
     day: str
     endpoint: str
     verb: str  # empty for requests that were refused as illegal
@@ -48,7 +48,7 @@ class Count(NamedTuple):
         return Count(self.requests + other.requests, self.records + other.records, self.bytes + other.bytes)
 
 
-Counts = OrderedDict[Kind, Count]
+Counts = OrderedDict[UsageKind, Count]
 
 
 class Usage:
@@ -65,9 +65,9 @@ class Usage:
         self._old: Counts = OrderedDict() if self._path is None else _read(self._path, most)
         self._due: float | None = None
 
-    def count(self, now: float, extended: bool, answer: Answer, size: int, agent: str) -> None:
+    def count(self, now: float, extended: bool, answer: OaiAnswer, size: int, agent: str) -> None:
         day, endpoint = written(int(now))[:10], "/ft-oai" if extended else "/oai"
-        kind = Kind(day, endpoint, answer.verb, answer.prefix, agent[:_AGENT])
+        kind = UsageKind(day, endpoint, answer.verb, answer.prefix, agent[:_AGENT])
         with self._guard:
             _add(self._new, [(kind, Count(1, answer.records, size))], self._most)
             if self._path is None:
@@ -79,7 +79,7 @@ class Usage:
             self._due = None
         threading.Thread(target=self.save, name="usage", daemon=True).start()
 
-    def counts(self) -> list[tuple[Kind, Count]]:
+    def counts(self) -> list[tuple[UsageKind, Count]]:
         """Every kind with its counts, the latest first."""
         with self._guard:
             every = self._old.copy()
@@ -107,7 +107,7 @@ class Usage:
                 self._old = every
 
 
-def _add(counts: Counts, more: Iterable[tuple[Kind, Count]], most: int) -> None:
+def _add(counts: Counts, more: Iterable[tuple[UsageKind, Count]], most: int) -> None:
     for kind, count in more:
         counts[kind] = counts.pop(kind, Count()).plus(count)
         if len(counts) > most:
@@ -144,11 +144,11 @@ def _read(path: Path, most: int) -> Counts:
     return counts
 
 
-def _rows(value: Any) -> Iterator[tuple[Kind, Count]]:
+def _rows(value: Any) -> Iterator[tuple[UsageKind, Count]]:
     for row in value:
         texts, numbers = row[:5], row[5:]
         if len(row) != 8 or not all(isinstance(text, str) for text in texts):
             raise ValueError("it holds something else")
         if not all(type(number) is int and number >= 0 for number in numbers):
             raise ValueError("it holds something else")
-        yield Kind(*texts), Count(*numbers)
+        yield UsageKind(*texts), Count(*numbers)

@@ -14,7 +14,7 @@ from typing import Final
 from urllib.parse import quote, urlsplit
 
 from indlet.errors import ExtractionError
-from indlet.provider.hierarchy import Entry, Listing, Local, Rules, Served, Skip, explain
+from indlet.provider.hierarchy import Entry, Listing, Local, Served, Skip, TreeRules, explain
 from indlet.provider.site.ask import HeadAnswer, WebServer
 from indlet.provider.site.ignore import IndexIgnore
 from indlet.provider.site.judge import Finding, Verdict, judge
@@ -47,7 +47,7 @@ class SiteTree:
     def __init__(self, site: Site, exclude: tuple[Path, ...]) -> None:
         self._site = site
         root = Path(site.root)
-        self._files = Local(root, Rules(exclude=tuple(path.resolve() for path in exclude)))
+        self._files = Local(root, TreeRules(exclude=tuple(path.resolve() for path in exclude)))
         self._root = Path(os.path.realpath(root))
         self._ignore = IndexIgnore(self._root, site.ignore, map(Path, site.config))
         self._server = WebServer(site.url, site.server, site.connections)

@@ -90,7 +90,7 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoint:
+class ApiEndpoint:
     path: str
     about: str
     answer: Callable[[Library, Mapping[str, Any]], Any]
@@ -187,7 +187,7 @@ def _sources(library: Library, given: Mapping[str, Any]) -> Any:
 
 
 ENDPOINTS: Final = (
-    Endpoint(
+    ApiEndpoint(
         "/api/search",
         "Records that match a query, best first",
         _search,
@@ -205,7 +205,7 @@ ENDPOINTS: Final = (
         ),
         "Result",
     ),
-    Endpoint(
+    ApiEndpoint(
         "/api/compare",
         "One query under several models, side by side",
         _compare,
@@ -217,18 +217,18 @@ ENDPOINTS: Final = (
         ),
         "Comparison",
     ),
-    Endpoint(
+    ApiEndpoint(
         "/api/explain", "How a record comes by its score", _explain,
         (_Q, _IDENTIFIER, _SOURCE, *_MODEL, _SPOKEN, _PLAIN), "Explanation",
     ),
-    Endpoint(
+    ApiEndpoint(
         "/api/similar", "Records like one", _similar, (_IDENTIFIER, _SOURCE, _MODEL[0], _LIMIT), "Result"
     ),
-    Endpoint(
+    ApiEndpoint(
         "/api/suggest", "Words that complete the last one", _suggest,
         (_Q, Parameter("limit", "How many.", int, default=8, most=50)), "Completions",
     ),
-    Endpoint(
+    ApiEndpoint(
         "/api/record",
         "One record",
         _record,
@@ -239,8 +239,8 @@ ENDPOINTS: Final = (
         ),
         "Record",
     ),
-    Endpoint("/api/sources", "Where the records come from", _sources, (), "Sources"),
-    Endpoint("/api/stats", "Store and index in numbers", _stats, (), "Statistics"),
+    ApiEndpoint("/api/sources", "Where the records come from", _sources, (), "Sources"),
+    ApiEndpoint("/api/stats", "Store and index in numbers", _stats, (), "Statistics"),
 )  # fmt: skip
 
 
@@ -282,7 +282,7 @@ def application(library: Library) -> Starlette:
     return Starlette(routes=routes(library))
 
 
-def _handler(endpoint: Endpoint, library: Library) -> Callable[[Request], Response]:
+def _handler(endpoint: ApiEndpoint, library: Library) -> Callable[[Request], Response]:
     known = {parameter.name for parameter in endpoint.parameters}
 
     def handle(request: Request) -> Response:

@@ -33,7 +33,7 @@ _WAIT: Final = 60.0  # seconds for another run to commit the copies that it has
 
 
 @dataclass(frozen=True, slots=True)
-class Copy:
+class RecordCopy:
     """A record as it came, and what decides whether it is kept. `stated`: None if its origin gave it."""
 
     record: Record
@@ -60,15 +60,15 @@ class Cache:
     url: str
     own: str
 
-    def copy(self, item: Item, record: Record, response_date: str) -> Copy:
+    def copy(self, item: Item, record: Record, response_date: str) -> RecordCopy:
         _, stated = provenance.read(item.about) if item.about else ((), None)
         sets = stated.sets if stated is not None and stated.sets else item.sets
         # A date of days is settled when the day is over, one of seconds when the second is.
         settled = response_date[: len(item.datestamp)] > item.datestamp
-        return Copy(record, item.datestamp, settled, stated, tuple(s for s in sets if not _is_from(s)))
+        return RecordCopy(record, item.datestamp, settled, stated, tuple(s for s in sets if not _is_from(s)))
 
     @contextlib.contextmanager
-    def placed(self, copies: Sequence[Copy]) -> Iterator[list[Placed]]:
+    def placed(self, copies: Sequence[RecordCopy]) -> Iterator[list[Placed]]:
         """(name, URL, record) of the copies that are kept and of their origins, while nobody else decides."""
         with self._turn(), self.store.read() as view:
             yield list(self._decided(view, copies))
@@ -87,7 +87,7 @@ class Cache:
             changed += tx.put(origin, records)
         return changed
 
-    def _decided(self, view: View, copies: Sequence[Copy]) -> Iterator[Placed]:
+    def _decided(self, view: View, copies: Sequence[RecordCopy]) -> Iterator[Placed]:
         sources = view.origins("source")
         local = [origin.id for origin in view.origins() if origin.kind != "source"]
         seen: dict[tuple[str, str], Held] = {}  # by this very batch
@@ -108,7 +108,7 @@ class Cache:
                 seen[name, identifier] = Held(version, copy.digest)
                 yield name, url, self._kept(copy, version, name)
 
-    def _version(self, copy: Copy, held: Held | None, name: str) -> tuple[Taken, Version]:
+    def _version(self, copy: RecordCopy, held: Held | None, name: str) -> tuple[Taken, Version]:
         if copy.stated is not None:
             return passed_on(held, copy.stated.version, copy.digest), copy.stated.version
         if name != self.name and held is not None:
@@ -117,7 +117,7 @@ class Cache:
             return Taken.KEEP, replace(known, settled=True, revision=known.revision + 1)
         return direct(held, copy.datestamp, copy.settled, copy.digest)
 
-    def _origin(self, copy: Copy, sources: Sequence[Origin]) -> tuple[str, str]:
+    def _origin(self, copy: RecordCopy, sources: Sequence[Origin]) -> tuple[str, str]:
         """The name and URL of the source that is a record's origin; empty where that is this node."""
         if copy.stated is None:
             return self.name, self.url
@@ -145,7 +145,7 @@ class Cache:
                     return origin.name, str(origin.settings.get("url", "")), _held(stored)
         return None
 
-    def _kept(self, copy: Copy, version: Version, name: str) -> Record:
+    def _kept(self, copy: RecordCopy, version: Version, name: str) -> Record:
         record = copy.record
         sets = (*copy.sets, set_spec((FROM, name)))
         properties: dict[str, Any] = {**record.properties, "version": list(_parts(version))}

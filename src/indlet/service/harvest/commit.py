@@ -14,7 +14,7 @@ from typing import Final
 
 from indlet.model import Failure, Packed, Record
 from indlet.service.harvest import dates, owed
-from indlet.service.harvest.cache import Cache, Copy, Placed
+from indlet.service.harvest.cache import Cache, Placed, RecordCopy
 from indlet.service.harvest.progress import Progress
 from indlet.service.harvest.run_state import RunState
 from indlet.service.harvest.source_state import LastRun, SourceState
@@ -30,7 +30,7 @@ class Uncommitted:
     """What has come and is not committed."""
 
     records: list[Record | Packed] = field(default_factory=list)
-    copies: list[Copy] = field(default_factory=list)
+    copies: list[RecordCopy] = field(default_factory=list)
     # With the time of the next attempt, and whether this is the first failure of the run.
     failures: list[tuple[Failure, int | None, bool]] = field(default_factory=list)
     gone: set[str] = field(default_factory=set)
@@ -90,7 +90,7 @@ class Committer:
         self.uncommitted.records.append(record)
         self._count(record)
 
-    def add_copy(self, copy: Copy) -> None:
+    def add_copy(self, copy: RecordCopy) -> None:
         """Take a copy that may be older than what is held; that is decided when it is committed."""
         self.uncommitted.copies.append(copy)
         self._count(copy.record)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from indlet.formats.feed import FeedEntry, read_feed
+from indlet.formats.feed import ParsedEntry, read_feed
 from indlet.formats.metadata import oai_dc
 from indlet.model import Record
 from indlet.oai.read import canonical
@@ -51,7 +51,7 @@ def records(
             yield Record(identifier, deleted=True)
 
 
-def _record(entry: FeedEntry, analyzer: Analyzer, full_text: Callable[[str, str], str] | None) -> Record:
+def _record(entry: ParsedEntry, analyzer: Analyzer, full_text: Callable[[str, str], str] | None) -> Record:
     metadata = cleaned([(name, value) for name, values in entry.metadata.items() for value in values])
     text = entry.text
     if full_text is not None and entry.url:

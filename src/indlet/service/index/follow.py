@@ -46,7 +46,7 @@ _Block = tuple[Prepared, int | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class CaughtUp:
     """What catching up came to: changes applied, where the index stands, and why it was rebuilt, if so."""
 
     applied: int
@@ -73,7 +73,7 @@ def catch_up(
     chunk: int = CHUNK,
     analyzer: Analyzer | None = None,
     upkeep: Upkeep | None = None,
-) -> Progress:
+) -> CaughtUp:
     """Bring the index up to the store. `report` hears how many changes were applied so far.
 
     `analyzer` makes the field terms. `upkeep` does what has become due, in its own time; without
@@ -82,13 +82,13 @@ def catch_up(
     """
     newest, position = lag(store)
     if position == newest:
-        return Progress(0, position)
+        return CaughtUp(0, position)
     with _explained(store):
         index, analyzer = index_of(store), _ruling(store, analyzer)
         writer, reason = _opened(store, index, analyzer)
         with writer:
             applied = _follow(store, writer, report, chunk, analyzer)
-            progress = Progress(applied, writer.position, reason)
+            progress = CaughtUp(applied, writer.position, reason)
         if upkeep is not None:
             upkeep.wake()
         else:
@@ -189,7 +189,7 @@ def rebuild(
     report: Callable[[int], None] | None = None,
     analyzer: Analyzer | None = None,
     chunk: int = CHUNK,
-) -> Progress:
+) -> CaughtUp:
     """Make the index anew from the store, as one segment if it fits."""
     with _explained(store):
         index, analyzer = index_of(store), _ruling(store, analyzer)
@@ -198,14 +198,14 @@ def rebuild(
             index.erase()
         with index.writer(analyzer, anew=not misleading) as writer:
             applied = _follow(store, writer, report, chunk, analyzer)
-            progress = Progress(applied, writer.position, "asked for")
+            progress = CaughtUp(applied, writer.position, "asked for")
         index.settle(everything=True)
         return progress
 
 
 def catch_up_or_wait(
     store: Store, patience: float = PATIENCE, analyzer: Analyzer | None = None
-) -> tuple[Progress, int]:
+) -> tuple[CaughtUp, int]:
     """Bring the index up to the store, or let a process that is at it do so; then how far it is behind."""
     until = time.monotonic() + patience
     while True:
@@ -214,7 +214,7 @@ def catch_up_or_wait(
         except IndexBusy:
             newest, position = lag(store)
             if position >= newest or time.monotonic() > until:
-                return Progress(0, position), max(newest - position, 0)
+                return CaughtUp(0, position), max(newest - position, 0)
             time.sleep(0.05)
 
 

@@ -110,7 +110,7 @@ class _Ending:
         return bool(select.select([sys.stdin], [], [], seconds)[0])
 
 
-def _work(task: IndexTask) -> follow.Progress:
+def _work(task: IndexTask) -> follow.CaughtUp:
     analyzer = Analyzer(task.policy)
     with collector_resting(), open_store(task.store, create=False, local_folder=task.folder) as store:
         if task.rebuild:
@@ -119,7 +119,7 @@ def _work(task: IndexTask) -> follow.Progress:
         follow.pursue(store, _Ending(store, task.idle), analyzer)
         index_of(store).settle()
         position = follow.lag(store)[1]
-        return follow.Progress(max(position - before, 0), position)
+        return follow.CaughtUp(max(position - before, 0), position)
 
 
 def main() -> int:

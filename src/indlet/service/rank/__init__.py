@@ -11,13 +11,13 @@ from typing import Any, Final
 
 from indlet.errors import SettingsError
 from indlet.service.rank.bm25 import Bm25
-from indlet.service.rank.model import Collection, Document, Model, QueryTerm, canonical, score
+from indlet.service.rank.model import Collection, DocumentStatistics, Model, QueryTerm, canonical, score
 
 __all__ = [
     "MODELS",
     "Bm25",
     "Collection",
-    "Document",
+    "DocumentStatistics",
     "Model",
     "QueryTerm",
     "canonical",

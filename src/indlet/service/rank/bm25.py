@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from indlet.service.rank.model import Collection, Document, Model, QueryTerm, Range
+from indlet.service.rank.model import Collection, DocumentStatistics, Model, QueryTerm, Range
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,10 @@ class Bm25(Model):
         return self.k1 * (1.0 - self.b + self.b * length / collection.average)
 
     def contribution(
-        self, constants: tuple[float, float], frequency: int, document: Document, collection: Collection
+        self,
+        constants: tuple[float, float],
+        frequency: int,
+        document: DocumentStatistics,
+        collection: Collection,
     ) -> float:
         return constants[0] * frequency / (frequency + self.damping(document.length, collection))

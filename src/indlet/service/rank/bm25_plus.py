@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from indlet.service.rank.model import Collection, Document, Model, QueryTerm, Range
+from indlet.service.rank.model import Collection, DocumentStatistics, Model, QueryTerm, Range
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,11 @@ class Bm25Plus(Model):
         return term.weight * idf, idf
 
     def contribution(
-        self, constants: tuple[float, float], frequency: int, document: Document, collection: Collection
+        self,
+        constants: tuple[float, float],
+        frequency: int,
+        document: DocumentStatistics,
+        collection: Collection,
     ) -> float:
         damping = self.k1 * (1.0 - self.b + self.b * document.length / collection.average)
         return constants[0] * (frequency * (self.k1 + 1.0) / (frequency + damping) + self.delta)

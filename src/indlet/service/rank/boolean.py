@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from indlet.service.rank.model import Collection, Document, Model, QueryTerm
+from indlet.service.rank.model import Collection, DocumentStatistics, Model, QueryTerm
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +21,13 @@ class Boolean(Model):
         return 0.0, 0.0
 
     def contribution(
-        self, constants: tuple[float, float], frequency: int, document: Document, collection: Collection
+        self,
+        constants: tuple[float, float],
+        frequency: int,
+        document: DocumentStatistics,
+        collection: Collection,
     ) -> float:
         return 0.0
 
-    def finish(self, total: float, outlook: tuple[float, float], document: Document) -> float:
+    def finish(self, total: float, outlook: tuple[float, float], document: DocumentStatistics) -> float:
         return 1.0

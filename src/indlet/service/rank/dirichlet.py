@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from indlet.service.rank.model import Collection, Document, Model, QueryTerm, Range
+from indlet.service.rank.model import Collection, DocumentStatistics, Model, QueryTerm, Range
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +44,13 @@ class Dirichlet(Model):
         return math.log(self.mu / (length + self.mu))
 
     def contribution(
-        self, constants: tuple[float, float], frequency: int, document: Document, collection: Collection
+        self,
+        constants: tuple[float, float],
+        frequency: int,
+        document: DocumentStatistics,
+        collection: Collection,
     ) -> float:
         return constants[0] * math.log(1.0 + frequency / constants[1])
 
-    def finish(self, total: float, outlook: tuple[float, float], document: Document) -> float:
+    def finish(self, total: float, outlook: tuple[float, float], document: DocumentStatistics) -> float:
         return total + outlook[0] * self.discount(document.length) + outlook[1]

@@ -37,7 +37,7 @@ class QueryTerm(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class DocumentStatistics:
     """What a model may know of a document: its length and its lnc norm, sqrt(Σ (1 + ln tf)²)."""
 
     length: int
@@ -85,15 +85,19 @@ class Model:
         return 0.0, 0.0
 
     def contribution(
-        self, constants: tuple[float, float], frequency: int, document: Document, collection: Collection
+        self,
+        constants: tuple[float, float],
+        frequency: int,
+        document: DocumentStatistics,
+        collection: Collection,
     ) -> float:
         raise NotImplementedError
 
-    def finish(self, total: float, outlook: tuple[float, float], document: Document) -> float:
+    def finish(self, total: float, outlook: tuple[float, float], document: DocumentStatistics) -> float:
         return total
 
     def derive(
-        self, term: QueryTerm, frequency: int, document: Document, collection: Collection
+        self, term: QueryTerm, frequency: int, document: DocumentStatistics, collection: Collection
     ) -> Mapping[str, float]:
         """The values of the derived signs, for an explanation."""
         return {}
@@ -108,7 +112,7 @@ def score(
     model: Model,
     terms: Sequence[QueryTerm],
     frequencies: Sequence[int],
-    document: Document,
+    document: DocumentStatistics,
     collection: Collection,
 ) -> float:
     """A document's score: the reference that kernels are compared with. `terms` are in canonical order."""

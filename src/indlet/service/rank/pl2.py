@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from indlet.service.rank.model import Collection, Document, Model, QueryTerm, Range
+from indlet.service.rank.model import Collection, DocumentStatistics, Model, QueryTerm, Range
 
 _LN_2: Final = math.log(2.0)
 
@@ -39,7 +39,11 @@ class Pl2(Model):
         return frequency * math.log1p(self.c * collection.average / (length or 1)) / _LN_2
 
     def contribution(
-        self, constants: tuple[float, float], frequency: int, document: Document, collection: Collection
+        self,
+        constants: tuple[float, float],
+        frequency: int,
+        document: DocumentStatistics,
+        collection: Collection,
     ) -> float:
         weight, mean = constants
         tfn = self.normalised(frequency, document.length, collection)
@@ -51,7 +55,7 @@ class Pl2(Model):
         return weight * chance / (tfn + 1.0)
 
     def derive(
-        self, term: QueryTerm, frequency: int, document: Document, collection: Collection
+        self, term: QueryTerm, frequency: int, document: DocumentStatistics, collection: Collection
     ) -> Mapping[str, float]:
         mean = self.constants(term, collection)[1]
         return {"tfn": self.normalised(frequency, document.length, collection), "λ": mean}

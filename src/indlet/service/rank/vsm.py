@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from indlet.service.rank.model import Collection, Document, Model, QueryTerm
+from indlet.service.rank.model import Collection, DocumentStatistics, Model, QueryTerm
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +35,20 @@ class Vsm(Model):
         return math.sqrt(squares), 0.0
 
     def contribution(
-        self, constants: tuple[float, float], frequency: int, document: Document, collection: Collection
+        self,
+        constants: tuple[float, float],
+        frequency: int,
+        document: DocumentStatistics,
+        collection: Collection,
     ) -> float:
         return constants[0] * (1.0 + math.log(frequency))
 
-    def finish(self, total: float, outlook: tuple[float, float], document: Document) -> float:
+    def finish(self, total: float, outlook: tuple[float, float], document: DocumentStatistics) -> float:
         # No norm: a record without a term vector that was found by its fields.
         return total / ((document.norm or 1.0) * (outlook[0] or 1.0))
 
     def derive(
-        self, term: QueryTerm, frequency: int, document: Document, collection: Collection
+        self, term: QueryTerm, frequency: int, document: DocumentStatistics, collection: Collection
     ) -> Mapping[str, float]:
         return {"qw": _asked(term.weight)}
 

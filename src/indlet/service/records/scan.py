@@ -19,9 +19,9 @@ from indlet.kernels import scan as k
 from indlet.kernels.vector_check import totals
 from indlet.memo import remembered
 from indlet.model import DUBLIN_CORE, TermVector
-from indlet.oai.read import Item, Page, Part, local_name, parsed, read, text_of
+from indlet.oai.read import Item, MetadataPart, Page, local_name, parsed, read, text_of
 from indlet.oai.read_repair import decoded
-from indlet.service.records.tags import Table
+from indlet.service.records.tags import TagTable
 
 _RECORD = re.compile(rb"<((?:[\w.-]+:)?record)[\s>]", re.IGNORECASE)
 _PADDING: Final = b"<" + bytes(k.PADDING - 1)
@@ -58,7 +58,7 @@ class _Known(threading.local):
     """The tags that a thread has met, from page to page."""
 
     def __init__(self) -> None:
-        self.table = Table()
+        self.table = TagTable()
 
 
 _known = _Known()
@@ -92,14 +92,14 @@ def scan(body: bytes, charset: str = "") -> Page | None:
     return page if all(item.identifier for item in page.items) else None
 
 
-def _walked(region: bytes, declared: dict[str | None, str]) -> k.Pages | None:
+def _walked(region: bytes, declared: dict[str | None, str]) -> k.PageArrays | None:
     """What the kernel makes of records, while Python tells it what new tags mean."""
     table = _known.table
     table.begin(declared)
     size = len(region)
     # No record, set, about part or element with a value is shorter than these. What is not used of the room
     # costs nothing.
-    pages = k.Pages(
+    pages = k.PageArrays(
         np.frombuffer(region + _PADDING, np.uint8), _classes(), np.zeros(1, k.STATE),
         np.empty(k.DEPTH + 1, k.OPEN), np.empty(size // len("<record><header><identifier/>") + 1, k.HEAD),
         np.empty(size // len("<setSpec/>") + 1, k.SPAN), np.empty(size // len("<a/>") + 1, k.SPAN),
@@ -120,7 +120,7 @@ def _walked(region: bytes, declared: dict[str | None, str]) -> k.Pages | None:
     return pages
 
 
-def _sound(pages: k.Pages) -> bool:
+def _sound(pages: k.PageArrays) -> bool:
     """Whether all vectors are in canonical form."""
     heads = pages.heads[: pages.state[0]["records"]]
     lengths = heads["length"]
@@ -130,7 +130,7 @@ def _sound(pages: k.Pages) -> bool:
     return not np.any((lengths >= 0) & ((sums < 0) | (sums > lengths)))
 
 
-def _items(region: bytes, pages: k.Pages) -> list[Item]:
+def _items(region: bytes, pages: k.PageArrays) -> list[Item]:
     """The records of a page, each with what its metadata say."""
     state = pages.state[0]
     raw = pages.raw[: state["raw"]].tobytes()
@@ -149,7 +149,7 @@ def _items(region: bytes, pages: k.Pages) -> list[Item]:
             said = pairs[before.values : head.values]
             if head.nested:
                 said = [said[i] for i in np.argsort(orders[before.values : head.values])]
-            part = Part(raw[head.raw : head.raw_end], said)
+            part = MetadataPart(raw[head.raw : head.raw_end], said)
         if head.length >= 0:
             language = region[head.language : head.language_end].decode()
             vector = TermVector(packed[before.packed : head.packed], head.length, None, language)

@@ -46,7 +46,7 @@ class Context(NamedTuple):
     written: Namespaces = ()
 
 
-class Meaning(NamedTuple):
+class TagMeaning(NamedTuple):
     """What a start tag is, its canonical form, and the context of what stands within it."""
 
     role: int
@@ -55,10 +55,10 @@ class Meaning(NamedTuple):
     code: int
 
 
-_REFUSED: Final = Meaning(k.REFUSE, b"", Context(k.REFUSE, ()), -1)
+_REFUSED: Final = TagMeaning(k.REFUSE, b"", Context(k.REFUSE, ()), -1)
 
 
-class Table:
+class TagTable:
     """The tags that are known, for one thread."""
 
     def __init__(self) -> None:
@@ -105,7 +105,7 @@ class Table:
         return True
 
 
-def understood(tag: bytes, around: Context) -> Meaning:
+def understood(tag: bytes, around: Context) -> TagMeaning:
     """What a start tag (less its brackets) means in a context, by the rules of `oai.read`."""
     declared = dict(around.declared)
     outer = "".join(
@@ -123,11 +123,11 @@ def understood(tag: bytes, around: Context) -> Meaning:
         return _REFUSED
     role = _role(node, around.role)
     if around.role not in _COPIED:
-        return Meaning(role, b"", Context(role, _sorted(declared)), -1)
+        return TagMeaning(role, b"", Context(role, _sorted(declared)), -1)
     canonical, written = _canonical(node, dict(around.written))
     name = element_of(local_name(node)) if role == k.INSIDE else ""
     code = DUBLIN_CORE.index(name) if name else -1
-    return Meaning(role, canonical, Context(role, _sorted(declared), _sorted(written)), code)
+    return TagMeaning(role, canonical, Context(role, _sorted(declared), _sorted(written)), code)
 
 
 def _role(node: etree._Element, around: int) -> int:

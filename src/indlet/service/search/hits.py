@@ -12,7 +12,7 @@ from indlet.errors import UnknownRecord
 from indlet.model import FIELD_MARK, Facet, Stored, groups, unmarked
 from indlet.service.index import Found, Searcher
 from indlet.service.index import expression as e
-from indlet.service.rank import Bm25, Document, Model, QueryTerm
+from indlet.service.rank import Bm25, DocumentStatistics, Model, QueryTerm
 from indlet.service.rank import parameters_of as names_of
 from indlet.service.search.interpret import Meaning
 from indlet.service.search.results import Explained, Hit, Matched, Share, Suggestion, link, shown_date
@@ -47,7 +47,7 @@ class Shares:
 
     def of(self, stored: Stored) -> tuple[Matched, ...]:
         """The terms in a record, greatest share first."""
-        document = Document(stored.length, 1.0)
+        document = DocumentStatistics(stored.length, 1.0)
         parts: list[tuple[str, int, int, float]] = []
         fields = b""
         if self._marked:

@@ -109,9 +109,11 @@ class Interpreter:
 
     def _all_words(self, tree: q.Node) -> tuple[e.Expression, ...]:
         """What holds all the words of a plain query, if these are many."""
-        if self.strict or not isinstance(tree, q.Run):
+        if self.strict or not isinstance(tree, q.QueryRun):
             return ()
-        words = [item for item in tree.items if isinstance(item.node, q.Word | q.Phrase) and not item.sign]
+        words = [
+            item for item in tree.items if isinstance(item.node, q.Word | q.QueryPhrase) and not item.sign
+        ]
         if len({item.node for item in words}) < MANY_WORDS:
             return ()
         found = self._run(words, strict=True, excluded=True)
@@ -122,23 +124,23 @@ class Interpreter:
         values = (values,) if isinstance(values, str) else values
         if name == "date":
             return _any([_dated(value) for value in values])
-        return _any([self._filter(q.Filter(name, value)) for value in values])
+        return _any([self._filter(q.QueryFilter(name, value)) for value in values])
 
     def _node(self, node: q.Node, *, strict: bool, excluded: bool = False) -> e.Expression | None:
         match node:
             case q.Word():
                 return self._word(node, strict=strict, excluded=excluded)
-            case q.Phrase():
+            case q.QueryPhrase():
                 return self._phrase(node, excluded=excluded)
-            case q.Filter():
+            case q.QueryFilter():
                 return self._filter(node)
-            case q.Known():
+            case q.IdentifierWord():
                 return self._known(node)
-            case q.Dates(low, high):
+            case q.QueryDates(low, high):
                 return e.Dates(low, high)
-            case q.Everything():
+            case q.QueryEverything():
                 return e.Everything()
-            case q.Run(items):
+            case q.QueryRun(items):
                 return self._run(items, strict=strict, excluded=excluded)
             case q.All(nodes):
                 parts = [self._node(part, strict=self._whole(part), excluded=excluded) for part in nodes]
@@ -147,7 +149,7 @@ class Interpreter:
                 parts = [self._node(part, strict=self.strict, excluded=excluded) for part in nodes]
                 return _any(_kept(parts)) if _kept(parts) else None
 
-    def _run(self, items: Sequence[q.Item], *, strict: bool, excluded: bool) -> e.Expression | None:
+    def _run(self, items: Sequence[q.QueryItem], *, strict: bool, excluded: bool) -> e.Expression | None:
         wanted: list[e.Expression] = []
         required: list[e.Expression] = []
         barred: list[e.Expression] = []
@@ -160,9 +162,9 @@ class Interpreter:
                 continue
             if item.sign == "-":
                 barred.append(part)
-            elif isinstance(item.node, q.Filter | q.Dates | q.Known) and item.sign == "":
+            elif isinstance(item.node, q.QueryFilter | q.QueryDates | q.IdentifierWord) and item.sign == "":
                 # Like ticked boxes: one of the values of a facet, in each facet.
-                name = "date" if isinstance(item.node, q.Dates) else item.node.field
+                name = "date" if isinstance(item.node, q.QueryDates) else item.node.field
                 filters.setdefault(name, []).append(part)
             else:
                 (required if must else wanted).append(part)
@@ -209,7 +211,7 @@ class Interpreter:
         parts.append(_any([e.Prefix(beginning), *map(e.Term, stems)]))
         return _all(_asked_of_all(parts)) if strict else _any(parts)
 
-    def _known(self, node: q.Known) -> e.Expression:
+    def _known(self, node: q.IdentifierWord) -> e.Expression:
         """A record by one of its identifiers."""
         if node.field == "key":
             found = [node.value]
@@ -223,7 +225,7 @@ class Interpreter:
         self._asked.append(Asked(f"{node.field}:{node.value}", "identifier", tuple(terms), at=node.at))
         return _any([e.Term(term) for term in terms])
 
-    def _person(self, phrase: q.Phrase) -> e.Expression | None:
+    def _person(self, phrase: q.QueryPhrase) -> e.Expression | None:
         """The records of a person: by the keys of the name, or where the name holds the phrase."""
         if phrase.field not in ("creator", "contributor") or len(words(phrase.text)) < 2:
             return None
@@ -239,7 +241,7 @@ class Interpreter:
             found.append(self.holding(phrase.field, phrase.text, _any(_kept(forms))))
         return _any(found)
 
-    def _phrase(self, phrase: q.Phrase, *, excluded: bool) -> e.Expression | None:
+    def _phrase(self, phrase: q.QueryPhrase, *, excluded: bool) -> e.Expression | None:
         if (person := self._person(phrase)) is not None:
             return person
         pieces = split(phrase.text)
@@ -269,7 +271,7 @@ class Interpreter:
             return e.And((any_form, self.holding(phrase.field, phrase.text, any_form)))
         return any_form
 
-    def _filter(self, node: q.Filter) -> e.Expression:
+    def _filter(self, node: q.QueryFilter) -> e.Expression:
         if node.field == "source":
             numbers = self.origins.get(node.value.casefold(), ())
             if not numbers:

@@ -27,7 +27,7 @@ class KnownItem:
 
     def only(self, text: str) -> q.Query | None:
         """The query for the identifier alone, where that is certain."""
-        return q.Query(text, q.Known("key", self.certain)) if self.certain else None
+        return q.Query(text, q.IdentifierWord("key", self.certain)) if self.certain else None
 
 
 def known_item(text: str, searcher: Searcher) -> KnownItem:

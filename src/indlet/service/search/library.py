@@ -153,11 +153,11 @@ class Library:
             )
         return done
 
-    def sync(self) -> follow.Progress:
+    def sync(self) -> follow.CaughtUp:
         """Bring the index up to the store; another process that is doing so is waited for."""
         return follow.catch_up_or_wait(self.store, analyzer=self.analyzer)[0]
 
-    def reindex(self) -> follow.Progress:
+    def reindex(self) -> follow.CaughtUp:
         return follow.rebuild(self.store, analyzer=self.analyzer)
 
     def searcher(self, notes: list[str] | None = None) -> Searcher:

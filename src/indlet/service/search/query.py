@@ -51,14 +51,14 @@ class Word:
 
 
 @dataclass(frozen=True, slots=True)
-class Phrase:
+class QueryPhrase:
     text: str
     field: str = ""
     at: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class QueryFilter:
     """A condition that selects and does not score: source, set, type or language."""
 
     field: str
@@ -67,7 +67,7 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class IdentifierWord:
     """A record by one of its identifiers, `doi:10.1000/182`; in the field `key` its key as it stands."""
 
     field: str
@@ -76,7 +76,7 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Dates:
+class QueryDates:
     """Dates from `low` to `high`, both as yyyymmdd and inclusive; 0 and 99991231 are open ends."""
 
     low: int
@@ -85,12 +85,12 @@ class Dates:
 
 
 @dataclass(frozen=True, slots=True)
-class Everything:
+class QueryEverything:
     at: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class QueryItem:
     """One member of a run: `sign` is "" (wanted), "+" (required) or "-" (excluded)."""
 
     sign: str
@@ -98,10 +98,10 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class QueryRun:
     """Things side by side: any of the wanted, all of the required, none of the excluded."""
 
-    items: tuple[Item, ...]
+    items: tuple[QueryItem, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,9 @@ class AnyOf:
     nodes: tuple[Node, ...]
 
 
-Node = Word | Phrase | Filter | Known | Dates | Everything | Run | All | AnyOf
+Node = (
+    Word | QueryPhrase | QueryFilter | IdentifierWord | QueryDates | QueryEverything | QueryRun | All | AnyOf
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,21 +140,21 @@ def parse(text: str, max_clauses: int = MAX_CLAUSES) -> Query:
 def plain(text: str, max_clauses: int = MAX_CLAUSES) -> Query:
     """A query of the words in a text, whatever signs it holds: for topics that were written for people."""
     words = tuple(
-        Item("", Word(found.group(), at=found.start()))
+        QueryItem("", Word(found.group(), at=found.start()))
         for found in re.finditer(r"\S+", clean(text[:MAX_LENGTH]))
         if SPOKEN.search(found.group())
     )
     if not words:
         raise QueryError(Note("no_word"), clean(text[:60]), 0)
-    return Query(text, Run(words[:max_clauses]))
+    return Query(text, QueryRun(words[:max_clauses]))
 
 
-def words_of(node: Node) -> Iterator[Word | Phrase]:
+def words_of(node: Node) -> Iterator[Word | QueryPhrase]:
     """The words and phrases that a tree wants found, in order; excluded ones are left out."""
     match node:
-        case Word() | Phrase():
+        case Word() | QueryPhrase():
             yield node
-        case Run(items):
+        case QueryRun(items):
             for item in items:
                 if item.sign != "-":
                     yield from words_of(item.node)
@@ -197,7 +199,7 @@ class _Parser:
         return nodes[0] if len(nodes) == 1 else All(tuple(nodes))
 
     def _run(self, field: str, depth: int) -> Node:
-        items: list[Item] = []
+        items: list[QueryItem] = []
         while (token := self._peek()).kind not in ("AND", "OR", ")", "end"):
             sign = ""
             if token.kind in ("NOT", "sign"):
@@ -205,12 +207,12 @@ class _Parser:
                 sign = "+" if token.text == "+" else "-"
                 if self._peek().kind in ("AND", "OR", "NOT", "sign", ")", "end"):
                     raise self._fault(Note("right", word=token.text), token)
-            items.append(Item(sign, self._thing(field, depth)))
+            items.append(QueryItem(sign, self._thing(field, depth)))
         if not items:
             raise self._missing(token)
         if len(items) == 1 and not items[0].sign:
             return items[0].node
-        return Run(tuple(items))
+        return QueryRun(tuple(items))
 
     def _thing(self, field: str, depth: int) -> Node:
         token = self._take()
@@ -237,7 +239,7 @@ class _Parser:
         if self._take().kind != ")":
             raise self._fault(Note("unclosed"), opening)
         # A group stays one: of "(heat-transfer)" any part may match, of "+heat-transfer" all must.
-        return Run((Item("", inner),)) if isinstance(inner, Word) else inner
+        return QueryRun((QueryItem("", inner),)) if isinstance(inner, Word) else inner
 
     def _fielded(self, token: Token, depth: int) -> Node:
         name = FIELDS.get(token.text)
@@ -253,24 +255,24 @@ class _Parser:
 
     def _value(self, field: str, token: Token) -> Node | None:
         if field == "date":
-            return Dates(*date_range(token.text, self._text, token.at), token.at)
+            return QueryDates(*date_range(token.text, self._text, token.at), token.at)
         if field in FILTER_FIELDS:
-            return Filter(field, token.text.strip(), token.at)
+            return QueryFilter(field, token.text.strip(), token.at)
         if field in KEY_FIELDS:
-            return Known(field, token.text.strip(), token.at)
+            return IdentifierWord(field, token.text.strip(), token.at)
         return None
 
     def _phrase(self, field: str, token: Token) -> Node:
         self._phrases += 1
         if self._phrases > MAX_PHRASES:
             raise self._fault(Note("too_many_phrases", most=MAX_PHRASES), token)
-        return Phrase(token.text, field, token.at)
+        return QueryPhrase(token.text, field, token.at)
 
     def _word(self, field: str, token: Token) -> Node:
         if token.text == "*":
             if field:
                 raise self._fault(Note("star_alone", field=field), token)
-            return Everything(token.at)
+            return QueryEverything(token.at)
         stem = token.text.rstrip("*")
         if "*" in stem:
             place = token._replace(at=token.at + stem.index("*"))

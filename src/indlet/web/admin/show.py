@@ -15,7 +15,7 @@ from indlet.service.search.library import Library
 from indlet.settings import Settings, Source
 from indlet.store import Origin, RunEntry, Store, StoredFailure
 from indlet.web.i18n import Strings
-from indlet.web.svg import Line, line
+from indlet.web.svg import PlotLine, line
 
 RAW: Final = 4000  # bytes of a failure's raw form that a page shows
 FAILURES: Final = 100
@@ -155,7 +155,7 @@ def _state(source: Source, journal: Sequence[RunEntry], progress: Mapping[str, A
 class Plot:
     key: str
     now: str
-    line: Line
+    line: PlotLine
     first: str
     last: str
 

@@ -51,7 +51,7 @@ _TOGETHER: Final = 5_000
 class Batch:
     """Records on their way into a segment: the newest version of each.
 
-    Kernels let go of the interpreter: `side` counts the terms of records while others are read.
+    Kernels release the GIL: `side` counts the terms of records while others are read.
     """
 
     side: Executor

@@ -49,7 +49,7 @@ def function_words() -> tuple[list[str], NDArray[np.uint8]]:
     return list(evidence), np.array(units, np.uint8)
 
 
-def walk(model: langid.Model, text: bytes) -> list[int]:
+def walk(model: langid.LanguageModel, text: bytes) -> list[int]:
     """`langid.walk` by a kernel."""
     out = np.empty(len(text), np.int64)
     met = k.walk(model.moves, model.rows, model.features, np.frombuffer(text, np.uint8), out)

@@ -13,7 +13,7 @@ from indlet.model import FIELD_MARK
 from indlet.service.index.embedded.facets import ranges
 from indlet.service.index.embedded.segment import Array, Segment, postings_at
 from indlet.service.index.protocol import Found
-from indlet.service.rank import Bm25, Collection, Document, Model, QueryTerm
+from indlet.service.rank import Bm25, Collection, DocumentStatistics, Model, QueryTerm
 from indlet.service.rank.dirichlet import Dirichlet
 from indlet.service.rank.vsm import Vsm
 
@@ -264,7 +264,9 @@ def _scores_by_formula(segment: Segment, where: Array, docs: Array, query: Prepa
         keys = freqs[wanted].astype(np.uint64) << np.uint64(32) | lengths[held[wanted]]
         kinds, which = np.unique(keys, return_inverse=True)
         shares = [
-            model.contribution((first, second), key >> 32, Document(key & 0xFFFFFFFF, 1.0), collection)
+            model.contribution(
+                (first, second), key >> 32, DocumentStatistics(key & 0xFFFFFFFF, 1.0), collection
+            )
             for key in kinds.tolist()
         ]
         totals[at] += np.array(shares)[which]
@@ -272,7 +274,9 @@ def _scores_by_formula(segment: Segment, where: Array, docs: Array, query: Prepa
         return totals
     outlook = (float(query.outlook[0]), float(query.outlook[1]))
     each = zip(totals.tolist(), lengths[docs].tolist(), norms[docs].tolist(), strict=True)
-    return np.array([model.finish(total, outlook, Document(*told)) for total, *told in each], np.float64)
+    return np.array(
+        [model.finish(total, outlook, DocumentStatistics(*told)) for total, *told in each], np.float64
+    )
 
 
 def _one_each(group: Array, key: Array, tie: Array, id: Array) -> Array:

@@ -26,7 +26,7 @@ from indlet.service.index.embedded.segment import Array, Segment
 from indlet.service.index.embedded.vocabulary import union
 from indlet.service.index.expression import Everything, Expression, Or, Phrase, Prefix, Term, positive
 from indlet.service.index.protocol import SORTS, Explanation, NearTerm, Part, Results, Statistics
-from indlet.service.rank import Bm25, Collection, Document, Model, QueryTerm, canonical
+from indlet.service.rank import Bm25, Collection, DocumentStatistics, Model, QueryTerm, canonical
 
 _NEAR: Final = 4096  # terms that are usually more than enough
 MOST_GROUPED: Final = 1000
@@ -128,7 +128,7 @@ class SegmentSearcher:
             return None
         segment, doc = found
         terms = self.query_terms(expression)
-        document = Document(int(segment.arrays["length"][doc]), float(segment.arrays["norm"][doc]))
+        document = DocumentStatistics(int(segment.arrays["length"][doc]), float(segment.arrays["norm"][doc]))
         parts, total = [], 0.0
         for term, number in zip(
             terms, look_up((segment,), [term.term for term in terms]).numbers[0], strict=True
