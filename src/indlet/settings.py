@@ -1,6 +1,8 @@
 """One TOML file becomes one frozen `Settings`. Every default lives here.
 
 `docs/settings.md` names each of them, and a test holds the two together.
+
+Long because every setting of the product stands here, with its default and meaning.
 """
 
 from __future__ import annotations

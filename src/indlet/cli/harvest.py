@@ -1,4 +1,7 @@
-"""Harvesting: harvest, sources. What makes HTTP requests is imported only when it is used."""
+"""Harvesting: harvest, sources. What makes HTTP requests is imported only when it is used.
+
+Long because a command's options and its help stand with it, and say everything twice.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Commands of the provider: provide, crawl, serve, records, failures, init."""
+"""Commands of the provider: provide, crawl, serve, records, failures, init.
+
+Long because six commands share their options; each command's help stands with it.
+"""
 
 from __future__ import annotations
 

@@ -15,6 +15,8 @@ note            where the row comes from
 Lines that begin with "#" are comments. A line "!name<TAB>value" says something of the whole table.
 A site's own table stands on top of the standard one: its rows for a field replace the standard's for that
 field on the way in, and its rows for an element on the way out; with "+" before the field they are added.
+
+Long because reading and writing by a table are two halves of one idea, and the table's form stands above.
 """
 
 from __future__ import annotations

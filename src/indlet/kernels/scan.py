@@ -6,7 +6,7 @@ each context, and the answers stand in a table (`Tags`). Within a record's metad
 canonical form (`oai.read.canonical` is the plain twin), and what each Dublin Core element says with its white
 space folded (`formats.dublin.folded` is the twin). tests/service/records/test_scan.py holds both equal.
 
-Past 400 lines, because it is one grammar: records, text, references, tags and the vectors of our own formats.
+Long because it is one grammar: records, text, references, tags and the vectors of our own formats.
 """
 
 from __future__ import annotations

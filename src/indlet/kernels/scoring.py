@@ -2,6 +2,8 @@
 
 Scores gather in one array over the documents of a segment, -1 where no query term was met; terms are taken in
 canonical order, so each document's sum is formed by the same additions wherever it lies.
+
+Long because each model has a kernel of its own, and all share the parts that skip.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Records and the state that says they were harvested commit in one transaction, a few pages at a time.
 
-Longer than most files: its steps are short, share what a run has agreed on, and are read in their order.
+Long because its steps are short, share what a run has agreed on, and are read in their order.
 """
 
 from __future__ import annotations

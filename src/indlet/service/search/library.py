@@ -5,6 +5,8 @@
     for hit in result: ...
 
 Statistics answer, metadata present (the index ranks, the store shows). A library may be used by many threads.
+
+Long because it is the public face of a library: each method is one question, and most are short.
 """
 
 from __future__ import annotations

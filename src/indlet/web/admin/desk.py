@@ -1,4 +1,7 @@
-"""Who may enter the desk, which page, which act. Every act is a POST with the session's CSRF token."""
+"""Who may enter the desk, which page, which act. Every act is a POST with the session's CSRF token.
+
+Long because each act of the desk is a short method beside its route.
+"""
 
 from __future__ import annotations
 

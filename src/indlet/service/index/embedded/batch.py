@@ -19,7 +19,7 @@ from indlet.model import Stored
 from indlet.service.index.dates import date_number
 from indlet.service.index.embedded.positions import lay_out
 from indlet.service.index.embedded.postings import Facets, Inverted, Postings, Words, cursors, cut
-from indlet.service.index.embedded.segment import Array, ArrayFile, File
+from indlet.service.index.embedded.segment import Array, ArrayFile, SegmentFile
 
 FACETS: Final = ("origin", "type", "language", "set", "year")
 LONGEST: Final = 200  # characters of a facet's value; longer ones are cut
@@ -127,7 +127,7 @@ class Batch:
         if counting is not None:
             counting.result()
 
-    def write(self, path: Path) -> File:
+    def write(self, path: Path) -> SegmentFile:
         """Writes a segment of these records."""
         self._count()
         columns = {**self._columns, **self._facets._asdict()}

@@ -23,7 +23,7 @@ from indlet.errors import IndexBusy, IndexDamaged, StoreError
 from indlet.model import Stored
 from indlet.service.index.embedded import manifest as manifests
 from indlet.service.index.embedded.batch import ID, SEQ, Batch
-from indlet.service.index.embedded.manifest import Entry, Manifest
+from indlet.service.index.embedded.manifest import Manifest, SegmentEntry
 from indlet.service.index.embedded.merge_scheduler import tidy
 from indlet.service.index.embedded.postings import Words
 from indlet.service.index.embedded.searcher import SegmentSearcher
@@ -285,7 +285,7 @@ class Engine:
         return manifest.generation
 
     def _publish(self, segments: list[Segment], generation: int, extra: dict[str, Any]) -> None:
-        entries = tuple(Entry(segment.file, segment.deletions_file) for segment in segments)
+        entries = tuple(SegmentEntry(segment.file, segment.deletions_file) for segment in segments)
         fresh = Manifest(generation, self._position, entries, dict(extra))
         manifests.sync(self._folder)
         fresh.write(self._folder)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from indlet.service.index.embedded.segment import Array, Facet, Segment
+from indlet.service.index.embedded.segment import Array, FacetColumn, Segment
 
 _NOTHING = np.zeros(0, np.int64)
 
@@ -55,7 +55,7 @@ class _Shown:
     first: Array
     counted: Array
     each: tuple[tuple[int, ...], ...]
-    column: Facet | None
+    column: FacetColumn | None
 
 
 def prepare(segment: Segment) -> None:
@@ -72,7 +72,7 @@ def _shown(segment: Segment, name: str) -> _Shown:
     return found
 
 
-def _made(facet: Facet, hierarchical: bool) -> _Shown:
+def _made(facet: FacetColumn, hierarchical: bool) -> _Shown:
     numbers: dict[str, int] = {}
     spelt: list[str] = []
     counted: list[int] = []
@@ -98,7 +98,7 @@ def _made(facet: Facet, hierarchical: bool) -> _Shown:
         width = max(len(numbers), 1)
         pairs = np.unique(docs * width + keys[ranges(starts[codes], starts[codes + 1])])
         sizes = np.bincount(pairs // width, minlength=facet.starts.size - 1)
-        column = Facet(
+        column = FacetColumn(
             tuple(spelt),
             (pairs % width).astype(np.uint32),
             np.concatenate(([0], np.cumsum(sizes))),
@@ -112,7 +112,7 @@ def count(segments: Sequence[Segment], matched: Sequence[Parted], name: str) -> 
     value.
     """
     totals: Counter[str] = Counter()  # by keys
-    found: list[tuple[Facet, Array, Array]] = []
+    found: list[tuple[FacetColumn, Array, Array]] = []
     told: list[_Shown] = []
     known: dict[str, int] = {}  # the values that grouped documents have, numbered over all segments
     pairs: list[Array] = []  # (group, value) of grouped documents, as one number each
@@ -141,7 +141,7 @@ def count(segments: Sequence[Segment], matched: Sequence[Parted], name: str) -> 
     return tuple(sorted(shares, key=lambda entry: (-entry[1], entry[0])))
 
 
-def _counts(facet: Facet, shown: _Shown, docs: Array) -> list[tuple[int, int]]:
+def _counts(facet: FacetColumn, shown: _Shown, docs: Array) -> list[tuple[int, int]]:
     """The keys of documents, and how many have each."""
     if shown.column is not None:
         counts = np.bincount(_codes(shown.column, docs), minlength=len(shown.keys))
@@ -155,7 +155,7 @@ def _counts(facet: Facet, shown: _Shown, docs: Array) -> list[tuple[int, int]]:
     ]
 
 
-def _keys(facet: Facet, shown: _Shown, docs: Array, owners: Array) -> tuple[Array, Array]:
+def _keys(facet: FacetColumn, shown: _Shown, docs: Array, owners: Array) -> tuple[Array, Array]:
     """All keys of documents, and whose each is."""
     if shown.column is not None:
         assert shown.column.starts is not None
@@ -167,7 +167,7 @@ def _keys(facet: Facet, shown: _Shown, docs: Array, owners: Array) -> tuple[Arra
     return shown.counted[ranges(low, high)], np.repeat(owners, high - low)
 
 
-def _spelt(told: Sequence[_Shown], found: Sequence[tuple[Facet, Array, Array]]) -> dict[str, str]:
+def _spelt(told: Sequence[_Shown], found: Sequence[tuple[FacetColumn, Array, Array]]) -> dict[str, str]:
     """How most of the documents write each key that they have."""
     spellings: Counter[str] = Counter()
     for shown, (facet, docs, shared) in zip(told, found, strict=True):
@@ -184,7 +184,7 @@ def _spelt(told: Sequence[_Shown], found: Sequence[tuple[Facet, Array, Array]]) 
     return {spelling.casefold(): spelling for spelling in order}
 
 
-def _codes(column: Facet, docs: Array) -> Array:
+def _codes(column: FacetColumn, docs: Array) -> Array:
     at = docs
     if column.starts is not None:
         at = ranges(column.starts[docs], column.starts[docs + 1])

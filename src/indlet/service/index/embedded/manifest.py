@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from indlet.errors import IndexDamaged
-from indlet.service.index.embedded.segment import REMEDY, File
+from indlet.service.index.embedded.segment import REMEDY, SegmentFile
 
 NAME: Final = "manifest.json"
 VERSION: Final = 2
@@ -26,9 +26,9 @@ MERGED: Final = "merge"  # how the names of files that merges write begin
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    segment: File
-    deletions: File | None
+class SegmentEntry:
+    segment: SegmentFile
+    deletions: SegmentFile | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Manifest:
 
     generation: int = 0
     position: int = 0
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[SegmentEntry, ...] = ()
     extra: dict[str, Any] = field(default_factory=dict)
 
     def files(self) -> set[str]:
@@ -125,7 +125,9 @@ def read(folder: Path) -> Manifest:
     if data["version"] != VERSION:
         raise IndexDamaged(f"{path} is of version {data['version']}, this program reads {VERSION}; {REMEDY}")
     entries = tuple(
-        Entry(File(**entry["segment"]), File(**entry["deletions"]) if entry["deletions"] else None)
+        SegmentEntry(
+            SegmentFile(**entry["segment"]), SegmentFile(**entry["deletions"]) if entry["deletions"] else None
+        )
         for entry in data["segments"]
     )
     return Manifest(data["generation"], data["position"], entries, data["extra"])

@@ -19,8 +19,8 @@ from indlet.kernels import merge as k
 from indlet.kernels.codec import PADDING, encode, room
 from indlet.kernels.positions import copy_places
 from indlet.service.index.embedded.batch import narrow
-from indlet.service.index.embedded.segment import Array, ArrayFile, File, Segment
-from indlet.service.index.embedded.vocabulary import Words, union
+from indlet.service.index.embedded.segment import Array, ArrayFile, Segment, SegmentFile
+from indlet.service.index.embedded.vocabulary import SortedWords, union
 
 CHUNK: Final = 1 << 20  # postings at a time
 
@@ -42,7 +42,7 @@ def renumbered(segments: Sequence[Segment]) -> list[Array]:
     return numbers
 
 
-def merge(segments: Sequence[Segment], path: Path, halt: threading.Event | None = None) -> File:
+def merge(segments: Sequence[Segment], path: Path, halt: threading.Event | None = None) -> SegmentFile:
     """Writes one segment with the live documents of all; `halt` ends it early, with Halted."""
     out = ArrayFile(path)
     try:
@@ -153,7 +153,7 @@ def _merge_postings(
 
 
 def _chunks(
-    segments: Sequence[Segment], numbers: Sequence[Array], piece: Words
+    segments: Sequence[Segment], numbers: Sequence[Array], piece: SortedWords
 ) -> Iterator[tuple[int, int, Array, Array, Array, list[tuple[Array, Array]]]]:
     """The joined lists of a piece's terms, so many at a time that memory is bounded: from which term to
     which, documents and frequencies, where each list ends, and the positions in each segment.

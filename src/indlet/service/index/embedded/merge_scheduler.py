@@ -17,7 +17,7 @@ import numpy as np
 
 from indlet.errors import IndexDamaged
 from indlet.service.index.embedded import manifest as manifests
-from indlet.service.index.embedded.manifest import Entry, Manifest
+from indlet.service.index.embedded.manifest import Manifest, SegmentEntry
 from indlet.service.index.embedded.merge import Halted, merge, renumbered
 from indlet.service.index.embedded.segment import REMEDY, Array, Segment, open_segment, read_arrays
 
@@ -108,7 +108,7 @@ def _swap(folder: Path, chosen: Sequence[Segment], joined: Segment) -> bool:
         joined = joined.without(docs, folder, manifests.name("gone", generation))
     entries = list(now.values())
     if joined.documents:
-        entries.append(Entry(joined.file, joined.deletions_file))
+        entries.append(SegmentEntry(joined.file, joined.deletions_file))
     fresh = Manifest(generation, manifest.position, tuple(entries), manifest.extra)
     manifests.sync(folder)
     fresh.write(folder)

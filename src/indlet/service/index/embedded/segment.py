@@ -35,7 +35,7 @@ _verified: set[tuple[int, ...]] = set()
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class SegmentFile:
     """A written file, as the manifest knows it."""
 
     name: str
@@ -67,13 +67,13 @@ class ArrayFile:
         if array.size:
             self.append(name, array)
 
-    def close(self, facts: Mapping[str, Any]) -> File:
+    def close(self, facts: Mapping[str, Any]) -> SegmentFile:
         directory = json.dumps({"arrays": self._directory, "facts": facts}).encode()
         self._write(directory + len(directory).to_bytes(8, "little") + MAGIC)
         self._handle.flush()
         os.fsync(self._handle.fileno())
         self._handle.close()
-        return File(self._path.name, self._at, self._checksum)
+        return SegmentFile(self._path.name, self._at, self._checksum)
 
     def discard(self) -> None:
         with suppress(OSError):  # what waits to be written finds no room either
@@ -86,7 +86,7 @@ class ArrayFile:
         self._at += len(data)
 
 
-def read_arrays(folder: Path, file: File) -> tuple[dict[str, Array], dict[str, Any]]:
+def read_arrays(folder: Path, file: SegmentFile) -> tuple[dict[str, Array], dict[str, Any]]:
     """The arrays and facts of a file, checked by its checksum; raises FileNotFoundError if it has gone."""
     path = folder / file.name
     with path.open("rb") as handle:
@@ -112,7 +112,7 @@ def read_arrays(folder: Path, file: File) -> tuple[dict[str, Array], dict[str, A
     return arrays, directory["facts"]
 
 
-def check(folder: Path, file: File) -> None:
+def check(folder: Path, file: SegmentFile) -> None:
     """Reads a file from disk as if it had never been read; raises IndexDamaged if it is not as written."""
     with (folder / file.name).open("rb") as handle:
         checksum = 0
@@ -133,7 +133,7 @@ class Deletions:
 
 
 @dataclass(frozen=True, slots=True)
-class Facet:
+class FacetColumn:
     """A column of names: `codes` number `values`; code 0 stands for none.
 
     `starts`, where documents may have several, says where each document's codes begin.
@@ -148,15 +148,15 @@ class Facet:
 class Segment:
     """One segment as read, with its deletions up to a commit."""
 
-    file: File
-    deletions_file: File | None
+    file: SegmentFile
+    deletions_file: SegmentFile | None
     arrays: dict[str, Array]
     facts: dict[str, Any]
     deletions: Deletions | None
     gone: NDArray[np.bool_] | None
     documents: int
     length: int
-    facets: dict[str, Facet]
+    facets: dict[str, FacetColumn]
     # Worked out when first asked for; `shared` holds what deletions do not change.
     cache: dict[str, Any] = field(default_factory=dict)
     shared: dict[str, Any] = field(default_factory=dict)
@@ -286,14 +286,14 @@ def postings_at(segment: Segment, start: int) -> tuple[Array, Array]:
     return docs, freqs
 
 
-def open_segment(folder: Path, file: File, deletions: File | None) -> Segment:
+def open_segment(folder: Path, file: SegmentFile, deletions: SegmentFile | None) -> Segment:
     arrays, facts = read_arrays(folder, file)
     return load(file, deletions, arrays, facts, folder, {})
 
 
 def load(
-    file: File,
-    removed: File | None,
+    file: SegmentFile,
+    removed: SegmentFile | None,
     arrays: dict[str, Array],
     facts: dict[str, Any],
     folder: Path,
@@ -304,19 +304,19 @@ def load(
         found, _ = read_arrays(folder, removed)
         deletions = Deletions(found["docs"], found["terms"], found["df"], found["cf"])
     facets = {
-        name: Facet(("", *values), arrays[f"facet:{name}"], arrays.get(f"facets:{name}"))
+        name: FacetColumn(("", *values), arrays[f"facet:{name}"], arrays.get(f"facets:{name}"))
         for name, values in facts["facets"].items()
     }
     return _made(file, removed, arrays, facts, deletions, facets, shared)
 
 
 def _made(
-    file: File,
-    removed: File | None,
+    file: SegmentFile,
+    removed: SegmentFile | None,
     arrays: dict[str, Array],
     facts: dict[str, Any],
     deletions: Deletions | None,
-    facets: dict[str, Facet],
+    facets: dict[str, FacetColumn],
     shared: dict[str, Any],
 ) -> Segment:
     lengths = arrays["length"]

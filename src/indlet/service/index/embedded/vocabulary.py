@@ -18,7 +18,7 @@ from indlet.service.index.embedded.segment import Array, Segment
 PIECE: Final = 1 << 18  # terms at a time, those of all segments counted
 
 
-class Words:
+class SortedWords:
     """Terms that still have documents, in order.
 
     `count` is their number; `blob` and `ends` are their names. Each of the entries is such a term as one
@@ -57,12 +57,12 @@ class Words:
         term_hash.copied(text, names, size, first, self.blob, self.ends)
 
 
-def union(segments: Sequence[Segment], most: int = PIECE) -> Iterator[Words]:
+def union(segments: Sequence[Segment], most: int = PIECE) -> Iterator[SortedWords]:
     """All terms that still have documents, in pieces of `most` entries or little more."""
     if segments:
         sizes = [segment.arrays["starts"].size for segment in segments]
         for lows, highs in _ranges(segments, [0] * len(segments), sizes, most):
-            yield Words(segments, lows, highs)
+            yield SortedWords(segments, lows, highs)
 
 
 def _ranges(

@@ -1,0 +1,68 @@
+"""What keeps the house easy to read: short files and functions, one meaning for a name, few untyped values."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from pathlib import Path
+
+from radon.complexity import cc_rank, cc_visit
+
+import indlet
+
+PACKAGE = Path(indlet.__file__).parent
+FILES = sorted(PACKAGE.rglob("*.py"))
+LONG = "Long because"
+# How many functions are longer than a screen, and how often `Any` stands in for a type: may only fall.
+LONG_FUNCTIONS = 11
+ANY = 860
+
+
+def trees() -> list[tuple[Path, ast.Module]]:
+    return [(path, ast.parse(path.read_text(encoding="utf-8"))) for path in FILES]
+
+
+def test_a_long_file_says_why() -> None:
+    silent = [
+        path.relative_to(PACKAGE)
+        for path, tree in trees()
+        if path.read_text(encoding="utf-8").count("\n") > 400 and LONG not in (ast.get_docstring(tree) or "")
+    ]
+    assert not silent
+
+
+def test_a_public_class_name_has_one_meaning() -> None:
+    names = Counter(
+        node.name
+        for _, tree in trees()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    assert not [name for name, count in names.items() if count > 1]
+
+
+def test_functions_fit_a_screen() -> None:
+    long = [
+        f"{path.relative_to(PACKAGE)}: {node.name}"
+        for path, tree in trees()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (node.end_lineno or 0) - node.lineno >= 60
+    ]
+    assert len(long) <= LONG_FUNCTIONS, long
+
+
+def test_little_is_untyped() -> None:
+    count = sum(isinstance(n, ast.Name) and n.id == "Any" for _, tree in trees() for n in ast.walk(tree))
+    assert count <= ANY
+
+
+def test_nothing_outside_the_kernels_is_past_following() -> None:
+    wrong = [
+        f"{path.relative_to(PACKAGE)}: {block.name} ({block.complexity})"
+        for path in FILES
+        if "kernels" not in path.relative_to(PACKAGE).parts
+        for block in cc_visit(path.read_text(encoding="utf-8"))
+        if cc_rank(block.complexity) == "F"
+    ]
+    assert not wrong
