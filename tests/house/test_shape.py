@@ -1,4 +1,4 @@
-"""What keeps the house easy to read: short files and functions, one meaning for a name, few untyped values."""
+"""What keeps the house easy to read: short files and functions, one meaning for a name, few untyped."""
 
 from __future__ import annotations
 
