@@ -26,12 +26,13 @@ ROOMS = [
 ]
 # The same within a room. A model's formula is known to every index, so `rank` stands above `index`.
 SUB_ROOMS = {
-    "service": ["rank", "records", "harvest", "mirror", "index", "pipeline", "search", "api"],
+    "service": ["rank", "records", "harvest", "mirror", "index", "duplicates", "pipeline", "search", "api"],
 }
 # What a plain `pip install indlet` does not bring; only rooms below "provider" may need it.
 EXTRAS = {
     "httpx",
     "numba",
+    "rapidfuzz",
     "jinja2",
     "cronsim",
     "ir_measures",

@@ -1,0 +1,122 @@
+"""Records that may be of one work: list them side by side, keep what people decide."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+import orjson
+
+from indlet.cli.harvest import config_option, data_option
+from indlet.cli.show import printable, say, say_json
+from indlet.settings import Settings, load
+
+if TYPE_CHECKING:
+    from indlet.service.duplicates.pairs import Pair
+    from indlet.store import Store
+
+_WIDTH: Final = 100  # characters of a value on a terminal
+_BATCH: Final = 200
+
+
+@click.command()
+@data_option
+@config_option
+@click.option("--jsonl", is_flag=True, help="A line of JSON for each pair.")
+@click.option(
+    "--least", type=click.FloatRange(0.1, 1), default=0.8, show_default=True, metavar="SCORE",
+    help="List pairs of this score or more.",
+)  # fmt: skip
+@click.option("--within", is_flag=True, help="Pairs within one source, too.")
+@click.option("--all", "everything", is_flag=True, help="Pairs that were decided on, too.")
+@click.option(
+    "--decide", type=click.Choice(["same", "different", "later", "open"]),
+    help="Keep a decision about two records; open takes it back.",
+)  # fmt: skip
+@click.option("--by", default="", metavar="NAME", help="Who decided.")
+@click.argument("records", nargs=-1, metavar="[ID1 ID2]")
+def duplicates(
+    data: Path | None, config: Path | None, jsonl: bool, least: float, within: bool, everything: bool,
+    decide: str | None, by: str, records: tuple[str, ...],
+) -> None:  # fmt: skip
+    """List records of different sources that may describe one work, or decide about two of them.
+
+    Nothing is deleted or changed by a decision; the pair is only not listed again.
+
+    \b
+    indlet duplicates --data larc-data
+    indlet duplicates --data larc-data --decide same oai:lanl:1 oai:larc:7 --by Ruth
+    """
+    from indlet.service.duplicates import decisions
+    from indlet.store import open_configured
+
+    if decide is None and records:
+        raise click.UsageError("records are named with --decide same|different|later|open only")
+    if decide is not None and len(records) != 2:
+        raise click.UsageError("--decide needs the identifiers of two records")
+    settings = load(config) if config else Settings(data=data) if data else load(Path("indlet.toml"))
+    with open_configured(settings, create=False) as store:
+        if decide is not None:
+            decisions.decide(store, records[0], records[1], decide, by=by)
+            return
+        count = 0
+        for one in _listed(store, least, within, everything):
+            count += 1
+            say_json(one) if jsonl else _show(one)
+    if not count and not jsonl:
+        say("no possible duplicates")
+
+
+def _listed(store: Store, least: float, within: bool, everything: bool) -> Iterator[dict[str, Any]]:
+    """Each pair with what people compare, best first."""
+    from indlet.service.duplicates import decisions
+    from indlet.service.duplicates.pairs import stored_pairs
+
+    found = stored_pairs(store, least=least, within=within)
+    made = decisions.decisions(store)
+    if not everything:
+        found = [p for p in found if not decisions.current(made, p.first.identifier, p.second.identifier)]
+    for start in range(0, len(found), _BATCH):
+        batch = found[start : start + _BATCH]
+        shown = _described(store, batch)
+        for pair in batch:
+            decided = decisions.current(made, pair.first.identifier, pair.second.identifier)
+            yield {
+                "score": pair.score,
+                "why": pair.reasons,
+                "decision": decided and decided.decision,
+                "by": decided and decided.by,
+                "at": decided and decided.at,
+                "records": [shown[one.id] for one in (pair.first, pair.second) if one.id in shown],
+            }
+
+
+def _described(store: Store, batch: list[Pair]) -> dict[int, dict[str, Any]]:
+    with store.read() as view:
+        names = {origin.id: origin.name for origin in view.origins()}
+        stored = view.by_id(sorted({one.id for pair in batch for one in pair[:2]}))
+    shown = {}
+    for number, record in stored.items():
+        metadata = orjson.loads(record.metadata or b"{}")
+        shown[number] = {
+            "id": record.identifier,
+            "source": names.get(record.origin, ""),
+            "title": next(iter(metadata.get("title", ())), ""),
+            "authors": metadata.get("creator") or metadata.get("contributor") or [],
+            "year": next(iter(metadata.get("date", ())), "")[:10],
+            "identifiers": metadata.get("identifier", []),
+        }
+    return shown
+
+
+def _show(pair: dict[str, Any]) -> None:
+    decided = f"   {pair['decision']}, {pair['at']} {pair['by']}".rstrip() if pair["decision"] else ""
+    say(printable(f"{pair['score']:.3f}  {'; '.join(pair['why'])}{decided}"))
+    for one in pair["records"]:
+        say(printable(f"  {one['id']}   ({one['source']})"))
+        say(printable(f"      {one['title'][:_WIDTH]}"))
+        authors = "; ".join(one["authors"])[:_WIDTH]
+        say(printable(f"      {authors}{', ' if authors and one['year'] else ''}{one['year']}"))
+    say()
