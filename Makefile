@@ -23,7 +23,8 @@ test: $(STAMP) browser servers
 test-cluster: $(STAMP) postgresql
 	INDLET_TEST_STORE=postgresql $(BIN)/python -m pytest $(CLUSTER) $(PYTEST)
 
-CLUSTER := tests/store
+CLUSTER := tests/store tests/service/test_equality.py tests/provider/test_crawl_killed.py \
+  tests/service/harvest/test_harvest_owed.py tests/service/harvest/test_unchanged.py tests/service/harvest/test_set_names.py
 
 postgresql:
 	@test -n "$$INDLET_TEST_POSTGRESQL" || command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || \

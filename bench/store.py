@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import pickle
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from pathlib import Path
 from urllib.parse import quote
 
 import psycopg
@@ -29,33 +31,32 @@ BATCH = 500
 STEPS = ("new", "equal", "different")
 
 
-def made(first: int, count: int, version: int) -> list[Packed]:
-    flat = [packed(record(text)) for text in texts(first, count, 60, 1)]
-    return [one._replace(digest=bytes([version]) + one.digest[1:]) for one in flat]
+def changed(records: list[Packed]) -> list[Packed]:
+    return [one._replace(digest=b"other " + one.digest[6:]) for one in records]
 
 
-def writer(url: str, first: int, count: int) -> None:
-    """Write each step when told to, and tell the seconds that it took."""
-    versions = [made(first, count, 1), made(first, count, 1), made(first, count, 2)]
+def writer(url: str, first: int, count: int, file: str) -> None:
+    """Write each step when told to, and tell when it is done."""
+    records = pickle.loads(Path(file).read_bytes())[first : first + count]
     with open_store(url) as store:
         with store.write() as tx:
             origin = tx.origin("source", "bench")
-        for records in versions:
+        for part in (records, records, changed(records)):
             print("ready", flush=True)
             sys.stdin.readline()
             for start in range(0, count, BATCH):
                 with store.write() as tx:
-                    tx.put(origin, records[start : start + BATCH])
+                    tx.put(origin, part[start : start + BATCH])
         print("ready", flush=True)
 
 
-def measured(url: str, count: int, writers: int) -> dict[str, float]:
+def measured(url: str, count: int, writers: int, file: str) -> dict[str, float]:
     """Records a second of each step."""
     open_store(url).close()
     share = count // writers
     children = [
         subprocess.Popen(
-            [sys.executable, "-m", "bench.store", "--write", json.dumps([url, n * share, share])],
+            [sys.executable, "-m", "bench.store", "--write", json.dumps([url, n * share, share, file])],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1,
         )
         for n in range(writers)
@@ -80,7 +81,7 @@ def measured(url: str, count: int, writers: int) -> dict[str, float]:
     return rates
 
 
-def rounds(server: str, count: int, repeat: int) -> dict[tuple[str, int], list[dict[str, float]]]:
+def rounds(server: str, count: int, repeat: int, file: str) -> dict[tuple[str, int], list[dict[str, float]]]:
     found: dict[tuple[str, int], list[dict[str, float]]] = {}
     for number in range(repeat):
         for kind, writers in (("SQLite", 1), ("PostgreSQL", 1), ("SQLite", 2), ("PostgreSQL", 2)):
@@ -93,7 +94,7 @@ def rounds(server: str, count: int, repeat: int) -> dict[tuple[str, int], list[d
                         connection.execute(f"CREATE SCHEMA {schema}")
                     mark = "&" if "?" in server else "?"
                     url = f"{server}{mark}options={quote(f'-c search_path={schema}')}"
-                found.setdefault((kind, writers), []).append(measured(url, count, writers))
+                found.setdefault((kind, writers), []).append(measured(url, count, writers, file))
                 if kind == "PostgreSQL":
                     with psycopg.connect(server, autocommit=True) as connection:
                         connection.execute(f"DROP SCHEMA {schema} CASCADE")
@@ -112,7 +113,11 @@ def main() -> None:
         return
     own = None if arguments.server else PostgresServer("-c fsync=on", "-c shared_buffers=256MB")
     try:
-        found = rounds(arguments.server or (own.url if own else ""), arguments.records, arguments.rounds)
+        with tempfile.NamedTemporaryFile() as file:
+            flat = [packed(record(text)) for text in texts(0, arguments.records, 60, 1)]
+            Path(file.name).write_bytes(pickle.dumps(flat))
+            server = arguments.server or (own.url if own else "")
+            found = rounds(server, arguments.records, arguments.rounds, file.name)
     finally:
         if own:
             own.remove()

@@ -38,7 +38,8 @@ def tree(root: Path, files: int) -> None:
 
 
 def crawl(root: Path, data: Path) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "indlet", "crawl", str(root), *command_options(data), "--workers", "1"]
+    options = [*command_options(data), "--workers", "1", "--base-url", "http://node.example"]
+    command = [sys.executable, "-m", "indlet", "crawl", str(root), *options]
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
