@@ -15,7 +15,7 @@ from tests.stores import store_in
 
 from indlet.provider.pipeline import crawl
 from indlet.provider.workers import Workers
-from indlet.settings import Crawl, Hierarchy, Settings
+from indlet.settings import Crawl, Hierarchy, Node, Settings
 from indlet.store import Store
 
 names = st.sampled_from(["a", "b", "sub/a", "sub/deep/c"])
@@ -86,7 +86,11 @@ def test_any_sequence_of_events(workers: Workers, sequence: list[tuple[str, ...]
     with tempfile.TemporaryDirectory() as scratch:
         root = Path(scratch) / "docs"
         root.mkdir()
-        chosen = Settings(hierarchy=(Hierarchy(str(root)),), crawl=Crawl(settle_seconds=0))
+        chosen = Settings(
+            node=Node(repository="docs.example.org"),
+            hierarchy=(Hierarchy(str(root)),),
+            crawl=Crawl(settle_seconds=0),
+        )
         with store_in(Path(scratch) / "grown") as grown, store_in(Path(scratch) / "clean") as clean:
             for number, event in enumerate(sequence):
                 if event[0] == "crawl":

@@ -243,7 +243,7 @@ def gone(pids: list[int]) -> bool:
 PROGRAM = """
 import sys
 from pathlib import Path
-from indlet.provider.workers import Job, Workers
+from indlet.provider.workers import ReadingJob, Workers
 from indlet.settings import Limits
 from indlet.text import Policy
 
@@ -252,7 +252,7 @@ with Workers(2, Limits(), Policy()) as workers:
     def endless():
         while True:
             for path in paths:
-                yield Job(path, path, path.name)
+                yield ReadingJob(path, path, path.name)
     for number, _ in enumerate(workers.map(endless())):
         if number == 100:
             print(*workers.pids, flush=True)

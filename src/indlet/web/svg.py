@@ -75,8 +75,8 @@ def histogram(counts: Mapping[int, int], width: float = 240.0, height: float = 6
     start = first - first % span
     slots = (last - start) // span + 1
     totals = [0] * slots
-    for year, count in shown.items():
-        totals[(year - start) // span] += count
+    for year, count in counts.items():  # strays count with the bar that is next to them
+        totals[min(max((year - start) // span, 0), slots - 1)] += count
     most = max(totals)
     # A single year should not fill the whole picture with one block.
     step = min(width / slots, 32.0)
@@ -86,7 +86,11 @@ def histogram(counts: Mapping[int, int], width: float = 240.0, height: float = 6
             tall = max(2.0, round(height * count / most, 2))
             a = start + i * span
             b = a + span - 1
-            label = str(a) if span == 1 else f"{a}–{b}"
+            if i == 0:
+                a = min(a, min(counts))
+            if i == slots - 1:
+                b = max(b, max(counts))
+            label = str(a) if a == b else f"{a}–{b}"
             x, wide = round(i * step, 2), round(max(1.0, step - 1), 2)
             bars.append(Bar(label, count, x, round(height - tall, 2), wide, tall, a, b, height))
     return Histogram(width, height, tuple(bars), first, last)
