@@ -45,6 +45,6 @@ def read_page(body: bytes, charset: str = "", *, kernels: bool) -> Page:
 
 
 @cache
-def _prepare() -> None:
-    """Once for each process: have the kernels compiled aside."""
-    process.start(state.COMPILER, stderr=subprocess.DEVNULL)
+def _prepare() -> subprocess.Popen[bytes]:
+    """Once for each process: have the kernels compiled aside. Nobody waits for that child; it is kept here."""
+    return process.start(state.COMPILER, stderr=subprocess.DEVNULL)

@@ -5,6 +5,7 @@ Long because each act of the desk is a short method beside its route.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable
 from typing import Any, Final
@@ -319,7 +320,8 @@ class Desk:
     def _add(self, form: Form) -> str:
         name = self.harvests.add(_wanted(form))
         if form.get("now"):
-            self.harvests.start(name)
+            with contextlib.suppress(SettingsError):  # its schedule may have started it already
+                self.harvests.start(name)
         return "/admin"
 
     def _start(self, name: str, *, full: bool) -> str:
