@@ -46,5 +46,5 @@ def read_page(body: bytes, charset: str = "", *, kernels: bool) -> Page:
 
 @cache
 def _prepare() -> subprocess.Popen[bytes]:
-    """Once for each process: have the kernels compiled aside. Nobody waits for that child; it is kept here."""
+    """Once for each process: have the kernels compiled aside, by a child that nobody waits for."""
     return process.start(state.COMPILER, stderr=subprocess.DEVNULL)
