@@ -29,6 +29,8 @@ QUERIES = (
 )
 PRIVATE_QUERY = "bank AND insurers"
 SHOWN, DEPTH = 5, 200
+# As many models as a terminal has room for.
+_COMPARED = ("bm25", "vsm", "lm-dirichlet", "lm-jm", "boolean")
 _SHORT = {"lm-dirichlet": "dirichlet", "lm-jm": "jm"}
 
 # What happens to the collections while the tour watches. None: the file is deleted.
@@ -167,11 +169,9 @@ class Tour:
             self.say(f"{hit.source}; link to its content: {hit.url or 'none is given out'}", "dim")
 
     def _compare(self, library: Library, query: str, why: str) -> None:
-        from indlet.service.rank import MODELS
-
-        compared = library.compare(query, tuple(MODELS), limit=DEPTH)
+        compared = library.compare(query, _COMPARED, limit=DEPTH)
         self._query(query, why, compared.results[0])
-        table = grid("*rank by", "source", *(f">{_SHORT.get(name, name)}" for name in MODELS), room=32)
+        table = grid("*rank by", "source", *(f">{_SHORT.get(name, name)}" for name in _COMPARED), room=32)
         for hit in compared.results[0].hits[:SHOWN]:
             ranks = next(row.ranks for row in compared.rows if row.hit.identifier == hit.identifier)
             places = (str(rank) if rank else "–" for rank in ranks)
