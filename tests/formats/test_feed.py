@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from indlet.errors import BadResponse
@@ -108,6 +108,7 @@ def test_entities_are_not_expanded() -> None:
     assert "hahahaha" not in repr(feed) and "root:" not in repr(feed)
 
 
+@example(b"\xa0", RSS, 51)  # feedparser itself raises ValueError
 @given(st.binary(max_size=300), st.sampled_from([RSS, ATOM, RDF, JSON]), st.integers(0, 800))
 def test_any_damage_ends_as_a_feed_or_a_named_failure(junk: bytes, body: bytes, at: int) -> None:
     try:

@@ -122,7 +122,6 @@ def main(arguments: list[str] | None = None) -> Any:
     If nobody reads on, status 141, as of a program that the signal for it had ended.
     """
     keep_terminal_safe()
-    os.umask(0o077)  # what is written may hold passwords and tokens
     atexit.register(gc.freeze)  # nobody need look for cycles in what goes with the process
     try:
         return cli.main(arguments, standalone_mode=False)

@@ -68,12 +68,17 @@ def read_feed(body: bytes, url: str = "") -> ParsedFeed:
     import feedparser
 
     body, _ = without_doctype(body)
-    found = feedparser.parse(
-        body,
-        response_headers={"content-location": url} if url else {},
-        sanitize_html=False,
-        resolve_relative_uris=True,
-    )
+    try:
+        found = feedparser.parse(
+            body,
+            response_headers={"content-location": url} if url else {},
+            sanitize_html=False,
+            resolve_relative_uris=True,
+        )
+    except MemoryError:
+        raise
+    except Exception as e:  # feedparser meets some broken markup with exceptions of its own making
+        raise BadResponse(f"a feed that cannot be read: {type(e).__name__}: {e}") from e
     if not found.get("version") and not found.entries:
         raise BadResponse("not a feed: neither RSS nor Atom nor JSON Feed")
     language = str(found.feed.get("language", ""))
