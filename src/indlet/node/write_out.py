@@ -25,9 +25,11 @@ import orjson
 from indlet.errors import SettingsError, StoreError
 from indlet.formats import CommonRecord, MetadataFormat, common_record
 from indlet.formats.crosswalk import Crosswalk
+from indlet.formats.dublin import year
 from indlet.formats.translate import format_named, on_top
 from indlet.model import Failure, Stored
 from indlet.oai.dates import written
+from indlet.oai.provenance import own_sets
 from indlet.settings import Settings, Write
 from indlet.store import FileState, Origin, Store
 
@@ -38,7 +40,6 @@ _BATCH: Final = 200
 _PLACES: Final = ("source", "year", "name", "set")
 _UNSAFE = re.compile(r"[^\w.,=@+-]+")
 _PART_BYTES: Final = 120
-_YEAR = re.compile(r"(?<!\d)(1[0-9]{3}|20[0-9]{2})(?!\d)")
 
 
 @dataclass(slots=True)
@@ -180,14 +181,13 @@ class WriteTask:
 
     def _path(self, stored: Stored, source: Origin) -> str:
         metadata = orjson.loads(stored.metadata)
-        dates = " ".join(metadata.get("date", ()))
-        year = _YEAR.search(dates)
+        found = next(filter(None, map(year, metadata.get("date", ()))), None)
         local = stored.identifier.rpartition(":")[2] or stored.identifier
         # Two identifiers may look alike once they are made safe.
         short = blake2b(stored.identifier.encode(), digest_size=4).hexdigest()
         places = {
-            "source": _safe(source.name), "year": year[1] if year else "undated",
-            "set": _safe(next((s for s in stored.sets.split() if not s.startswith("from")), "none")),
+            "source": _safe(source.name), "year": str(found or "undated"),
+            "set": _safe(next(iter(own_sets(stored.sets.split())), "none")),
             "name": f"{_safe(local)}-{short}",
         }  # fmt: skip
         parts = [_safe(part) for part in self._task.path.format(**places).split("/") if part.strip(". ")]

@@ -8,9 +8,9 @@ travels with deleted records too, which OAI-PMH itself allows no container.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from lxml import etree
 
@@ -20,6 +20,8 @@ from indlet.oai.xml import attribute, element, text
 
 NAMESPACE: Final = "http://www.openarchives.org/OAI/2.0/provenance"
 SCHEMA: Final = "http://www.openarchives.org/OAI/2.0/provenance.xsd"
+# The set of all records of one origin, beside the origin's own sets.
+FROM: Final = "from"
 VERSION_NAMESPACE: Final = "urn:indlet:version:1.0"
 _NUMBER = re.compile("[0-9]{1,9}")
 _MOST_HOPS: Final = 50  # no honest chain is longer; a deeper one is cut
@@ -60,6 +62,19 @@ class Stated:
     origin: str
     version: Version
     sets: tuple[str, ...]
+
+
+def version_of(properties: Mapping[str, Any]) -> Version:
+    """The version of a stored copy; of one that was stored before there were versions, by its datestamp."""
+    match properties.get("version"):
+        case [int(epoch), str(datestamp), bool(settled), int(revision)]:
+            return Version(epoch, datestamp, settled, revision)
+    return Version(0, str(properties.get("source_datestamp", "")))
+
+
+def own_sets(specs: Iterable[str]) -> tuple[str, ...]:
+    """The sets that a record has at its origin: all but the one that names the origin itself."""
+    return tuple(spec for spec in specs if spec != FROM and not spec.startswith(f"{FROM}:"))
 
 
 def write(hops: Sequence[Hop]) -> bytes:

@@ -9,7 +9,7 @@ from typing import Any
 from indlet.model import Stored
 from indlet.oai import provenance
 from indlet.oai.dates import written
-from indlet.oai.provenance import Hop, Stated, Version
+from indlet.oai.provenance import Hop, Stated
 from indlet.store import Origin
 
 
@@ -43,8 +43,9 @@ class Provenance:
         properties: dict[str, Any] = json.loads(stored.properties or b"{}")
         parts = [] if stored.deleted else [provenance.write(_chain(stored, properties, url, namespace))]
         if self._extended:
-            own = tuple(s for s in stored.sets.split() if s != "from" and not s.startswith("from:"))
-            parts.append(provenance.write_version(Stated(url, _version(properties), own)))
+            own = provenance.own_sets(stored.sets.split())
+            stated = Stated(url, provenance.version_of(properties), own)
+            parts.append(provenance.write_version(stated))
         return b"".join(b"<about>%b</about>" % part for part in parts)
 
 
@@ -54,10 +55,3 @@ def _chain(stored: Stored, properties: dict[str, Any], url: str, namespace: str)
     # A record that is passed on is dated when it was harvested: its commit.
     last = Hop(via["url"], stored.identifier, via["datestamp"], namespace, written(stored.datestamp))
     return [last, *hops] if properties.get("via") else [last]
-
-
-def _version(properties: dict[str, Any]) -> Version:
-    match properties.get("version"):
-        case [int(epoch), str(datestamp), bool(settled), int(revision)]:
-            return Version(epoch, datestamp, settled, revision)
-    return Version(0, str(properties.get("source_datestamp", "")))

@@ -19,15 +19,13 @@ from indlet.errors import StoreError
 from indlet.model import Record, Stored
 from indlet.oai import provenance
 from indlet.oai.identifier import set_spec
-from indlet.oai.provenance import Stated, Version
+from indlet.oai.provenance import FROM, Stated, Version, own_sets, version_of
 from indlet.oai.read import Item
 from indlet.service.harvest.mesh import Held, Taken, direct, origin_key, passed_on
 from indlet.service.harvest.negotiate import source_name
 from indlet.settings import Source
 from indlet.store import Origin, Store, Transaction, View
 
-# The set of all records of one origin, beside the origin's own sets.
-FROM: Final = "from"
 Placed = tuple[str, str, Record]  # the name and URL of a record's origin, and what is kept of it
 _WAIT: Final = 60.0  # seconds for another run to commit the copies that it has
 
@@ -65,7 +63,7 @@ class Cache:
         sets = stated.sets if stated is not None and stated.sets else item.sets
         # A date of days is settled when the day is over, one of seconds when the second is.
         settled = response_date[: len(item.datestamp)] > item.datestamp
-        return RecordCopy(record, item.datestamp, settled, stated, tuple(s for s in sets if not _is_from(s)))
+        return RecordCopy(record, item.datestamp, settled, stated, own_sets(sets))
 
     @contextlib.contextmanager
     def placed(self, copies: Sequence[RecordCopy]) -> Iterator[list[Placed]]:
@@ -170,29 +168,15 @@ class Cache:
             yield
 
 
-def version_of(properties: dict[str, Any]) -> Version:
-    """The version of a stored copy; of one that was stored before there were versions, by its datestamp."""
-    parts = properties.get("version")
-    if isinstance(parts, list) and len(parts) == 4:
-        epoch, datestamp, settled, revision = parts
-        return Version(int(epoch), str(datestamp), bool(settled), int(revision))
-    return Version(0, str(properties.get("source_datestamp", "")))
-
-
 def _held(stored: Stored) -> Held:
     version = version_of(orjson.loads(stored.properties or b"{}"))
     if stored.deleted:
         return Held(version, b"")
-    own = tuple(spec for spec in stored.sets.split() if not _is_from(spec))
-    return Held(version, _digest(stored.raw, stored.vector or b"", own))
+    return Held(version, _digest(stored.raw, stored.vector or b"", own_sets(stored.sets.split())))
 
 
 def _digest(raw: bytes, vector: bytes, sets: Iterable[str]) -> bytes:
     return blake2b(b"\0".join((raw, vector, " ".join(sorted(sets)).encode())), digest_size=12).digest()
-
-
-def _is_from(spec: str) -> bool:
-    return spec == FROM or spec.startswith(f"{FROM}:")
 
 
 def _parts(version: Version) -> tuple[int, str, bool, int]:

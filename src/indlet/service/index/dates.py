@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 
+from indlet.formats.dublin import year
 from indlet.memo import remembered
 from indlet.model import Metadata
 
 _DATE = re.compile(r"\s*(\d{4})(?:-?(\d{2})(?:-?(\d{2}))?)?(?!\d)")
-# "c. 1890", "[1887?]", "12-20-2007".
-_YEAR = re.compile(r"(?<!\d)(1\d{3}|20\d\d)(?!\d)")
 
 
 @remembered(1 << 16)
@@ -17,8 +16,8 @@ def _date(value: str) -> int:
     found = _DATE.match(value)
     if not found:
         return 0
-    year, month, day = (int(part or 0) for part in found.groups())
-    return year * 10000 + (month * 100 + day if month <= 12 and day <= 31 else 0)
+    years, month, day = (int(part or 0) for part in found.groups())
+    return years * 10000 + (month * 100 + day if month <= 12 and day <= 31 else 0)
 
 
 def date_number(metadata: Metadata) -> int:
@@ -28,5 +27,4 @@ def date_number(metadata: Metadata) -> int:
     for value in values:
         if number := _date(value):
             return number
-    years = (_YEAR.search(value[:1000]) for value in values)
-    return next((int(year[1]) * 10000 for year in years if year), 0)
+    return next((found * 10000 for value in values if (found := year(value))), 0)  # "c. 1890", "[1887?]"
