@@ -72,6 +72,27 @@ def test_word_title_from_its_title_style_when_properties_have_none(read: Read, z
     assert document.metadata["title"] == ["On Looms"]
 
 
+@pytest.mark.parametrize("folder", ["(", "a+)+b", "[^/]*", "(a|a)*b", "\\Z", "word.", "." * 200])
+def test_the_place_of_the_main_part_is_a_name_and_no_pattern(read: Read, zipped: Zipped, folder: str) -> None:
+    """The relationships of a package say where its main part is, in whatever characters their author likes."""
+    run = "<w:document {0}><w:p><w:r><w:t>{1}</w:t></w:r></w:p></w:document>"
+    relations = '<Relationships><Relationship Type="x/officeDocument" Target="/{}/main.xml"/></Relationships>'
+    document = read(
+        zipped(
+            {
+                "[Content_Types].xml": types("wordprocessingml.document"),
+                "_rels/.rels": relations.format(folder),
+                f"{folder}/main.xml": run.format(W, "body"),
+                f"{folder}/footnotes.xml": run.format(W, "footed"),
+                f"{'a' * 60}/footnotes.xml": run.format(W, "elsewhere"),
+                "words/footnotes.xml": run.format(W, "elsewhere"),
+            }
+        ),
+        "x.docx",
+    )
+    assert document.text.split() == ["body", "footed"]
+
+
 def test_slides_with_notes_in_the_order_of_their_numbers(read: Read, zipped: Zipped) -> None:
     def slide(title: str) -> str:
         return f"""<p:sld {P} {A}><p:sp><p:nvSpPr><p:nvPr><p:ph type="title"/></p:nvPr></p:nvSpPr>

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
+from pathlib import Path
 
 import httpx
 import pytest
 import tests.hostile.misbehaving as m
 
 from indlet.service.harvest.client import Client, NoAnswer
+from indlet.service.mirror.fetch import Fetcher, NotFetched
 from indlet.settings import Harvest
 
 
@@ -49,7 +51,7 @@ class Names:
 
     def __call__(self, host: str, port: int) -> Sequence[str]:
         self.asked.append(host)
-        found = self._answers[host]
+        found = self._answers.get(host) or [[host]]
         return found.pop(0) if len(found) > 1 else found[0]
 
 
@@ -141,3 +143,53 @@ def test_credentials_go_to_the_source_alone_and_into_no_message() -> None:
     basic = "Basic " + base64.b64encode(b"me:pass:word").decode()
     assert seen == [("8.8.8.8", basic), ("9.9.9.9", None)]
     assert "secret" not in str(failed.value) and "pass" not in str(failed.value)
+
+
+class Sent(httpx.BaseTransport):
+    """Remembers where requests go; a private address is never spoken to."""
+
+    def __init__(self) -> None:
+        self.requests: list[httpx.Request] = []
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        self.requests.append(request)
+        return answer(request)
+
+
+def test_files_by_reference_are_fetched_from_the_address_that_was_checked(tmp_path: Path) -> None:
+    """The fetching of a mirror holds to the same rule as a harvest, by the same code."""
+    names = Names(
+        repo_test=[["8.8.8.8"]], files_test=[["9.9.9.9"], ["127.0.0.1"]], inside_test=[["10.0.0.1"]]
+    )
+    sent = Sent()
+    fetcher = Fetcher("https://repo.test/oai", "Basic x", (), 100, 5.0, sent, names)
+    for _ in range(3):
+        assert fetcher.fetch("https://files.test/a", tmp_path / "a").size == 1
+    assert names.asked == ["repo.test", "files.test"], "names are looked up once"
+    assert {r.url.host for r in sent.requests} == {"9.9.9.9"}
+    assert {r.headers["Host"] for r in sent.requests} == {"files.test"}
+    assert {r.extensions["sni_hostname"] for r in sent.requests} == {"files.test"}
+    assert not any("Authorization" in r.headers for r in sent.requests), "credentials are the repository's"
+    sent.requests.clear()
+    for url in ("https://inside.test/a", "http://127.0.0.1:9/", "http://[::1]/", "http://169.254.169.254/"):
+        with pytest.raises(NotFetched, match="private network"):
+            fetcher.fetch(url, tmp_path / "a")
+    assert sent.requests == []
+    fetcher.fetch("https://repo.test/a", tmp_path / "a")
+    assert [r.headers["Authorization"] for r in sent.requests] == ["Basic x"]
+    fetcher.close()
+
+
+def test_a_file_is_fetched_from_the_next_address_and_by_no_proxy_of_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with m.Provider() as proxy, m.Provider() as provider:
+        for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+            monkeypatch.setenv(name, proxy.root)
+        names = Names(repo_test=[["::1", "127.0.0.1"]])  # the provider is on the second alone
+        root = provider.url.replace("127.0.0.1", "repo.test")
+        fetcher = Fetcher(root, "", (), 1 << 20, 5.0, resolve=names)
+        found = fetcher.fetch(f"{root}?verb=Identify", tmp_path / "file")
+        fetcher.close()
+        assert found.size == (tmp_path / "file").stat().st_size > 100
+        assert proxy.requests == []

@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -97,6 +98,29 @@ def test_prefixes(searcher: Searcher) -> None:
     assert ids(searcher, Prefix("zzz")) == set()
     assert searcher.terms("air") == [("air", 1, 1), ("airfoil", 1, 3), ("airs", 1, 1)]
     assert searcher.terms("w", 1) == [("wing", 3, 5)]
+
+
+def test_a_prefix_scores_a_bounded_number_of_terms_and_finds_all(
+    tmp_path: Path, record: Callable[..., Stored]
+) -> None:
+    """However many terms begin so, over several segments, only the most frequent of them are weighed."""
+    with Engine.open(tmp_path / "wide", writable=True) as engine:
+        for id in range(1, 601):
+            rare = {f"a{id}x{n}": 1 for n in range(5)}
+            engine.apply([record(id, id, rare | {f"a{n}": 1 for n in range(200) if id % (n + 2) == 0})])
+            if id in (200, 450):
+                engine.commit()
+        engine.commit()
+        searcher = engine.searcher()
+        frequent = sorted(searcher.terms("a"), key=lambda entry: (-entry[1], entry[0]))
+        assert len(frequent) > 3000
+        limit = Prefix("a").limit
+        assert searcher.terms("a", limit) == frequent[:limit]
+        plain: dict[str, Any] = {"limit": 50, "collapse": False}
+        found = searcher.search(Prefix("a"), **plain)
+        weighed = searcher.search(Or(tuple(Term(term) for term, _, _ in frequent[:limit])), **plain)
+        assert [(hit.id, hit.score) for hit in found.hits] == [(hit.id, hit.score) for hit in weighed.hits]
+        assert found.total == 600, "what holds none of the weighed terms is found all the same"
 
 
 def test_fields_are_terms_of_their_own(searcher: Searcher) -> None:

@@ -22,7 +22,7 @@ import httpx
 
 from indlet import __version__
 from indlet.service.harvest import dates, decompress
-from indlet.service.harvest.reach import OutOfReach, Reach, Resolve, addresses
+from indlet.service.harvest.reach import OutOfReach, Reach, Resolve, addresses, request_to
 from indlet.service.harvest.run_state import Failed, Trouble
 from indlet.settings import Harvest, without_credentials
 
@@ -211,7 +211,9 @@ class Client:
         self.requests += 1
         try:
             begun = self._clock()
-            with closing(self._http.send(self._request(url, address, headers), stream=True)) as response:
+            with closing(
+                self._http.send(request_to(self._http, url, address, headers), stream=True)
+            ) as response:
                 if response.status_code in (301, 302, 303, 307, 308) and response.headers.get("Location"):
                     self._read(response, limit, begun, url)  # so that the connection can be used again
                     return HttpAnswer(b"", url=url), response.headers["Location"]
@@ -237,18 +239,6 @@ class Client:
             raise NoAnswer("interrupted", f"{url}: the connection broke: {_said(e)}") from e
         finally:
             self._last = self._clock()
-
-    def _request(self, url: str, address: str, headers: dict[str, str]) -> httpx.Request:
-        """A GET that goes to that address, under the name that the URL has; by a proxy if there is none."""
-        meant = httpx.URL(url)
-        if not address:
-            return self._http.build_request("GET", meant, headers=headers)
-        headers["Host"] = meant.netloc.decode("ascii")
-        # TLS goes by the name: it is what is asked for, and what the certificate must be for.
-        extensions = {"sni_hostname": meant.raw_host.decode("ascii")} if meant.scheme == "https" else {}
-        return self._http.build_request(
-            "GET", meant.copy_with(host=address.partition("%")[0]), headers=headers, extensions=extensions
-        )
 
     def _read(
         self,

@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
+import httpx
+
 # A name is looked up again after this time.
 LOOKUP_SECONDS: Final = 300.0
 
@@ -72,6 +74,18 @@ class Reach:
             raise OSError(str(e)) from None
         self._known[host, port] = found, self._clock() + LOOKUP_SECONDS
         return found
+
+
+def request_to(http: httpx.Client, url: str, address: str, headers: dict[str, str]) -> httpx.Request:
+    """A GET that goes to that address, under the name that the URL has; by a proxy if there is none."""
+    meant = httpx.URL(url)
+    if not address:
+        return http.build_request("GET", meant, headers=headers)
+    headers = headers | {"Host": meant.netloc.decode("ascii")}
+    # TLS goes by the name: it is what is asked for, and what the certificate must be for.
+    extensions = {"sni_hostname": meant.raw_host.decode("ascii")} if meant.scheme == "https" else {}
+    pinned = meant.copy_with(host=address.partition("%")[0])
+    return http.build_request("GET", pinned, headers=headers, extensions=extensions)
 
 
 def _must_be_public(address: str, url: str) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import socket
 import time
+from contextlib import closing, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -12,7 +12,7 @@ from urllib.parse import urljoin, urlsplit
 import httpx
 
 from indlet.service.harvest.client import USER_AGENT
-from indlet.service.harvest.reach import is_public
+from indlet.service.harvest.reach import OutOfReach, Reach, Resolve, addresses, request_to
 
 REDIRECTS: Final = 5
 
@@ -38,17 +38,21 @@ class Fetcher:
         limit: int,
         seconds: float,
         transport: httpx.BaseTransport | None = None,
+        resolve: Resolve = addresses,
     ) -> None:
         self._authorization = authorization
         self._trusted = {origin_of(url) for url in (source, *trusted)}
         self._limit, self._seconds = limit, seconds
-        # Records of a public repository must not lead into our network.
-        self._public = _all_public(source)
+        # Records of a public repository must not lead into our network: the first URL asked for decides.
+        self._reach = Reach(allow_private=True, by_proxy=False, resolve=resolve, clock=time.monotonic)
+        with suppress(OSError, OutOfReach):
+            self._reach.addresses(source)
         self._http = httpx.Client(
             headers={"User-Agent": USER_AGENT, "Accept-Encoding": "identity"},
             timeout=30.0,
             follow_redirects=False,
             transport=transport,
+            trust_env=False,  # neither HTTP_PROXY nor .netrc
         )
         self.requests = 0
         self.bytes = 0
@@ -62,22 +66,38 @@ class Fetcher:
         for _ in range(REDIRECTS + 1):
             if urlsplit(url).scheme not in ("http", "https") or origin_of(url) != first:
                 raise NotFetched(f"{url}: leads to another server; not followed")
-            if self._public and not _all_public(url):
-                raise NotFetched(f"{url}: leads into a private network")
-            headers = {"Authorization": self._authorization} if first in self._trusted else {}
-            headers = {name: value for name, value in headers.items() if value}
-            try:
-                with self._http.stream("GET", url, headers=headers) as response:
-                    self.requests += 1
-                    if response.is_redirect and response.headers.get("location"):
-                        url = urljoin(url, response.headers["location"])
-                        continue
-                    if response.status_code != 200:
-                        raise NotFetched(f"{url}: the server answers {response.status_code}")
+            with closing(self._answer(url)) as response:
+                if response.is_redirect and response.headers.get("location"):
+                    url = urljoin(url, response.headers["location"])
+                    continue
+                if response.status_code != 200:
+                    raise NotFetched(f"{url}: the server answers {response.status_code}")
+                try:
                     return self._written(response, url, target)
-            except (httpx.HTTPError, httpx.InvalidURL, OSError) as e:
-                raise NotFetched(f"{url}: cannot be fetched: {e or type(e).__name__}") from e
+                except (httpx.HTTPError, OSError) as e:
+                    raise NotFetched(f"{url}: cannot be fetched: {e or type(e).__name__}") from e
         raise NotFetched(f"{url}: redirects go in circles")
+
+    def _answer(self, url: str) -> httpx.Response:
+        """The answer of the first of a host's addresses that can be connected to, with its body to come."""
+        headers = {"Authorization": self._authorization} if self._authorization else {}
+        if origin_of(url) not in self._trusted:
+            headers = {}
+        try:
+            *others, last = self._reach.addresses(url)
+            for address in others:
+                with suppress(httpx.ConnectError, httpx.ConnectTimeout):
+                    return self._sent(url, address, headers)
+            return self._sent(url, last, headers)
+        except OutOfReach as e:
+            raise NotFetched(str(e)) from None
+        except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as e:
+            raise NotFetched(f"{url}: cannot be fetched: {e or type(e).__name__}") from e
+
+    def _sent(self, url: str, address: str, headers: dict[str, str]) -> httpx.Response:
+        response = self._http.send(request_to(self._http, url, address, headers), stream=True)
+        self.requests += 1
+        return response
 
     def _written(self, response: httpx.Response, url: str, target: Path) -> Fetched:
         digest, size, until = sha256(), 0, time.monotonic() + self._seconds
@@ -105,13 +125,3 @@ def origin_of(url: str) -> str:
     except ValueError:
         port = 0
     return f"{parts.scheme}://{(parts.hostname or '').lower()}:{port}"
-
-
-def _all_public(url: str) -> bool:
-    """Whether every address of a URL's host is on the public net; not if it has none."""
-    parts = urlsplit(url)
-    try:
-        found = socket.getaddrinfo(parts.hostname, parts.port or 80, type=socket.SOCK_STREAM)
-    except (OSError, ValueError):
-        return False
-    return all(is_public(str(entry[4][0])) for entry in found)
