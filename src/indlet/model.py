@@ -22,6 +22,10 @@ DUBLIN_CORE: Final = (
 # Dublin Core element -> its values, in order. Elements without a value are absent.
 Metadata = Mapping[str, Sequence[str]]
 
+# An object of JSON, to be written or as it was read: whoever reads a value looks at what it is.
+JsonObject = dict[str, Any]
+JsonMapping = Mapping[str, Any]
+
 # Begins a term of a field ("\x1ftwing" is `title:wing`). Not a character of XML 1.0, so no term
 # that crossed the wire can hold it.
 FIELD_MARK: Final = "\x1f"
@@ -181,7 +185,7 @@ class Record:
     deleted: bool = False
     raw: bytes = b""
     resource: str = ""
-    properties: Mapping[str, Any] = field(default_factory=dict)
+    properties: JsonMapping = field(default_factory=dict)
 
 
 class Packed(NamedTuple):

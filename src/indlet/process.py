@@ -20,7 +20,7 @@ import time
 from collections.abc import Mapping
 from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
 MB: Final = 1024 * 1024
 # What a parser of foreign files must not be able to read in its environment.
@@ -33,8 +33,8 @@ def start(
     module: str,
     *arguments: str,
     stdin: int = subprocess.DEVNULL,
-    stdout: int | Any = subprocess.DEVNULL,
-    stderr: int | Any = None,
+    stdout: int | IO[bytes] = subprocess.DEVNULL,
+    stderr: int | IO[bytes] | None = None,
     descriptors: tuple[int, ...] = (),
     environment: Mapping[str, str] | None = None,
 ) -> subprocess.Popen[bytes]:
@@ -52,7 +52,7 @@ def start(
 
 
 def start_with_socket(
-    module: str, *, stderr: int | Any = subprocess.DEVNULL, environment: Mapping[str, str] | None = None
+    module: str, *, stderr: int | IO[bytes] = subprocess.DEVNULL, environment: Mapping[str, str] | None = None
 ) -> tuple[subprocess.Popen[bytes], Connection]:
     """Such a program whose only argument is the descriptor of a socket, and our end of that socket."""
     ours, theirs = Pipe(duplex=True)

@@ -20,6 +20,7 @@ from typing import Any, TypeVar, Union
 from urllib.parse import unquote, urlsplit
 
 from indlet.errors import SettingsError
+from indlet.model import JsonMapping, JsonObject
 
 MB = 1024 * 1024
 GB = 1024 * MB
@@ -93,7 +94,7 @@ class Hierarchy:
     base_url: str = ""  # empty: this node serves the files under /content/
     title: str = ""
     rights: str = ""
-    options: dict[str, Any] = field(default_factory=dict)  # storage options for fsspec
+    options: JsonObject = field(default_factory=dict)  # storage options for fsspec
     access: Access = field(default_factory=Access)
 
 
@@ -223,7 +224,7 @@ class Source:
         object.__setattr__(self, "user", self.user or user)
         object.__setattr__(self, "password", self.password or password)
 
-    def public(self) -> dict[str, Any]:
+    def public(self) -> JsonObject:
         """All that may be stored with the records and shown: nothing that opens a door."""
         return {k: v for k, v in asdict(self).items() if k not in ("token", "user", "password")}
 
@@ -341,7 +342,7 @@ def load(path: Path) -> Settings:
     )
 
 
-def from_mapping(raw: Mapping[str, Any], where: str = "settings") -> Settings:
+def from_mapping(raw: JsonMapping, where: str = "settings") -> Settings:
     settings = _build(Settings, raw, where)
     for names, kind in (
         (
@@ -393,7 +394,7 @@ def _build(kind: type[T], raw: Any, where: str) -> T:
     assert is_dataclass(kind)
     hints = typing.get_type_hints(kind)
     known = {f.name.rstrip("_"): f for f in fields(kind)}
-    values: dict[str, Any] = {}
+    values: JsonObject = {}
     for key, value in raw.items():
         if key not in known:
             near = difflib.get_close_matches(key, known, n=1)

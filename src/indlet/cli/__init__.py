@@ -65,7 +65,7 @@ class Commands(click.Group):
         with _read():  # --help is printed here
             return super().make_context(*arguments, **named)
 
-    def invoke(self, ctx: click.Context) -> Any:
+    def invoke(self, ctx: click.Context) -> object:
         with _read():
             return super().invoke(ctx)
 
@@ -116,7 +116,7 @@ def _pointed(error: QueryError) -> str:
     return f"{error.problem}\n  {before}{after}\n  {' ' * sum(widths)}^"
 
 
-def main(arguments: list[str] | None = None) -> Any:
+def main(arguments: list[str] | None = None) -> int:
     """The entry point: errors of ours become one line and status 1; Ctrl-C becomes status 130.
 
     If nobody reads on, status 141, as of a program that the signal for it had ended.
@@ -124,7 +124,8 @@ def main(arguments: list[str] | None = None) -> Any:
     keep_terminal_safe()
     atexit.register(gc.freeze)  # nobody need look for cycles in what goes with the process
     try:
-        return cli.main(arguments, standalone_mode=False)
+        status: int = cli.main(arguments, standalone_mode=False)
+        return status
     except click.exceptions.Exit as e:
         sys.exit(e.exit_code)
     except click.ClickException as e:

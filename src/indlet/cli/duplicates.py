@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
 import orjson
 
 from indlet.cli.harvest import config_option, data_option
 from indlet.cli.show import printable, say, say_json
+from indlet.model import JsonObject
 from indlet.settings import Settings, load
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def duplicates(
         say("no possible duplicates")
 
 
-def _listed(store: Store, least: float, within: bool, everything: bool) -> Iterator[dict[str, Any]]:
+def _listed(store: Store, least: float, within: bool, everything: bool) -> Iterator[JsonObject]:
     """Each pair with what people compare, best first."""
     from indlet.service.duplicates import decisions
     from indlet.service.duplicates.pairs import stored_pairs
@@ -93,7 +94,7 @@ def _listed(store: Store, least: float, within: bool, everything: bool) -> Itera
             }
 
 
-def _described(store: Store, batch: list[Pair]) -> dict[int, dict[str, Any]]:
+def _described(store: Store, batch: list[Pair]) -> dict[int, JsonObject]:
     with store.read() as view:
         names = {origin.id: origin.name for origin in view.origins()}
         stored = view.by_id(sorted({one.id for pair in batch for one in pair[:2]}))
@@ -111,7 +112,7 @@ def _described(store: Store, batch: list[Pair]) -> dict[int, dict[str, Any]]:
     return shown
 
 
-def _show(pair: dict[str, Any]) -> None:
+def _show(pair: JsonObject) -> None:
     decided = f"   {pair['decision']}, {pair['at']} {pair['by']}".rstrip() if pair["decision"] else ""
     say(printable(f"{pair['score']:.3f}  {'; '.join(pair['why'])}{decided}"))
     for one in pair["records"]:

@@ -17,6 +17,7 @@ import click
 from indlet.cli.secret import secret
 from indlet.cli.show import printable, say, say_json
 from indlet.errors import SettingsError
+from indlet.model import JsonObject
 from indlet.settings import Settings, Source, load, without_credentials
 
 if TYPE_CHECKING:
@@ -296,7 +297,7 @@ def _sources(
         found = list(settings.source)
         if not found:
             raise click.UsageError("name a URL, or a settings file that has sources:  indlet harvest URL")
-    changes: dict[str, Any] = {"set": set_spec, "index": index, "name": name, "token": token}
+    changes: JsonObject = {"set": set_spec, "index": index, "name": name, "token": token}
     changes = {key: value for key, value in changes.items() if value}
     if fulltext:
         changes["fulltext"] = "fetch"
@@ -325,7 +326,7 @@ def _given(url: str, known: dict[str, Source]) -> Source:
     return replace(found, user=user or found.user, password=password or found.password)
 
 
-def _rows(store: Store, settings: Settings) -> list[dict[str, Any]]:
+def _rows(store: Store, settings: Settings) -> list[JsonObject]:
     with store.read() as view:
         totals, failures = view.totals(), view.failure_counts()
         return [
@@ -333,7 +334,7 @@ def _rows(store: Store, settings: Settings) -> list[dict[str, Any]]:
         ]
 
 
-def _row(origin: Origin, totals: tuple[int, int], failures: int, settings: Settings) -> dict[str, Any]:
+def _row(origin: Origin, totals: tuple[int, int], failures: int, settings: Settings) -> JsonObject:
     state = origin.state
     last = state.get("last", {})
     every = origin.settings.get("every") or settings.harvest.every
@@ -372,7 +373,7 @@ def _next(every: str, last: str) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(due))
 
 
-def _table(rows: list[dict[str, Any]]) -> None:
+def _table(rows: list[JsonObject]) -> None:
     from rich.console import Console
     from rich.table import Column, Table
     from rich.text import Text

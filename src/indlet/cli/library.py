@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,7 +13,13 @@ from indlet.cli.harvest import config_option, data_option
 from indlet.cli.harvest import line as harvest_line
 from indlet.cli.show import printable, say, say_json
 from indlet.errors import SettingsError
+from indlet.model import JsonObject
 from indlet.settings import Settings, load
+
+if TYPE_CHECKING:
+    from indlet.node.write_out import Written
+    from indlet.provider.summary import Summary
+    from indlet.service.harvest.progress import Progress
 
 
 @click.command()
@@ -67,7 +73,9 @@ def sync(config: Path, as_json: bool) -> None:
         sys.exit(1)
 
 
-def _told(read: list[Any], harvested: list[Any], written: list[Any], problems: list[str]) -> dict[str, Any]:
+def _told(
+    read: list[Summary], harvested: list[Progress], written: list[Written], problems: list[str]
+) -> JsonObject:
     return {
         "read": [
             {"name": s.hierarchy, "records": s.records, "deleted": s.deleted, "failed": s.failed}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from indlet.settings import Settings, load
 if TYPE_CHECKING:
     from indlet.service.search.evaluate import Topic
     from indlet.service.search.library import Library
-    from indlet.service.search.results import Hit, Result
+    from indlet.service.search.results import Explained, Hit, Result
 
 WIDTH = 78
 RUN_DEPTH = 1000
@@ -271,13 +271,13 @@ def _wrong_options() -> Iterator[None]:
         raise click.UsageError(str(e)) from e
 
 
-def _check_run(run: str, qid: str, **unfit: Any) -> None:
+def _check_run(run: str, qid: str, **unfit: object) -> None:
     """A run has columns with white space between, and is in the order of its scores from the first on."""
     for option, value in (("--trec", run), ("--qid", qid)):
         if len(value.split()) > 1 or (option == "--qid" and not value.strip()):
             raise click.UsageError(f"{option} is {value!r}: a column of a run; give a name without spaces")
-    for option, value in unfit.items():
-        if value not in (0, False, "score"):
+    for option, given in unfit.items():
+        if given not in (0, False, "score"):
             raise click.UsageError(
                 f"--{option} does not go with a run: leave it, or --trec and --queries, out"
             )
@@ -316,11 +316,11 @@ def _run(
             say_json({"qid": topic.id, "hits": hits})
 
 
-def _print_json(answer: Any) -> None:
+def _print_json(answer: object) -> None:
     say_json(answer, indent=True)
 
 
-def _print_result(result: Result, told: dict[int, Any]) -> None:
+def _print_result(result: Result, told: dict[int, Explained]) -> None:
     bold = (lambda text: click.style(text, bold=True)) if sys.stdout.isatty() else str
     dim = (lambda text: click.style(text, dim=True)) if sys.stdout.isatty() else str
     for note in result.notes:
@@ -348,7 +348,7 @@ def _print_result(result: Result, told: dict[int, Any]) -> None:
             say(f"\n{bold(name)}  {values}")
 
 
-def _print_hit(hit: Hit, bold: Any, dim: Any) -> None:
+def _print_hit(hit: Hit, bold: Callable[[str], str], dim: Callable[[str], str]) -> None:
     import textwrap
 
     title = textwrap.wrap(printable(hit.title), WIDTH - 5) or [""]
@@ -367,7 +367,7 @@ def _print_hit(hit: Hit, bold: Any, dim: Any) -> None:
         say("     " + dim(printable(", ".join(terms))))
 
 
-def _print_explanation(told: Any, dim: Any) -> None:
+def _print_explanation(told: Explained, dim: Callable[[str], str]) -> None:
     for share in told.shares:
         name = f"{share.field}:{share.term}" if share.field else share.term
         say(

@@ -46,7 +46,7 @@ def template(name: str, roots: Iterable[str] = (), password_hash: str = "") -> s
     return "\n".join(parts) + "\n"
 
 
-def _table(title: str, kind: type[Any], stated: dict[str, str]) -> Iterator[str]:
+def _table(title: str, kind: type, stated: dict[str, str]) -> Iterator[str]:
     yield f"\n# {_doc(kind)}\n{title}"
     yield from _values(kind, stated)
     for field in fields(kind):
@@ -56,7 +56,7 @@ def _table(title: str, kind: type[Any], stated: dict[str, str]) -> Iterator[str]
                 yield from _table(f"{title[:-1]}.{field.name}]", type(default), {})
 
 
-def _entries(name: str, kind: type[Any], roots: list[str]) -> Iterator[str]:
+def _entries(name: str, kind: type, roots: list[str]) -> Iterator[str]:
     """A list of tables: those given, else one that is commented out altogether."""
     for root in roots:
         yield f"\n# {_doc(kind)}\n[[{name}]]"
@@ -77,7 +77,7 @@ def _entries(name: str, kind: type[Any], roots: list[str]) -> Iterator[str]:
             yield from _values(settings.Access)
 
 
-def _values(kind: type[Any], stated: dict[str, str] | None = None, skip: str = "") -> Iterator[str]:
+def _values(kind: type, stated: dict[str, str] | None = None, skip: str = "") -> Iterator[str]:
     comments = dict(_COMMENT.findall(inspect.getsource(kind)))
     for field in fields(kind):
         key = field.name.rstrip("_")
@@ -99,7 +99,7 @@ def _default(field: Field[Any]) -> Any:
     return field.default_factory() if field.default_factory is not MISSING else MISSING
 
 
-def _doc(kind: type[Any]) -> str:
+def _doc(kind: type) -> str:
     return inspect.cleandoc(kind.__doc__ or "").splitlines()[0]
 
 

@@ -19,6 +19,7 @@ import orjson
 
 from indlet import process
 from indlet.errors import IndletError, SettingsError
+from indlet.model import JsonObject
 
 MARK = "indlet-demo.txt"
 STOP_SECONDS = 5.0
@@ -112,7 +113,7 @@ class Provider:
         arguments = ("indlet", "crawl", "--config", str(self.config), "--json")
         self._crawl = children.start(*arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
-    def await_crawl(self) -> dict[str, Any]:
+    def await_crawl(self) -> JsonObject:
         """What the crawl came to, over all hierarchies."""
         assert self._crawl is not None
         assert self._crawl.stdout is not None

@@ -15,12 +15,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import blake2b
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
 from indlet.errors import BadResponse
 from indlet.formats.dublin import described
+from indlet.model import JsonMapping
 from indlet.oai.read_repair import without_doctype
 from indlet.text.markup import html_text
 
@@ -90,7 +91,7 @@ def read_feed(body: bytes, url: str = "") -> ParsedFeed:
     )
 
 
-def _entry(entry: Mapping[str, Any], language: str) -> ParsedEntry:
+def _entry(entry: JsonMapping, language: str) -> ParsedEntry:
     link = str(entry.get("link", ""))
     contents = [str(c.get("value", "")) for c in entry.get("content", ())]
     summary = str(entry.get("summary", ""))
@@ -130,7 +131,7 @@ def _json_feed(body: bytes) -> ParsedFeed:
         raise BadResponse(f"a broken JSON Feed: {e}") from e
 
 
-def _json_entry(item: Mapping[str, Any], language: str) -> ParsedEntry:
+def _json_entry(item: JsonMapping, language: str) -> ParsedEntry:
     def text(name: str) -> str:
         return str(item.get(name) or "")
 

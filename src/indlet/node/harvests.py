@@ -8,13 +8,14 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, fields, replace
 from typing import Any, Final
 
 import orjson
 
 from indlet.errors import SettingsError
+from indlet.model import JsonMapping, JsonObject
 from indlet.node.harvest_child import harvest_in_child
 from indlet.node.schedule import NotDone, Schedule, Work, next_run
 from indlet.service.harvest.negotiate import source_name
@@ -210,7 +211,7 @@ class Harvests:
             raise SettingsError(f"there is no source called {name!r}")
         return source
 
-    def _decided(self) -> dict[str, Any]:
+    def _decided(self) -> JsonObject:
         with self._store.read() as view:
             return _read(view.meta(_KEY))
 
@@ -228,7 +229,7 @@ class _Keeping:
     def __init__(self, store: Store) -> None:
         self._writing = store.write()
 
-    def __enter__(self) -> dict[str, Any]:
+    def __enter__(self) -> JsonObject:
         self._tx = self._writing.__enter__()
         self._kept = _read(self._tx.meta_value(_KEY, None))
         return self._kept
@@ -239,11 +240,11 @@ class _Keeping:
         self._writing.__exit__(*error)
 
 
-def _read(raw: Any) -> dict[str, Any]:
+def _read(raw: bytes | None) -> JsonObject:
     kept = orjson.loads(raw) if isinstance(raw, bytes | str) else {}
     return {"added": dict(kept.get("added", {})), "paused": dict(kept.get("paused", {}))}
 
 
-def _source(raw: Mapping[str, Any]) -> Source:
+def _source(raw: JsonMapping) -> Source:
     known = {f.name for f in fields(Source)}
     return Source(**{name: value for name, value in raw.items() if name in known})

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
 from indlet import process
 from indlet.errors import IndletError
+from indlet.model import JsonObject
 from indlet.node import children
 from indlet.oai import answers
 from indlet.service.harvest.client import Client, NoAnswer
@@ -54,8 +55,8 @@ def probe_in_child(source: Source, harvest: Harvest, ours: Policy, seconds: floa
         return Probe(source.url, problem=f"{source.url}: took longer than {seconds:g} seconds to answer")
     if status or not said:
         return Probe(source.url, problem=f"{source.url}: its answer ended the process that read it")
-    answer: dict[str, Any] = orjson.loads(b"".join(said))
-    found: dict[str, Any] = {
+    answer: JsonObject = orjson.loads(b"".join(said))
+    found: JsonObject = {
         name: tuple(value) if isinstance(value, list) else value for name, value in answer.items()
     }
     return Probe(**found)

@@ -12,9 +12,10 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from indlet.errors import IndletError, MissingExtra, SettingsError
+from indlet.model import JsonObject
 from indlet.settings import seconds
 
 log = logging.getLogger("indlet.schedule")
@@ -76,7 +77,7 @@ class Job:
     stop: threading.Event = field(default_factory=threading.Event, repr=False)
     thread: threading.Thread | None = field(default=None, repr=False)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         return {
             "name": self.name,
             "kind": self.kind,

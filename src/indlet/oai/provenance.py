@@ -8,13 +8,14 @@ travels with deleted records too, which OAI-PMH itself allows no container.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from lxml import etree
 
 from indlet.errors import BadResponse
+from indlet.model import JsonMapping
 from indlet.oai.names import XSI_NAMESPACE
 from indlet.oai.xml import attribute, element, text
 
@@ -64,7 +65,7 @@ class Stated:
     sets: tuple[str, ...]
 
 
-def version_of(properties: Mapping[str, Any]) -> Version:
+def version_of(properties: JsonMapping) -> Version:
     """The version of a stored copy; of one that was stored before there were versions, by its datestamp."""
     match properties.get("version"):
         case [int(epoch), str(datestamp), bool(settled), int(revision)]:

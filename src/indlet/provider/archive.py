@@ -7,11 +7,14 @@ import posixpath
 import tarfile
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import IO, TYPE_CHECKING, Any
 
 from indlet.errors import ExtractionError, HierarchyError
 from indlet.provider.hierarchy import explain
-from indlet.provider.storage import FRESH, LISTING_SECONDS, Child, Storage
+from indlet.provider.storage import FRESH, LISTING_SECONDS, ByteSink, Child, Storage
+
+if TYPE_CHECKING:
+    from fsspec import AbstractFileSystem
 
 _COMPRESSIONS = {"gz": "gzip", "bz2": "bz2", "bz": "bz2", "xz": "xz"}
 
@@ -22,7 +25,7 @@ class ArchiveTree(Storage):
     exact = False
 
     def __init__(
-        self, kind: str, name: str, inside: str, opened: Callable[[], tuple[Any, Callable[[], None]]]
+        self, kind: str, name: str, inside: str, opened: Callable[[], tuple[IO[bytes], Callable[[], None]]]
     ) -> None:
         from fsspec.implementations.tar import TarFileSystem
         from fsspec.implementations.zip import ZipFileSystem
@@ -31,7 +34,7 @@ class ArchiveTree(Storage):
         self._closers: list[Callable[[], None]] = []
         self._folders: dict[str, dict[str, Child]] | None = None
 
-        def make() -> tuple[Any, str]:
+        def make() -> tuple[AbstractFileSystem, str]:
             file, close = opened()
             self._closers = [file.close, close]
             try:
@@ -80,7 +83,7 @@ class ArchiveTree(Storage):
         self._folders = None
         super().reconnect()
 
-    def copy(self, key: str, sink: Any) -> None:
+    def copy(self, key: str, sink: ByteSink) -> None:
         try:
             super().copy(key, sink)
         except ExtractionError:
@@ -123,7 +126,7 @@ def _odd_members(tar: tarfile.TarFile) -> dict[str, str]:
 class _Watched:
     """A compressed tar. To list it is to inflate all of it, which a few bytes can make take for ever."""
 
-    def __init__(self, file: Any) -> None:
+    def __init__(self, file: IO[bytes]) -> None:
         self._file = file
         self._until = time.monotonic() + LISTING_SECONDS
         self._listed = False

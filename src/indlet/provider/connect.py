@@ -5,14 +5,18 @@ from __future__ import annotations
 import contextlib
 import io
 import tempfile
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
+from typing import IO, TYPE_CHECKING
 from urllib.parse import unquote, unquote_to_bytes, urlsplit
 
 from indlet.errors import HierarchyError, MissingExtra, SettingsError
+from indlet.model import JsonMapping, JsonObject
 from indlet.provider.archive import ArchiveTree
 from indlet.provider.hierarchy import archive_kind, explain, local_root, without_password
 from indlet.provider.storage import FRESH, Ftp, Http, Storage, Webdav
+
+if TYPE_CHECKING:
+    from fsspec import AbstractFileSystem
 
 EXTRAS = {"http": "http", "https": "http", "webdav": "webdav", "webdavs": "webdav", "dav": "webdav",
           "davs": "webdav", "sftp": "sftp", "ssh": "sftp", "s3": "s3", "s3a": "s3"}  # fmt: skip
@@ -20,7 +24,7 @@ EXTRAS = {"http": "http", "https": "http", "webdav": "webdav", "webdavs": "webda
 PARAMIKO_FRESH = {"skip_instance_cache": True}
 
 
-def connect(root: str, options: Mapping[str, Any]) -> Storage:
+def connect(root: str, options: JsonMapping) -> Storage:
     """The storage behind a root; raises HierarchyError if it cannot be reached."""
     protocol = root.rpartition("::")[2].partition("://")[0]
     shown = without_password(root)
@@ -34,7 +38,7 @@ def connect(root: str, options: Mapping[str, Any]) -> Storage:
         raise HierarchyError(f"{shown}: cannot be reached: {explain(e)}; nothing was deleted") from e
 
 
-def _connect(root: str, options: Mapping[str, Any]) -> Storage:
+def _connect(root: str, options: JsonMapping) -> Storage:
     head, _, inner = root.partition("::") if local_root(root) is None else (root, "", "")
     kind = head.partition("://")[0]
     if inner and kind in ("zip", "tar"):
@@ -57,7 +61,7 @@ def _connect(root: str, options: Mapping[str, Any]) -> Storage:
     return storage
 
 
-def _opened(root: str, options: Mapping[str, Any]) -> tuple[Any, Callable[[], None]]:
+def _opened(root: str, options: JsonMapping) -> tuple[IO[bytes], Callable[[], None]]:
     """An archive file, opened for reading anywhere in it, and what closes its connection."""
     local = local_root(root)
     if local is not None:
@@ -82,11 +86,11 @@ def _opened(root: str, options: Mapping[str, Any]) -> tuple[Any, Callable[[], No
 
 
 class _Shell(Storage):
-    def __init__(self, fs: Any) -> None:
+    def __init__(self, fs: AbstractFileSystem) -> None:
         self._fs = fs
 
 
-def _ftp(root: str, options: Mapping[str, Any]) -> tuple[Any, str]:
+def _ftp(root: str, options: JsonMapping) -> tuple[AbstractFileSystem, str]:
     from fsspec.implementations.ftp import FTPFileSystem
 
     parts = urlsplit(root)
@@ -101,7 +105,7 @@ def _ftp(root: str, options: Mapping[str, Any]) -> tuple[Any, str]:
     return fs, unquote_to_bytes(parts.path or "/").decode("latin-1")
 
 
-def _http(root: str, options: Mapping[str, Any]) -> tuple[Any, str]:
+def _http(root: str, options: JsonMapping) -> tuple[AbstractFileSystem, str]:
     from aiohttp import ClientTimeout
     from fsspec.implementations.http import HTTPFileSystem
 
@@ -111,20 +115,20 @@ def _http(root: str, options: Mapping[str, Any]) -> tuple[Any, str]:
     return HTTPFileSystem(encoded=True, client_kwargs=client, **rest, **FRESH), root
 
 
-def _webdav(root: str, options: Mapping[str, Any]) -> tuple[Any, str]:
+def _webdav(root: str, options: JsonMapping) -> tuple[AbstractFileSystem, str]:
     from webdav4.fsspec import WebdavFileSystem
 
     parts = urlsplit(root)
     scheme = "https" if parts.scheme.endswith("s") else "http"
     host = parts.netloc.rpartition("@")[2]
-    given: dict[str, Any] = {"timeout": 60}
+    given: JsonObject = {"timeout": 60}
     if parts.username:
         given["auth"] = (unquote(parts.username), unquote(parts.password or ""))
     fs = WebdavFileSystem(f"{scheme}://{host}{parts.path}", **{**given, **options}, skip_instance_cache=True)
     return fs, ""
 
 
-def _sftp(root: str, options: Mapping[str, Any]) -> tuple[Any, str]:
+def _sftp(root: str, options: JsonMapping) -> tuple[AbstractFileSystem, str]:
     """SFTP from a server whose key is known: fsspec alone would talk to whoever answers."""
     import paramiko
     from fsspec.implementations.sftp import SFTPFileSystem
@@ -153,7 +157,7 @@ def _sftp(root: str, options: Mapping[str, Any]) -> tuple[Any, str]:
     return fs, CheckedConnection._strip_protocol(root)
 
 
-def _other(root: str, options: Mapping[str, Any]) -> tuple[Any, str]:
+def _other(root: str, options: JsonMapping) -> tuple[AbstractFileSystem, str]:
     from fsspec.core import url_to_fs
 
     try:

@@ -11,14 +11,14 @@ import itertools
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from indlet import __version__
 from indlet.errors import HierarchyError, MissingExtra, SettingsError
-from indlet.model import Failure
+from indlet.model import Failure, JsonMapping, JsonObject
 from indlet.provider.batches import Batches
 from indlet.provider.crawl import Signature, Survey, Work, settle, survey, vanished
 from indlet.provider.hierarchy import Tree, named, shown, without_password
@@ -79,7 +79,7 @@ class _Crawled(NamedTuple):
     name: str
     root: str
     source: RecordSource
-    settings: dict[str, Any]
+    settings: JsonObject
     guarded: str = ""  # the origin of its records that are not for everybody
 
 
@@ -220,7 +220,7 @@ class _Run:
                 return
             yield work
 
-    def _finish(self, tree: Tree, state: Mapping[str, Any], known: bool) -> str:
+    def _finish(self, tree: Tree, state: JsonMapping, known: bool) -> str:
         """After a walk to the end: what has gone is deleted, unless the whole tree seems to be elsewhere."""
         identity = tree.identity()
         if known and not self._found.entries and not self.accept_empty:
@@ -256,7 +256,7 @@ def _scratch(data: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _plain(hierarchy: Hierarchy) -> dict[str, Any]:
+def _plain(hierarchy: Hierarchy) -> JsonObject:
     """A hierarchy's settings for the store. Storage options stay out: they hold passwords."""
     plain = asdict(hierarchy)
     del plain["options"]

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, TypeVar
 
 from indlet.errors import ExtractionError, HierarchyError
 from indlet.provider.connect import connect
@@ -205,7 +205,7 @@ class Sink:
         return self._file.write(data)
 
     # fsspec takes for a file what can be read and written and closed.
-    def read(self, size: int = -1) -> Any:
+    def read(self, size: int = -1) -> bytes:
         raise NotImplementedError
 
     def close(self) -> None:

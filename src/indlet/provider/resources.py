@@ -16,12 +16,12 @@ from datetime import UTC, datetime
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import quote
 
 from indlet.errors import SettingsError
 from indlet.formats.metadata import oai_dc
-from indlet.model import DUBLIN_CORE, Metadata, Record, merged
+from indlet.model import DUBLIN_CORE, JsonObject, Metadata, Record, merged
 from indlet.oai.identifier import identifier, repository_identifier, set_spec
 from indlet.provider.extract.catalogue import Reader
 from indlet.provider.hierarchy import (
@@ -169,7 +169,7 @@ def records(
         taken.add(key)
         name = place.identifier(resource.folder, resource.stem, key)
         metadata = _metadata(place, resource, primary, document, name, key)
-        properties: dict[str, Any] = {
+        properties: JsonObject = {
             "path": shown(primary.path),
             "media_type": document.media_type,
             "size": primary.size,
@@ -241,10 +241,10 @@ def media_type(name: str) -> str:
 _TYPES = mimetypes.MimeTypes()
 
 
-def _manifestation(place: Place, entry: Entry, primary: Entry, document: Analysed) -> dict[str, Any]:
+def _manifestation(place: Place, entry: Entry, primary: Entry, document: Analysed) -> JsonObject:
     """Of a manifestation other than the primary no time is told: when it is touched, the record stays."""
     chosen = entry is primary
-    found: dict[str, Any] = {
+    found: JsonObject = {
         "path": shown(entry.path),
         "media_type": document.media_type if chosen else media_type(entry.name),
         "size": entry.size,

@@ -9,14 +9,19 @@ import io
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import quote, unquote_to_bytes, urljoin
 
 from indlet.errors import ExtractionError
+from indlet.model import JsonMapping
 from indlet.provider.hierarchy import FARTHEST
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+    from fsspec import AbstractFileSystem
 
 CHUNK = 1024 * 1024
 LISTING_BYTES = 64 * CHUNK
@@ -26,11 +31,15 @@ FRESH = {"skip_instance_cache": True, "use_listings_cache": False}
 PARAMIKO_FRESH = {"skip_instance_cache": True}
 
 
+class ByteSink(Protocol):
+    def write(self, data: bytes, /) -> int: ...
+
+
 class Child(NamedTuple):
     name: str
     key: str
     kind: str  # "file", "directory", or what else the storage knows
-    info: Mapping[str, Any]
+    info: JsonMapping
 
 
 class Storage:
@@ -40,7 +49,7 @@ class Storage:
     exact = True  # sizes are the number of bytes that will come
     parallel = False  # several files can be fetched at once
 
-    def __init__(self, make: Callable[[], tuple[Any, str]]) -> None:
+    def __init__(self, make: Callable[[], tuple[AbstractFileSystem, str]]) -> None:
         self._make = make
         self._fs, self.root = make()
         self.root = self.root.rstrip("/") if self.root.strip("/") else self.root
@@ -61,11 +70,11 @@ class Storage:
             if name.strip("/") != base.strip("/"):
                 yield Child(last_part(name), name, str(info.get("type")), info)
 
-    def info(self, key: str) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = self._fs.info(key)
+    def info(self, key: str) -> JsonMapping:
+        found: JsonMapping = self._fs.info(key)
         return found
 
-    def copy(self, key: str, sink: Any) -> None:
+    def copy(self, key: str, sink: ByteSink) -> None:
         with self._fs.open(key, "rb") as source:
             while data := source.read(CHUNK):
                 sink.write(data)
@@ -130,13 +139,13 @@ class Ftp(Storage):
             if kind:
                 yield Child(os.fsdecode(name.encode("latin-1")), f"{key.rstrip('/')}/{name}", kind, info)
 
-    def info(self, key: str) -> Mapping[str, Any]:
+    def info(self, key: str) -> JsonMapping:
         for child in self.children(key.rpartition("/")[0] or "/"):
             if child.key == key:
                 return child.info
         raise FileNotFoundError(key)
 
-    def copy(self, key: str, sink: Any) -> None:
+    def copy(self, key: str, sink: ByteSink) -> None:
         try:
             self._fs.ftp.retrbinary(f"RETR {key}", sink.write, blocksize=CHUNK)
         except ftplib.error_perm as e:
@@ -161,13 +170,13 @@ class Webdav(Storage):
                 kind = str(info.get("type"))
                 yield Child(last_part(name), str(info["href"]) if kind == "file" else name, kind, info)
 
-    def info(self, key: str) -> Mapping[str, Any]:
+    def info(self, key: str) -> JsonMapping:
         answer = self._fs.client.http.head(self._address(key), follow_redirects=True)
         answer.raise_for_status()
         headers = answer.headers
         return {"size": headers.get("content-length"), "Last-Modified": headers.get("last-modified")}
 
-    def copy(self, key: str, sink: Any) -> None:
+    def copy(self, key: str, sink: ByteSink) -> None:
         with self._fs.client.http.stream("GET", self._address(key), follow_redirects=True) as answer:
             if answer.status_code in (401, 403):
                 raise PermissionError(13, f"the server answers {answer.status_code}")
@@ -216,7 +225,7 @@ class Http(Storage):
             kind = "directory" if rest.endswith("/") else "file"
             yield Child(_decoded(rest.rstrip("/")), url, kind, {})
 
-    def copy(self, key: str, sink: Any) -> None:
+    def copy(self, key: str, sink: ByteSink) -> None:
         self._fs.get_file(key, sink)
 
 
@@ -238,8 +247,8 @@ class _Lines:
 class _Page(io.BytesIO):
     """A listing, within bounds."""
 
-    def write(self, data: Any, /) -> int:
-        if self.tell() + len(data) > LISTING_BYTES:
+    def write(self, data: ReadableBuffer, /) -> int:
+        if self.tell() + memoryview(data).nbytes > LISTING_BYTES:
             raise OSError(f"a listing of more than {LISTING_BYTES:,} bytes")
         return super().write(data)
 
@@ -247,7 +256,7 @@ class _Page(io.BytesIO):
         return self.getvalue().decode("utf-8", "replace")
 
 
-def facts(info: Mapping[str, Any]) -> tuple[int, int, str]:
+def facts(info: JsonMapping) -> tuple[int, int, str]:
     """Size, time in nanoseconds and etag, by whatever names a storage gives them; else -1, -1 and ""."""
     size = info.get("size", info.get("Size"))
     etag = info.get("ETag") or info.get("etag") or info.get("Content-MD5") or ""
@@ -256,7 +265,7 @@ def facts(info: Mapping[str, Any]) -> tuple[int, int, str]:
     return (int(size) if size not in (None, "") else -1), _modified(info), str(etag)
 
 
-def _modified(info: Mapping[str, Any]) -> int:
+def _modified(info: JsonMapping) -> int:
     for name in ("mtime", "LastModified", "modified", "modify", "Last-Modified", "date_time"):
         value = info.get(name)
         if value in (None, ""):

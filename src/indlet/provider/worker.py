@@ -15,12 +15,12 @@ import sys
 import time
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
 from indlet.errors import ExtractionError
-from indlet.model import Document
+from indlet.model import Document, JsonObject
 from indlet.process import limit_memory, limit_processor_time
 from indlet.provider.extract import parts, read, told_apart
 from indlet.provider.extract.catalogue import Reader, records
@@ -94,10 +94,8 @@ class Analyst:
     def _alarm(self, *_: object) -> None:
         raise OutOfTime
 
-    def answer(
-        self, number: int, path: Path, name: str, reader: tuple[str, str] | None = None
-    ) -> dict[str, Any]:
-        answer: dict[str, Any] = {
+    def answer(self, number: int, path: Path, name: str, reader: tuple[str, str] | None = None) -> JsonObject:
+        answer: JsonObject = {
             "job": number, "digest": "", "size": 0, "documents": [], "failures": [], "failure": "",
             "tired": "",
         }  # fmt: skip
@@ -127,7 +125,7 @@ class Analyst:
             answer["failure"] = answer["failure"].encode("utf-8", "replace").decode()[:2000]
         return answer
 
-    def _fill(self, answer: dict[str, Any], path: Path, name: str, reader: tuple[str, str] | None) -> None:
+    def _fill(self, answer: JsonObject, path: Path, name: str, reader: tuple[str, str] | None) -> None:
         data = read(path, self._limits)
         answer["digest"] = hashlib.sha256(data).hexdigest()
         answer["size"] = len(data)

@@ -17,12 +17,12 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import wait
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Final, Self
 
 import orjson
 
 from indlet.errors import IndletError
-from indlet.model import Failure, Metadata, TermVector
+from indlet.model import Failure, JsonObject, Metadata, TermVector
 from indlet.provider.process import Process, death
 from indlet.settings import Limits
 from indlet.text import Policy
@@ -335,7 +335,7 @@ def _digest(path: Path, limits: Limits) -> str:
         return ""
 
 
-def _outcome(job: ReadingJob, answer: dict[str, Any]) -> Outcome:
+def _outcome(job: ReadingJob, answer: JsonObject) -> Outcome:
     found = answer["documents"]
     documents = tuple(
         Analysed(

@@ -6,12 +6,12 @@ hands them out. tests/store/contract holds every implementation to what is writt
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol, Self
 
-from indlet.model import Failure, Packed, Record, Stored
+from indlet.model import Failure, JsonMapping, JsonObject, Packed, Record, Stored
 
 Clock = Callable[[], float]
 NO_LIMIT: Final = 2**62
@@ -23,8 +23,8 @@ class Origin(NamedTuple):
     id: int
     kind: str
     name: str
-    settings: dict[str, Any]
-    state: dict[str, Any]
+    settings: JsonObject
+    state: JsonObject
 
 
 class FileState(NamedTuple):
@@ -69,7 +69,7 @@ class RunEntry(NamedTuple):
     started: float
     finished: float | None
     outcome: str
-    detail: dict[str, Any]
+    detail: JsonObject
 
 
 class Shared(NamedTuple):
@@ -207,7 +207,7 @@ class Journal(Protocol):
 
     def origin(self, kind: str, name: str) -> Origin | None: ...
 
-    def state(self, origin: int) -> dict[str, Any]: ...
+    def state(self, origin: int) -> JsonObject: ...
 
     def runs(self, origin: int | None = None, limit: int = 50) -> list[RunEntry]:
         """The journal, newest first."""
@@ -269,14 +269,14 @@ class RecordWriter(Protocol):
 
 
 class JournalWriter(Protocol):
-    def origin(self, kind: str, name: str, settings: Mapping[str, Any] | None = None) -> int:
+    def origin(self, kind: str, name: str, settings: JsonMapping | None = None) -> int:
         """The number of an origin, entered if new; its settings are brought up to date."""
 
-    def state(self, origin: int, state: Mapping[str, Any]) -> None: ...
+    def state(self, origin: int, state: JsonMapping) -> None: ...
 
     def start_run(self, origin: int, kind: str) -> int: ...
 
-    def note_run(self, run: int, detail: Mapping[str, Any], outcome: str = "running") -> None:
+    def note_run(self, run: int, detail: JsonMapping, outcome: str = "running") -> None:
         """Record a run's progress; any outcome other than "running" ends it."""
 
     def drop_run(self, run: int) -> None: ...
@@ -306,7 +306,7 @@ class FileWriter(Protocol):
 
 
 class MetaWriter(Protocol):
-    def meta(self, key: str, value: Any) -> None: ...
+    def meta(self, key: str, value: float | str | bytes) -> None: ...
 
     def meta_value(self, key: str, default: Any) -> Any: ...
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import islice, zip_longest
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from indlet.errors import StoreError
 from indlet.store.contract import Store, View
 from indlet.store.sql_transaction import SqlTransaction
-from indlet.store.sql_view import SqlView
+from indlet.store.sql_view import Row, SqlView
 from indlet.store.tables import RENEWED, TABLES
 
 MARK: Final = "copying"  # in the new store: the identity of the old one, as long as the copy is not complete
@@ -116,12 +116,12 @@ def _unchanged(view: SqlView, now: SqlView) -> bool:
     return all(list(now.rows(name)) == list(view.rows(name)) for name in ("origins", "runs", "failures"))
 
 
-def _plain(row: tuple[Any, ...]) -> tuple[Any, ...]:
+def _plain(row: Row) -> Row:
     """Not every database keeps a NUL in text."""
     return tuple(v.replace("\0", "\ufffd") if isinstance(v, str) and "\0" in v else v for v in row)
 
 
-def _shown(row: tuple[Any, ...] | None) -> str:
+def _shown(row: Row | None) -> str:
     return "nothing" if row is None else repr(row[:5])[:200]
 
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
 from typing import Any, Final
 
-from indlet.model import Failure, Packed, Record
+from indlet.model import Failure, JsonMapping, Packed, Record
 from indlet.store.contract import Clock, FileState
 from indlet.store.packed import packed
+from indlet.store.sql_view import Row, SqlValue
 from indlet.store.tables import COLUMNS, TABLES
 
 Dated = tuple[int, int | None, Packed]  # origin, datestamp (None: that of the commit), record
@@ -52,15 +53,15 @@ class SqlTransaction:
         """Returns once this transaction is the only one that writes."""
 
     @abstractmethod
-    def _all(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+    def _all(self, statement: str, values: Sequence[SqlValue] = ()) -> list[Row]:
         """Carry out a statement; its rows."""
 
     @abstractmethod
-    def _run(self, statement: str, values: Sequence[Any] = ()) -> None:
+    def _run(self, statement: str, values: Sequence[SqlValue] = ()) -> None:
         """Carry out a statement that gives no rows."""
 
     @abstractmethod
-    def _many(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
+    def _many(self, statement: str, rows: Sequence[Sequence[SqlValue]]) -> None:
         """Carry out a statement for each row."""
 
     @abstractmethod
@@ -73,7 +74,7 @@ class SqlTransaction:
         """Enter (set, seq) pairs."""
 
     @abstractmethod
-    def meta(self, key: str, value: Any) -> None: ...
+    def meta(self, key: str, value: float | str | bytes) -> None: ...
 
     @abstractmethod
     def meta_value(self, key: str, default: Any) -> Any: ...
@@ -129,7 +130,7 @@ class SqlTransaction:
         for start in range(0, len(wanted), _TOGETHER):
             part = wanted[start : start + _TOGETHER]
             marks = ", ".join("?" * len(part))
-            sets = dict(
+            sets: dict[str, str] = dict(
                 self._all(
                     f"SELECT identifier, sets FROM records WHERE identifier IN ({marks}) AND origin = ? "
                     "AND deleted = 0",
@@ -201,7 +202,7 @@ class SqlTransaction:
 
     # Origins, their state, their journal
 
-    def origin(self, kind: str, name: str, settings: Mapping[str, Any] | None = None) -> int:
+    def origin(self, kind: str, name: str, settings: JsonMapping | None = None) -> int:
         rows = self._all("SELECT id FROM origins WHERE kind = ? AND name = ?", (kind, name))
         if not rows:
             rows = self._all("INSERT INTO origins (kind, name) VALUES (?, ?) RETURNING id", (kind, name))
@@ -210,7 +211,7 @@ class SqlTransaction:
             self._run("UPDATE origins SET settings = ? WHERE id = ?", (json.dumps(settings), number))
         return number
 
-    def state(self, origin: int, state: Mapping[str, Any]) -> None:
+    def state(self, origin: int, state: JsonMapping) -> None:
         self._run("UPDATE origins SET state = ? WHERE id = ?", (json.dumps(state), origin))
 
     def start_run(self, origin: int, kind: str) -> int:
@@ -221,7 +222,7 @@ class SqlTransaction:
         )
         return int(row[0])
 
-    def note_run(self, run: int, detail: Mapping[str, Any], outcome: str = "running") -> None:
+    def note_run(self, run: int, detail: JsonMapping, outcome: str = "running") -> None:
         finished = None if outcome == "running" else self._clock()
         self._run(
             "UPDATE runs SET detail = ?, outcome = ?, finished = ? WHERE id = ?",
@@ -238,7 +239,8 @@ class SqlTransaction:
     ) -> None:
         now = first = int(self._clock())
         attempts, raw = 1, failure.raw
-        here, values = "origin = ? AND place = ?", [origin, failure.where]
+        values: list[SqlValue] = [origin, failure.where]
+        here = "origin = ? AND place = ?"
         if due is None:
             here, values = f"{here} AND stage = ?", [*values, failure.stage]
         if earlier := self._all(f"SELECT first, attempts, raw FROM failures WHERE {here}", values):
@@ -275,7 +277,7 @@ class SqlTransaction:
 
     # Whole tables, for a copy
 
-    def load(self, name: str, rows: Sequence[Sequence[Any]]) -> None:
+    def load(self, name: str, rows: Sequence[Sequence[SqlValue]]) -> None:
         """Enter rows of a table as they are; those whose key is there already replace them."""
         table = TABLES[name]
         replaced = ", ".join(f"{c} = excluded.{c}" for c in table.columns if c not in table.key)

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import orjson
 
-from indlet.model import Stored
+from indlet.model import JsonObject, Stored
 from indlet.store.contract import (
     NO_LIMIT,
     PARTS,
@@ -26,10 +26,11 @@ from indlet.store.contract import (
 )
 from indlet.store.tables import TABLES
 
-# A row as `Stored`, without the look at its length that `Stored._make` takes: whole collections pass here.
-_stored: Callable[[tuple[Any, ...]], Stored] = partial(tuple.__new__, Stored)
-_FILE = ", ".join(FileState._fields)
 Row = tuple[Any, ...]
+SqlValue = None | bool | int | float | str | bytes
+# A row as `Stored`, without the look at its length that `Stored._make` takes: whole collections pass here.
+_stored: Callable[[Row], Stored] = partial(tuple.__new__, Stored)
+_FILE = ", ".join(FileState._fields)
 
 
 class SqlView:
@@ -39,14 +40,14 @@ class SqlView:
     join: ClassVar[str] = "JOIN"
 
     @abstractmethod
-    def _all(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+    def _all(self, statement: str, values: Sequence[SqlValue] = ()) -> list[Row]:
         """All rows at once."""
 
     @abstractmethod
-    def _each(self, statement: str, values: Sequence[Any] = ()) -> Iterator[Any]:
+    def _each(self, statement: str, values: Sequence[SqlValue] = ()) -> Iterator[Row]:
         """The rows one after another, however many there are."""
 
-    def _one(self, statement: str, values: Sequence[Any] = ()) -> Row | None:
+    def _one(self, statement: str, values: Sequence[SqlValue] = ()) -> Row | None:
         return next(iter(self._all(statement, values)), None)
 
     # The change feed
@@ -154,9 +155,9 @@ class SqlView:
         until: int | None,
         set_spec: str | None,
         origins: Iterable[int] | None,
-    ) -> tuple[str, list[Any]]:
+    ) -> tuple[str, list[SqlValue]]:
         """The tables and the condition of a list, and the condition's values."""
-        before = NO_LIMIT
+        before, values = NO_LIMIT, list[SqlValue]()
         if since is not None:
             (row,) = self._all("SELECT min(seq) FROM ticks WHERE datestamp >= ?", (since,))
             after = max(after, NO_LIMIT if row[0] is None else row[0] - 1)
@@ -173,7 +174,7 @@ class SqlView:
             values += [after, before]
         if origins is not None:
             chosen, more = _among("r.origin", origins)
-            clause, values = f"{clause} AND {chosen}", values + more
+            clause, values = f"{clause} AND {chosen}", [*values, *more]
         return clause, values
 
     # Single records
@@ -273,7 +274,7 @@ class SqlView:
     def origin(self, kind: str, name: str) -> Origin | None:
         return next((o for o in self.origins(kind) if o.name == name), None)
 
-    def state(self, origin: int) -> dict[str, Any]:
+    def state(self, origin: int) -> JsonObject:
         row = self._one("SELECT state FROM origins WHERE id = ?", (origin,))
         return dict(json.loads(row[0])) if row else {}
 
@@ -336,7 +337,7 @@ class SqlView:
         )
 
     @abstractmethod
-    def metas(self) -> dict[str, Any]:
+    def metas(self) -> JsonObject:
         """Every single value by its key."""
 
     def _columns(self, parts: Iterable[str] = PARTS) -> str:
@@ -360,14 +361,14 @@ def _order(set_spec: str | None) -> str:
     return "r.seq" if set_spec is None else "m.seq"
 
 
-def _equal(column: str, value: Any) -> tuple[str, list[Any]]:
+def _equal(column: str, value: SqlValue) -> tuple[str, list[SqlValue]]:
     """The condition that a column has a value, or any where that is None; and the condition's values."""
     return ("TRUE", []) if value is None else (f"{column} = ?", [value])
 
 
-def _among(column: str, values: Iterable[int] | None) -> tuple[str, list[Any]]:
+def _among(column: str, values: Iterable[int] | None) -> tuple[str, list[SqlValue]]:
     """The condition that a column has one of these values, or any; and the condition's values."""
     if values is None:
         return "TRUE", []
-    chosen = list(values)
+    chosen = list[SqlValue](values)
     return (f"{column} IN ({', '.join('?' * len(chosen))})" if chosen else "FALSE"), chosen

@@ -10,6 +10,7 @@ from hashlib import blake2b
 from typing import Any, Final
 
 from indlet.errors import SettingsError
+from indlet.model import JsonMapping, JsonObject
 from indlet.settings import Analysis
 from indlet.text.language import code
 from indlet.text.rules import STEMMER, stops_digest
@@ -18,13 +19,13 @@ from indlet.text.rules import STEMMER, stops_digest
 RULES: Final = "indlet-text-1"
 
 # What a value of each declared type may be, and what to do where it is not. JSON knows no better.
-_VALID: Final[Mapping[Any, Callable[[Any], bool]]] = {
+_VALID: Final[Mapping[object, Callable[[Any], bool]]] = {
     "str": lambda value: isinstance(value, str) and len(value) <= 100,
     "bool": lambda value: isinstance(value, bool),
     "int": lambda value: type(value) is int and 1 <= value <= 255,
     "float | None": lambda value: value is None or (type(value) in (int, float) and 0 < value <= 1),
 }
-_REMEDY: Final[Mapping[Any, str]] = {
+_REMEDY: Final[Mapping[object, str]] = {
     "str": "a short text",
     "bool": "true or false",
     "int": "a number from 1 to 255",
@@ -79,12 +80,12 @@ class Policy:
                 remedy = f"write {code(value)!r}" if code(value) else "give an ISO 639-1 code such as 'en'"
                 raise SettingsError(f"analysis policy: {name} is {value!r}, which is not known; {remedy}")
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """The machine-readable form, as it stands in ListIndexFormats and in Identify."""
         return asdict(self)
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Policy:
+    def from_json(cls, data: JsonMapping) -> Policy:
         """A policy from settings or from its machine-readable form; what is left out has its default."""
         unknown = sorted(set(data) - {field.name for field in fields(cls)})
         if unknown:
@@ -95,7 +96,7 @@ class Policy:
         return cls(**data)
 
     @classmethod
-    def read(cls, wire: str | bytes | Mapping[str, Any] | None) -> Policy | None:
+    def read(cls, wire: str | bytes | JsonMapping | None) -> Policy | None:
         """The policy that a source states, or None where it states none that we can follow."""
         try:
             data = json.loads(wire) if isinstance(wire, str | bytes) else wire

@@ -10,12 +10,12 @@ import mimetypes
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote, urlsplit
 
 from indlet.formats.dublin import year
 from indlet.formats.identifiers import first
-from indlet.model import Metadata
+from indlet.model import JsonMapping, Metadata
 
 _NOT_OPEN: Final = frozenset(
     (
@@ -127,9 +127,7 @@ class Citation:
         return next((c.url for c in self.copies if c.url and c.label == "PDF"), "")
 
 
-def citation(
-    identifier: str, metadata: Metadata, properties: Mapping[str, Any], source: str = ""
-) -> Citation:
+def citation(identifier: str, metadata: Metadata, properties: JsonMapping, source: str = "") -> Citation:
     identifiers = list(metadata.get("identifier", ()))
     copies = manifestations(metadata, properties)
     date = _first(metadata, "date")
@@ -157,7 +155,7 @@ def citation(
     )
 
 
-def manifestations(metadata: Metadata, properties: Mapping[str, Any]) -> tuple[Copy, ...]:
+def manifestations(metadata: Metadata, properties: JsonMapping) -> tuple[Copy, ...]:
     """The files of a resource, the primary one first; at most fifty, for nobody reads more.
 
     A harvested record names its files by their addresses only: the primary one as its own, and as relations
@@ -215,7 +213,7 @@ def kind_of(types: Sequence[str]) -> str:
     return next((kind for kind, words in _KINDS if any(word in joined for word in words)), "text")
 
 
-def _address(properties: Mapping[str, Any], identifiers: Sequence[str], copies: Sequence[Copy]) -> str:
+def _address(properties: JsonMapping, identifiers: Sequence[str], copies: Sequence[Copy]) -> str:
     """Where the owner's copy is: as the provider says, else the first address among the identifiers."""
     candidates = [properties.get("url"), *(c.url for c in copies if c.primary), *identifiers]
     found = next((url for url in map(safe_url, candidates) if url), "")

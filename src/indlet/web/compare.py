@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from indlet.errors import QueryError
+from indlet.model import JsonObject
 from indlet.service.rank import MODELS
 from indlet.web.hit_view import item
 from indlet.web.i18n import strings
@@ -32,7 +33,7 @@ class Comparing:
         state = replace(portal.state(request), page=1, sort="score")
         asked = [m for m in request.query_params.getlist("models") if m in MODELS]
         chosen = tuple(dict.fromkeys(asked)) or USUAL
-        common: dict[str, Any] = {"here": "compare", "state": state, "models": list(MODELS), "chosen": chosen}
+        common: JsonObject = {"here": "compare", "state": state, "models": list(MODELS), "chosen": chosen}
         if not state.q and not state.filtered:
             return portal.pages.render(request, "compare.html", fault=None, rankings=[], **common)
         t = strings(portal.pages.language(request))
@@ -41,7 +42,7 @@ class Comparing:
         except QueryError as e:
             return portal.pages.render(request, "compare.html", 400, fault=fault(e, t), rankings=[], **common)
         orders = [[str(hit.id) for hit in result.hits] for result in found.results]
-        rankings: list[dict[str, Any]] = []
+        rankings: list[JsonObject] = []
         for i, result in enumerate(found.results):
             others = {name for j, order in enumerate(orders) if j != i for name in order}
             before = {name: place for place, name in enumerate(orders[i - 1])} if i else {}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote, urlencode
 
 import orjson
 
 from indlet.formats.identifiers import address
+from indlet.model import JsonObject
 from indlet.oai.xml import attribute, text
 from indlet.web.citation import Citation
 from indlet.web.export import EXPORTS
@@ -45,7 +46,7 @@ def highwire(cited: Citation, page: str) -> list[tuple[str, str]]:
 
 def json_ld(cited: Citation, page: str) -> str:
     """schema.org, safe inside a script element: no `<`, `>` or `&` is left in it."""
-    value: dict[str, Any] = {
+    value: JsonObject = {
         "@context": "https://schema.org",
         "@type": _SCHEMA_TYPES.get(cited.kind, "CreativeWork"),
         "@id": page,

@@ -6,12 +6,13 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from indlet.errors import QueryError, UnknownRecord
+from indlet.model import JsonObject
 from indlet.service.rank import MODELS
 from indlet.service.search.results import Explained, Share
 from indlet.web.citation import record_path
@@ -174,7 +175,7 @@ class Explaining:
         t = strings(pages.language(request))
         identifier = request.query_params.get("id", "")[:2000]
         via = request.query_params.get("via", "")[:500]
-        common: dict[str, Any] = {"here": "search", "state": state, "identifier": identifier, "via": via}
+        common: JsonObject = {"here": "search", "state": state, "identifier": identifier, "via": via}
         if not state.q or not identifier:
             return RedirectResponse(record_path(identifier, via) if identifier else state.link(), 303)
         try:

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
-from typing import Any, Final
+from typing import Final
 
+from indlet.model import JsonMapping
 from indlet.service.search.notes import TEXTS, Note
 
 LANGUAGES: Final = ("en", "de")
@@ -26,7 +27,7 @@ class Strings:
     code: str
     table: Mapping[str, str]
 
-    def __call__(self, key: str, **values: Any) -> str:
+    def __call__(self, key: str, **values: object) -> str:
         text = self.table.get(key)
         if text is None and "n" in values:
             text = self.table[f"{key}_{'one' if values['n'] == 1 else 'other'}"]
@@ -92,7 +93,7 @@ def strings(code: str) -> Strings:
     return Strings(code, table)
 
 
-def _flat(table: Mapping[str, Any], before: str = "") -> list[tuple[str, str]]:
+def _flat(table: JsonMapping, before: str = "") -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     for key, value in table.items():
         found += _flat(value, f"{before}{key}.") if isinstance(value, Mapping) else [(before + key, value)]

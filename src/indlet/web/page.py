@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote
 
 import jinja2
@@ -83,7 +83,7 @@ class Pages:
         status: int = 200,
         headers: Mapping[str, str] | None = None,
         here: str = "",
-        **context: Any,
+        **context: object,
     ) -> HTMLResponse:
         t = strings(self.language(request))
         theme = request.cookies.get("theme", "")

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from indlet.errors import QueryError
-from indlet.model import Facet
+from indlet.model import Facet, JsonObject
 from indlet.service.api.routes import ENDPOINTS
 from indlet.service.rank import MODELS
 from indlet.service.search.library import Library
@@ -59,7 +59,7 @@ class Portal:
         self.pages = pages
         self.root = root
         self._terms: dict[str, dict[str, tuple[str, ...]]] = {}
-        self._start: tuple[tuple[int, str], dict[str, Any]] | None = None
+        self._start: tuple[tuple[int, str], JsonObject] | None = None
 
     @property
     def store(self) -> Store:
@@ -85,7 +85,7 @@ class Portal:
         if state.page > deepest:
             return RedirectResponse(state.link(page=deepest), 303)
         names, t = self.set_names(), strings(self.pages.language(request))
-        common: dict[str, Any] = {
+        common: JsonObject = {
             "here": "search",
             "state": state,
             "models": list(MODELS),
@@ -183,7 +183,7 @@ class Portal:
             **self._opening(),
         )
 
-    def _opening(self) -> dict[str, Any]:
+    def _opening(self) -> JsonObject:
         """What the start page tells of the collection; found out anew only after a change."""
         searcher = self.library.searcher()
         with self.store.read() as view:
@@ -268,7 +268,7 @@ class Portal:
 
 def _facet(
     t: Strings, facet: Facet, result: Result, state: State, names: Mapping[str, str]
-) -> dict[str, Any] | None:
+) -> JsonObject | None:
     """A facet's values as links; nothing where there is no choice to make."""
     chosen = {value for name, value in state.filters if name == facet.name}
     if not chosen and all(count == result.total for _, count in facet.values):

@@ -13,7 +13,7 @@ from starlette.responses import RedirectResponse, Response
 
 from indlet.errors import IndletError
 from indlet.formats.identifiers import address, keys_of
-from indlet.model import DUBLIN_CORE, Record, Stored
+from indlet.model import DUBLIN_CORE, JsonMapping, JsonObject, Record, Stored
 from indlet.service.index import expression as e
 from indlet.service.search.library import one_resource
 from indlet.store import Origin
@@ -264,7 +264,7 @@ def _field_search(field: str, value: str) -> str:
     return State(q=f'{field}:"{words}"' if any(c.isalnum() for c in words) else value).link()
 
 
-def _described(record: Record) -> list[tuple[str, list[dict[str, Any]]]]:
+def _described(record: Record) -> list[tuple[str, list[JsonObject]]]:
     found = []
     for element in DUBLIN_CORE:
         values = []
@@ -289,7 +289,7 @@ def _provenance(
     set_names: Mapping[str, str],
 ) -> list[tuple[str, list[tuple[str, str]]]]:
     """What is known of where a record comes from: labels, each with values and their links."""
-    properties: Mapping[str, Any] = record.properties
+    properties: JsonMapping = record.properties
     link = State(filters=(("source", origin.name),)).link()
     found = [(t("record.source"), [(origin.name, link)])]
     found.append((t("record.identifier"), [(stored.identifier, "")]))

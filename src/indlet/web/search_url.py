@@ -177,6 +177,6 @@ def _address(path: str, pairs: Sequence[tuple[str, str]]) -> str:
 _quoted = lru_cache(maxsize=4096)(quote_plus)
 
 
-def _year(value: Any) -> int | None:
+def _year(value: object) -> int | None:
     text = str(value or "").strip()
     return int(text) if text.isdecimal() and len(text) <= 4 else None

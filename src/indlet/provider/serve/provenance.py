@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any
 
-from indlet.model import Stored
+from indlet.model import JsonObject, Stored
 from indlet.oai import provenance
 from indlet.oai.dates import written
 from indlet.oai.provenance import Hop, Stated
@@ -40,7 +39,7 @@ class Provenance:
         url = self._urls.get(stored.origin)
         if url is None or (stored.deleted and not self._extended):
             return b""
-        properties: dict[str, Any] = json.loads(stored.properties or b"{}")
+        properties: JsonObject = json.loads(stored.properties or b"{}")
         parts = [] if stored.deleted else [provenance.write(_chain(stored, properties, url, namespace))]
         if self._extended:
             own = provenance.own_sets(stored.sets.split())
@@ -49,7 +48,7 @@ class Provenance:
         return b"".join(b"<about>%b</about>" % part for part in parts)
 
 
-def _chain(stored: Stored, properties: dict[str, Any], url: str, namespace: str) -> list[Hop]:
+def _chain(stored: Stored, properties: JsonObject, url: str, namespace: str) -> list[Hop]:
     hops, _ = provenance.read(part.encode() for part in properties.get("about", ()))
     via = properties.get("via") or {"url": url, "datestamp": properties.get("source_datestamp", "")}
     # A record that is passed on is dated when it was harvested: its commit.

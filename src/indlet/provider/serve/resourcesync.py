@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Final
 
-from indlet.model import Stored
+from indlet.model import JsonObject, Stored
 from indlet.oai.dates import written
 from indlet.oai.xml import attribute, text
 from indlet.provider.answered import Answered
@@ -104,7 +104,7 @@ class ResourceSync:
 def _resource(stored: Stored) -> str:
     if stored.deleted:
         return ""
-    about: dict[str, Any] = json.loads(stored.properties)
+    about: JsonObject = json.loads(stored.properties)
     return (
         f"<url><loc>{text(stored.identifier)}</loc><lastmod>{text(about['modified'])}</lastmod>"
         f"<rs:md{_described(about)}/></url>\n"
@@ -112,7 +112,7 @@ def _resource(stored: Stored) -> str:
 
 
 def _change(stored: Stored) -> str:
-    about: dict[str, Any] = {} if stored.deleted else json.loads(stored.properties)
+    about: JsonObject = {} if stored.deleted else json.loads(stored.properties)
     kind, when = "deleted" if stored.deleted else "updated", written(stored.datestamp)
     return (
         f"<url><loc>{text(stored.identifier)}</loc><lastmod>{when}</lastmod>"
@@ -120,7 +120,7 @@ def _change(stored: Stored) -> str:
     )
 
 
-def _described(about: dict[str, Any]) -> str:
+def _described(about: JsonObject) -> str:
     """Hash, length and type as attributes, as far as they are known."""
     known = {
         "hash": f"sha-256:{about['sha256']}" if about.get("sha256") else "",

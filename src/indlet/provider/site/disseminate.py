@@ -8,10 +8,10 @@ import stat
 from collections.abc import Callable, Mapping
 from email.utils import formatdate
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from indlet.formats.metadata import http_header, oai_didl
-from indlet.model import Stored
+from indlet.model import JsonMapping, JsonObject, Stored
 from indlet.provider.site.ask import HeadAnswer
 from indlet.provider.site.source import site_name
 from indlet.provider.site.tree import lasting
@@ -35,7 +35,7 @@ class SiteFormats:
 
     def write(self, prefix: str, stored: Stored, headers: Mapping[str, HeadAnswer]) -> bytes:
         """`headers` are what the server told this requester of records that are not for everybody."""
-        about: dict[str, Any] = json.loads(stored.properties)
+        about: JsonObject = json.loads(stored.properties)
         fields = [(str(name), str(value)) for name, value in about["headers"]]
         if stored.identifier in headers:
             fields = list(lasting(headers[stored.identifier].headers))
@@ -47,7 +47,7 @@ class SiteFormats:
         content = self._content(about, stored.identifier)
         return oai_didl.write(stored.identifier, str(about["media_type"]), header, content)
 
-    def _content(self, about: Mapping[str, Any], url: str) -> bytes | None:
+    def _content(self, about: JsonMapping, url: str) -> bytes | None:
         """The file's bytes if they are few, and still those that the record speaks of."""
         site = self._sites.get(str(about.get("site")))
         if site is None or about.get("rendered") or int(about["size"]) > site.by_value_bytes:

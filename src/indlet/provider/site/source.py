@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 from indlet.errors import SettingsError
 from indlet.formats.metadata import oai_dc
-from indlet.model import Record, TermVector, merged
+from indlet.model import JsonObject, Record, TermVector, merged
 from indlet.oai.identifier import repository_identifier, set_spec
 from indlet.provider.hierarchy import Entry, Listing, Served, Tree, shown
 from indlet.provider.resources import Place, Resource, clean_metadata, moment
@@ -121,7 +120,7 @@ class SiteSource:
             technical, {k: v for k, v in found.items() if k not in ("format", "date")},
             {k: v for k, v in named.items() if k not in found},
         )  # fmt: skip
-        properties: dict[str, Any] = {
+        properties: JsonObject = {
             "path": shown(entry.path),
             "url": url,
             "media_type": served.media_type,

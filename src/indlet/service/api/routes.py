@@ -5,10 +5,10 @@ Handlers are ordinary functions, so each request runs in a worker thread and non
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import orjson
 from starlette.applications import Starlette
@@ -18,6 +18,7 @@ from starlette.routing import BaseRoute, Route
 
 from indlet import __version__
 from indlet.errors import AmbiguousRecord, IndletError, QueryError, SettingsError, StoreError, UnknownRecord
+from indlet.model import JsonMapping, JsonObject
 from indlet.service.api import schemas
 from indlet.service.rank import MODELS
 from indlet.service.search import statistics
@@ -38,11 +39,11 @@ class Parameter:
     kind: type = str
     required: bool = False
     repeated: bool = False
-    default: Any = None
+    default: int | str | None = None
     choices: tuple[str, ...] = ()
     most: int = 0
 
-    def read(self, request: Request) -> Any:
+    def read(self, request: Request) -> object:
         """The argument as given, checked; SettingsError says what is wrong with it."""
         given = request.query_params.getlist(self.name)
         if self.required and not given:
@@ -56,7 +57,7 @@ class Parameter:
             return tuple(dict.fromkeys(values))
         return values[0] if values else self.default
 
-    def _value(self, text: str) -> Any:
+    def _value(self, text: str) -> int | str:
         if len(text) > MAX_TEXT:
             raise SettingsError(f"{self.name} has {len(text):,} characters; {MAX_TEXT:,} are the most")
         if self.choices and text not in self.choices:
@@ -71,8 +72,8 @@ class Parameter:
             return int(text)
         return text
 
-    def schema(self) -> dict[str, Any]:
-        inner: dict[str, Any] = {"type": {int: "integer", bool: "boolean", str: "string"}[self.kind]}
+    def schema(self) -> JsonObject:
+        inner: JsonObject = {"type": {int: "integer", bool: "boolean", str: "string"}[self.kind]}
         if self.kind is int:
             inner |= {"minimum": 0, "maximum": self.most}
         if self.kind is str and not self.choices:
@@ -82,7 +83,7 @@ class Parameter:
         if self.default is not None:
             inner["default"] = self.default
         shape = {"type": "array", "items": inner, "maxItems": MAX_REPEATED} if self.repeated else inner
-        more: dict[str, Any] = {"style": "form", "explode": True} if self.repeated else {}
+        more: JsonObject = {"style": "form", "explode": True} if self.repeated else {}
         return {
             "name": self.name, "in": "query", "required": self.required, "description": self.about,
             "schema": shape, **more,
@@ -93,7 +94,7 @@ class Parameter:
 class ApiEndpoint:
     path: str
     about: str
-    answer: Callable[[Library, Mapping[str, Any]], Any]
+    answer: Callable[[Library, JsonMapping], object]
     parameters: tuple[Parameter, ...]
     schema: str  # its answer's name among the schemas
 
@@ -112,7 +113,7 @@ _SPOKEN: Final = Parameter("languages", _LANGUAGES, repeated=True)
 _LIMIT: Final = Parameter("limit", "How many records.", int, default=10, most=MAX_LIMIT)
 
 
-def _search(library: Library, given: Mapping[str, Any]) -> Any:
+def _search(library: Library, given: JsonMapping) -> object:
     facets = FACETS if "all" in given["facets"] else tuple(dict.fromkeys(given["facets"]))
     return library.search(
         given["q"],
@@ -131,14 +132,14 @@ def _search(library: Library, given: Mapping[str, Any]) -> Any:
     ).to_json()
 
 
-def _compare(library: Library, given: Mapping[str, Any]) -> Any:
+def _compare(library: Library, given: JsonMapping) -> object:
     models = given["model"] or tuple(MODELS)
     return library.compare(
         given["q"], models, limit=given["limit"], languages=given["languages"], plain=given["plain"]
     ).to_json()
 
 
-def _explain(library: Library, given: Mapping[str, Any]) -> Any:
+def _explain(library: Library, given: JsonMapping) -> object:
     """Of a record that several sources have under one identifier, the one that the search shows: the best."""
 
     def told(source: str) -> Explained:
@@ -156,7 +157,7 @@ def _explain(library: Library, given: Mapping[str, Any]) -> Any:
     return max(map(told, sources), key=lambda one: (one.matches, one.score)).to_json()
 
 
-def _similar(library: Library, given: Mapping[str, Any]) -> Any:
+def _similar(library: Library, given: JsonMapping) -> object:
     return library.similar(
         given["identifier"],
         source=given["source"] or "",
@@ -165,12 +166,12 @@ def _similar(library: Library, given: Mapping[str, Any]) -> Any:
     ).to_json()
 
 
-def _suggest(library: Library, given: Mapping[str, Any]) -> Any:
+def _suggest(library: Library, given: JsonMapping) -> object:
     found = library.suggest(given["q"], given["limit"])
     return {"q": given["q"], "completions": [{"word": word, "records": count} for word, count in found]}
 
 
-def _record(library: Library, given: Mapping[str, Any]) -> Any:
+def _record(library: Library, given: JsonMapping) -> object:
     return library.record(given["identifier"], given["source"] or "").to_json() | {
         "frequencies": library.frequencies(given["identifier"], given["source"] or "")
         if given["frequencies"]
@@ -178,11 +179,11 @@ def _record(library: Library, given: Mapping[str, Any]) -> Any:
     }
 
 
-def _stats(library: Library, given: Mapping[str, Any]) -> Any:
+def _stats(library: Library, given: JsonMapping) -> object:
     return statistics.for_everybody(library.stats())
 
 
-def _sources(library: Library, given: Mapping[str, Any]) -> Any:
+def _sources(library: Library, given: JsonMapping) -> object:
     return {"sources": library.sources()}
 
 
@@ -299,13 +300,13 @@ def _handler(endpoint: ApiEndpoint, library: Library) -> Callable[[Request], Res
     return handle
 
 
-def _json(value: Any, status: int = 200, media_type: str = "application/json") -> Response:
+def _json(value: object, status: int = 200, media_type: str = "application/json") -> Response:
     return Response(orjson.dumps(value), status, media_type=media_type)
 
 
 def _problem(error: IndletError) -> Response:
     """An error as RFC 9457 wants it: what it is, and in `detail` the thing, the problem and the remedy."""
-    more: dict[str, Any] = {}
+    more: JsonObject = {}
     if isinstance(error, QueryError):
         status, title = 400, "The query cannot be understood"
         more = {"detail": error.problem, "query": error.query, "position": error.position}
@@ -353,7 +354,7 @@ def _refused(request: Request) -> Response:
     return answer
 
 
-def openapi(server: str = "") -> dict[str, Any]:
+def openapi(server: str = "") -> JsonObject:
     """The OpenAPI document."""
     failure = {"content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}}
     return {

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
-_STRING: Final[dict[str, Any]] = {"type": "string"}
-_NUMBER: Final[dict[str, Any]] = {"type": "number"}
-_COUNT: Final[dict[str, Any]] = {"type": "integer", "minimum": 0}
-_STRINGS: Final[dict[str, Any]] = {"type": "array", "items": _STRING}
-_NUMBERS: Final[dict[str, Any]] = {"type": "object", "additionalProperties": _NUMBER}
-_WHEN: Final[dict[str, Any]] = {"type": "string", "format": "date-time"}
-_MAYBE_WHEN: Final[dict[str, Any]] = {"type": ["string", "null"], "format": "date-time"}
+from indlet.model import JsonObject
+
+_STRING: Final[JsonObject] = {"type": "string"}
+_NUMBER: Final[JsonObject] = {"type": "number"}
+_COUNT: Final[JsonObject] = {"type": "integer", "minimum": 0}
+_STRINGS: Final[JsonObject] = {"type": "array", "items": _STRING}
+_NUMBERS: Final[JsonObject] = {"type": "object", "additionalProperties": _NUMBER}
+_WHEN: Final[JsonObject] = {"type": "string", "format": "date-time"}
+_MAYBE_WHEN: Final[JsonObject] = {"type": ["string", "null"], "format": "date-time"}
 
 
-def _object(**properties: dict[str, Any]) -> dict[str, Any]:
+def _object(**properties: JsonObject) -> JsonObject:
     """An object that has all of these properties and no others."""
     return {
         "type": "object",
@@ -23,11 +25,11 @@ def _object(**properties: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _list(items: dict[str, Any]) -> dict[str, Any]:
+def _list(items: JsonObject) -> JsonObject:
     return {"type": "array", "items": items}
 
 
-def _ref(name: str) -> dict[str, Any]:
+def _ref(name: str) -> JsonObject:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
@@ -60,7 +62,7 @@ _ORIGIN: Final = {
     "failures": _COUNT,
 }
 
-SCHEMAS: Final[dict[str, Any]] = {
+SCHEMAS: Final[JsonObject] = {
     "Hit": _object(**_HIT),
     "Record": _object(**_HIT, frequencies={"type": "object", "additionalProperties": _COUNT}),
     "Result": _object(

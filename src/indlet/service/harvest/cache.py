@@ -11,12 +11,12 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
 from indlet.errors import StoreError
-from indlet.model import Record, Stored
+from indlet.model import JsonObject, Record, Stored
 from indlet.oai import provenance
 from indlet.oai.identifier import set_spec
 from indlet.oai.provenance import FROM, Stated, Version, own_sets, version_of
@@ -146,7 +146,7 @@ class Cache:
     def _kept(self, copy: RecordCopy, version: Version, name: str) -> Record:
         record = copy.record
         sets = (*copy.sets, set_spec((FROM, name)))
-        properties: dict[str, Any] = {**record.properties, "version": list(_parts(version))}
+        properties: JsonObject = {**record.properties, "version": list(_parts(version))}
         if copy.stated is not None or name != self.name:
             properties["via"] = {"url": self.url, "datestamp": copy.datestamp}
             properties["source_datestamp"] = version.datestamp

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
+
+from indlet.model import JsonObject
 
 
 @dataclass(slots=True)
@@ -52,7 +53,7 @@ class Progress:
         """Whether the run was a full success: the lists were read to their end, and no record is owed."""
         return self.outcome == "complete" and not self.failed and not self.owed
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         return {
             "source": self.source,
             "outcome": self.outcome,

@@ -5,9 +5,10 @@ A run *lists* records, *checks* a list against the identifiers, or *probes* a li
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Final, Literal
+from typing import Final, Literal
+
+from indlet.model import JsonMapping, JsonObject
 
 Trouble = Literal[
     "unreachable",  # no connection
@@ -199,12 +200,12 @@ def to_json(state: RunState) -> dict[str, object]:
     return {"phase": phase(state), **asdict(state)}
 
 
-def from_json(data: Mapping[str, Any]) -> RunState:
+def from_json(data: JsonMapping) -> RunState:
     """The state of a run as this version kept it, or the one before; ValueError if it cannot be read."""
     flat = {**data, **data.get("overview", {}), **data.get("cursor", {}), **data.get("tally", {})}
     try:
         kind = _KINDS[flat.get("phase", "list")]
-        found = dict[str, Any]()
+        found = JsonObject()
         for part, build in (("overview", Overview), ("cursor", Cursor), ("tally", Tally)):
             if part in kind.__slots__:
                 found[part] = build(**_chosen(build, flat))
@@ -214,9 +215,9 @@ def from_json(data: Mapping[str, Any]) -> RunState:
         raise ValueError(f"not the state of a run: {e}") from e
 
 
-def _chosen(kind: type, flat: Mapping[str, Any]) -> dict[str, Any]:
+def _chosen(kind: type, flat: JsonMapping) -> JsonObject:
     """The values for the fields of a part, in their types."""
-    found = dict[str, Any]()
+    found = JsonObject()
     for name in kind.__slots__:  # type: ignore[attr-defined]
         if (key := name if name in flat else _FORMER.get(name, name)) in flat:
             found[name] = flat[key]

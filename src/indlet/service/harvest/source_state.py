@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from indlet.model import JsonMapping, JsonObject
 from indlet.service.harvest.run_state import RunState, from_json, to_json
 
 
@@ -30,10 +31,10 @@ class KeptRun:
     everything: bool = False  # it lists all that the source has
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> KeptRun:
+    def from_json(cls, data: JsonMapping) -> KeptRun:
         return cls(tuple(data["key"]), data["asked"], from_json(data["course"]), bool(data.get("everything")))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         return {
             "key": list(self.key), "asked": self.asked, "everything": self.everything,
             "course": to_json(self.state),
@@ -72,7 +73,7 @@ class SourceState:
     name: str = ""  # that of the repository
     deleted_record: str = ""
     granularity: str = ""
-    policy: Mapping[str, Any] | None = None
+    policy: JsonMapping | None = None
     loss: tuple[str, ...] = ()
     reconciliation: str = ""
     run: KeptRun | None = None
@@ -84,10 +85,10 @@ class SourceState:
     repairs: Mapping[str, int] = field(default_factory=dict)
     last: LastRun | None = None
     stored_bytes: int = 0
-    other: Mapping[str, Any] = field(default_factory=dict)  # what others keep with it
+    other: JsonMapping = field(default_factory=dict)  # what others keep with it
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> SourceState:
+    def from_json(cls, data: JsonMapping) -> SourceState:
         """The state as this version kept it, or the one before. A run that cannot be read is dropped."""
         names = {f.name for f in fields(cls)} - {"other"}
         known = {key: value for key, value in data.items() if key in names and value is not None}
@@ -105,8 +106,8 @@ class SourceState:
                 del known["run"]
         return cls(**known, other={key: value for key, value in data.items() if key not in names})
 
-    def to_json(self) -> dict[str, Any]:
-        found = dict[str, Any](self.other)
+    def to_json(self) -> JsonObject:
+        found = JsonObject(self.other)
         for f in fields(self):
             value = getattr(self, f.name)
             if f.name == "other" or value == f.default or (f.name in ("marks", "repairs") and not value):

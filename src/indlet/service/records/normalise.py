@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit, urlunsplit
 
 from lxml import etree
@@ -18,7 +18,7 @@ from indlet.errors import BadResponse
 from indlet.formats import INDEX, bundle, by_name, pairs
 from indlet.formats.dublin import doi, folded, iso_date
 from indlet.memo import remembered
-from indlet.model import DUBLIN_CORE, Metadata, Record, TermVector
+from indlet.model import DUBLIN_CORE, JsonObject, Metadata, Record, TermVector
 from indlet.oai.read import Item, canonical, parsed
 from indlet.text import Analyzer, Policy, Reconciliation, loss, renormalise, searched
 from indlet.text.language import language_code
@@ -97,7 +97,7 @@ class Normaliser:
         return canonical(part), cleaned(pairs(part)), index
 
     def _made(self, item: Item, raw: bytes, metadata: Metadata, vector: TermVector | None) -> Record:
-        properties: dict[str, Any] = {"source_datestamp": item.datestamp}
+        properties: JsonObject = {"source_datestamp": item.datestamp}
         url = _first_url(metadata)
         if url:
             properties["url"] = url

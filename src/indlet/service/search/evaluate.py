@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import orjson
 
 from indlet.errors import MissingExtra, SettingsError
+from indlet.model import JsonObject
 
 DEPTH: Final = 1000
 MEASURES: Final = ("MAP", "nDCG@10", "P@10", "R@100")
@@ -194,7 +195,7 @@ def evaluate(
     return table
 
 
-def _measures() -> tuple[dict[str, Any], Any, Any, Any]:
+def _measures() -> tuple[JsonObject, Any, Any, Any]:
     try:
         import ir_measures
     except ModuleNotFoundError as e:

@@ -27,7 +27,7 @@ from indlet.errors import (
     StoreError,
     UnknownRecord,
 )
-from indlet.model import Stored
+from indlet.model import JsonObject, Stored
 from indlet.service.harvest.source_state import SourceState
 from indlet.service.index import SORTS, Found, Searcher, follow
 from indlet.service.index import expression as e
@@ -103,7 +103,7 @@ class Library:
         self._views: WeakKeyDictionary[Searcher, tuple[tuple[int, ...], Searcher]] = WeakKeyDictionary()
         self._spoken: WeakKeyDictionary[Searcher, Spoken] = WeakKeyDictionary()
         self._verified: tuple[Searcher, dict[tuple[str, str], e.Expression]] | None = None
-        self._counted: tuple[Searcher, dict[str, Any]] | None = None
+        self._counted: tuple[Searcher, JsonObject] | None = None
         self._named: dict[int, Named] = {}
         self._called: tuple[Any, Mapping[str, Mapping[str, str]]] | None = None
 
@@ -431,7 +431,7 @@ class Library:
         vector = self.stored(identifier, source).record.vector
         return vector.frequencies() if vector else {}
 
-    def stats(self) -> dict[str, Any]:
+    def stats(self) -> JsonObject:
         """Store and index in numbers."""
         searcher = self.searcher()
         if self._counted is None or self._counted[0] is not searcher:
@@ -439,7 +439,7 @@ class Library:
             self._counted = searcher, statistics.of_index(searcher)
         return statistics.of_store(self.store, self._counted[1], self.hidden())
 
-    def sources(self) -> list[dict[str, Any]]:
+    def sources(self) -> list[JsonObject]:
         """Each origin of records with its state: nothing secret."""
         return statistics.sources(self.store, self.hidden())
 

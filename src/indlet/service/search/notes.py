@@ -6,7 +6,9 @@ they count something, so that each language can write them in its own way.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
+
+from indlet.model import JsonObject
 
 TEXTS: Final = {
     # About the index
@@ -71,9 +73,9 @@ class Note(str):
 
     __slots__ = ("code", "values")
     code: str
-    values: dict[str, Any]
+    values: JsonObject
 
-    def __new__(cls, code: str, **values: Any) -> Note:
+    def __new__(cls, code: str, **values: object) -> Note:
         shown = {name: f"{value:,}" if isinstance(value, int) else value for name, value in values.items()}
         note = super().__new__(cls, TEXTS[code].format(**shown))
         note.code, note.values = code, values

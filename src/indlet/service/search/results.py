@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
-from indlet.model import Facet, Metadata
+from indlet.model import Facet, JsonMapping, JsonObject, Metadata
 
 _WEB: Final = re.compile(r"(?:https?|ftp)://[^\s<>\"]+$", re.IGNORECASE)
 
@@ -43,7 +43,7 @@ class Hit:
     datestamp: int
     length: int
     terms: tuple[Matched, ...] = ()
-    properties: Mapping[str, Any] = field(default_factory=dict)
+    properties: JsonMapping = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -57,7 +57,7 @@ class Hit:
     def year(self) -> str:
         return self.date[:4]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         return {
             "rank": self.rank,
             "identifier": self.identifier,
@@ -93,7 +93,7 @@ class Suggestion:
     at: int
     instead: tuple[str, ...]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         return {"word": self.word, "at": self.at, "instead": list(self.instead)}
 
 
@@ -124,7 +124,7 @@ class Result:
     def __len__(self) -> int:
         return len(self.hits)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         return {
             "query": self.query,
             "model": self.model,
@@ -166,7 +166,7 @@ class Share:
     contribution: float
     derived: Mapping[str, float]  # values of signs in the model's formula
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         return {
             "term": self.term,
             "field": self.field,
@@ -199,7 +199,7 @@ class Explained:
     outlook: tuple[float, float] = (0.0, 0.0)  # two numbers of the query, see `rank/model.py`
     missing: tuple[Share, ...] = ()  # terms of the query that others hold and this record does not
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         return {
             "identifier": self.identifier,
             "model": self.model,
@@ -237,7 +237,7 @@ class Comparison:
     rows: tuple[Row, ...]
     overlap: tuple[tuple[float, ...], ...]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         return {
             "models": [result.model for result in self.results],
             "results": [result.to_json() for result in self.results],
@@ -269,7 +269,7 @@ def compared(results: Sequence[Result]) -> Comparison:
     return Comparison(tuple(results), tuple(rows), overlap)
 
 
-def link(metadata: Metadata, properties: Mapping[str, Any]) -> str:
+def link(metadata: Metadata, properties: JsonMapping) -> str:
     """Where the owner's copy is: the record's own address, else the first identifier that is one.
 
     Only web addresses come out: what a harvested record claims must not become a script on our pages.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any, Final
+from typing import Final
 
+from indlet.model import JsonObject
 from indlet.service.index import Searcher
 from indlet.service.search.results import iso
 from indlet.store import Store
@@ -16,7 +17,7 @@ _SHOWN_SETTINGS: Final = ("url", "title", "set", "from_", "until", "every", "met
 _OPERATIONAL: Final = {"path", "bytes", "bytes_per_posting", "segments", "removed", "position", "lag"}
 
 
-def of_index(searcher: Searcher) -> dict[str, Any]:
+def of_index(searcher: Searcher) -> JsonObject:
     counted = searcher.stats()
     return {
         "records": counted.documents,
@@ -33,7 +34,7 @@ def of_index(searcher: Searcher) -> dict[str, Any]:
     }
 
 
-def of_store(store: Store, index: dict[str, Any], hidden: Collection[int] = ()) -> dict[str, Any]:
+def of_store(store: Store, index: JsonObject, hidden: Collection[int] = ()) -> JsonObject:
     """The store in numbers, and beside them those of the index with its distance from the store."""
     with store.read() as view:
         newest = view.last_seq()
@@ -70,7 +71,7 @@ def of_store(store: Store, index: dict[str, Any], hidden: Collection[int] = ()) 
     }
 
 
-def for_everybody(counted: dict[str, Any]) -> dict[str, Any]:
+def for_everybody(counted: JsonObject) -> JsonObject:
     """Those numbers that tell of the records; not those of files and changes, in which hidden ones count."""
     return {
         part: {key: value for key, value in numbers.items() if key not in _OPERATIONAL}
@@ -78,7 +79,7 @@ def for_everybody(counted: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def sources(store: Store, hidden: Collection[int] = ()) -> list[dict[str, Any]]:
+def sources(store: Store, hidden: Collection[int] = ()) -> list[JsonObject]:
     with store.read() as view:
         origins = [origin for origin in view.origins() if origin.id not in hidden]
         totals, failures = view.totals(), view.failure_counts()

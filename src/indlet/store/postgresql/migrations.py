@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib.resources import files
-from typing import Any
 
 import psycopg
 from psycopg import errors
 
 from indlet.errors import StoreError
+from indlet.store.sql_view import Row
 
-Connection = psycopg.Connection[tuple[Any, ...]]
+Connection = psycopg.Connection[Row]
 OLDEST = 130000  # PostgreSQL 13
 
 

@@ -8,12 +8,13 @@ from typing import Any, Final
 
 import psycopg
 
+from indlet.model import JsonObject
 from indlet.store.contract import Clock
 from indlet.store.sql_transaction import KEY, REPLACED, Dated, SqlTransaction
-from indlet.store.sql_view import SqlView
+from indlet.store.sql_view import Row, SqlValue, SqlView
 from indlet.store.tables import COLUMNS
 
-Connection = psycopg.Connection[tuple[Any, ...]]
+Connection = psycopg.Connection[Row]
 _FETCHED: Final = 1000  # rows of one answer
 # What a record brings, in the order of `Packed`, with the types by which COPY carries it.
 _TYPES: Final = {
@@ -52,12 +53,12 @@ def _query(statement: str) -> str:
     return statement.replace("?", "%s")
 
 
-def _clean(values: Sequence[Any]) -> list[Any]:
+def _clean(values: Sequence[SqlValue]) -> list[SqlValue]:
     """PostgreSQL keeps no NUL in text; nothing that is well-formed XML or a path holds one."""
     return [v.replace("\0", "\ufffd") if isinstance(v, str) and "\0" in v else v for v in values]
 
 
-def _all(connection: Connection, statement: str, values: Sequence[Any]) -> list[Any]:
+def _all(connection: Connection, statement: str, values: Sequence[SqlValue]) -> list[Row]:
     return connection.execute(_query(statement), _clean(values), binary=True).fetchall()
 
 
@@ -68,14 +69,14 @@ class PostgresView(SqlView):
         self._connection = connection
         self._cursors = 0
 
-    def _all(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+    def _all(self, statement: str, values: Sequence[SqlValue] = ()) -> list[Row]:
         return _all(self._connection, statement, values)
 
-    def _each(self, statement: str, values: Sequence[Any] = ()) -> Iterator[Any]:
+    def _each(self, statement: str, values: Sequence[SqlValue] = ()) -> Iterator[Row]:
         self._cursors += 1
         return self._fetched(f"each_{self._cursors}", statement, values)
 
-    def _fetched(self, name: str, statement: str, values: Sequence[Any]) -> Iterator[Any]:
+    def _fetched(self, name: str, statement: str, values: Sequence[SqlValue]) -> Iterator[Row]:
         """By a cursor of the server's, which ends with the snapshot at the latest."""
         run = self._connection.execute
         run(_query(f"DECLARE {name} NO SCROLL CURSOR FOR {statement}"), _clean(values))
@@ -90,7 +91,7 @@ class PostgresView(SqlView):
         row = self._one("SELECT kind, value FROM meta WHERE key = ?", (key,))
         return _decoded(*row) if row else None
 
-    def metas(self) -> dict[str, Any]:
+    def metas(self) -> JsonObject:
         return {key: _decoded(kind, value) for key, kind, value in self._all("SELECT * FROM meta")}
 
 
@@ -137,15 +138,15 @@ class PostgresTransaction(SqlTransaction):
         self._only_writer()
         super().stamp_again()
 
-    def _all(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+    def _all(self, statement: str, values: Sequence[SqlValue] = ()) -> list[Row]:
         self._only_writer()
         return _all(self.connection, statement, values)
 
-    def _run(self, statement: str, values: Sequence[Any] = ()) -> None:
+    def _run(self, statement: str, values: Sequence[SqlValue] = ()) -> None:
         self._only_writer()
         self.connection.execute(_query(statement), _clean(values))
 
-    def _many(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
+    def _many(self, statement: str, rows: Sequence[Sequence[SqlValue]]) -> None:
         self._only_writer()
         with self.connection.cursor() as cursor:
             cursor.executemany(_query(statement), [_clean(row) for row in rows])
@@ -174,7 +175,7 @@ class PostgresTransaction(SqlTransaction):
         if members:
             self.connection.execute(_MEMBERS, [list(column) for column in zip(*members, strict=True)])
 
-    def meta(self, key: str, value: Any) -> None:
+    def meta(self, key: str, value: float | str | bytes) -> None:
         self._run(
             "INSERT INTO meta VALUES (?, ?, ?) "
             "ON CONFLICT (key) DO UPDATE SET kind = excluded.kind, value = excluded.value",
@@ -190,15 +191,15 @@ class PostgresTransaction(SqlTransaction):
         return bytes(self.meta_value(key, value))
 
 
-def _encoded(value: Any) -> tuple[str, bytes]:
+def _encoded(value: float | str | bytes) -> tuple[str, bytes]:
     """A value of `meta`, which SQLite keeps in its own type, as the name of that type and bytes."""
     if isinstance(value, bytes):
         return "bytes", value
     return type(value).__name__, str(value).encode()
 
 
-def _decoded(kind: str, value: bytes) -> Any:
+def _decoded(kind: str, value: bytes) -> float | str | bytes:
     if kind == "bytes":
         return value
-    kinds: dict[str, Callable[[str], Any]] = {"int": int, "float": float, "str": str}
+    kinds: dict[str, Callable[[str], float | str]] = {"int": int, "float": float, "str": str}
     return kinds[kind](value.decode())

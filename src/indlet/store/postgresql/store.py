@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Final, Self
 from urllib.parse import urlsplit
 
 import psycopg
@@ -15,6 +15,7 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 
 from indlet.errors import SettingsError, StoreError, StoreUnavailable
+from indlet.model import JsonObject
 from indlet.settings import Settings
 from indlet.store.contract import Clock, Transaction, View
 from indlet.store.postgresql.explained import BUSY_SECONDS, explained
@@ -189,7 +190,7 @@ class PostgresStore(SqlStore):
 
     def _connect(self) -> Connection:
         given = conninfo_to_dict(self._url)
-        defaults: dict[str, Any] = {k: v for k, v in _DEFAULTS.items() if k not in given}
+        defaults: JsonObject = {k: v for k, v in _DEFAULTS.items() if k not in given}
         connection: Connection = psycopg.connect(self._url, autocommit=True, **defaults)
         try:
             connection.execute(_SESSION)

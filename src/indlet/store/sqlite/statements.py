@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any
 
+from indlet.model import JsonObject
 from indlet.store.contract import Clock
 from indlet.store.sql_transaction import KEY, REPLACED, Dated, SqlTransaction
-from indlet.store.sql_view import SqlView
+from indlet.store.sql_view import Row, SqlValue, SqlView
 from indlet.store.tables import COLUMNS
 
 # Rows of one statement. sqlite3 releases the GIL once for each statement: with a row to each, a thread that
@@ -30,17 +31,17 @@ class SqliteView(SqlView):
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
-    def _all(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+    def _all(self, statement: str, values: Sequence[SqlValue] = ()) -> list[Row]:
         return self._connection.execute(statement, values).fetchall()
 
-    def _each(self, statement: str, values: Sequence[Any] = ()) -> Iterator[Any]:
+    def _each(self, statement: str, values: Sequence[SqlValue] = ()) -> Iterator[Row]:
         return self._connection.execute(statement, values)
 
     def meta(self, key: str) -> Any:
         row = self._one("SELECT value FROM meta WHERE key = ?", (key,))
         return row[0] if row else None
 
-    def metas(self) -> dict[str, Any]:
+    def metas(self) -> JsonObject:
         return dict(self._all("SELECT key, value FROM meta"))
 
 
@@ -50,13 +51,13 @@ class SqliteTransaction(SqlTransaction):
         self._connection = connection
         self.begin()
 
-    def _all(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+    def _all(self, statement: str, values: Sequence[SqlValue] = ()) -> list[Row]:
         return self._connection.execute(statement, values).fetchall()
 
-    def _run(self, statement: str, values: Sequence[Any] = ()) -> None:
+    def _run(self, statement: str, values: Sequence[SqlValue] = ()) -> None:
         self._connection.execute(statement, values)
 
-    def _many(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
+    def _many(self, statement: str, rows: Sequence[Sequence[SqlValue]]) -> None:
         self._connection.executemany(statement, rows)
 
     def _upsert(self, records: Sequence[Dated]) -> list[int]:
@@ -70,9 +71,9 @@ class SqliteTransaction(SqlTransaction):
     def _join(self, members: Sequence[tuple[int, int]]) -> None:
         self._together(_MEMBERS, members)
 
-    def _together(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> list[Any]:
+    def _together(self, statement: str, rows: Sequence[Row]) -> list[Row]:
         """Carry out a statement for rows, many at a time; what it gives."""
-        given: list[Any] = []
+        given: list[Row] = []
         for start in range(0, len(rows), _TOGETHER):
             part = rows[start : start + _TOGETHER]
             marks = f"({', '.join('?' * len(part[0]))})"
@@ -81,7 +82,7 @@ class SqliteTransaction(SqlTransaction):
             ).fetchall()
         return given
 
-    def meta(self, key: str, value: Any) -> None:
+    def meta(self, key: str, value: float | str | bytes) -> None:
         self._connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
     def meta_value(self, key: str, default: Any) -> Any:

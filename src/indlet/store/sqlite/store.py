@@ -10,9 +10,10 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from indlet.errors import StoreError
+from indlet.model import JsonObject
 from indlet.store.contract import Clock, Transaction, View
 from indlet.store.private import keep_private
 from indlet.store.sql_store import SqlStore
@@ -214,7 +215,7 @@ class SqliteStore(SqlStore):
         read as it stands for as long as it does not change.
         """
         place = f"{self._path.absolute().as_uri()}?mode=ro"
-        options: dict[str, Any] = {"uri": True, "isolation_level": None, "check_same_thread": False}
+        options: JsonObject = {"uri": True, "isolation_level": None, "check_same_thread": False}
         seen = _state(self._path)
         connection: sqlite3.Connection = sqlite3.connect(place, timeout=BUSY_SECONDS, **options)
         try:

@@ -7,8 +7,9 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
+from indlet.model import JsonMapping, JsonObject
 from indlet.service.harvest.progress import Progress
 from indlet.service.index import follow
 from indlet.service.search.library import Library
@@ -41,7 +42,7 @@ class SourceRow:
     last: float | None
     due: float | None
     removable: bool
-    progress: Mapping[str, Any] | None
+    progress: JsonMapping | None
 
 
 class Totals:
@@ -121,7 +122,7 @@ def source_rows(
     return rows
 
 
-def _progress(live: Progress | None, journal: Sequence[RunEntry]) -> Mapping[str, Any] | None:
+def _progress(live: Progress | None, journal: Sequence[RunEntry]) -> JsonMapping | None:
     """How far a run is: of this process at first hand, of another one as its journal says."""
     if live is not None:
         done = live.records + live.deleted
@@ -142,7 +143,7 @@ def _held(store: Store, origin: int) -> bool:
     return store.busy(f"harvest-{origin}")
 
 
-def _state(source: Source, journal: Sequence[RunEntry], progress: Mapping[str, Any] | None) -> str:
+def _state(source: Source, journal: Sequence[RunEntry], progress: JsonMapping | None) -> str:
     if progress is not None:
         return "running"
     if source.paused:
@@ -191,7 +192,7 @@ def plots(t: Strings, runs: Sequence[RunEntry]) -> list[Plot]:
     return found
 
 
-def failure(stored: StoredFailure) -> dict[str, Any]:
+def failure(stored: StoredFailure) -> JsonObject:
     """A failure with its raw bytes as text, or as hexadecimal where they are not text."""
     raw = stored.raw[:RAW]
     try:
@@ -221,15 +222,13 @@ def hexadecimal(raw: bytes) -> str:
     return "\n".join(lines)
 
 
-def deletions(store: Store, origin: Origin, limit: int = 50) -> list[dict[str, Any]]:
+def deletions(store: Store, origin: Origin, limit: int = 50) -> list[JsonObject]:
     """The records that a source withdrew last: what a library that holds a copy has to look after."""
     with store.read() as view:
         return [{"identifier": name, "at": at} for name, at in view.withdrawn(origin.id, limit)]
 
 
-def hierarchies(
-    store: Store, settings: Settings, totals: Mapping[int, tuple[int, int]]
-) -> list[dict[str, Any]]:
+def hierarchies(store: Store, settings: Settings, totals: Mapping[int, tuple[int, int]]) -> list[JsonObject]:
     """Each hierarchy: what it holds, its last crawl, and its failures by format."""
     with store.read() as view:
         rows = []
@@ -261,7 +260,7 @@ def _suffix(where: str) -> str:
     return suffix.lower() if dot and stem and len(suffix) <= 8 else "–"
 
 
-def index_state(library: Library) -> dict[str, Any]:
+def index_state(library: Library) -> JsonObject:
     store = library.store
     newest, position = follow.lag(store)
     counted = library.whole().stats()

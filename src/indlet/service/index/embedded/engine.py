@@ -15,12 +15,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, Final, Self
+from typing import IO, Final, Self
 
 import numpy as np
 
 from indlet.errors import IndexBusy, IndexDamaged, StoreError
-from indlet.model import Stored
+from indlet.model import JsonObject, Stored
 from indlet.service.index.embedded import manifest as manifests
 from indlet.service.index.embedded.batch import ID, SEQ, Batch
 from indlet.service.index.embedded.manifest import Manifest, SegmentEntry
@@ -120,7 +120,7 @@ class Engine:
         return self._anew
 
     @property
-    def extra(self) -> dict[str, Any]:
+    def extra(self) -> JsonObject:
         """What the owner stored with the last commit."""
         return dict(self._manifest.extra)
 
@@ -169,7 +169,7 @@ class Engine:
                 self._flush()
         return len(changes)
 
-    def commit(self, position: int | None = None, extra: dict[str, Any] | None = None) -> None:
+    def commit(self, position: int | None = None, extra: JsonObject | None = None) -> None:
         """Makes everything applied so far durable and visible."""
         self._writer()
         self._flush()
@@ -284,7 +284,7 @@ class Engine:
                 self._doom(merged, stale)
         return manifest.generation
 
-    def _publish(self, segments: list[Segment], generation: int, extra: dict[str, Any]) -> None:
+    def _publish(self, segments: list[Segment], generation: int, extra: JsonObject) -> None:
         entries = tuple(SegmentEntry(segment.file, segment.deletions_file) for segment in segments)
         fresh = Manifest(generation, self._position, entries, dict(extra))
         manifests.sync(self._folder)

@@ -12,17 +12,17 @@ import json
 import mmap
 import os
 import zlib
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from indlet.errors import IndexDamaged
 from indlet.kernels.codec import decode, headers, subtract
+from indlet.model import JsonMapping, JsonObject
 
 MAGIC: Final = b"indlet-1"
 ALIGN: Final = 64
@@ -53,7 +53,7 @@ class ArrayFile:
         self._checksum = 0
         self._directory: dict[str, list[Any]] = {}
 
-    def begin(self, name: str, dtype: Any) -> None:
+    def begin(self, name: str, dtype: DTypeLike) -> None:
         self._write(b"\0" * (-self._at % ALIGN))
         self._directory[name] = [np.dtype(dtype).str, self._at, 0]
 
@@ -67,7 +67,7 @@ class ArrayFile:
         if array.size:
             self.append(name, array)
 
-    def close(self, facts: Mapping[str, Any]) -> SegmentFile:
+    def close(self, facts: JsonMapping) -> SegmentFile:
         directory = json.dumps({"arrays": self._directory, "facts": facts}).encode()
         self._write(directory + len(directory).to_bytes(8, "little") + MAGIC)
         self._handle.flush()
@@ -86,7 +86,7 @@ class ArrayFile:
         self._at += len(data)
 
 
-def read_arrays(folder: Path, file: SegmentFile) -> tuple[dict[str, Array], dict[str, Any]]:
+def read_arrays(folder: Path, file: SegmentFile) -> tuple[dict[str, Array], JsonObject]:
     """The arrays and facts of a file, checked by its checksum; raises FileNotFoundError if it has gone."""
     path = folder / file.name
     with path.open("rb") as handle:
@@ -151,15 +151,15 @@ class Segment:
     file: SegmentFile
     deletions_file: SegmentFile | None
     arrays: dict[str, Array]
-    facts: dict[str, Any]
+    facts: JsonObject
     deletions: Deletions | None
     gone: NDArray[np.bool_] | None
     documents: int
     length: int
     facets: dict[str, FacetColumn]
     # Worked out when first asked for; `shared` holds what deletions do not change.
-    cache: dict[str, Any] = field(default_factory=dict)
-    shared: dict[str, Any] = field(default_factory=dict)
+    cache: JsonObject = field(default_factory=dict)
+    shared: JsonObject = field(default_factory=dict)
 
     @property
     def size(self) -> int:
@@ -295,9 +295,9 @@ def load(
     file: SegmentFile,
     removed: SegmentFile | None,
     arrays: dict[str, Array],
-    facts: dict[str, Any],
+    facts: JsonObject,
     folder: Path,
-    shared: dict[str, Any],
+    shared: JsonObject,
 ) -> Segment:
     deletions = None
     if removed is not None:
@@ -314,10 +314,10 @@ def _made(
     file: SegmentFile,
     removed: SegmentFile | None,
     arrays: dict[str, Array],
-    facts: dict[str, Any],
+    facts: JsonObject,
     deletions: Deletions | None,
     facets: dict[str, FacetColumn],
-    shared: dict[str, Any],
+    shared: JsonObject,
 ) -> Segment:
     lengths = arrays["length"]
     gone = None
