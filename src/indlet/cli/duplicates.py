@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import click
 import orjson
 
-from indlet.cli.harvest import config_option, data_option
+from indlet.cli.options import config_option, data_option
 from indlet.cli.show import printable, say, say_json
 from indlet.model import JsonObject
 from indlet.settings import Settings, load

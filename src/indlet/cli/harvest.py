@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from indlet.cli.options import config_option, data_option
 from indlet.cli.secret import secret
 from indlet.cli.show import printable, say, say_json
 from indlet.errors import SettingsError
@@ -28,15 +29,6 @@ CONFIG = Path("indlet.toml")
 LINE_SECONDS = 5.0
 LOOK_SECONDS = 0.2
 WIDTH = 100
-
-data_option = click.option(
-    "--data", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
-    help="The data folder.  [default: as indlet.toml says, or indlet-data]",
-)  # fmt: skip
-config_option = click.option(
-    "--config", "-c", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-    help="A settings file.  [default: indlet.toml, if there is one and --data is not given]",
-)  # fmt: skip
 
 
 @click.command()

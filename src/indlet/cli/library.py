@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from indlet.cli.harvest import config_option, data_option
 from indlet.cli.harvest import line as harvest_line
+from indlet.cli.options import config_option, data_option
 from indlet.cli.show import printable, say, say_json
 from indlet.errors import SettingsError
 from indlet.model import JsonObject

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from indlet.cli.options import config_option, data_option
 from indlet.cli.show import printable, say, say_json
 from indlet.errors import SettingsError
 from indlet.settings import Settings, load
@@ -23,14 +24,6 @@ if TYPE_CHECKING:
 WIDTH = 78
 RUN_DEPTH = 1000
 
-data_option = click.option(
-    "--data", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
-    help="The data folder.  [default: as indlet.toml says, or indlet-data]",
-)  # fmt: skip
-config_option = click.option(
-    "--config", "-c", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-    help="A settings file.  [default: indlet.toml, if there is one and --data is not given]",
-)  # fmt: skip
 model_option = click.option(
     "--model", metavar="M", default="", help="bm25, vsm, lm-dirichlet, lm-jm or boolean."
 )

@@ -81,46 +81,48 @@ def probe(source: Source, harvest: Harvest, ours: Policy) -> Probe:
     quick = replace(harvest, timeout_seconds=10.0, stall_seconds=10.0, retries=0)
     rules = Rules(0, quick.backoff_seconds, quick.backoff_limit_seconds, 0.0, quick.pages)
     client = Client(quick, token=source.token, user=source.user, password=source.password)
-    asker = PageFetcher(client, rules, lambda _: None)
+    fetcher = PageFetcher(client, rules, lambda _: None)
     try:
-        terms = negotiate(asker, source, ours.positions)
-        formats = _formats(asker, terms.url)
-        indexes = _index_formats(asker, terms.url) if terms.index_prefix else ()
+        agreed = negotiate(fetcher, source, ours.positions)
+        formats = _formats(fetcher, agreed.url)
+        indexes = _index_formats(fetcher, agreed.url) if agreed.index_prefix else ()
     except (NoAnswer, IndletError) as e:
         return Probe(source.url, problem=str(e))
     finally:
-        asker.close()
-    indexed = bool(terms.index_prefix or terms.bundle_prefix)
-    stand = loss(terms.policy, ours) if indexed else None
-    identity = terms.identity
+        fetcher.close()
+    indexed = bool(agreed.index_prefix or agreed.bundle_prefix)
+    stand = loss(agreed.policy, ours) if indexed else None
+    identity = agreed.identity
     return Probe(
-        terms.url,
+        agreed.url,
         name=identity.name,
         earliest=identity.earliest,
         deleted=identity.deleted,
         granularity=identity.granularity,
-        form=terms.form,
+        form=agreed.form,
         formats=formats,
         index_formats=indexes,
         indexed=indexed,
         policy=stand.kind if stand else "",
-        losses=(*stand.losses, *terms.losses) if stand else (),
-        notes=terms.notes,
+        losses=(*stand.losses, *agreed.losses) if stand else (),
+        notes=agreed.notes,
     )
 
 
-def _formats(asker: PageFetcher, url: str) -> tuple[str, ...]:
+def _formats(fetcher: PageFetcher, url: str) -> tuple[str, ...]:
     try:
         return tuple(
-            answers.metadata_formats(asker.patiently(url, {"verb": "ListMetadataFormats"}, attempts=1))
+            answers.metadata_formats(fetcher.page_retried(url, {"verb": "ListMetadataFormats"}, attempts=1))
         )
     except NoAnswer:
         return ()
 
 
-def _index_formats(asker: PageFetcher, url: str) -> tuple[str, ...]:
+def _index_formats(fetcher: PageFetcher, url: str) -> tuple[str, ...]:
     try:
-        return tuple(answers.index_formats(asker.patiently(url, {"verb": "ListIndexFormats"}, attempts=1)))
+        return tuple(
+            answers.index_formats(fetcher.page_retried(url, {"verb": "ListIndexFormats"}, attempts=1))
+        )
     except NoAnswer:
         return ()
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from queue import SimpleQueue
-from typing import Final
+from typing import Final, TypeVar
 
 from indlet.errors import BadResponse
 from indlet.oai.read import Page, Truncated
@@ -15,6 +15,7 @@ from indlet.service.harvest.client import Client, HttpAnswer, NoAnswer, released
 from indlet.service.harvest.run_state import PASSING, Rules, Trouble
 from indlet.service.records.page import announced, last_token, read_page
 
+T = TypeVar("T")
 _TROUBLES: Final[dict[str, Trouble]] = {
     "badresumptiontoken": "token",
     "badargument": "argument",
@@ -110,12 +111,16 @@ class PageFetcher:
             raise answer.trouble
         return answer
 
-    def patiently(self, base_url: str, arguments: Mapping[str, str], attempts: int = _QUICK + 1) -> Page:
-        """The same for a single question, asked again where the trouble may pass."""
+    def page_retried(self, base_url: str, arguments: Mapping[str, str], attempts: int = _QUICK + 1) -> Page:
+        """A single page, asked for again where the trouble may pass."""
+        return self.retried(lambda: self.page(base_url, arguments), attempts)
+
+    def retried(self, ask: Callable[[], T], attempts: int) -> T:
+        """What is asked for, with pauses in between, until it is had or has failed so many times."""
         attempt = 0
         while True:
             try:
-                return self.page(base_url, arguments)
+                return ask()
             except NoAnswer as e:
                 attempt += 1
                 if attempt >= attempts or e.failed.trouble not in PASSING:

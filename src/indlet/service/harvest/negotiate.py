@@ -144,13 +144,15 @@ def _identify(fetcher: PageFetcher, url: str, named: bool) -> Page:
         if e.failed.trouble not in (PASSING if named else ("unreachable", "interrupted", "later")):
             raise
         fetcher.pause(e)
-        return fetcher.patiently(url, {"verb": "Identify"}, attempts=1 if e.failed.trouble == "silent" else 3)
+        return fetcher.page_retried(
+            url, {"verb": "Identify"}, attempts=1 if e.failed.trouble == "silent" else 3
+        )
 
 
 def _unidentified(fetcher: PageFetcher, source: Source, said: list[str]) -> Agreement:
     """Identify is broken, but the lists may not be."""
     try:
-        page = fetcher.patiently(source.url, {"verb": "ListMetadataFormats"}, attempts=2)
+        page = fetcher.page_retried(source.url, {"verb": "ListMetadataFormats"}, attempts=2)
         formats = answers.metadata_formats(page)
     except NoAnswer:
         formats = []
@@ -179,7 +181,7 @@ def _extended(
     fetcher: PageFetcher, url: str, identity: Identity, source: Source, positions: bool, known: bool
 ) -> Agreement | None:
     try:
-        offered = answers.index_formats(fetcher.patiently(url, {"verb": "ListIndexFormats"}))
+        offered = answers.index_formats(fetcher.page_retried(url, {"verb": "ListIndexFormats"}))
     except NoAnswer as e:
         if "noIndexFormats" in str(e):
             return Agreement(url, identity, source.metadata)
@@ -204,7 +206,7 @@ def best_index(offered: dict[str, str], wanted: str, positions: bool) -> str | N
 
 def _plain(fetcher: PageFetcher, url: str, identity: Identity, source: Source, positions: bool) -> Agreement:
     try:
-        offered = answers.metadata_formats(fetcher.patiently(url, {"verb": "ListMetadataFormats"}))
+        offered = answers.metadata_formats(fetcher.page_retried(url, {"verb": "ListMetadataFormats"}))
     except NoAnswer:
         # Every repository must have oai_dc (section 3.4); one that cannot list its formats may still.
         return Agreement(url, identity, source.metadata, notes=("ListMetadataFormats is broken",))

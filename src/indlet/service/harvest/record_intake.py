@@ -140,7 +140,7 @@ class RecordIntake:
         if self._halt.is_set():
             raise Interrupted
         arguments = {"verb": "GetRecord", "identifier": identifier, **self._agreement.selection("")}
-        page = self._fetcher.patiently(self._agreement.url, arguments, attempts=2)
+        page = self._fetcher.page_retried(self._agreement.url, arguments, attempts=2)
         self._repairs.update(page.repairs)
         found = next((i for i in page.items if i.identifier == identifier), None)
         if found is None and not page.items and page.problems:

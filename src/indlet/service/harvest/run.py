@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from indlet.errors import IndletError, RemoteError, SettingsError, Unreachable
 from indlet.model import Failure
@@ -29,7 +29,6 @@ from indlet.service.harvest.progress import Progress
 from indlet.service.harvest.reconcile import CannotReconcile, due, vanished, whole_list
 from indlet.service.harvest.record_intake import RecordIntake
 from indlet.service.harvest.run_state import (
-    PASSING,
     Action,
     Ask,
     Checked,
@@ -52,7 +51,6 @@ from indlet.settings import Harvest, Source
 from indlet.store import Store, Transaction
 from indlet.text import Analyzer
 
-T = TypeVar("T")
 Extract = Callable[[bytes, str, str], str]  # content, URL, media type -> text
 
 
@@ -158,9 +156,13 @@ class Run:
         self.progress.phase, self.progress.form = "harvesting", feed.FEED
         remember(self.store, self.analyzer.policy)
         known = {} if self.options.full else dict(self.state.other.get("feed", {}))
-        answer, given = self._patiently(
-            lambda: feed.ask(self.fetcher.client, self.source.url, self.harvest.response_bytes, known)
-        )
+        try:
+            answer, given = self.fetcher.retried(
+                lambda: feed.ask(self.fetcher.client, self.source.url, self.harvest.response_bytes, known),
+                self.rules.retries + 1,
+            )
+        except NoAnswer as e:
+            raise Unreachable(str(e)) from e
         self.progress.pages += 1
         if answer is not None:
             full_text = self._full_text if self.source.fulltext == "fetch" and self.extract else None
@@ -168,18 +170,6 @@ class Run:
                 self.committer.add(record)
         self._remember(url=self.source.url, format=feed.FEED, other={**self.state.other, "feed": given})
         self._end("complete", "")
-
-    def _patiently(self, ask: Callable[[], T]) -> T:
-        """An answer, asked for again where the trouble may pass."""
-        attempt = 0
-        while True:
-            try:
-                return ask()
-            except NoAnswer as e:
-                attempt += 1
-                if attempt > self.rules.retries or e.failed.trouble not in PASSING:
-                    raise Unreachable(str(e)) from e
-                self.fetcher.pause(e, attempt)
 
     def _harvest(self) -> None:
         if self.source.metadata == feed.FEED:

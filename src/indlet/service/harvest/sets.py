@@ -58,7 +58,7 @@ def names(fetcher: PageFetcher, url: str) -> tuple[dict[str, str], str]:
     tokens: set[str] = set()
     while len(tokens) < PAGES and len(found) < SETS:
         try:
-            page = fetcher.patiently(url, arguments, attempts=2)
+            page = fetcher.page_retried(url, arguments, attempts=2)
         except NoAnswer as e:
             # A repository without sets says so; one that does not know the verb has none either.
             return found, "" if e.failed.trouble == "fatal" and not tokens else str(e)
