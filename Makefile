@@ -4,6 +4,7 @@
 #   make test-cluster   the same promises on PostgreSQL: installs Debian's server where it may, and starts one
 #   make dist    a wheel in dist/
 #   make check   lint, types and tests: what CI runs
+#   make fuzz    every reader of foreign bytes on inputs that nobody wrote, a minute each; TARGET=oai for one alone
 #   make evidence   every experiment anew, some 40 minutes on two idle cores; INDLET_DATA names the collections
 
 PYTHON ?= python3
@@ -11,7 +12,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: dist demo test test-cluster postgresql check lint types browser servers evidence bench clean lock
+.PHONY: fuzz dist demo test test-cluster postgresql check lint types browser servers evidence bench clean lock
 
 demo: $(STAMP)
 	$(BIN)/indlet demo $(DEMO)
@@ -67,6 +68,12 @@ servers:
 	    apt-get install -y -qq --no-install-recommends apache2 libapache2-mod-php nginx-light caddy >/dev/null; } || \
 	  echo "no Apache or nginx here and no right to install them: the tests of sites will be skipped"
 
+# TARGET: oai marc rtf mail sgml html files archives query tokens settings feed compressed didl api
+fuzz: $(STAMP)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group fuzz || \
+	  echo "atheris or schemathesis cannot be installed here: mutations of our own instead"
+	$(BIN)/python -m bench.fuzz $(TARGET) $(FUZZ)
+
 evidence: $(STAMP)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group bench
 	$(BIN)/python -m bench.evidence $(EVIDENCE)
@@ -74,7 +81,7 @@ evidence: $(STAMP)
 # Pin again, after a change of dependencies.
 lock: $(STAMP)
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile --quiet pyproject.toml --all-extras --group dev --group bench --universal \
+	$(BIN)/uv pip compile --quiet pyproject.toml --all-extras --group dev --group bench --group fuzz --universal \
 	  --python-version 3.11 --upgrade --no-annotate --no-header --no-emit-index-url | grep == > constraints.txt
 
 clean:

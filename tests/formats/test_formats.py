@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from indlet.errors import BadResponse
-from indlet.formats import INDEX, CommonRecord, IndexFormat, bundle
+from indlet.formats import INDEX, METADATA, CommonRecord, IndexFormat, bundle
 from indlet.formats.index import tf_basic, tf_boolean, tf_compact, tf_positions
 from indlet.formats.metadata import oai_dc
+from indlet.formats.record import Field
 from indlet.model import DUBLIN_CORE, TermVector
 from indlet.oai.names import TF_NAMESPACE
 from indlet.oai.xml import FORBIDDEN, element
@@ -172,3 +173,18 @@ def test_a_bundle_binds_both_parts(prefix: str) -> None:
     assert index.read(again).frequencies().keys() == {"wing", "air"}
     _, without = bundle.read(element(bundle.write(start, raw, b"")))
     assert without is None
+
+
+@pytest.mark.parametrize(
+    "tag", ["00120naor", "a/b", "x#", "%", "-a", "ü", "a\ufeffb", "a b", 'a="b"', "a><b"]
+)
+def test_a_field_that_no_element_can_be_named_after_is_left_out(tag: str) -> None:
+    """Names of fields come from files; whatever they are, what is given out is well-formed."""
+    good = {"rfc1807": "title", "dcterms": "title", "mods": "titleInfo/title"}
+    for prefix, name in good.items():
+        odd = Field(tag, "odd", "", ((f"@{tag}", "v"), (tag, "v"), ("a", "v")))
+        written = METADATA[prefix].xml([Field(name, "kept"), odd])
+        root = etree.fromstring(written)
+        assert "kept" in "".join(map(str, root.itertext()))
+        if "/" not in tag:
+            assert "odd" not in "".join(map(str, root.itertext()))

@@ -273,6 +273,25 @@ def test_an_archive_of_nothing_holds_nothing(bench: Bench) -> None:
     assert (bench.crawl().status, bench.records()) == (0, {})
 
 
+def test_an_archive_with_a_member_without_a_name_cannot_be_listed(bench: Bench) -> None:
+    place = bench.root.parent / "docs.zip"
+    with zipfile.ZipFile(place, "w") as file:
+        file.writestr("a", "wings")
+    bench.at(str(place))
+    bench.crawl()
+    whole = place.read_bytes()
+    local, central = whole.index(b"PK\x03\x04"), whole.index(b"PK\x01\x02")
+    # The name's length becomes 0, and the name the extra field of as many bytes.
+    data = bytearray(whole)
+    for at in (local + 26, central + 28):
+        data[at : at + 4] = b"\x00\x00\x01\x00"
+    place.write_bytes(bytes(data))
+    summary = bench.crawl()
+    assert summary.outcome == "unreachable"
+    assert "cannot be" in summary.reason
+    assert set(bench.records()) == {"a"}, "what cannot be listed deletes nothing"
+
+
 def test_a_compressed_tar_without_an_end_is_given_up(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     place = archives(bench)[".tar.gz"]
     monkeypatch.setattr("indlet.provider.archive.LISTING_SECONDS", -1.0)

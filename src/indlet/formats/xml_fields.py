@@ -12,7 +12,7 @@ from typing import Final
 from lxml import etree
 
 from indlet.formats.record import Field, Fields
-from indlet.oai.xml import FORBIDDEN
+from indlet.oai.xml import FORBIDDEN, NAME
 
 # Deeper elements, and more of them, are no description of a work.
 DEPTH: Final = 8
@@ -67,10 +67,15 @@ def _local(node: etree._Element) -> str:
 
 
 def built(root: etree._Element, namespace: str, fields: Fields, joined: Iterable[str] = ()) -> bytes:
-    """The root with an element for each field; fields below one of `joined` share that element."""
+    """The root with an element for each field; fields below one of `joined` share that element.
+
+    What has no name that an element can have is left out.
+    """
     shared: dict[str, etree._Element] = {}
     for field in fields:
         *above, last = field.tag.split("/")
+        if not all(map(NAME.fullmatch, (*above, last))):
+            continue
         node = root
         for depth, name in enumerate(above):
             if depth == 0 and name in joined and name in shared:
@@ -83,8 +88,9 @@ def built(root: etree._Element, namespace: str, fields: Fields, joined: Iterable
         node.text = FORBIDDEN.sub("", field.value) or None
         for code, value in field.subfields:
             if code.startswith("@"):
-                node.set(code[1:], FORBIDDEN.sub("", value))
-            else:
+                if NAME.fullmatch(code[1:]):
+                    node.set(code[1:], FORBIDDEN.sub("", value))
+            elif all(map(NAME.fullmatch, code.partition(":")[0].split("/"))):
                 _leaf(node, namespace, code, value)
     return etree.tostring(root)
 
@@ -95,4 +101,4 @@ def _leaf(node: etree._Element, namespace: str, code: str, value: str) -> None:
         node = etree.SubElement(node, f"{{{namespace}}}{name}")
     node.text = FORBIDDEN.sub("", value)
     if kind:
-        node.set("type", kind)
+        node.set("type", FORBIDDEN.sub("", kind))

@@ -181,7 +181,7 @@ def text_of(node: etree._Element | None) -> str:
 
 def _fill(page: Page, root: etree._Element) -> None:
     page.root = root
-    namespace = etree.QName(root).namespace
+    namespace = str(root.tag).rpartition("}")[0].removeprefix("{")
     page.extended = namespace == FT_NAMESPACE
     if namespace not in (OAI_NAMESPACE, FT_NAMESPACE):
         page.repairs["missing namespaces"] += 1

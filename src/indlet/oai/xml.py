@@ -12,6 +12,9 @@ from indlet.errors import BadResponse
 # What XML 1.0 cannot carry, not even as a reference (section 2.2).
 FORBIDDEN: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
+# What we write as the name of an element or attribute: none of a known format has other characters.
+NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+
 
 def text(value: str) -> str:
     """The value as the content of an element; what XML cannot carry is left out."""

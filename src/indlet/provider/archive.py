@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import IO, TYPE_CHECKING, Any
 
-from indlet.errors import ExtractionError, HierarchyError
+from indlet.errors import ExtractionError, HierarchyError, IndletError
 from indlet.provider.hierarchy import explain
 from indlet.provider.storage import FRESH, LISTING_SECONDS, ByteSink, Child, Storage
 
@@ -66,7 +66,12 @@ class ArchiveTree(Storage):
         """What each folder holds, by name. fsspec looks at every member of the archive for each folder, and
         takes the "." that most tars begin with for a folder of that name."""
         if self._folders is None:
-            self._fs.ls("")  # fills the cache
+            try:
+                self._fs.ls("")  # fills the cache
+            except (OSError, IndletError):
+                raise
+            except Exception as e:
+                raise HierarchyError(f"an archive that cannot be listed: {explain(e)}") from e
             odd = _odd_members(self._fs.tar) if hasattr(self._fs, "tar") else {}
             self._folders = {"": {}}
             for path, info in self._fs.dir_cache.items():

@@ -197,3 +197,11 @@ def test_noise_gives_documents_or_named_errors(prefix: bytes, noise: bytes) -> N
                 assert part.metadata["title"][0]
                 part.text.encode()
                 str(part.metadata).encode()
+
+
+@pytest.mark.parametrize("root", ["qualif00:00:00", "a:b:c", "x xmlns='{{}'", "x xmlns='a}b'"])
+def test_xml_whose_names_are_none_is_read_all_the_same(parts_of: Parts, root: str) -> None:
+    name = root.split()[0]
+    [part] = parts_of(f"<?xml version='1.0'?><{root}><title>T</title><p>words here</p></{name}>".encode())
+    assert isinstance(part, Document)
+    assert part.text.split() == ["T", "words", "here"]

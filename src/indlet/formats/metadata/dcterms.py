@@ -14,7 +14,7 @@ from indlet.formats.crosswalk import standard
 from indlet.formats.files import xml_around, xml_records
 from indlet.formats.metadata.oai_dc import DC_NAMESPACE
 from indlet.formats.record import Broken, Field, Fields, MetadataFormat
-from indlet.oai.xml import attribute, text
+from indlet.oai.xml import NAME, attribute, text
 
 NAMESPACE: Final = "urn:indlet:dcterms:1.0"
 TERMS_NAMESPACE: Final = "http://purl.org/dc/terms/"
@@ -37,6 +37,8 @@ def fields(root: etree._Element) -> Fields:
 def xml(fields: Fields) -> bytes:
     parts = [_OPEN]
     for field in fields:
+        if not NAME.fullmatch(field.tag):
+            continue
         scheme = "".join(f' q:scheme="{attribute(value)}"' for _, value in field.subfields)
         parts.append(f"<dcterms:{field.tag}{scheme}>{text(field.value)}</dcterms:{field.tag}>")
     parts.append("</q:dcterms>")

@@ -11,7 +11,7 @@ from indlet.formats.crosswalk import standard
 from indlet.formats.record import Field, Fields
 from indlet.formats.tagged import text_format
 from indlet.oai.names import XSI_NAMESPACE
-from indlet.oai.xml import text
+from indlet.oai.xml import NAME, text
 
 NAMESPACE: Final = "http://info.internet.isi.edu:80/in-notes/rfc/files/rfc1807.txt"
 SCHEMA: Final = "http://www.openarchives.org/OAI/1.1/rfc1807.xsd"
@@ -34,7 +34,9 @@ def xml(fields: Fields) -> bytes:
     told = {field.tag for field in fields}
     needed = [Field(tag) for tag in _NEEDED if tag not in told]
     ordered = sorted((*needed, *fields), key=lambda f: _NEEDED.index(f.tag) if f.tag in _NEEDED else 9)
-    inside = "".join(f"<{field.tag}>{text(field.value)}</{field.tag}>" for field in ordered)
+    inside = "".join(
+        f"<{field.tag}>{text(field.value)}</{field.tag}>" for field in ordered if NAME.fullmatch(field.tag)
+    )
     return f"{_OPEN}{inside}</rfc1807>".encode()
 
 

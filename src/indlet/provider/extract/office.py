@@ -12,6 +12,7 @@ from lxml import etree
 from indlet.errors import ExtractionError
 from indlet.formats.dublin import described
 from indlet.model import DUBLIN_CORE, Document
+from indlet.oai.read import local_name
 from indlet.provider.extract.file import File, Text, ZipArchive
 from indlet.provider.extract.sniff import DOCX, PPTX, XLSX
 from indlet.provider.extract.xmltext import content, flow
@@ -53,7 +54,7 @@ def _core_properties(archive: ZipArchive) -> list[tuple[str, str]]:
     for child in root:
         if not isinstance(child.tag, str) or not (child.text or "").strip():
             continue
-        name, value = etree.QName(child).localname.lower(), child.text or ""
+        name, value = local_name(child).lower(), child.text or ""
         if name == "created":
             created = value
         elif name == "modified":
@@ -240,12 +241,10 @@ def _odf_metadata(archive: ZipArchive, body: etree._Element) -> list[tuple[str, 
     holder = meta.find("{*}meta") if meta is not None else None
     for child in holder if holder is not None else ():
         if isinstance(child.tag, str) and (value := (child.text or "").strip()):
-            element = _ODF_META.get(etree.QName(child).localname)
+            element = _ODF_META.get(local_name(child))
             if element and (element != "title" or meaningful(value)):
                 pairs.append((element, value))
-    if any(
-        etree.QName(child).localname == "initial-creator" for child in (holder if holder is not None else ())
-    ):
+    if any(local_name(child) == "initial-creator" for child in (holder if holder is not None else ())):
         # dc:creator is here whoever saved last; the author is the initial creator.
         first = (
             next(child.text or "" for child in holder.iter("{*}initial-creator"))

@@ -9,6 +9,7 @@ from lxml import etree
 
 from indlet.formats.dublin import described
 from indlet.model import DUBLIN_CORE, Document
+from indlet.oai.read import local_name
 from indlet.provider.extract.file import File, Text, parse_xml
 from indlet.provider.extract.html import REFINED
 from indlet.text.language import language_code
@@ -104,7 +105,7 @@ def dublin_core(root: etree._Element) -> list[tuple[str, str]]:
     pairs = []
     for child in holder:
         if isinstance(child.tag, str) and child.tag.startswith(tuple(f"{{{namespace}" for namespace in _DC)):
-            name = etree.QName(child).localname.lower()
+            name = local_name(child).lower()
             element = name if name in DUBLIN_CORE else REFINED.get(name, "")
             if element:
                 pairs.append((element, content(child)))
@@ -117,7 +118,7 @@ def content(node: etree._Element) -> str:
 
 
 def _vocabulary(root: etree._Element) -> list[tuple[str, str]]:
-    name = etree.QName(root).localname
+    name = local_name(root)
     name = _KNOWN_AS.get(name, name)
     if name == "mods" and (inner := root.find("{*}mods")) is not None:
         root = inner
