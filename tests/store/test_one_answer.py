@@ -29,7 +29,7 @@ RECORDS = st.builds(
     st.booleans(),
     st.sampled_from([b"", b"<dc/>"]),
     st.sampled_from(["", "r1", "r2"]),
-    st.sampled_from([{}, {"url": "http://x/1"}]),
+    st.sampled_from([{}, {"url": "http://x/1"}, {"url": "é", "policy": "p1"}, {"url": "é", "policy": "p2"}]),
 )
 FAILURES = st.builds(
     Failure, NAMES, st.sampled_from(["get", "harvest"]), st.text(max_size=3), st.binary(max_size=2)
@@ -90,12 +90,14 @@ def told(view: View) -> dict[str, Any]:
     for spec in (None, "x", "x:y", "Ä", "none"):
         for origins in (None, [], [1], [1, 3]):
             for since, until in ((None, None), (5, 20), (25, None)):
-                where: Any = {"set_spec": spec, "origins": origins, "since": since, "until": until}
-                lists[str(where)] = (
-                    plain(view.page(3, **where)),
-                    view.headers(9, **where),
-                    view.count(**where),
-                )
+                for only in (False, True):
+                    where: Any = {"set_spec": spec, "origins": origins, "since": since, "until": until}
+                    where["metadata_only"] = only
+                    lists[str(where)] = (
+                        plain(view.page(3, **where)),
+                        view.headers(9, **where),
+                        view.count(**where),
+                    )
     parts = [("raw",), ("vector", "positions"), ("properties",), ()]
     return {
         "changes": plain(everything),

@@ -11,10 +11,12 @@ from tests.store.contract.given import record
 from tests.stores import KIND, PostgresServer, on_postgresql
 
 from indlet.errors import StoreError, StoreUnavailable
-from indlet.store import Store, open_store
+from indlet.store import Store, open_store, packed
+from indlet.store.tables import COLUMNS
 
 pytestmark = pytest.mark.skipif(not on_postgresql(), reason=f"needs PostgreSQL: {KIND}=postgresql")
 psycopg = pytest.importorskip("psycopg")
+from indlet.store.postgresql.migrations import first_schema  # noqa: E402
 
 
 @pytest.fixture
@@ -49,6 +51,31 @@ def sessions(server: PostgresServer, statement: str) -> None:
             "WHERE pid != pg_backend_pid() AND application_name = 'indlet' AND query LIKE %s",
             (statement,),
         )
+
+
+def test_nothing_gets_another_datestamp_by_an_upgrade(server: PostgresServer) -> None:
+    made = [record("one"), record("two")]
+    with psycopg.connect(server.url, autocommit=True) as connection:
+        first_schema(connection)
+        connection.execute("CREATE TABLE indlet_schema (version integer NOT NULL)")
+        connection.execute("INSERT INTO indlet_schema VALUES (1)")
+        connection.execute("INSERT INTO origins (kind, name) VALUES ('source', 's')")
+        columns = [name for name in COLUMNS if not name.startswith("metadata_")]
+        for n, one in enumerate(map(packed, made), 1):
+            marks = ", ".join(["%s"] * (len(columns) + 1))
+            connection.execute(
+                f"INSERT INTO records (id, {', '.join(columns)}) VALUES ({marks})",
+                (n, 7 + n, 1, one.identifier, 2990 + n, *one[1:]),
+            )
+        connection.execute("INSERT INTO meta VALUES ('seq', 'int', '9')")
+        connection.execute("INSERT INTO ticks VALUES (2991, 8), (2992, 9)")
+    with open_store(server.url) as store:
+        with store.write() as tx:
+            assert tx.put(1, made) == 0
+        for only in (False, True):
+            with store.read() as view:
+                found = [row[:3] for row in view.headers(9, since=2992, metadata_only=only)]
+            assert found == [(9, "oai:x.org:two", 2992)]
 
 
 def test_a_restarted_server_is_connected_to_again(server: PostgresServer, store: Store) -> None:

@@ -17,7 +17,7 @@ from indlet.model import Record, TermVector
 from indlet.oai.read import canonical
 from indlet.settings import Settings
 from indlet.store import Store, configured_for, open_configured, open_store, packed
-from indlet.store.sqlite.migrations import first_schema, migrate, without_fields
+from indlet.store.sqlite.migrations import STEPS, first_schema, migrate, without_fields
 
 
 @pytest.fixture
@@ -85,6 +85,43 @@ def test_metadata_that_a_kernel_had_kept_as_it_came_is_brought_into_canonical_fo
         assert tx.put(2, [dataclasses.replace(again, raw=came)]) == 0
     (one, two) = listed(Store.open(tmp_path))
     assert (one.raw, two.raw) == (form, came)
+
+
+def test_nothing_gets_another_datestamp_by_an_upgrade(tmp_path: Path) -> None:
+    made = [
+        Record(f"oai:x:{n}", {"title": [str(n)]}, TermVector.of({"wing": 1}), ("a",), raw=b"<x/>")
+        for n in (1, 2)
+    ]
+    with contextlib.closing(sqlite3.connect(tmp_path / "store.sqlite", isolation_level=None)) as connection:
+        for step in STEPS[:6]:
+            step(connection)
+        connection.execute("INSERT INTO origins (kind, name) VALUES ('source', 's')")
+        for n, one in enumerate(map(packed, made), 1):
+            connection.execute(
+                "INSERT INTO records VALUES (?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (n, 10 - n, one.identifier, 3000 - n, *one[1:]),
+            )
+        connection.execute("INSERT INTO meta VALUES ('seq', 9)")
+        connection.execute("INSERT INTO ticks VALUES (2998, 8), (2999, 9)")
+        connection.execute("INSERT INTO sets VALUES (1, 1, 'a', '')")
+        connection.execute("INSERT INTO membership VALUES (1, 8), (1, 9)")
+        connection.execute("PRAGMA user_version = 6")
+    with Store.open(tmp_path) as store:
+        with store.write() as tx:
+            assert tx.put(1, made) == 0
+        for only in (False, True):
+            with store.read() as view:
+                found = view.headers(9, set_spec="a", since=2998, metadata_only=only)
+                assert [row[:3] for row in found] == [(8, "oai:x:2", 2998), (9, "oai:x:1", 2999)]
+        with store.write() as tx:
+            tx.put(1, [dataclasses.replace(made[0], vector=TermVector.of({"wing": 2}))])
+        with store.read() as view:
+            assert [row[:3] for row in view.headers(9, metadata_only=True)] == [row[:3] for row in found]
+            assert view.headers(9)[-1][:2] > (9, "oai:x:1")
+        assert store.check() == []
+    with contextlib.closing(sqlite3.connect(tmp_path / "store.sqlite")) as connection:
+        indexes = {row[1] for row in connection.execute("PRAGMA index_list(records)")}
+    assert indexes == {"records_identifier", "records_seq", "records_resource", "records_metadata_seq"}
 
 
 def test_a_newer_or_foreign_file_is_refused(tmp_path: Path) -> None:

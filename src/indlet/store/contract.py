@@ -97,7 +97,11 @@ class ChangeFeed(Protocol):
 
 
 class RecordLists(Protocol):
-    """Lists in feed order, read in pages: the next page starts after the seq of the last record."""
+    """Lists in feed order, read in pages: the next page starts after the seq of the last record.
+
+    With `metadata_only` a list tells of metadata: seq and datestamp of each record are those of the last
+    change that its metadata took part in. A change of the index part alone moves nothing there.
+    """
 
     def page(
         self,
@@ -109,6 +113,7 @@ class RecordLists(Protocol):
         set_spec: str | None = None,
         origins: Iterable[int] | None = None,
         parts: Iterable[str] = PARTS,
+        metadata_only: bool = False,
     ) -> list[Stored]:
         """The next records of a list. Datestamps in seconds, both bounds inclusive.
 
@@ -125,6 +130,7 @@ class RecordLists(Protocol):
         until: int | None = None,
         set_spec: str | None = None,
         origins: Iterable[int] | None = None,
+        metadata_only: bool = False,
     ) -> list[tuple[int, str, int, int, str]]:
         """(seq, identifier, datestamp, deleted, sets) of the records that `page` would give."""
 
@@ -136,26 +142,39 @@ class RecordLists(Protocol):
         until: int | None = None,
         set_spec: str | None = None,
         origins: Iterable[int] | None = None,
+        metadata_only: bool = False,
     ) -> int:
         """How many records such a list has."""
 
     def newest(
-        self, limit: int, *, set_spec: str | None = None, origins: Iterable[int] | None = None
+        self,
+        limit: int,
+        *,
+        before: int | None = None,
+        set_spec: str | None = None,
+        origins: Iterable[int] | None = None,
     ) -> list[Stored]:
-        """The latest changes, newest first, deleted records among them: what a feed shows."""
+        """The latest changes of metadata, newest first, from below a seq, deleted records among them: what a
+        feed shows."""
 
     def latest_ids(self, limit: int, *, before: int | None = None) -> list[tuple[int, int]]:
-        """(id, seq) of the latest changes that left a live record, newest first, from below a seq."""
+        """(id, seq) of the latest changes of metadata that left a live record, newest first, from below a
+        seq."""
 
     def addresses(
         self, limit: int, *, after: int = 0, origins: Iterable[int] | None = None
     ) -> list[tuple[int, int, str | None]]:
-        """(seq, datestamp, URL) of live records; the URL is None where a record has none."""
+        """(seq, datestamp, URL) of live records in a list of metadata; None where a record has no URL."""
 
 
 class RecordLookup(Protocol):
-    def get(self, identifier: str, origins: Sequence[int] | None = None) -> Stored | None:
-        """The record of that identifier; the most recently changed where several origins have one."""
+    def get(
+        self, identifier: str, origins: Sequence[int] | None = None, *, metadata_only: bool = False
+    ) -> Stored | None:
+        """The record of that identifier; the most recently changed where several origins have one.
+
+        `metadata_only`: with seq and datestamp of its metadata (see `RecordLists`).
+        """
 
     def by_id(self, ids: Sequence[int]) -> dict[int, Stored]:
         """Records by their numbers; those that are not there are left out."""
@@ -189,7 +208,7 @@ class RecordCounts(Protocol):
         """The earliest and the latest datestamp; None for an empty store."""
 
     def latest(self, origins: Iterable[int] | None = None) -> int | None:
-        """The datestamp of the newest change, of these origins or of all; None if there is no record."""
+        """The datestamp of the newest change of metadata, in these origins or in all; None for no record."""
 
     def failure_counts(self) -> dict[int, int]: ...
 
@@ -318,6 +337,7 @@ class Transaction(RecordWriter, JournalWriter, FailureWriter, FileWriter, MetaWr
     """All of it becomes visible at once, or none of it. One transaction writes at a time.
 
     Datestamps are those of the second in which the transaction became visible, and never decrease with seq.
+    Of a record whose index part alone is another one, the metadata keeps its seq and datestamp.
     """
 
 

@@ -19,15 +19,34 @@ from indlet.store.tables import COLUMNS, TABLES
 
 Dated = tuple[int, int | None, Packed]  # origin, datestamp (None: that of the commit), record
 KEY: Final = "identifier, origin"
-# What an upsert sets in a record that is there already, and different.
-REPLACED: Final = ", ".join(f"{name} = excluded.{name}" for name in COLUMNS if name not in KEY.split(", "))
+
+
+def replaced(properties: str) -> str:
+    """What an upsert sets in a record that is there already, and different.
+
+    Where its metadata stays as it is (only its index part has changed), its place and its datestamp in the
+    list of metadata stay too. `properties` is the database's way to read these without the policy, of which
+    metadata does not depend: `{}` stands for a table.
+    """
+    compared = ("deleted", "sets", "resource", "metadata", "raw")
+    same = " AND ".join(f"records.{name} = excluded.{name}" for name in compared)
+    same += f" AND {properties.format('records')} = {properties.format('excluded')}"
+    kept = {
+        name: f"CASE WHEN {same} THEN records.{name} ELSE excluded.{name} END"
+        for name in ("metadata_seq", "metadata_datestamp")
+    }
+    return ", ".join(
+        f"{name} = {kept.get(name, f'excluded.{name}')}" for name in COLUMNS if name not in KEY.split(", ")
+    )
+
+
 _FILE = ", ".join(FileState._fields)
 _FILE_REPLACED = ", ".join(f"{name} = excluded.{name}" for name in FileState._fields if name != "path")
 # What a record becomes when it is deleted: its identifier, its sets, and the fact.
 _TOMBSTONE = (
-    "UPDATE records SET seq = ?, datestamp = ?, deleted = 1, digest = ?, metadata = ?, properties = ?, "
-    "raw = ?, vector = NULL, positions = NULL, length = 0, resource = 0, language = '' "
-    "WHERE identifier = ? AND origin = ? AND deleted = 0"
+    "UPDATE records SET seq = ?, metadata_seq = ?, datestamp = ?, metadata_datestamp = ?, deleted = 1, "
+    "digest = ?, metadata = ?, properties = ?, raw = ?, vector = NULL, positions = NULL, length = 0, "
+    "resource = 0, language = '' WHERE identifier = ? AND origin = ? AND deleted = 0"
 )
 _TOGETHER = 400  # identifiers in one question
 
@@ -141,7 +160,8 @@ class SqlTransaction:
             for identifier in part:
                 if identifier in sets:
                     self._seq += 1
-                    rows.append((self._seq, now, b"", b"{}", b"{}", b"", identifier, origin))
+                    numbers = (self._seq, self._seq, now, now)
+                    rows.append((*numbers, b"", b"{}", b"{}", b"", identifier, origin))
                     members.append((self._seq, sets[identifier]))
             self._many(_TOMBSTONE, rows)
             self._know_sets({(origin, specs) for _, specs in members})
@@ -162,7 +182,8 @@ class SqlTransaction:
 
     def sweep(self) -> None:
         self._run(
-            "DELETE FROM membership WHERE NOT EXISTS (SELECT 1 FROM records r WHERE r.seq = membership.seq)"
+            "DELETE FROM membership WHERE NOT EXISTS (SELECT 1 FROM records r WHERE r.seq = membership.seq) "
+            "AND NOT EXISTS (SELECT 1 FROM records r WHERE r.metadata_seq = membership.seq)"
         )
 
     # Datestamps
@@ -187,8 +208,13 @@ class SqlTransaction:
     def _date(self) -> None:
         given = self._given = self._now()
         self._run("DELETE FROM ticks WHERE seq > ?", (self._dated,))
+        # Metadata that stayed as it was keeps its date.
+        new = "metadata_seq > ?"
         self._run(
-            "UPDATE records SET datestamp = ? WHERE seq > ? AND datestamp != ?", (given, self._dated, given)
+            "UPDATE records SET datestamp = ?, "
+            f"metadata_datestamp = CASE WHEN {new} THEN ? ELSE metadata_datestamp END "
+            f"WHERE seq > ? AND (datestamp != ? OR ({new} AND metadata_datestamp != ?))",
+            (given, self._dated, given, self._dated, given, self._dated, given),
         )
         self._run("INSERT INTO ticks VALUES (?, ?) ON CONFLICT DO NOTHING", (given, self._dated + 1))
 

@@ -77,27 +77,36 @@ class SqlView:
         set_spec: str | None = None,
         origins: Iterable[int] | None = None,
         parts: Iterable[str] = PARTS,
+        metadata_only: bool = False,
     ) -> list[Stored]:
-        clause, values = self._where(after, since, until, set_spec, origins)
+        clause, values = self._where(after, since, until, set_spec, origins, metadata_only)
         rows = self._all(
-            f"SELECT {self._columns(parts)} FROM {clause} ORDER BY {_order(set_spec)} LIMIT ?",
+            f"SELECT {self._columns(parts, metadata_only)} FROM {clause} "
+            f"ORDER BY {_order(set_spec, metadata_only)} LIMIT ?",
             (*values, limit),
         )
         return list(map(_stored, rows))
 
     def newest(
-        self, limit: int, *, set_spec: str | None = None, origins: Iterable[int] | None = None
+        self,
+        limit: int,
+        *,
+        before: int | None = None,
+        set_spec: str | None = None,
+        origins: Iterable[int] | None = None,
     ) -> list[Stored]:
-        clause, values = self._where(0, None, None, set_spec, origins)
+        clause, values = self._where(0, None, None, set_spec, origins, True, before)
         rows = self._all(
-            f"SELECT {self._columns()} FROM {clause} ORDER BY {_order(set_spec)} DESC LIMIT ?",
+            f"SELECT {self._columns(PARTS, True)} FROM {clause} "
+            f"ORDER BY {_order(set_spec, True)} DESC LIMIT ?",
             (*values, limit),
         )
         return list(map(_stored, rows))
 
     def latest_ids(self, limit: int, *, before: int | None = None) -> list[tuple[int, int]]:
         return self._all(
-            "SELECT id, seq FROM records WHERE seq < ? AND deleted = 0 ORDER BY seq DESC LIMIT ?",
+            "SELECT id, metadata_seq FROM records WHERE metadata_seq < ? AND deleted = 0 "
+            "ORDER BY metadata_seq DESC LIMIT ?",
             (NO_LIMIT if before is None else before, limit),
         )
 
@@ -117,11 +126,13 @@ class SqlView:
         until: int | None = None,
         set_spec: str | None = None,
         origins: Iterable[int] | None = None,
+        metadata_only: bool = False,
     ) -> list[tuple[int, str, int, int, str]]:
-        clause, values = self._where(after, since, until, set_spec, origins)
+        clause, values = self._where(after, since, until, set_spec, origins, metadata_only)
+        of = "r.metadata_" if metadata_only else "r."
         return self._all(
-            f"SELECT r.seq, r.identifier, r.datestamp, r.deleted, r.sets FROM {clause} "
-            f"ORDER BY {_order(set_spec)} LIMIT ?",
+            f"SELECT {of}seq, r.identifier, {of}datestamp, r.deleted, r.sets FROM {clause} "
+            f"ORDER BY {_order(set_spec, metadata_only)} LIMIT ?",
             (*values, limit),
         )
 
@@ -133,17 +144,19 @@ class SqlView:
         until: int | None = None,
         set_spec: str | None = None,
         origins: Iterable[int] | None = None,
+        metadata_only: bool = False,
     ) -> int:
-        clause, values = self._where(after, since, until, set_spec, origins)
+        clause, values = self._where(after, since, until, set_spec, origins, metadata_only)
         (row,) = self._all(f"SELECT count(*) FROM {clause}", values)
         return int(row[0])
 
     def addresses(
         self, limit: int, *, after: int = 0, origins: Iterable[int] | None = None
     ) -> list[tuple[int, int, str | None]]:
-        clause, values = self._where(after, None, None, None, origins)
+        clause, values = self._where(after, None, None, None, origins, True)
         rows = self._each(
-            f"SELECT r.seq, r.datestamp, r.properties FROM {clause} AND r.deleted = 0 ORDER BY r.seq LIMIT ?",
+            f"SELECT r.metadata_seq, r.metadata_datestamp, r.properties FROM {clause} AND r.deleted = 0 "
+            "ORDER BY r.metadata_seq LIMIT ?",
             (*values, limit),
         )
         return [(seq, stamp, orjson.loads(properties).get("url")) for seq, stamp, properties in rows]
@@ -155,21 +168,24 @@ class SqlView:
         until: int | None,
         set_spec: str | None,
         origins: Iterable[int] | None,
+        metadata_only: bool,
+        before: int | None = None,
     ) -> tuple[str, list[SqlValue]]:
         """The tables and the condition of a list, and the condition's values."""
-        before, values = NO_LIMIT, list[SqlValue]()
+        seq = "r.metadata_seq" if metadata_only else "r.seq"
+        before, values = NO_LIMIT if before is None else before, list[SqlValue]()
         if since is not None:
             (row,) = self._all("SELECT min(seq) FROM ticks WHERE datestamp >= ?", (since,))
             after = max(after, NO_LIMIT if row[0] is None else row[0] - 1)
         if until is not None:
             (row,) = self._all("SELECT min(seq) FROM ticks WHERE datestamp > ?", (until,))
-            before = NO_LIMIT if row[0] is None else row[0]
+            before = min(before, NO_LIMIT if row[0] is None else row[0])
         if set_spec is None:
-            clause, values = "records r WHERE r.seq > ? AND r.seq < ?", [after, before]
+            clause, values = f"records r WHERE {seq} > ? AND {seq} < ?", [after, before]
         else:
             ids = [row[0] for row in self._all("SELECT id FROM sets WHERE spec = ?", (set_spec,))]
             chosen, values = _among("m.set_id", ids)
-            tables = f"membership m {self.join} records r ON r.seq = m.seq"
+            tables = f"membership m {self.join} records r ON {seq} = m.seq"
             clause = f"{tables} WHERE {chosen} AND m.seq > ? AND m.seq < ?"
             values += [after, before]
         if origins is not None:
@@ -179,11 +195,13 @@ class SqlView:
 
     # Single records
 
-    def get(self, identifier: str, origins: Sequence[int] | None = None) -> Stored | None:
+    def get(
+        self, identifier: str, origins: Sequence[int] | None = None, *, metadata_only: bool = False
+    ) -> Stored | None:
         chosen, values = _among("r.origin", origins)
         row = self._one(
-            f"SELECT {self._columns()} FROM records r WHERE r.identifier = ? AND {chosen} "
-            "ORDER BY r.deleted, r.seq DESC LIMIT 1",
+            f"SELECT {self._columns(PARTS, metadata_only)} FROM records r "
+            f"WHERE r.identifier = ? AND {chosen} ORDER BY r.deleted, r.seq DESC LIMIT 1",
             (identifier, *values),
         )
         return Stored._make(row) if row else None
@@ -244,8 +262,10 @@ class SqlView:
         return None if row[0] is None else (row[0], row[1])
 
     def latest(self, origins: Iterable[int] | None = None) -> int | None:
-        clause, values = self._where(0, None, None, None, origins)
-        row = self._one(f"SELECT r.datestamp FROM {clause} ORDER BY r.seq DESC LIMIT 1", values)
+        clause, values = self._where(0, None, None, None, origins, True)
+        row = self._one(
+            f"SELECT r.metadata_datestamp FROM {clause} ORDER BY r.metadata_seq DESC LIMIT 1", values
+        )
         return int(row[0]) if row else None
 
     # Sets
@@ -340,13 +360,15 @@ class SqlView:
     def metas(self) -> JsonObject:
         """Every single value by its key."""
 
-    def _columns(self, parts: Iterable[str] = PARTS) -> str:
+    def _columns(self, parts: Iterable[str] = PARTS, metadata_only: bool = False) -> str:
         """The columns of `Stored`, those of its heavy parts only that are asked for.
 
         Field terms are not kept: they follow from the metadata, and are made on the way into the index.
         """
         wanted = set(parts)
         instead = {"fields": self.no_bytes}
+        if metadata_only:
+            instead |= {name: f"r.metadata_{name}" for name in ("seq", "datestamp")}
         for name in set(PARTS) - wanted:
             instead[name] = "NULL" if name in ("vector", "positions") else self.no_bytes
         if "metadata" not in wanted:
@@ -357,8 +379,10 @@ class SqlView:
         return ", ".join(instead.get(name, f"r.{name}") for name in Stored._fields)
 
 
-def _order(set_spec: str | None) -> str:
-    return "r.seq" if set_spec is None else "m.seq"
+def _order(set_spec: str | None, metadata_only: bool) -> str:
+    if set_spec is not None:
+        return "m.seq"
+    return "r.metadata_seq" if metadata_only else "r.seq"
 
 
 def _equal(column: str, value: SqlValue) -> tuple[str, list[SqlValue]]:

@@ -8,8 +8,9 @@ from indlet.store.contract import FileState
 
 # What a transaction writes of a record.
 COLUMNS: Final = (
-    "seq", "origin", "identifier", "datestamp", "deleted", "sets", "language", "length", "resource", "digest",
-    "metadata", "properties", "raw", "vector", "positions",
+    "seq", "metadata_seq", "origin", "identifier", "datestamp", "metadata_datestamp", "deleted",
+    "sets", "language", "length", "resource", "digest", "metadata", "properties", "raw", "vector",
+    "positions",
 )  # fmt: skip
 
 

@@ -106,7 +106,7 @@ def application(
         Route("/api", portal.api),
         *api.routes(library),
     ]
-    if settings.hierarchy:
+    if settings.hierarchy or settings.site or settings.library or any(s.republish for s in settings.source):
         routes += serve.routes(store, settings, landing="/about", usage=usage)
     else:
         routes += [Route("/healthz", _healthy(store)), Route("/robots.txt", _robots)]

@@ -14,7 +14,7 @@ from lxml import etree
 from indlet.formats import INDEX, bundle
 from indlet.formats.index.terms import TERMS
 from indlet.formats.metadata import oai_dc
-from indlet.model import Record
+from indlet.model import Record, TermVector
 from indlet.oai.answers import identity, index_formats
 from indlet.oai.identifier import identifier
 from indlet.oai.names import FT_NAMESPACE, OAI_NAMESPACE
@@ -295,6 +295,24 @@ def test_a_record_without_statistics_has_those_of_its_metadata(filled: Provider,
     assert etree.fromstring(answer).find(f".//{TERMS}") is not None
     root = filled.ask("/ft-oai", verb="ListIndexFormats", identifier=bare.identifier)
     assert filled.found(root, "indexPrefix") == ["tf_compact", "tf_basic", "tf_boolean"]
+
+
+def test_an_item_without_positions_is_given_without_an_index_part(whole: Provider, valid: Check) -> None:
+    """As docs/protocol.md says: listed and given, for its metadata; `ListIndexFormats` tells what it has."""
+    name = whole.name(77)
+    whole.put([replace(whole.record(77, ("bare",)), vector=TermVector.of({"wing": 1}, language="en"))])
+    asked = {"metadataPrefix": "oai_dc", "indexPrefix": "tf_positions"}
+    for answer in (
+        whole.get("/ft-oai", verb="GetRecord", identifier=name, **asked),
+        whole.get("/ft-oai", verb="ListRecords", set="bare", **asked),
+    ):
+        valid(answer)
+        (found,) = etree.fromstring(answer).iter(f"{{{FT_NAMESPACE}}}record")
+        assert [etree.QName(child).localname for child in found] == ["header", "metadata"]
+    root = whole.ask("/ft-oai", verb="ListIndexFormats", identifier=name)
+    assert whole.found(root, "indexPrefix") == ["tf_compact", "tf_basic", "tf_boolean"]
+    unknown = whole.ask("/ft-oai", verb="GetRecord", identifier=name, metadataPrefix="http_header")
+    assert whole.codes(unknown) == ["cannotDisseminateFormat"]
 
 
 def test_identify_describes_the_repository(filled: Provider, valid: Check) -> None:

@@ -81,6 +81,10 @@ class Dissemination:
                 found.append(CannotDisseminateFormat(f"{kind} {chosen!r} is not offered; one of {offered}"))
         return found
 
+    def metadata_only(self, prefix: str, index_prefix: str) -> bool:
+        """Whether records in these formats have no index part, so that a change of it is none of theirs."""
+        return not index_prefix and prefix not in self._bundles
+
     def columns(self, prefix: str, index_prefix: str) -> tuple[str, ...]:
         """The heavy columns of the store that records in these formats are written from."""
         indexes = (self._bundles.get(prefix), self._indexes.get(index_prefix))

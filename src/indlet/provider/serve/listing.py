@@ -41,6 +41,7 @@ class ListWindow(TypedDict, total=False):
     until: int | None
     set_spec: str | None
     origins: list[int] | None
+    metadata_only: bool
 
 
 class Lists:
@@ -58,6 +59,7 @@ class Lists:
             "until": state.until,
             "set_spec": state.set_spec or None,
             "origins": origins,
+            "metadata_only": self._formats.metadata_only(state.metadata_prefix, state.index_prefix),
         }
 
     def size(self, asked: Inquiry, state: ResumptionToken) -> int:
@@ -67,7 +69,9 @@ class Lists:
         if asked.seen is not None:
             if not asked.seen.exact:
                 return 0
-            hidden = asked.seen.hidden_in(window["since"], window["until"], window["set_spec"])
+            hidden = asked.seen.hidden_in(
+                window["since"], window["until"], window["set_spec"], window["metadata_only"]
+            )
         return asked.view.count(**window) - hidden
 
     def headers(

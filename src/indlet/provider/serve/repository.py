@@ -29,7 +29,7 @@ from indlet.provider.answered import Answered
 from indlet.provider.serve.access import Permit
 from indlet.provider.serve.coding import checked
 from indlet.provider.serve.dissemination import Dissemination
-from indlet.provider.serve.listing import Inquiry, Lists
+from indlet.provider.serve.listing import Inquiry, Lists, ListWindow
 from indlet.provider.serve.provenance import Provenance
 from indlet.provider.site.disseminate import SiteFormats
 from indlet.provider.site.visibility import Visibility
@@ -135,7 +135,9 @@ class Repository:
     # About the repository
 
     def _identify(self, asked: Inquiry) -> OaiAnswer:
-        first = list(islice(self._lists.headers(asked, {"after": 0, "origins": asked.origins}, 100), 1))
+        # Metadata is never dated later than the record as a whole.
+        everything: ListWindow = {"after": 0, "origins": asked.origins, "metadata_only": True}
+        first = list(islice(self._lists.headers(asked, everything, 100), 1))
         body = frames.identify(
             name=self._settings.node.name,
             url=asked.endpoint.url,
@@ -163,7 +165,13 @@ class Repository:
             return None
         seen = asked.seen
         parts = [asked.origins] if seen is None else [seen.public, seen.guarded]
-        found = [one for origins in parts if (one := asked.view.get(name, origins)) is not None]
+        get = asked.request.get
+        metadata_only = self._formats.metadata_only(get("metadataPrefix") or "", get("indexPrefix") or "")
+        found = [
+            one
+            for origins in parts
+            if (one := asked.view.get(name, origins, metadata_only=metadata_only)) is not None
+        ]
         if seen is not None:
             shown = seen.shown([(one.seq, one.identifier) for one in found])
             found = [one for one, visible in zip(found, shown, strict=True) if visible]

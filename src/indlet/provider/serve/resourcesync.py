@@ -60,7 +60,7 @@ class ResourceSync:
         now = int(self._clock())
         with self._store.read() as view:
             origins = [o.id for o in view.origins("hierarchy") if o.name in self._sites]
-            first = view.headers(1, origins=origins)
+            first = view.headers(1, origins=origins, metadata_only=True)
             if capability == "resourcelist":
                 when = f'at="{written(now)}"'
             else:
@@ -84,15 +84,20 @@ class ResourceSync:
         after = 0
         while True:
             yield after
-            rows = view.headers(self._limit, after=after, origins=origins)
-            if len(rows) < self._limit or not view.headers(1, after=rows[-1][0], origins=origins):
+            rows = view.headers(self._limit, after=after, origins=origins, metadata_only=True)
+            if len(rows) < self._limit:
+                return
+            if not view.headers(1, after=rows[-1][0], origins=origins, metadata_only=True):
                 return
             after = rows[-1][0]
 
     def _rows(self, view: View, origins: list[int], after: int) -> Iterator[Stored]:
-        left = self._limit
+        # A new index part makes no new resource.
+        left, parts = self._limit, ("properties",)
         while left > 0 and (
-            rows := view.page(min(_FETCHED, left), after=after, origins=origins, parts=("properties",))
+            rows := view.page(
+                min(_FETCHED, left), after=after, origins=origins, parts=parts, metadata_only=True
+            )
         ):
             yield from rows
             left, after = left - len(rows), rows[-1].seq

@@ -52,11 +52,13 @@ ANYBODY: Final = Requester()
 
 
 class GuardedRow(NamedTuple):
-    """A record's place in lists."""
+    """A record's place in lists, and in those of metadata alone."""
 
     seq: int
+    metadata_seq: int
     identifier: str
     datestamp: int
+    metadata_datestamp: int
     deleted: int
     sets: str
 
@@ -67,7 +69,7 @@ class Seen:
 
     public: list[int]  # origins that are open to everybody
     guarded: list[int]
-    hidden: Mapping[int, GuardedRow] = field(default_factory=dict)
+    hidden: Mapping[int, GuardedRow] = field(default_factory=dict)  # by seq, in either kind of list
     visible: Sequence[GuardedRow] = ()  # the guarded records that are shown
     headers: Mapping[str, HeadAnswer] = field(default_factory=dict)  # of guarded records, by identifier
     doubtful: Callable[[Sequence[str]], set[str]] | None = None  # which of these are refused after all
@@ -82,12 +84,15 @@ class Seen:
         refused = self.doubtful([identifier for _, identifier in rows]) if self.doubtful else set()
         return [seq not in self.hidden and identifier not in refused for seq, identifier in rows]
 
-    def hidden_in(self, since: int | None, until: int | None, set_spec: str | None) -> int:
+    def hidden_in(
+        self, since: int | None, until: int | None, set_spec: str | None, metadata_only: bool
+    ) -> int:
         """How many hidden records a list of that window would hold."""
         first, last = -_NOBODY if since is None else since, _NOBODY if until is None else until
         return sum(
-            first <= row.datestamp <= last and (set_spec is None or _inside(row.sets, set_spec))
-            for row in self.hidden.values()
+            first <= (row.metadata_datestamp if metadata_only else row.datestamp) <= last
+            and (set_spec is None or _inside(row.sets, set_spec))
+            for row in set(self.hidden.values())
         )
 
     def specs(self) -> set[str]:
@@ -98,8 +103,21 @@ class Seen:
         }
 
 
-def _row(stored: Stored) -> GuardedRow:
-    return GuardedRow(stored.seq, stored.identifier, stored.datestamp, stored.deleted, stored.sets)
+def _row(view: View, stored: Stored) -> GuardedRow:
+    metadata = view.get(stored.identifier, [stored.origin], metadata_only=True) or stored
+    return GuardedRow(
+        stored.seq,
+        metadata.seq,
+        stored.identifier,
+        stored.datestamp,
+        metadata.datestamp,
+        stored.deleted,
+        stored.sets,
+    )
+
+
+def _hide(hidden: dict[int, GuardedRow], row: GuardedRow) -> None:
+    hidden[row.seq] = hidden[row.metadata_seq] = row
 
 
 def _inside(sets: str, set_spec: str) -> bool:
@@ -146,15 +164,15 @@ class Visibility:
             for one, answer in zip(found, answers, strict=True):
                 row, twin = one.row, one.public
                 if not _allowed(one, answer, strangers.get(row.identifier)):
-                    hidden[row.seq] = row
+                    _hide(hidden, row)
                     continue
                 # Of a record that is both deleted and there (it became guarded, or ceased to be) only the
                 # live one counts.
                 if twin is not None and row.deleted:
-                    hidden[row.seq] = row
+                    _hide(hidden, row)
                     continue
                 if twin is not None and twin.deleted:
-                    hidden[twin.seq] = twin
+                    _hide(hidden, twin)
                 visible.append(row)
                 headers[row.identifier] = answer
         exact = not any(
@@ -187,7 +205,7 @@ class Visibility:
                     about = stored.record.properties
                     size, modified = int(about.get("size", -1)), int(about.get("modified_ns", -1))
                     entry = Entry(str(about.get("path", "")), size, modified)
-                    here.append(_Guarded(_row(stored), entry, _row(twin) if twin is not None else None))
+                    here.append(_Guarded(_row(view, stored), entry, _row(view, twin) if twin else None))
         with self._guard:
             self._rows = (seq, found)
         return found

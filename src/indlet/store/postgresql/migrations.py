@@ -19,8 +19,19 @@ def first_schema(connection: Connection) -> None:
     connection.execute(files("indlet.store.postgresql").joinpath("schema.sql").read_bytes())
 
 
+def datestamps_of_metadata(connection: Connection) -> None:
+    """Metadata has a place and a datestamp of its own; until now both parts of a record had one.
+
+    Nothing gets another datestamp by this.
+    """
+    connection.execute("ALTER TABLE records ADD COLUMN metadata_seq bigint NOT NULL DEFAULT 0")
+    connection.execute("ALTER TABLE records ADD COLUMN metadata_datestamp bigint NOT NULL DEFAULT 0")
+    connection.execute("UPDATE records SET metadata_seq = seq, metadata_datestamp = datestamp")
+    connection.execute("CREATE UNIQUE INDEX records_metadata_seq ON records (metadata_seq)")
+
+
 # One function a version. Append only.
-STEPS: tuple[Callable[[Connection], None], ...] = (first_schema,)
+STEPS: tuple[Callable[[Connection], None], ...] = (first_schema, datestamps_of_metadata)
 
 
 def migrate(connection: Connection, place: str, lock: int, *, create: bool, writable: bool) -> None:

@@ -10,7 +10,7 @@ import psycopg
 
 from indlet.model import JsonObject
 from indlet.store.contract import Clock
-from indlet.store.sql_transaction import KEY, REPLACED, Dated, SqlTransaction
+from indlet.store.sql_transaction import KEY, Dated, SqlTransaction, replaced
 from indlet.store.sql_view import Row, SqlValue, SqlView
 from indlet.store.tables import COLUMNS
 
@@ -28,12 +28,16 @@ INCOMING: Final = (
     "ON COMMIT DELETE ROWS"
 )
 _COPY: Final = f"COPY incoming ({', '.join(_INCOMING)}) FROM STDIN (FORMAT BINARY)"
-_GIVEN: Final = {"seq": "%(seq)s + n", "datestamp": "coalesce(datestamp, %(now)s)"}
+_NUMBER, _DATE = "%(seq)s + n", "coalesce(datestamp, %(now)s)"
+_GIVEN: Final = {
+    "seq": _NUMBER, "metadata_seq": _NUMBER, "datestamp": _DATE, "metadata_datestamp": _DATE
+}  # fmt: skip
+_WITHOUT_POLICY: Final = "regexp_replace(convert_from({}.properties, 'UTF8'), '\"policy\":\"[^\"]*\"', '')"
 # An equal record (by its digest) is left alone: no new seq, no new datestamp.
 _UPSERT: Final = (
     f"INSERT INTO records (id, {', '.join(COLUMNS)}) "
     f"SELECT %(seq)s + n, {', '.join(_GIVEN.get(name, name) for name in COLUMNS)} FROM incoming ORDER BY n "
-    f"ON CONFLICT ({KEY}) DO UPDATE SET {REPLACED} "
+    f"ON CONFLICT ({KEY}) DO UPDATE SET {replaced(_WITHOUT_POLICY)} "
     "WHERE records.digest IS DISTINCT FROM excluded.digest RETURNING seq"
 )
 _MEMBERS: Final = (

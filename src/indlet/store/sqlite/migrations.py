@@ -99,6 +99,35 @@ def origins_of_any_kind(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA writable_schema = OFF")
 
 
+def datestamps_of_metadata(connection: sqlite3.Connection) -> None:
+    """Metadata has a place and a datestamp of its own; until now both parts of a record had one.
+
+    Nothing gets another datestamp by this. The table is made anew, so that the new columns stand before the
+    blobs: a scan over narrow columns does not touch these.
+    """
+    (definition,) = connection.execute("SELECT sql FROM sqlite_schema WHERE name = 'records'").fetchone()
+    for name in ("seq", "datestamp"):
+        definition = definition.replace(
+            f"  {name} INTEGER NOT NULL,\n",
+            f"  {name} INTEGER NOT NULL,\n  metadata_{name} INTEGER NOT NULL,\n",
+        )
+    columns = [row[1] for row in connection.execute("PRAGMA table_info(records)")]
+    names = ", ".join(columns)
+    indexes = connection.execute(
+        "SELECT sql FROM sqlite_schema WHERE tbl_name = 'records' AND type = 'index' ORDER BY rowid"
+    ).fetchall()
+    connection.execute("ALTER TABLE records RENAME TO old_records")
+    connection.execute(definition)
+    connection.execute(
+        f"INSERT INTO records ({names}, metadata_seq, metadata_datestamp) "
+        f"SELECT {names}, seq, datestamp FROM old_records ORDER BY id"
+    )
+    connection.execute("DROP TABLE old_records")
+    for (index,) in indexes:
+        connection.execute(index)
+    connection.execute("CREATE UNIQUE INDEX records_metadata_seq ON records (metadata_seq)")
+
+
 # The user and the password of a URL within a text.
 _IN_URL = re.compile(r"(https?://)[^\s/?#@\"'<>\\]{1,500}@", re.IGNORECASE)
 
@@ -111,6 +140,7 @@ STEPS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     canonical_metadata,
     credentials_out_of_urls,
     origins_of_any_kind,
+    datestamps_of_metadata,
 )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from indlet.model import JsonObject
 from indlet.store.contract import Clock
-from indlet.store.sql_transaction import KEY, REPLACED, Dated, SqlTransaction
+from indlet.store.sql_transaction import KEY, Dated, SqlTransaction, replaced
 from indlet.store.sql_view import Row, SqlValue, SqlView
 from indlet.store.tables import COLUMNS
 
@@ -19,9 +19,16 @@ _TOGETHER = 400
 # An equal record (by its digest) is left alone: no new seq, no new datestamp.
 _UPSERT = (
     f"INSERT INTO records ({', '.join(COLUMNS)}) VALUES {{rows}} "
-    f"ON CONFLICT ({KEY}) DO UPDATE SET {REPLACED} WHERE records.digest IS NOT excluded.digest RETURNING seq"
+    f"ON CONFLICT ({KEY}) DO UPDATE SET {replaced('without_policy({}.properties)')} "
+    "WHERE records.digest IS NOT excluded.digest RETURNING seq"
 )
 _MEMBERS = "INSERT OR IGNORE INTO membership VALUES {rows}"
+
+
+def without_policy(properties: bytes) -> bytes:
+    """Properties, which are JSON as `orjson` writes it, less the policy of the index part."""
+    before, found, rest = properties.partition(b'"policy":"')
+    return before + rest.partition(b'"')[2] if found else properties
 
 
 class SqliteView(SqlView):
@@ -49,6 +56,7 @@ class SqliteTransaction(SqlTransaction):
     def __init__(self, connection: sqlite3.Connection, clock: Clock) -> None:
         super().__init__(clock)
         self._connection = connection
+        connection.create_function("without_policy", 1, without_policy, deterministic=True)
         self.begin()
 
     def _all(self, statement: str, values: Sequence[SqlValue] = ()) -> list[Row]:
@@ -65,7 +73,8 @@ class SqliteTransaction(SqlTransaction):
         rows = []
         for origin, stamp, record in records:
             self._seq += 1
-            rows.append((self._seq, origin, record[0], now if stamp is None else stamp, *record[1:]))
+            date = now if stamp is None else stamp
+            rows.append((self._seq, self._seq, origin, record[0], date, date, *record[1:]))
         return [seq for (seq,) in self._together(_UPSERT, rows)]
 
     def _join(self, members: Sequence[tuple[int, int]]) -> None:
