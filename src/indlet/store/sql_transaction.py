@@ -265,6 +265,7 @@ class SqlTransaction:
     ) -> None:
         now = first = int(self._clock())
         attempts, raw = 1, failure.raw
+        reason = failure.reason.replace("\0", "\ufffd")  # not every database keeps a NUL in text
         values: list[SqlValue] = [origin, failure.where]
         here = "origin = ? AND place = ?"
         if due is None:
@@ -277,7 +278,7 @@ class SqlTransaction:
         self._run(
             "INSERT INTO failures (origin, place, stage, reason, raw, at, first, attempts, due) "
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (origin, failure.where, failure.stage, failure.reason, raw, now, first, attempts, due),
+            (origin, failure.where, failure.stage, reason, raw, now, first, attempts, due),
         )
 
     def forgive(self, origin: int, places: Iterable[str]) -> None:

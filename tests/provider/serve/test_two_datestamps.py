@@ -76,7 +76,7 @@ def test_who_takes_statistics_gets_them_again(
 
 def test_each_answer_dates_a_record_as_its_list_does(changed: Provider) -> None:
     for path, formats in (*PLAIN, *INDEXED):
-        listed = {}
+        listed: dict[str, str] = {}
         for page in changed.pages(path, verb="ListRecords", **formats):
             listed |= dict(
                 zip(changed.found(page, "identifier"), changed.found(page, "datestamp"), strict=True)
