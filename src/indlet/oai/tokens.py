@@ -45,26 +45,17 @@ class ResumptionToken:
     view: str
 
     def encode(self, key: bytes) -> str:
-        body = json.dumps([_VERSION, *astuple(self)], separators=(",", ":"), ensure_ascii=False).encode()
-        signature = _signature(key, body)
-        return base64.urlsafe_b64encode(signature + _veiled(key, signature, body)).rstrip(b"=").decode()
+        return sealed(
+            json.dumps([_VERSION, *astuple(self)], separators=(",", ":"), ensure_ascii=False).encode(), key
+        )
 
     @classmethod
     def decode(
         cls, text: str, key: bytes, *, verb: str, extended: bool, view: str, now: float
     ) -> ResumptionToken:
         """The token, if it is ours, untouched, for this verb and this requester, and not expired."""
-        if len(text) > _LONGEST or not text.isascii():
-            raise BadResumptionToken("not a resumption token of this repository; start the list again")
-        try:
-            # Base64 ignores loose bits at the end: only the very text that we gave is ours.
-            raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
-            genuine = base64.urlsafe_b64encode(raw).rstrip(b"=").decode() == text
-        except (binascii.Error, ValueError):
-            raw, genuine = b"", False
-        signature = raw[:_SIGNATURE_BYTES]
-        body = _veiled(key, signature, raw[_SIGNATURE_BYTES:])
-        if not genuine or not hmac.compare_digest(_signature(key, body), signature):
+        body = unsealed(text, key)
+        if body is None:
             raise BadResumptionToken("not a resumption token of this repository; start the list again")
         version, *values = json.loads(body)
         if version != _VERSION:
@@ -79,6 +70,27 @@ class ResumptionToken:
         if token.expires < now:
             raise BadResumptionToken("this token has expired; start the list again")
         return token
+
+
+def sealed(body: bytes, key: bytes) -> str:
+    """Content that only we can read and make; equal content gives equal text."""
+    signature = _signature(key, body)
+    return base64.urlsafe_b64encode(signature + _veiled(key, signature, body)).rstrip(b"=").decode()
+
+
+def unsealed(text: str, key: bytes) -> bytes | None:
+    """What was sealed; None if we did not give this very text."""
+    if len(text) > _LONGEST or not text.isascii():
+        return None
+    try:
+        # Base64 ignores loose bits at the end: only the very text that we gave is ours.
+        raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+        genuine = base64.urlsafe_b64encode(raw).rstrip(b"=").decode() == text
+    except (binascii.Error, ValueError):
+        return None
+    signature = raw[:_SIGNATURE_BYTES]
+    body = _veiled(key, signature, raw[_SIGNATURE_BYTES:])
+    return body if genuine and hmac.compare_digest(_signature(key, body), signature) else None
 
 
 def _signature(key: bytes, body: bytes) -> bytes:

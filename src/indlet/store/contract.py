@@ -1,7 +1,8 @@
 """What a store gives and takes: the contract that every implementation keeps, part by part.
 
 A consumer names the smallest part that it needs. `View` and `Transaction` are all parts together; `Store`
-hands them out. tests/store/contract holds every implementation to what is written here.
+hands them out. tests/store/contract holds every implementation to what is written here. Long because it is the
+whole contract: who implements a store reads one file.
 """
 
 from __future__ import annotations
@@ -176,8 +177,8 @@ class RecordLookup(Protocol):
         `metadata_only`: with seq and datestamp of its metadata (see `RecordLists`).
         """
 
-    def by_id(self, ids: Sequence[int]) -> dict[int, Stored]:
-        """Records by their numbers; those that are not there are left out."""
+    def by_id(self, ids: Sequence[int], *, metadata_only: bool = False) -> dict[int, Stored]:
+        """Records by their numbers; those that are not there are left out. `metadata_only`: as for `get`."""
 
     def same_resource(self, stored: Stored) -> list[Stored]:
         """The other live records that stand for a record's resource (see `Stored.resource`).

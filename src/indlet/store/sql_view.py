@@ -217,11 +217,12 @@ class SqlView:
         )
         return [Shared(*row) for row in rows]
 
-    def by_id(self, ids: Sequence[int]) -> dict[int, Stored]:
+    def by_id(self, ids: Sequence[int], *, metadata_only: bool = False) -> dict[int, Stored]:
         found: dict[int, Stored] = {}
         for start in range(0, len(ids), 500):
             chosen, values = _among("r.id", ids[start : start + 500])
-            rows = self._all(f"SELECT {self._columns()} FROM records r WHERE {chosen}", values)
+            columns = self._columns(PARTS, metadata_only)
+            rows = self._all(f"SELECT {columns} FROM records r WHERE {chosen}", values)
             found.update((row[0], Stored._make(row)) for row in rows)
         return found
 

@@ -98,7 +98,7 @@ def application(
         Route("/preferences", portal.preferences),
         Route("/opensearch.xml", portal.description),
         Route("/results.{kind:str}", _only(results.file, "kind", tuple(KINDS))),
-        Route("/feed.{kind:str}", _only(current.feed, "kind", ("atom", "rss"))),
+        Route("/feed.{kind:str}", current.feed),
         Route("/metrics", metrics.text),
         Route("/static/{name}", _static),
         *desk.routes(),

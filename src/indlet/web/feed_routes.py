@@ -1,39 +1,58 @@
-"""Current awareness: what is new and changed, as RSS and Atom, for all, a set, a source or a saved query."""
+"""Current awareness: what is new and changed, as feeds, for all, a set, a source or a saved query.
+
+Feeds of all, of a set and of sources have archives (provider/serve/feeds.py); a query's is read in pages.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable
 from email.utils import parsedate_to_datetime
-from typing import Final
+from typing import Final, NamedTuple
+from urllib.parse import unquote, urlencode, urlsplit
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
 from indlet.errors import QueryError
+from indlet.formats.feed_writer import FEEDS, Enclosure, Feed, FeedEntry, rfc822
 from indlet.model import Stored
+from indlet.oai.tokens import sealed, unsealed
+from indlet.provider.serve.feeds import (
+    ENTRIES,
+    archive_links,
+    archive_number,
+    chosen_format,
+    content_type,
+    document,
+)
 from indlet.web.citation import citation
-from indlet.web.feeds import Feed, FeedEntry, atom, rfc822, rss
-from indlet.web.i18n import strings
+from indlet.web.i18n import Strings, strings
 from indlet.web.portal import Portal
 from indlet.web.search_url import State
 
-ENTRIES: Final = 50
 # How far back a saved query looks for changed records that match it, and in what steps.
 _STEP, _STEPS = 1000, 20
-_KINDS: Final[dict[str, tuple[str, Callable[[Feed], bytes]]]] = {
-    "atom": ("application/atom+xml; charset=utf-8", atom),
-    "rss": ("application/rss+xml; charset=utf-8", rss),
-}
+_OWN: Final = ("archive", "before")  # arguments that name a document of a feed
+
+
+class Changes(NamedTuple):
+    """What one document of a feed shows."""
+
+    entries: list[FeedEntry]
+    links: dict[str, str]
+    archive: bool = False
+    total: int | None = None
 
 
 class Current:
     def __init__(self, portal: Portal) -> None:
         self.portal = portal
+        self._key = portal.store.secret("tokens")
 
     def feed(self, request: Request) -> Response:
-        media_type, write = _KINDS[request.path_params["kind"]]
+        form = FEEDS[chosen_format(request)]
         state = self.portal.state(request)
         hidden = self.portal.hidden()
         position = self.portal.library.searcher().position if not state.idle else 0
@@ -44,7 +63,7 @@ class Current:
         position = min(position, newest)  # what is hidden may be newer
         t = strings(self.portal.pages.language(request))
         mark = f"{newest} {position} {request.url.query} {sorted(hidden)} {t.code} {self.portal.root}"
-        etag = f'"{hashlib.sha256(f"{media_type} {mark}".encode()).hexdigest()[:24]}"'
+        etag = f'"{hashlib.sha256(f"{form.media_type} {mark}".encode()).hexdigest()[:24]}"'
         headers = {
             "ETag": etag,
             "Last-Modified": rfc822(updated),
@@ -54,77 +73,136 @@ class Current:
         if _unchanged(request, etag, updated):
             return Response(status_code=304, headers=headers)
         try:
-            found, total = self._changes(state, hidden)
+            found = self._changes(request, state, hidden)
         except QueryError as e:
             return Response(f"{e}\n", 400, media_type="text/plain")
-        settings = self.portal.library.settings
-        root = self.portal.root
+        feed = self._described(request, state, found, t, updated)
+        charset = "" if form.media_type.endswith("json") else "; charset=utf-8"
+        return Response(form.write(feed), headers={**headers, "Content-Type": form.media_type + charset})
+
+    def _described(self, request: Request, state: State, found: Changes, t: Strings, updated: int) -> Feed:
+        node, root = self.portal.library.settings.node, self.portal.root
         only = state.filters[0] if len(state.filters) == 1 and not state.q else ("", "")
         if state.idle:
-            title = t("feed.all", name=settings.node.name)
+            title = t("feed.all", name=node.name)
         elif only[0] in ("set", "source"):
-            title = t(f"feed.{only[0]}", name=settings.node.name, **{only[0]: only[1]})
+            title = t(f"feed.{only[0]}", name=node.name, **{only[0]: only[1]})
         else:
-            title = t("feed.query", q=state.q or t("search.browse"), name=settings.node.name)
-        feed = Feed(
+            title = t("feed.query", q=state.q or t("search.browse"), name=node.name)
+        return Feed(
             title=title,
-            description=settings.node.description or t("feed.description"),
-            root=root,
+            description=node.description or t("feed.description"),
             address=root + request.url.path + (f"?{request.url.query}" if request.url.query else ""),
             page=root + state.link(),
-            author=settings.node.name,
-            email=settings.node.admin_email[0] if settings.node.admin_email else "",
-            rights=settings.node.rights,
+            author=node.name,
+            email=node.admin_email[0] if node.admin_email else "",
+            rights=node.rights,
             language=t.code,
-            updated=max((entry.datestamp for entry in found), default=updated),
-            entries=found,
-            total=total,
+            updated=max((entry.updated for entry in found.entries), default=updated),
+            entries=found.entries,
+            icon=f"{root}/static/mark",
+            total=found.total,
+            links=found.links,
+            archive=found.archive,
+            content=content_type(request),
         )
-        return Response(write(feed), headers={**headers, "Content-Type": media_type})
 
-    def _changes(self, state: State, hidden: set[int]) -> tuple[list[FeedEntry], int | None]:
+    def _changes(self, request: Request, state: State, hidden: set[int]) -> Changes:
         chosen = state.chosen()
         sets, sources = chosen.pop("set", []), chosen.pop("source", [])
-        total: int | None = None
+        address = self.portal.root + request.url.path
+        arguments = [(n, v) for n, v in request.query_params.multi_items() if n not in _OWN]
+        if state.q or chosen or len(sets) > 1:
+            return self._matching(request, state, hidden, address, arguments)
         with self.portal.store.read() as view:
             known = view.origins()
             origins = [o.id for o in known if o.id not in hidden and (not sources or o.name in sources)]
-            names = {o.id: o.name for o in known}
-            if not state.q and not chosen and len(sets) < 2:
-                stored = view.newest(ENTRIES, set_spec=sets[0] if sets else None, origins=origins)
-            else:
-                stored = self._matching(state, hidden)
-                total = self.portal.library.search(state.q or "*", limit=0, filters=state.chosen()).total
-        return [_entry(one, names.get(one.origin, "")) for one in stored], total
+            archive = archive_number(request.query_params.get("archive"), self._key)
+            found = document(view, origins, sets[0] if sets else None, archive)
+        if found is None:
+            raise HTTPException(404)
+        names = {o.id: o.name for o in known}
+        return Changes(
+            [self._entry(one, names.get(one.origin, "")) for one in found.stored],
+            archive_links(found, address, arguments, self._key),
+            found.archive is not None,
+        )
 
-    def _matching(self, state: State, hidden: set[int]) -> list[Stored]:
+    def _matching(
+        self,
+        request: Request,
+        state: State,
+        hidden: set[int],
+        address: str,
+        arguments: list[tuple[str, str]],
+    ) -> Changes:
         """The latest changes that match a query, newest first; as far back as the steps reach."""
         found: list[Stored] = []
+        before = self._before(request.query_params.get("before"))
+        first, following = before is None, None
         with self.portal.store.read() as view:
-            before: int | None = None
+            names = {o.id: o.name for o in view.origins()}
             for _ in range(_STEPS):
                 ids = view.latest_ids(_STEP, before=before)
                 matching = self.portal.library.matching(
                     state.q or "*", [number for number, _ in ids], filters=state.chosen()
                 )
                 chosen = [number for number, _ in ids if number in matching]
-                records = view.by_id(chosen)
-                found += [records[n] for n in chosen if n in records and records[n].origin not in hidden]
-                if len(ids) < _STEP or len(found) >= ENTRIES:
+                records = view.by_id(chosen, metadata_only=True)
+                found += [
+                    one
+                    for number in chosen
+                    if (one := records.get(number)) is not None and one.origin not in hidden
+                ]
+                following = before = ids[-1][1] if len(ids) == _STEP else None
+                if len(found) > ENTRIES:
+                    following = found[ENTRIES - 1].seq
+                if len(found) > ENTRIES or before is None:
                     break
-                before = ids[-1][1]
-        return found[:ENTRIES]
+        total = self.portal.library.search(state.q or "*", limit=0, filters=state.chosen()).total
+        links = {} if first else {"first": _with(address, arguments)}
+        if following is not None:
+            cursor = sealed(b"before %d" % following, self._key)
+            links["next"] = _with(address, [*arguments, ("before", cursor)])
+        entries = [self._entry(one, names.get(one.origin, "")) for one in found[:ENTRIES]]
+        return Changes(entries, links, total=total)
+
+    def _before(self, text: str | None) -> int | None:
+        if text is None:
+            return None
+        body = unsealed(text, self._key)
+        if body is None or not body.startswith(b"before "):
+            raise HTTPException(404)
+        return int(body[7:])
+
+    def _entry(self, stored: Stored, source: str) -> FeedEntry:
+        record = stored.record
+        cited = citation(stored.identifier, record.metadata, record.properties, source)
+        return FeedEntry(
+            identifier=cited.identifier,
+            page=self.portal.root + cited.page,
+            title=cited.title,
+            updated=stored.datestamp,
+            deleted=bool(stored.deleted),
+            metadata=record.metadata,
+            url=cited.url,
+            date=cited.date,
+            source=source,
+            restricted=cited.restricted,
+            enclosures=[
+                Enclosure(copy.url, copy.media_type, copy.size, _file_name(copy.url))
+                for copy in ([] if cited.restricted else cited.copies[:20])
+                if copy.url
+            ],
+        )
 
 
-def _entry(stored: Stored, source: str) -> FeedEntry:
-    record = stored.record
-    return FeedEntry(
-        citation(stored.identifier, record.metadata, record.properties, source),
-        record.metadata,
-        stored.datestamp,
-        bool(stored.deleted),
-        source,
-    )
+def _with(address: str, arguments: list[tuple[str, str]]) -> str:
+    return f"{address}?{urlencode(arguments)}" if arguments else address
+
+
+def _file_name(url: str) -> str:
+    return unquote(urlsplit(url).path).rpartition("/")[2][:200]
 
 
 def _unchanged(request: Request, etag: str, updated: int) -> bool:

@@ -15,6 +15,7 @@ import jinja2
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
+from indlet.formats.feed_writer import FEEDS
 from indlet.settings import Settings
 from indlet.web.i18n import LANGUAGES, chosen, strings
 
@@ -63,6 +64,7 @@ class Pages:
             lstrip_blocks=True,
             auto_reload=False,
         )
+        environment.globals["feeds"] = FEEDS
         return cls(settings, environment)
 
     @property

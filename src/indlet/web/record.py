@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from indlet.errors import IndletError
+from indlet.formats.feed_writer import rfc3339
 from indlet.formats.identifiers import address, keys_of
 from indlet.model import DUBLIN_CORE, JsonMapping, JsonObject, Record, Stored
 from indlet.service.index import expression as e
@@ -20,7 +21,6 @@ from indlet.store import Origin
 from indlet.web.citation import Citation, citation, record_path, safe_url
 from indlet.web.discovery import coins, export_path, highwire, json_ld, signposting, unapi_formats
 from indlet.web.export import EXPORTS, Export, citation_key, exported
-from indlet.web.feeds import rfc3339
 from indlet.web.hit_view import item, shown_kind
 from indlet.web.i18n import Strings, strings
 from indlet.web.portal import Portal

@@ -23,6 +23,7 @@ from indlet.provider.hierarchy import named
 from indlet.provider.identity import identified
 from indlet.provider.serve.access import AccessGate, Permit
 from indlet.provider.serve.content import Content
+from indlet.provider.serve.feeds import ProviderFeeds
 from indlet.provider.serve.hosts import KnownHosts
 from indlet.provider.serve.http import RequestSlots, TooMuch, arguments, coded, tag, wants_page
 from indlet.provider.serve.pages import SCHEMAS, RepositoryPages, as_page, packaged
@@ -56,7 +57,7 @@ def application(store: Store, settings: Settings, *, clock: Callable[[], float] 
         finally:
             usage.save()
 
-    app = Starlette(routes=routes(store, settings, clock=clock, usage=usage), lifespan=lifespan)
+    app = Starlette(routes=routes(store, settings, clock=clock, usage=usage, feeds=True), lifespan=lifespan)
     app.router.redirect_slashes = False  # it would put the Host header into the answer
     return app
 
@@ -68,8 +69,12 @@ def routes(
     landing: str = "/",
     clock: Callable[[], float] = time.time,
     usage: Usage | None = None,
+    feeds: bool = False,
 ) -> list[BaseRoute]:
-    """The provider's routes; `landing` is where the landing page stands, empty for nowhere."""
+    """The provider's routes; `landing` is where the landing page stands, empty for nowhere.
+
+    `feeds`: those of a node without a portal, which has its own.
+    """
     # Rules of access are found by name: a hierarchy must have here the one that it was crawled under.
     settings = identified(store, replace(settings, hierarchy=named(settings.hierarchy)))
     web = _Web(store, settings, clock, usage or Usage())
@@ -87,6 +92,8 @@ def routes(
     ]
     if settings.site:
         found += _resource_sync(web, ResourceSync(store, settings, clock))
+    if feeds:
+        found.append(Route("/feed.{kind:str}", web.feed(ProviderFeeds(store, settings))))
     if landing:
         found.append(Route(landing, web.page(web.pages.landing, "text/html")))
     return found
@@ -215,6 +222,13 @@ class _Web:
         async def answer(request: Request) -> Response:
             permit = self.gate.permit(request)
             return await self._served(lambda: self._page(request, build(permit), kind))
+
+        return answer
+
+    def feed(self, feeds: ProviderFeeds) -> Endpoint:
+        async def answer(request: Request) -> Response:
+            permit = self.gate.permit(request)
+            return await self._served(lambda: feeds.answer(request, permit, self._private, self._vary))
 
         return answer
 

@@ -15,6 +15,7 @@ from typing import Final
 import orjson
 from lxml import etree
 
+from indlet.formats.feed_writer import FEEDS
 from indlet.oai.dates import written
 from indlet.oai.names import FT_PATH, OAI_PATH
 from indlet.oai.xml import text
@@ -116,6 +117,11 @@ class RepositoryPages:
             oai=escape(self._root + OAI_PATH),
             ft=escape(self._root + FT_PATH),
             root=escape(self._root),
+            feeds="".join(
+                f'<link rel="alternate" type="{form.media_type}" title="{escape(node.name)} ({form.label})" '
+                f'href="{escape(self._root)}/feed.{kind}">\n'
+                for kind, form in FEEDS.items()
+            ),
             sets=f"<h2>Collections</h2><ul>{items}</ul>" if items else "",
             emails=", ".join(f'<a href="mailto:{escape(e)}">{escape(e)}</a>' for e in node.admin_email),
             rights=f"<p>{escape(node.rights)}</p>" if node.rights else "",
