@@ -18,7 +18,7 @@ pasted into a search box, its key is the same. Keys hold no white space and no c
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from hashlib import blake2b
 from typing import Final
 from urllib.parse import quote, unquote, urlsplit
@@ -30,6 +30,7 @@ SCHEMES: Final = ("doi", "hdl", "isbn", "issn", "arxiv", "oai", "url", "id")
 _LONGEST: Final = 400  # characters of a value that is looked at
 _MOST: Final = 50  # values of a record that are looked at
 _KEY: Final = 120  # characters of a key; longer ones go on as a digest
+_USUAL: Final = 100  # of a value whose key is shorter, whatever its scheme
 
 _ARXIV_FORM: Final = re.compile(r"\d{4}\.\d{4,5}(?:v\d+)?$|[a-z][a-z-]+(?:\.[a-z]{2})?/\d{7}")
 _SAID_DOI: Final = re.compile(r"^\W*(?:doi\s|info:doi/|urn:doi:)\s*", re.IGNORECASE)
@@ -45,13 +46,22 @@ _ISBN: Final = re.compile(
     r"(?:^|\bisbn(?:-1[03])?[:\s]*)((?:97[89][- ]?)?(?:\d[- ]?){9}[\dX])(?![\d-])", re.I
 )
 _ISSN: Final = re.compile(r"(?:^|\bissn[:\s]*)(\d{4}-?\d{3}[\dX])(?![\d-])", re.IGNORECASE)
-# Most addresses: a host without a port, and a path.
-_PLAIN_URL: Final = re.compile(r"https?://([a-z0-9.-]+)((?:/[^\s?#]*)?)$", re.IGNORECASE)
+# Most addresses: a host without a port, a path, a query.
+_PLAIN_URL: Final = re.compile(r"https?://([a-z0-9.-]+)((?:/[^\s?#]*)?)((?:\?[^\s#]+)?)$", re.IGNORECASE)
+_SPACE: Final = re.compile(r"[\s\x00-\x1f]")
 _BRACKETS: Final = {")": "(", "]": "[", "}": "{"}
 
 
 def keys_of(value: str) -> list[str]:
     """The keys of one value that a record gives as its identifier, the most telling first."""
+    if len(value) <= _USUAL and value.isascii() and value.isprintable() and " " not in value:
+        # Most values of most records, which state one thing: their own OAI identifier, an address.
+        lower = value.lower()
+        if "arxiv" not in lower:
+            if lower.startswith("oai:"):
+                return [lower]
+            if "10." not in value and "handle.net/" not in lower and (plain := _plain_url(value)):
+                return [f"url:{plain}"]
     value = " ".join(value[:_LONGEST].split())
     found = list(dict.fromkeys(_known(value)))
     if not found and value:
@@ -104,36 +114,37 @@ def address(key: str) -> str:
     return roots[scheme] + quote(value, safe="/:;()._-") if scheme in roots else ""
 
 
-def _known(value: str) -> Iterator[str]:
+def _known(value: str) -> list[str]:
     """The keys that a value states. Whole collections pass here: a pattern is tried where it may match."""
     lower = value.lower()
+    keys: list[str] = []
     if lower.startswith("oai:") and " " not in value:
         if "arxiv" in lower and (found := _ARXIV.search(value)):
-            yield f"arxiv:{found[1].lower()}"
-        yield lower
-        return
+            keys.append(f"arxiv:{found[1].lower()}")
+        return [*keys, lower]
     if "10." in value and (named := doi(_SAID_DOI.sub("", value))):
         named = _trimmed(unquote(named) if "://" in value else named).lower()
-        yield f"doi:{named}"
+        keys.append(f"doi:{named}")
         if named.startswith("10.48550/arxiv."):
-            yield f"arxiv:{named.removeprefix('10.48550/arxiv.')}"
+            keys.append(f"arxiv:{named.removeprefix('10.48550/arxiv.')}")
     if "://" in value:
         if "handle.net/" in lower and (found := _HANDLE.search(value)):
-            yield f"hdl:{_trimmed(found[1]).lower()}"
+            keys.append(f"hdl:{_trimmed(found[1]).lower()}")
         if "arxiv" in lower and (found := _ARXIV.search(value)):
-            yield f"arxiv:{found[1].lower()}"
+            keys.append(f"arxiv:{found[1].lower()}")
         if url := _url(value):
-            yield f"url:{url}"
-        return
+            keys.append(f"url:{url}")
+        return keys
     if "hdl" in lower and (found := _HANDLE.search(value)):
-        yield f"hdl:{_trimmed(found[1]).lower()}"
+        keys.append(f"hdl:{_trimmed(found[1]).lower()}")
     if ("arxiv" in lower or _ARXIV_FORM.match(lower)) and (found := _ARXIV.search(value)):
-        yield f"arxiv:{found[1].lower()}"
+        keys.append(f"arxiv:{found[1].lower()}")
     bare = lower.removeprefix("urn:")
     if ("isbn" in bare or bare[:1].isdigit()) and (found := _ISBN.search(bare)) and (isbn := _isbn(found[1])):
-        yield f"isbn:{isbn}"
+        keys.append(f"isbn:{isbn}")
     if ("issn" in bare or bare[:1].isdigit()) and (found := _ISSN.search(bare)) and (issn := _issn(found[1])):
-        yield f"issn:{issn}"
+        keys.append(f"issn:{issn}")
+    return keys
 
 
 def _trimmed(value: str) -> str:
@@ -165,9 +176,16 @@ def _issn(written: str) -> str:
     return f"{digits[:4]}-{digits[4:]}".lower()
 
 
+def _plain_url(value: str) -> str:
+    found = _PLAIN_URL.match(value)
+    if found is None:
+        return ""
+    return found[1].lower().removeprefix("www.") + (found[2].rstrip("/") + found[3]).lower()
+
+
 def _url(value: str) -> str:
-    if plain := _PLAIN_URL.match(value):
-        return plain[1].lower().removeprefix("www.") + plain[2].rstrip("/").lower()
+    if plain := _plain_url(value):
+        return plain
     try:
         parts = urlsplit(value)
         port = parts.port
@@ -183,7 +201,7 @@ def _bounded(key: str) -> str:
     """A key as a name in an index: without white space and controls, and not too long."""
     if len(key) <= _KEY and key.isprintable() and " " not in key and "\u3000" not in key:
         return key
-    key = "".join("_" if c.isspace() or c < " " else c for c in key)
+    key = _SPACE.sub("_", key)
     if len(key) > _KEY:
         return key[: _KEY - 16] + blake2b(key.encode("utf-8", "replace"), digest_size=8).hexdigest()
     return key

@@ -20,7 +20,6 @@ import re
 import unicodedata
 from typing import Final
 
-from indlet.memo import remembered
 from indlet.text.accents import without_accents
 
 _MOST: Final = 300  # characters of a name
@@ -44,7 +43,6 @@ def names(value: str) -> list[str]:
     return [name for part in value.split(";") if (name := part.strip())]
 
 
-@remembered(1 << 15)
 def record_keys(name: str) -> tuple[str, ...]:
     """The keys under which a name of a record can be found."""
     family, given = parts(name)

@@ -12,6 +12,7 @@ from hashlib import blake2b
 from typing import Final
 
 from indlet.formats import identifiers, people
+from indlet.memo import remembered
 from indlet.model import KEY_MARKS, Metadata
 from indlet.text.tokens import split, words
 
@@ -27,13 +28,8 @@ def keys(identifier: str, metadata: Metadata) -> bytes:
     named = KEY_MARKS["identifier"]
     found = [named + key for key in identifiers.of_record(identifier, metadata)]
     for element in ("creator", "contributor"):
-        mark = KEY_MARKS[element]
-        found += [
-            mark + key
-            for value in metadata.get(element, ())[:_NAMES]
-            for name in people.names(value)[:_NAMES]
-            for key in people.record_keys(name)
-        ]
+        for value in metadata.get(element, ())[:_NAMES]:
+            found += _people(element, value)
     for title in metadata.get("title", ())[:_TITLES]:
         found += title_keys(title)
         whole, colon, _ = title.partition(":")
@@ -42,15 +38,30 @@ def keys(identifier: str, metadata: Metadata) -> bytes:
     return " ".join(dict.fromkeys(found)).encode("utf-8", "replace")
 
 
+@remembered(1 << 15)
+def _people(element: str, value: str) -> tuple[str, ...]:
+    """The terms of the people that a value names."""
+    mark = KEY_MARKS[element]
+    return tuple(
+        [mark + key for name in people.names(value)[:_NAMES] for key in people.record_keys(name)]
+    )
+
+
 def title_keys(title: str) -> list[str]:
     """The key of a title: a digest of its words without case and accents; none if it has no word."""
     title = title[:2000]
-    told = split(title)[:_WORDS]  # of ASCII, pieces are words
+    told = split(title)  # of ASCII, pieces are words
     if not title.isascii():
-        told = [people.folded(word) for piece in split(title) for word in words(piece)][:_WORDS]
+        told = [word for piece in told for word in _folded(piece)]
     if not told:
         return []
-    return [KEY_MARKS["title"] + blake2b(" ".join(told).encode(), digest_size=6).hexdigest()]
+    return [KEY_MARKS["title"] + blake2b(" ".join(told[:_WORDS]).encode(), digest_size=6).hexdigest()]
+
+
+@remembered(1 << 15)
+def _folded(piece: str) -> list[str]:
+    """The words of a piece of a text, without accents."""
+    return [piece] if piece.isascii() else [people.folded(word) for word in words(piece)]
 
 
 def identifier_terms(keys: Iterable[str]) -> list[str]:

@@ -116,7 +116,7 @@ class Analyses:
             by_language.setdefault(language if language in LANGUAGES else "", []).append(number)
             stored = changes[number]
             if not stored.deleted:
-                out[number] = stored._replace(fields=with_keys(b"", _keys(stored)))
+                out[number] = Stored(*stored[:-1], with_keys(b"", _keys(stored)))  # fields are the last
             stated = _joined(whole[span[0] : span[1]])
             facets.add(
                 _joined(whole[span[2] : span[3]]),
