@@ -323,16 +323,27 @@ def evidence(
 @kernel
 def walk(
     moves: NDArray[np.uint32], rows: NDArray[np.int64], features: NDArray[np.int64], text: NDArray[np.uint8],
-    out: NDArray[np.int64],
+    met: NDArray[np.int64], counts: NDArray[np.float32], slots: NDArray[np.int32],
 ) -> int:  # fmt: skip
-    """The features that an automaton meets in a text, and how many. `text.langid.walk` is the plain twin."""
-    state, met = np.int64(0), 0
+    """The features that an automaton meets in a text, how often each, and how many they are.
+
+    `text.langid.walk` is the plain twin. `slots` are zero, and more than twice the bytes of the text.
+    """
+    state, many = np.int64(0), 0
     for byte in text:
         state = np.int64(moves[rows[state] + np.int64(byte)])
-        if features[state] >= 0:
-            out[met] = features[state]
-            met += 1
-    return met
+        feature = features[state]
+        if feature >= 0:
+            slot = (feature * 0x9E3779B1 >> 12) & (slots.size - 1)
+            while slots[slot] > 0 and met[slots[slot] - 1] != feature:
+                slot = (slot + 1) & (slots.size - 1)
+            if slots[slot] == 0:
+                met[many] = feature
+                counts[many] = 0
+                many += 1
+                slots[slot] = many
+            counts[slots[slot] - 1] += 1
+    return many
 
 
 @kernel

@@ -28,7 +28,7 @@ _ARRAYS: Final = ("weights", "priors", "classes", "moves", "rows", "features")
 class LanguageModel(NamedTuple):
     """Naive Bayes over byte sequences, which an automaton finds: from a state, by a byte, to the next one."""
 
-    weights: NDArray[np.float16]  # of each feature, for each class
+    weights: NDArray[np.float32]  # of each feature, for each class
     priors: NDArray[np.float32]
     classes: NDArray[np.str_]
     moves: NDArray[np.uint32]
@@ -36,18 +36,18 @@ class LanguageModel(NamedTuple):
     features: NDArray[np.int64]  # that a state stands for, or -1
 
 
-# The features that an automaton meets in a text, in their order.
-Walk = Callable[[LanguageModel, bytes], list[int]]
+# The features that an automaton meets in a text, in their order, and how often it meets each.
+Walk = Callable[[LanguageModel, bytes], tuple[NDArray[np.int64], NDArray[np.float32]]]
 
 
-def walk(model: LanguageModel, text: bytes) -> list[int]:
+def walk(model: LanguageModel, text: bytes) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     moves, rows, features = model.moves.data, model.rows.data, model.features.data
-    state, out = 0, list[int]()
+    state, met = 0, Counter[int]()
     for byte in text:
         state = moves[rows[state] + byte]
         if features[state] >= 0:
-            out.append(features[state])
-    return out
+            met[features[state]] += 1
+    return np.array(list(met), np.int64), np.array(list(met.values()), np.float32)
 
 
 def classify(text: str, by: Walk = walk) -> tuple[str, float]:
@@ -56,11 +56,10 @@ def classify(text: str, by: Walk = walk) -> tuple[str, float]:
     if text.isupper():
         text = text.lower()
     data = unicodedata.normalize("NFC", text).encode("utf-8", "surrogatepass")
-    met = Counter(by(known, data))
+    met, counts = by(known, data)
     scores = np.zeros(len(known.classes), np.float32)
-    if met:
-        counts = np.fromiter(met.values(), np.float32, len(met))
-        scores = np.log1p(counts) @ known.weights[np.fromiter(met, np.intp, len(met))] + known.priors
+    if met.size:
+        scores = np.log1p(counts) @ known.weights[met] + known.priors
     # The softmax is calibrated across lengths by the root of the length.
     scores *= 1.0 / math.sqrt(len(data) or 1)
     np.exp(scores - scores.max(), out=scores)
@@ -86,7 +85,7 @@ def model() -> LanguageModel:
 
     source = MODEL_DIR / MODEL_FILE
     facts = source.stat()
-    name = f"langid-{facts.st_size}-{facts.st_mtime_ns}"
+    name = f"langid-32-{facts.st_size}-{facts.st_mtime_ns}"
     for folder in _folders():
         with contextlib.suppress(OSError, ValueError):
             return _mapped(folder / name)
@@ -105,7 +104,7 @@ def _folders() -> tuple[Path, Path]:
 
 def _mapped(folder: Path) -> LanguageModel:
     return LanguageModel(
-        *(np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False) for name in _ARRAYS)
+        *(np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)) for name in _ARRAYS)
     )
 
 
@@ -114,7 +113,8 @@ def _unpacked(source: Path) -> dict[str, NDArray[Any]]:
 
     weights, priors, classes, moves, rows, features = load_model(source)
     arrays = (
-        weights, priors, np.array(classes), np.asarray(moves), np.asarray(rows, np.int64) << 8,
+        # Twice the bytes, of which a text touches few, to numbers that processors multiply as they stand.
+        np.asarray(weights, np.float32), priors, np.array(classes), np.asarray(moves), np.asarray(rows, np.int64) << 8,
         np.array(features, np.int64),
     )  # fmt: skip
     return dict(zip(_ARRAYS, arrays, strict=True))

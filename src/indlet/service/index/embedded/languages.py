@@ -49,12 +49,14 @@ def function_words() -> tuple[list[str], NDArray[np.uint8]]:
     return list(evidence), np.array(units, np.uint8)
 
 
-def walk(model: langid.LanguageModel, text: bytes) -> list[int]:
+def walk(model: langid.LanguageModel, text: bytes) -> tuple[Numbers, NDArray[np.float32]]:
     """`langid.walk` by a kernel."""
-    out = np.empty(len(text), np.int64)
-    met = k.walk(model.moves, model.rows, model.features, np.frombuffer(text, np.uint8), out)
-    found: list[int] = out[:met].tolist()
-    return found
+    met, counts = np.empty(len(text), np.int64), np.empty(len(text), np.float32)
+    slots = np.zeros(1 << (2 * len(text)).bit_length(), np.int32)
+    many = k.walk(
+        model.moves, model.rows, model.features, np.frombuffer(text, np.uint8), met, counts, slots
+    )  # fmt: skip
+    return met[:many], counts[:many]
 
 
 def number_of(language: str) -> int:
