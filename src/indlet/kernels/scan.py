@@ -53,8 +53,8 @@ HEAD: Final = np.dtype(
 # An element that is open: its tag, where its name stands, its place among the elements with a value (or -1),
 # and where its content begins in the canonical form.
 OPEN: Final = np.dtype([(name, np.int64) for name in ("tag", "name", "order", "content")])
-# A value: the number of its element in DUBLIN_CORE, and its place among the elements of the page.
-VALUE: Final = np.dtype([("code", np.int64), ("order", np.int64)])
+# A value: the number of its element in DUBLIN_CORE, its place among the elements of the page, its end.
+VALUE: Final = np.dtype([("code", np.int64), ("order", np.int64), ("end", np.int64)])
 # A stretch of bytes.
 SPAN: Final = np.dtype([("begin", np.int64), ("end", np.int64)])
 # Where `walk` is, from call to call.
@@ -481,7 +481,7 @@ def walk(tags: Tags, page: PageArrays) -> int:
                 s.folded = _fold(raw, opened.content, to, page.classes, page.folded, before)
                 if s.folded > before + 1:
                     value = page.values[s.values]
-                    value.code, value.order = tag.code, opened.order
+                    value.code, value.order, value.end = tag.code, opened.order, s.folded
                     if opened.order != s.elements - 1:
                         head.nested = 1
                     s.values += 1

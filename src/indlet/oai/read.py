@@ -23,10 +23,10 @@ from indlet.oai.read_repair import decoded, repaired, without_doctype
 
 
 class MetadataPart(NamedTuple):
-    """A record's metadata: in canonical form, and the Dublin Core elements in it with their folded values."""
+    """A record's metadata: in canonical form; and what they say by the names of their elements, as JSON."""
 
     raw: bytes
-    pairs: list[tuple[str, str]]
+    described: bytes
 
 
 @dataclass(slots=True)

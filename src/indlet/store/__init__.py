@@ -48,7 +48,7 @@ from indlet.store.contract import (
     Writable,
 )  # fmt: skip
 from indlet.store.copying import Copied, copy_store, unfinished
-from indlet.store.packed import fingerprint, packed, resource_hash
+from indlet.store.packed import fingerprint, packed, packed_parts, resource_hash
 from indlet.store.sqlite.store import SqliteStore
 
 __all__ = [
@@ -85,6 +85,7 @@ __all__ = [
     "open_configured",
     "open_store",
     "packed",
+    "packed_parts",
     "resource_hash",
 ]  # fmt: skip
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b, sha256
+from typing import Any
 
 import orjson
 
-from indlet.model import Packed, Record
+from indlet.model import Packed, Record, TermVector
 
 
 def resource_hash(resource: str) -> int:
@@ -16,25 +18,35 @@ def resource_hash(resource: str) -> int:
     return int.from_bytes(blake2b(resource.encode(), digest_size=8).digest(), "big", signed=True) or 1
 
 
-def packed(record: Record) -> Packed:
+def packed(record: Record | Packed) -> Packed:
     """The record as it will stand in the store."""
-    sets = " ".join(record.sets)
+    if isinstance(record, Packed):
+        return record
     if record.deleted:
         properties = orjson.dumps(record.properties)
         # What a deletion says beside its being one (its origin's version of it) makes it another deletion.
         digest = sha256(properties).digest()[:12] if record.properties else b""
+        sets = " ".join(record.sets)
         return Packed(record.identifier, 1, sets, "", 0, 0, digest, b"{}", properties, b"", None, None)
-    vector = record.vector
-    metadata, properties = orjson.dumps(record.metadata), orjson.dumps(record.properties)
+    return packed_parts(
+        record.identifier, record.sets, record.vector, record.resource,
+        orjson.dumps(record.metadata), record.properties, record.raw,
+    )  # fmt: skip
+
+
+def packed_parts(
+    identifier: str, specs: Sequence[str], vector: TermVector | None, resource: str,
+    metadata: bytes, about: Mapping[str, Any], raw: bytes,
+) -> Packed:  # fmt: skip
+    """The same for a record in its parts, its metadata as JSON."""
+    sets, properties, key = " ".join(specs), orjson.dumps(about), resource_hash(resource)
     terms, positions, length, language = (
         (vector.packed, vector.positions, vector.length, vector.language) if vector else (None, None, 0, "")
     )
-    resource = resource_hash(record.resource)
-    digest = fingerprint(sets, language, length, resource, metadata, properties, record.raw, terms, positions)
+    digest = fingerprint(sets, language, length, key, metadata, properties, raw, terms, positions)
     return Packed(
-        record.identifier, 0, sets, language, length, resource, digest,
-        metadata, properties, record.raw, terms, positions,
-    )  # fmt: skip
+        identifier, 0, sets, language, length, key, digest, metadata, properties, raw, terms, positions
+    )
 
 
 def fingerprint(

@@ -130,7 +130,7 @@ class SqlTransaction:
                 record = _without_nul(record)
             key = (origin, record.identifier)
             latest.pop(key, None)
-            latest[key] = (origin, stamp, record if isinstance(record, Packed) else packed(record))
+            latest[key] = (origin, stamp, packed(record))
         rows = list(latest.values())
         if not rows:
             return 0

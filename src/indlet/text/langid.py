@@ -114,8 +114,8 @@ def _unpacked(source: Path) -> dict[str, NDArray[Any]]:
     weights, priors, classes, moves, rows, features = load_model(source)
     arrays = (
         # Twice the bytes, of which a text touches few, to numbers that processors multiply as they stand.
-        np.asarray(weights, np.float32), priors, np.array(classes), np.asarray(moves), np.asarray(rows, np.int64) << 8,
-        np.array(features, np.int64),
+        np.asarray(weights, np.float32), priors, np.array(classes), np.asarray(moves),
+        np.asarray(rows, np.int64) << 8, np.array(features, np.int64),
     )  # fmt: skip
     return dict(zip(_ARRAYS, arrays, strict=True))
 

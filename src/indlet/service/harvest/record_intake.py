@@ -10,7 +10,7 @@ from typing import Final
 from lxml import etree
 
 from indlet.errors import BadResponse
-from indlet.model import Failure, Record
+from indlet.model import Failure, Packed, Record
 from indlet.oai.read import Item, Page
 from indlet.service.harvest import owed
 from indlet.service.harvest.cache import Cache
@@ -81,9 +81,11 @@ class RecordIntake:
             else:
                 self._add(item, made)
 
-    def _add(self, item: Item, record: Record) -> None:
+    def _add(self, item: Item, record: Record | Packed) -> None:
         """A record of this source alone, or a copy of one that goes round among nodes."""
         if self._cache is not None and (self._republish or item.about):
+            if isinstance(record, Packed):
+                record = self._normaliser.record(item)
             self._committer.add_copy(self._cache.copy(item, record, self._response_date))
         else:
             self._committer.add(record)

@@ -42,9 +42,7 @@ def keys(identifier: str, metadata: Metadata) -> bytes:
 def _people(element: str, value: str) -> tuple[str, ...]:
     """The terms of the people that a value names."""
     mark = KEY_MARKS[element]
-    return tuple(
-        [mark + key for name in people.names(value)[:_NAMES] for key in people.record_keys(name)]
-    )
+    return tuple([mark + key for name in people.names(value)[:_NAMES] for key in people.record_keys(name)])
 
 
 def title_keys(title: str) -> list[str]:

@@ -12,14 +12,16 @@ from functools import lru_cache
 from typing import Final
 from urllib.parse import urlsplit, urlunsplit
 
+import orjson
 from lxml import etree
 
 from indlet.errors import BadResponse
 from indlet.formats import INDEX, bundle, by_name, pairs
 from indlet.formats.dublin import doi, folded, iso_date
 from indlet.memo import remembered
-from indlet.model import DUBLIN_CORE, JsonObject, Metadata, Record, TermVector
-from indlet.oai.read import Item, canonical, parsed
+from indlet.model import DUBLIN_CORE, JsonObject, Metadata, Packed, Record, TermVector
+from indlet.oai.read import Item, MetadataPart, canonical, parsed
+from indlet.store import packed_parts
 from indlet.text import Analyzer, Policy, Reconciliation, loss, renormalise, searched
 from indlet.text.language import language_code
 
@@ -72,22 +74,40 @@ class Normaliser:
         if item.deleted:
             return Record(item.identifier, sets=item.sets, deleted=True)
         raw, metadata, index = self._read(item)
-        return self._made(item, raw, metadata, self._vector(item, index, metadata))
+        vector = self._vector(item, index, metadata)
+        properties, resource = self._about(item, metadata)
+        return Record(item.identifier, metadata, vector, item.sets, False, raw, resource, properties)
 
-    def records(self, items: Sequence[Item]) -> list[Record | BadResponse]:
-        """What each item of a list is to us: a record, or what is wrong with it."""
-        out: list[Record | BadResponse] = []
+    def records(self, items: Sequence[Item]) -> list[Record | Packed | BadResponse]:
+        """What each item of a list is to us: a record (packed, where it was read so), or what is wrong."""
+        out: list[Record | Packed | BadResponse] = []
         for item in items:
+            part = item.part
             try:
-                out.append(self.record(item))
+                if part is None or item.deleted or item.about or not self._as_stored(part):
+                    out.append(self.record(item))
+                    continue
+                metadata = orjson.loads(part.described)
+                vector = self._vector(item, None, metadata)
+                properties, resource = self._about(item, metadata)
             except BadResponse as e:
                 out.append(e)
+            else:
+                out.append(
+                    packed_parts(
+                        item.identifier, item.sets, vector, resource, part.described, properties, part.raw
+                    )
+                )
         return out
+
+    def _as_stored(self, part: MetadataPart) -> bool:
+        """Whether a part says in the words of Dublin Core what there is to say."""
+        return part.described != b"{}" and not self.bundle_prefix and by_name(part.raw)
 
     def _read(self, item: Item) -> tuple[bytes, Metadata, etree._Element | None]:
         part, index = item.metadata, item.index
-        if item.part is not None and item.part.pairs and not self.bundle_prefix and by_name(item.part.raw):
-            return item.part.raw, arranged(item.part.pairs), None
+        if item.part is not None and self._as_stored(item.part):
+            return item.part.raw, orjson.loads(item.part.described), None
         if item.part is not None:
             part = parsed(item.part.raw)
         if self.bundle_prefix and part is not None and part.tag == bundle.ROOT:
@@ -96,7 +116,8 @@ class Normaliser:
             raise BadResponse("a record without metadata that is not marked as deleted")
         return canonical(part), cleaned(pairs(part)), index
 
-    def _made(self, item: Item, raw: bytes, metadata: Metadata, vector: TermVector | None) -> Record:
+    def _about(self, item: Item, metadata: Metadata) -> tuple[JsonObject, str]:
+        """The properties of a record, and the key of its resource."""
         properties: JsonObject = {"source_datestamp": item.datestamp}
         url = _first_url(metadata)
         if url:
@@ -109,8 +130,7 @@ class Normaliser:
             properties["policy"] = self.policy.digest if self.policy else "unknown"
         if item.about:
             properties["about"] = [a.decode("utf-8", "replace") for a in item.about]
-        key = resource_key(item.identifier, metadata, url)
-        return Record(item.identifier, metadata, vector, item.sets, False, raw, key, properties)
+        return properties, resource_key(item.identifier, metadata, url)
 
     def _vector(self, item: Item, index: etree._Element | None, metadata: Metadata) -> TermVector | None:
         """The vector that came with an item or is made from its full text.
@@ -159,8 +179,8 @@ def arranged(pairs: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     repeated = False
     for element, value in pairs:
-        if element in _FORMS:
-            value = _FORMS[element](value)
+        if element in FORMS:
+            value = FORMS[element](value)
         if value:
             if element in found:
                 found[element].append(value)
@@ -210,7 +230,8 @@ def _is_media_type(value: str) -> bool:
     return _MEDIA_TYPE.fullmatch(value) is not None
 
 
-_FORMS: Final[dict[str, Callable[[str], str]]] = {
+# What values of an element become, where they have a form.
+FORMS: Final[dict[str, Callable[[str], str]]] = {
     "date": _date, "language": _language, "type": _type, "format": _media,
 }  # fmt: skip
 

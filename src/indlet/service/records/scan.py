@@ -15,12 +15,14 @@ import numpy as np
 
 from indlet.errors import BadResponse
 from indlet.formats.dublin import folded
+from indlet.kernels import describe
 from indlet.kernels import scan as k
 from indlet.kernels.vector_check import totals
 from indlet.memo import remembered
 from indlet.model import DUBLIN_CORE, TermVector
 from indlet.oai.read import Item, MetadataPart, Page, local_name, parsed, read, text_of
 from indlet.oai.read_repair import decoded
+from indlet.service.records.normalise import FORMS
 from indlet.service.records.tags import TagTable
 
 _RECORD = re.compile(rb"<((?:[\w.-]+:)?record)[\s>]", re.IGNORECASE)
@@ -29,6 +31,10 @@ _PADDING: Final = b"<" + bytes(k.PADDING - 1)
 _NEW: Final = 2000
 # Metadata in canonical form may take so many times the bytes of their page.
 _LARGER: Final = 20
+# Elements whose values have forms, a bit for each; and how the elements begin in JSON.
+_FORMED: Final = sum(1 << DUBLIN_CORE.index(element) for element in FORMS)
+_OPENINGS: Final = [f'"{element}":['.encode() for element in DUBLIN_CORE]
+_NAMES: Final = np.frombuffer(b"".join(_OPENINGS), np.uint8), np.cumsum([len(name) for name in _OPENINGS])
 
 
 class _Head(NamedTuple):
@@ -87,7 +93,10 @@ def scan(body: bytes, charset: str = "") -> Page | None:
     pages = _walked(region, listed.nsmap)
     if pages is None or not _sound(pages):
         return None
-    page.items = _items(region, pages)
+    described = _described(pages)
+    if described is None:
+        return None
+    page.items = _items(region, pages, described)
     page.repairs = repairs
     return page if all(item.identifier for item in page.items) else None
 
@@ -130,26 +139,44 @@ def _sound(pages: k.PageArrays) -> bool:
     return not np.any((lengths >= 0) & ((sums < 0) | (sums > lengths)))
 
 
-def _items(region: bytes, pages: k.PageArrays) -> list[Item]:
+def _described(pages: k.PageArrays) -> list[bytes] | None:
+    """What the metadata of each record say, as JSON."""
+    state = pages.state[0]
+    heads, values = pages.heads[: state["records"]], pages.values[: state["values"]]
+    folded = pages.folded[: state["folded"]]
+    room = np.empty(folded.size, np.uint8)
+    formed = room[: describe.gathered(values, folded, _FORMED, room)].tobytes().decode().split("\n")
+    codes = values["code"]
+    forms = map(_form, codes[(_FORMED >> codes & 1) > 0].tolist(), formed)
+    text = np.frombuffer(folded.tobytes() + "".join([f"{form}\n" for form in forms]).encode(), np.uint8)
+    out, ends = (
+        np.empty(2 * text.size + 24 * values.size + 2 * heads.size, np.uint8),
+        np.empty(heads.size, np.int64),
+    )
+    if not describe.described(heads, values, text, folded.size, _FORMED, *_NAMES, out, ends):
+        return None
+    told, low = out[: ends[-1] if ends.size else 0].tobytes(), 0
+    return [told[low : (low := high)] for high in ends.tolist()]
+
+
+def _form(code: int, value: str) -> str:
+    return FORMS[DUBLIN_CORE[code]](value)
+
+
+def _items(region: bytes, pages: k.PageArrays, described: list[bytes]) -> list[Item]:
     """The records of a page, each with what its metadata say."""
     state = pages.state[0]
     raw = pages.raw[: state["raw"]].tobytes()
     packed = pages.packed[: state["packed"]].tobytes()
-    codes, orders = (pages.values[name][: state["values"]].tolist() for name in ("code", "order"))
-    values = pages.folded[: state["folded"]].tobytes().decode().split("\n")
-    pairs = list(zip(map(DUBLIN_CORE.__getitem__, codes), values[:-1], strict=True))
     sets = [_spec(region[a:b]) for a, b in pages.sets[: state["sets"]].tolist()]
     abouts = [raw[a:b] for a, b in pages.abouts[: state["abouts"]].tolist()]
     view = memoryview(region)
     out: list[Item] = []
     before = _Head._make([0] * len(_Head._fields))
-    for head in map(_Head._make, pages.heads[: state["records"]].tolist()):
+    for head, told in zip(map(_Head._make, pages.heads[: state["records"]].tolist()), described, strict=True):
         part = vector = None
         if head.raw >= 0:
-            said = pairs[before.values : head.values]
-            if head.nested:
-                said = [said[i] for i in np.argsort(orders[before.values : head.values])]
-            part = MetadataPart(raw[head.raw : head.raw_end], said)
+            part = MetadataPart(raw[head.raw : head.raw_end], told)
         if head.length >= 0:
             language = region[head.language : head.language_end].decode()
             vector = TermVector(packed[before.packed : head.packed], head.length, None, language)
