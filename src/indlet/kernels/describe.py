@@ -57,6 +57,44 @@ def _ordered(values: Rows, low: int, high: int, out: Numbers) -> None:
 
 
 @kernel
+def _value(text: Bytes, low: int, high: int, out: Bytes, to: int) -> int:
+    """Writes a value as a string of JSON; gives where it ends."""
+    out[to] = 34
+    to += 1
+    for at in range(low, high):
+        if text[at] == 34 or text[at] == 92:
+            out[to] = 92
+            to += 1
+        out[to] = text[at]
+        to += 1
+    out[to] = 34
+    return to + 1
+
+
+@kernel
+def _looked_up(
+    text: Bytes, values: Rows, first: int, one: int, lows: Numbers, highs: Numbers, slots: Numbers, most: int
+) -> tuple[int, int]:
+    """The slot of a value among those of its record (from `first` on) and element; and how many looks, at
+    most, are left after it.
+    """
+    low, size, code = lows[one], highs[one] - lows[one], values[one].code
+    hashed = np.int64(digest(text, low, low + size) >> np.uint64(1)) ^ (first * 16 + code) * 0x9E3779B1
+    slot = hashed & (slots.size - 1)
+    while slots[slot] > 0 and most >= 0:
+        other = slots[slot] - 1
+        if other >= first and values[other].code == code and highs[other] - lows[other] == size:
+            i = 0
+            while i < size and text[low + i] == text[lows[other] + i]:
+                i += 1
+            if i == size:
+                break
+        slot = (slot + 1) & (slots.size - 1)
+        most -= 1
+    return slot, most
+
+
+@kernel
 def described(
     heads: Rows, values: Rows, text: Bytes, forms: int, mask: int, names: Bytes, name_ends: Numbers,
     out: Bytes, ends: Numbers,
@@ -67,19 +105,14 @@ def described(
     lows, highs = np.empty(values.size, np.int64), np.empty(values.size, np.int64)
     _places(values, text, forms, mask, lows, highs)
     order, counts = np.empty(values.size, np.int64), np.empty(name_ends.size, np.int64)
-    size = 4
-    while size < 2 * values.size:
-        size *= 2
-    slots = np.zeros(size, np.int64)  # of values, plus one
+    slots = np.zeros(1 << _bits(values.size), np.int64)  # of values, plus one
     looks = _LOOKS * (values.size + 1)
     first = to = 0
     for record in range(heads.size):
         last = heads[record].values
         if heads[record].nested:
             looks -= (last - first) * (last - first)
-        if looks < 0:
-            return False
-        _ordered(values, first, last, order)
+        _ordered(values, first, last if looks >= 0 else first, order)
         counts[:] = 0
         for i in range(first, last):
             counts[values[i].code] += 1
@@ -95,34 +128,19 @@ def described(
                 out[to] = names[at]
                 to += 1
             for i in order[first:last]:
+                if looks < 0:
+                    return False
                 if values[i].code != code:
                     continue
                 if counts[code] > 1:
-                    hashed = np.int64(digest(text, lows[i], highs[i]) >> np.uint64(1))
-                    slot = (hashed ^ (record * 16 + code) * 0x9E3779B1) & (size - 1)
-                    while slots[slot] > 0 and not _same(
-                        text, values, first, code, i, slots[slot] - 1, lows, highs
-                    ):
-                        slot = (slot + 1) & (size - 1)
-                        looks -= 1
-                        if looks < 0:
-                            return False
+                    slot, looks = _looked_up(text, values, first, i, lows, highs, slots, looks)
                     if slots[slot] > 0:
                         continue
                     slots[slot] = i + 1
                 if out[to - 1] != 91:
                     out[to] = 44
                     to += 1
-                out[to] = 34
-                to += 1
-                for at in range(lows[i], highs[i]):
-                    if text[at] == 34 or text[at] == 92:
-                        out[to] = 92
-                        to += 1
-                    out[to] = text[at]
-                    to += 1
-                out[to] = 34
-                to += 1
+                to = _value(text, lows[i], highs[i], out, to)
             out[to] = 93
             to += 1
         out[to] = 125
@@ -133,14 +151,9 @@ def described(
 
 
 @kernel
-def _same(
-    text: Bytes, values: Rows, first: int, code: int, one: int, other: int, lows: Numbers, highs: Numbers
-) -> bool:
-    """Whether the other value is one of this record and element, and equal."""
-    size = highs[one] - lows[one]
-    if other < first or values[other].code != code or highs[other] - lows[other] != size:
-        return False
-    for i in range(size):  # noqa: SIM110 - a kernel has no generators
-        if text[lows[one] + i] != text[lows[other] + i]:
-            return False
-    return True
+def _bits(values: int) -> int:
+    """The bits of a table that such values fill to a half."""
+    bits = 2
+    while 1 << bits < 2 * values:
+        bits += 1
+    return bits
