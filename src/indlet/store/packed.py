@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b, sha256
-from typing import Any
 
 import orjson
 
@@ -36,7 +35,7 @@ def packed(record: Record | Packed) -> Packed:
 
 def packed_parts(
     identifier: str, specs: Sequence[str], vector: TermVector | None, resource: str,
-    metadata: bytes, about: Mapping[str, Any], raw: bytes,
+    metadata: bytes, about: Mapping[str, object], raw: bytes,
 ) -> Packed:  # fmt: skip
     """The same for a record in its parts, its metadata as JSON."""
     sets, properties, key = " ".join(specs), orjson.dumps(about), resource_hash(resource)
