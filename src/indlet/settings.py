@@ -273,6 +273,7 @@ class Admin:
     password_hash: str = ""
     session_hours: float = 12.0
     public: bool = False  # may the desk be reached from other than loopback?
+    metrics_token: str = ""  # who sends it as a bearer token gets all of /metrics, hidden origins too
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,7 +82,7 @@ def application(
     desk = Desk(portal, gate, usage, jobs)
     records, current, comparing = Records(portal), Current(portal), Comparing(portal)
     explaining, results = Explaining(portal), ResultExport(portal)
-    metrics = Metrics(library, meter, portal.visible, desk.totals.get)
+    metrics = Metrics(library, meter, portal.visible, desk.totals.get, settings.admin.metrics_token)
 
     routes: list[BaseRoute] = [
         Route("/", portal.search),

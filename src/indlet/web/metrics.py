@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hmac
+import shutil
 import threading
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from starlette.requests import Request
@@ -14,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from indlet.service.index import follow
 from indlet.service.search.library import Library
-from indlet.store import View
+from indlet.store import Origin, RunEntry, View
 
 _BOUNDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _AREAS: Final = (
@@ -79,83 +81,125 @@ def area(path: str) -> str:
 
 
 class Metrics:
+    """Everything, for whoever has the token of the settings, and for everybody where nothing is hidden.
+
+    Otherwise the numbers of the origins that everybody may see, and nothing in which other records count.
+    """
+
     def __init__(
         self,
         library: Library,
         meter: Meter,
         visible: Callable[[View], list[int]],
         totals: Callable[[], dict[int, tuple[int, int]]],
+        token: str = "",
     ) -> None:
         self._totals = totals
         self.library = library
         self.meter = meter
         self._visible = visible
+        self._token = token
 
     def text(self, request: Request) -> Response:
         store = self.library.store
         with store.read() as view:
-            shown = set(self._visible(view))
-            origins = [o for o in view.origins() if o.id in shown]
+            known, shown = view.origins(), set(self._visible(view))
+            whole = len(shown) == len(known) or self._proves(request)
+            origins = [o for o in known if whole or o.id in shown]
             failures = view.failure_counts()
             runs = {o.id: next(iter(view.runs(o.id, 1)), None) for o in origins}
+        lines = self._of_origins(origins, failures, runs)
+        if whole:
+            lines += self._of_node()
+        headers = {"Cache-Control": "no-store", "Vary": "Authorization"}
+        return Response(
+            "\n".join(lines) + "\n", media_type="text/plain; version=0.0.4; charset=utf-8", headers=headers
+        )
+
+    def _proves(self, request: Request) -> bool:
+        scheme, _, given = request.headers.get("authorization", "").partition(" ")
+        expected = self._token.encode()
+        return bool(
+            expected and scheme.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), expected)
+        )
+
+    def _of_origins(
+        self, origins: list[Origin], failures: dict[int, int], runs: dict[int, RunEntry | None]
+    ) -> list[str]:
         totals = self._totals()
+        labels = {o.id: f'{{kind="{o.kind}",origin="{_label(o.name)}"}}' for o in origins}
+        ended = [(labels[i], run) for i, run in runs.items() if run is not None]
+        return [
+            *_gauge("records", "Live records.", [(of, totals.get(i, (0, 0))[0]) for i, of in labels.items()]),
+            *_gauge(
+                "deleted_records",
+                "Deleted records.",
+                [(of, totals.get(i, (0, 0))[1]) for i, of in labels.items()],
+            ),
+            *_gauge(
+                "failures", "Failures that stand.", [(of, failures.get(i, 0)) for i, of in labels.items()]
+            ),
+            *_gauge(
+                "last_run_timestamp_seconds",
+                "When the last run ended, or started if it is running.",
+                [(of, run.finished or run.started) for of, run in ended],
+            ),
+            *_gauge(
+                "last_run_ok",
+                "1 if the last run succeeded, and owes no record, or is running.",
+                [
+                    (of, float(run.outcome in ("running", "complete") and not run.detail.get("owed")))
+                    for of, run in ended
+                ],
+            ),
+        ]
+
+    def _of_node(self) -> list[str]:
+        store = self.library.store
         newest, position = follow.lag(store)
-        lines: list[str] = []
-
-        def gauge(
-            name: str, help_text: str, samples: Iterable[tuple[str, float]], kind: str = "gauge"
-        ) -> None:
-            lines.append(f"# HELP indlet_{name} {help_text}")
-            lines.append(f"# TYPE indlet_{name} {kind}")
-            lines.extend(f"indlet_{name}{labels} {value:g}" for labels, value in samples)
-
-        def of(origin_id: int) -> str:
-            origin = next(o for o in origins if o.id == origin_id)
-            return f'{{kind="{origin.kind}",origin="{_label(origin.name)}"}}'
-
-        ids = [o.id for o in origins]
-        gauge("records", "Live records.", [(of(i), totals.get(i, (0, 0))[0]) for i in ids])
-        gauge("deleted_records", "Deleted records.", [(of(i), totals.get(i, (0, 0))[1]) for i in ids])
-        gauge("failures", "Failures that stand.", [(of(i), failures.get(i, 0)) for i in ids])
-        finished = [(i, run) for i, run in runs.items() if run is not None]
-        gauge(
-            "last_run_timestamp_seconds",
-            "When the last run ended, or started if it is running.",
-            [(of(i), run.finished or run.started) for i, run in finished],
-        )
-        gauge(
-            "last_run_ok",
-            "1 if the last run succeeded, and owes no record, or is running.",
-            [
-                (of(i), float(run.outcome in ("running", "complete") and not run.detail.get("owed")))
-                for i, run in finished
-            ],
-        )
-        gauge("store_bytes", "Size of the store.", [("", store.size())])
-        gauge("change_feed_position", "Newest change in the store.", [("", newest)])
-        gauge("index_position", "Change up to which the index stands.", [("", position)])
-        gauge("index_lag", "Changes that the index has still to apply.", [("", max(newest - position, 0))])
+        free = shutil.disk_usage(store.local_folder).free
         with self.meter._guard:
-            requests, times = (
-                dict(self.meter.requests),
-                {k: (list(b), s) for k, (b, s) in self.meter.times.items()},
-            )
-        gauge(
-            "http_requests_total",
-            "Requests answered.",
-            [(f'{{area="{where}",status="{status}"}}', n) for (where, status), n in sorted(requests.items())],
-            "counter",
-        )
-        lines.append("# HELP indlet_http_request_duration_seconds Time to answer a request.")
-        lines.append("# TYPE indlet_http_request_duration_seconds histogram")
+            requests = dict(self.meter.requests)
+            times = {k: (list(b), s) for k, (b, s) in self.meter.times.items()}
+        lines = [
+            *_gauge("store_bytes", "Size of the store.", [("", store.size())]),
+            *_gauge("disk_free_bytes", "Room left where the data folder is.", [("", free)]),
+            *_gauge("change_feed_position", "Newest change in the store.", [("", newest)]),
+            *_gauge("index_position", "Change up to which the index stands.", [("", position)]),
+            *_gauge(
+                "index_lag", "Changes that the index has still to apply.", [("", max(newest - position, 0))]
+            ),
+            *_gauge(
+                "http_requests_total",
+                "Requests answered.",
+                [
+                    (f'{{area="{area}",status="{status}"}}', n)
+                    for (area, status), n in sorted(requests.items())
+                ],
+                "counter",
+            ),
+        ]
+        name = "indlet_http_request_duration_seconds"
+        lines.append(f"# HELP {name} Time to answer a request.")
+        lines.append(f"# TYPE {name} histogram")
         for where, (buckets, total) in sorted(times.items()):
-            name, running = "indlet_http_request_duration_seconds", 0
+            running = 0
             for bound, count in zip((*map(str, _BOUNDS), "+Inf"), buckets, strict=True):
                 running += count
                 lines.append(f'{name}_bucket{{area="{where}",le="{bound}"}} {running}')
             lines.append(f'{name}_sum{{area="{where}"}} {total:.6f}')
             lines.append(f'{name}_count{{area="{where}"}} {running}')
-        return Response("\n".join(lines) + "\n", media_type="text/plain; version=0.0.4; charset=utf-8")
+        return lines
+
+
+def _gauge(
+    name: str, help_text: str, samples: Iterable[tuple[str, float]], kind: str = "gauge"
+) -> Iterator[str]:
+    yield f"# HELP indlet_{name} {help_text}"
+    yield f"# TYPE indlet_{name} {kind}"
+    for labels, value in samples:
+        # Not in an exponent's few digits: positions and bytes are exact.
+        yield f"indlet_{name}{labels} {int(value) if value == int(value) else value!r}"
 
 
 def _label(value: str) -> str:
