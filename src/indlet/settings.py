@@ -16,7 +16,7 @@ import typing
 from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar, Union
+from typing import Any, Final, TypeVar, Union
 from urllib.parse import unquote, urlsplit
 
 from indlet.errors import SettingsError
@@ -273,7 +273,31 @@ class Admin:
     password_hash: str = ""
     session_hours: float = 12.0
     public: bool = False  # may the desk be reached from other than loopback?
+    user_header: str = (
+        ""  # field by which a trusted proxy names who is signed in there, such as "Remote-User"
+    )
+    header_role: str = ""  # the role of those it names that have no [[user]]; empty: they stay out
     metrics_token: str = ""  # who sends it as a bearer token gets all of /metrics, hidden origins too
+
+
+ROLES: Final = ("reader", "operator", "admin")  # each may do all that the ones before it may
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """Somebody else who may sit at the operations desk. The password of [admin] is that of "admin"."""
+
+    name: str
+    role: str = "reader"  # "reader": looks; "operator": runs harvests and checks; "admin": changes sources
+    password_hash: str = ""  # made by  indlet password NAME; empty: comes by admin.user_header alone
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """What a serving node writes to its standard error: requests, jobs, acts at the desk."""
+
+    level: str = "warning"  # "debug", "info", "warning" or "error"; requests and acts are told at "info"
+    format: str = "text"  # or "json": one object a line
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,6 +311,8 @@ class Settings:
     harvest: Harvest = field(default_factory=Harvest)
     search: Search = field(default_factory=Search)
     admin: Admin = field(default_factory=Admin)
+    log: Log = field(default_factory=Log)
+    user: tuple[User, ...] = ()
     hierarchy: tuple[Hierarchy, ...] = ()
     library: tuple[LibraryFolder, ...] = ()
     set_: tuple[SetRule, ...] = ()
@@ -365,10 +391,39 @@ def from_mapping(raw: JsonMapping, where: str = "settings") -> Settings:
                 raise SettingsError(
                     f"{where}: two entries [[{kind}]] are called {name!r}; give each its own name"
                 )
+    _check_users(settings, where)
     password = os.environ.get("INDLET_ADMIN_PASSWORD_HASH", "")
     if password and not settings.admin.password_hash:
         settings = replace(settings, admin=replace(settings.admin, password_hash=password))
     return settings
+
+
+def _check_users(settings: Settings, where: str) -> None:
+    """Who may enter the desk must be beyond doubt before anybody does."""
+    names = [user.name for user in settings.user]
+    for user in settings.user:
+        if not user.name.strip() or len(user.name) > 100 or not user.name.isprintable():
+            raise SettingsError(f"{where}: {user.name!r} is no name of a [[user]]; use up to 100 characters")
+        if user.name == "admin":
+            raise SettingsError(f'{where}: a [[user]] cannot be called "admin": that is who [admin] is about')
+        if names.count(user.name) > 1:
+            raise SettingsError(f"{where}: two entries [[user]] are called {user.name!r}; leave one")
+        if user.role not in ROLES:
+            raise SettingsError(f"{where}: user {user.name!r}: role is one of {', '.join(ROLES)}")
+    admin = settings.admin
+    if admin.header_role not in ("", *ROLES):
+        raise SettingsError(f"{where}: admin.header_role is one of {', '.join(ROLES)}, or empty")
+    if admin.user_header and not settings.serve.trusted_proxies:
+        raise SettingsError(
+            f"{where}: admin.user_header is believed from trusted proxies alone; name them in "
+            'serve.trusted_proxies, such as ["127.0.0.1"]'
+        )
+    for value, known, name in (
+        (settings.log.level, ("debug", "info", "warning", "error"), "log.level"),
+        (settings.log.format, ("text", "json"), "log.format"),
+    ):
+        if value not in known:
+            raise SettingsError(f"{where}: {name} is one of {', '.join(known)}; found {value!r}")
 
 
 def _table(here: Path, name: str) -> str:

@@ -21,7 +21,7 @@ from click.testing import CliRunner, Result
 from indlet.cli import cli, main
 from indlet.cli.template import template
 from indlet.model import Failure, Record
-from indlet.settings import Hierarchy, LibraryFolder, SetRule, Settings, Site, Write, from_mapping, load
+from indlet.settings import Hierarchy, LibraryFolder, SetRule, Settings, Site, User, Write, from_mapping, load
 from indlet.store import Store
 
 runner = CliRunner()
@@ -215,7 +215,7 @@ def test_all_of_the_template_uncommented_is_the_defaults() -> None:
     assert library == LibraryFolder("larc", "catalogue/export") and write == Write("catalogue/import")
     assert found == Settings(
         hierarchy=(hierarchy,), library=(library,), set_=(SetRule(by="type"),), site=(site,),
-        source=(source,), write=(write,),
+        source=(source,), write=(write,), user=(User("anna"),),
     )  # fmt: skip
     assert from_mapping(tomllib.loads(template("x"))) == Settings()
 

@@ -11,6 +11,7 @@ ROOMS = [
     "model",
     "errors",
     "settings",
+    "logs",
     "memo",
     "process",
     "text",

@@ -46,6 +46,24 @@ def hierarchy_options(command: F) -> F:
 config_option = click.option(
     "--config", "-c", type=click.Path(path_type=Path), help="Settings file.  [indlet.toml, if there is one]"
 )
+
+
+def log_options(command: F) -> F:
+    """The options that say what a serving node logs."""
+    levels, forms = click.Choice(("debug", "info", "warning", "error")), click.Choice(("text", "json"))
+    for option in (
+        click.option("--log-format", type=forms, help="Of the log: lines of text, or of JSON."),
+        click.option("--log-level", type=levels, help="What is logged; info tells of each request."),
+    ):
+        command = option(command)
+    return command
+
+
+def with_log(settings: Settings, level: str | None, form: str | None) -> Settings:
+    log = settings.log
+    return replace(settings, log=replace(log, level=level or log.level, format=form or log.format))
+
+
 data_option = click.option("--data", type=click.Path(path_type=Path), help="Folder of the store.")
 
 
@@ -60,6 +78,7 @@ data_option = click.option("--data", type=click.Path(path_type=Path), help="Fold
 @click.option("--email", default="", help="Whom harvesters should write to.")
 @click.option("--positions", is_flag=True, help="Keep word positions, so that phrases are exact.")
 @click.option("--portal", is_flag=True, help="Also let people search this collection here.")
+@log_options
 def provide(
     roots: tuple[str, ...],
     data: Path | None,
@@ -75,6 +94,8 @@ def provide(
     email: str,
     positions: bool,
     portal: bool,
+    log_level: str | None,
+    log_format: str | None,
 ) -> None:
     """Make folders harvestable: crawl them, serve them, and keep both in step.
 
@@ -103,7 +124,7 @@ def provide(
     )
     analysis = replace(settings.analysis, positions=positions or settings.analysis.positions)
     settings = replace(settings, node=node, crawl=replace(settings.crawl, every=every), analysis=analysis)
-    run(settings, crawl_at_once=True, portal=portal)
+    run(with_log(settings, log_level, log_format), crawl_at_once=True, portal=portal)
 
 
 @click.command()
@@ -188,6 +209,7 @@ def crawl(
 @click.option(
     "--portal/--no-portal", default=None, help="Also let people search here.  [if that part is installed]"
 )
+@log_options
 def serve(
     config: Path | None,
     host: str | None,
@@ -195,6 +217,8 @@ def serve(
     data: Path | None,
     at_once: bool,
     portal: bool | None,
+    log_level: str | None,
+    log_format: str | None,
 ) -> None:
     """Serve, crawl and harvest as the settings file says.
 
@@ -212,7 +236,8 @@ def serve(
         host=host or settings.node.host,
         port=settings.node.port if port is None else port,
     )
-    run(replace(settings, node=node, data=data or settings.data), crawl_at_once=at_once, portal=portal)
+    settings = replace(settings, node=node, data=data or settings.data)
+    run(with_log(settings, log_level, log_format), crawl_at_once=at_once, portal=portal)
 
 
 @click.command()
@@ -233,8 +258,8 @@ def records(data: Path | None, config: Path | None, jsonl: bool, set_spec: str |
     from indlet.service.records.stored_policy import policy_for
     from indlet.text import Analyzer
 
-    with _open(data, config) as store, store.read() as view:
-        analyzer = Analyzer(policy_for(store, _settings(config).analysis))
+    with open_existing(data, config) as store, store.read() as view:
+        analyzer = Analyzer(policy_for(store, settings_of(config).analysis))
         names = {origin.id: origin.name for origin in view.origins()}
         after = 0
         out = sys.stdout.buffer
@@ -286,7 +311,7 @@ def failures(data: Path | None, config: Path | None, jsonl: bool, left_out: bool
 
     from indlet.provider.summary import left_out_of
 
-    with _open(data, config) as store, store.read() as view:
+    with open_existing(data, config) as store, store.read() as view:
         names = {origin.id: origin.name for origin in view.origins()}
         if left_out:
             for number, name in names.items():
@@ -413,14 +438,14 @@ def _from_options(
     )
 
 
-def _open(data: Path | None, config: Path | None) -> Any:
+def open_existing(data: Path | None, config: Path | None) -> Any:
     from indlet.store import open_configured
 
-    settings = _settings(config)
+    settings = settings_of(config)
     return open_configured(replace(settings, data=data or settings.data), create=False)
 
 
-def _settings(config: Path | None) -> Settings:
+def settings_of(config: Path | None) -> Settings:
     return load(config or CONFIG) if config or CONFIG.exists() else Settings()
 
 

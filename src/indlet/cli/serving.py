@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import signal
 import socket
 import sys
@@ -11,12 +12,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from indlet import logs
 from indlet.cli.show import progress, say, summary_lines
 from indlet.errors import MissingExtra, SettingsError
 from indlet.node.schedule import Schedule
 from indlet.provider.hierarchy import named
 from indlet.provider.pipeline import crawl
-from indlet.settings import Settings
+from indlet.settings import Log, Settings
 from indlet.store import Store, open_configured
 
 if TYPE_CHECKING:
@@ -67,6 +69,7 @@ def run(settings: Settings, *, crawl_at_once: bool, portal: bool | None = None) 
 
     `portal`: with it, without it, or (None) with it where its part is installed.
     """
+    logs.configure(settings.log)
     bound, settings = bind(replace(settings, hierarchy=named(settings.hierarchy)))
     with contextlib.closing(bound), open_configured(settings) as store, Schedule() as schedule:
         jobs = _jobs(store, settings, schedule, wanted=portal is not False)
@@ -77,7 +80,8 @@ def run(settings: Settings, *, crawl_at_once: bool, portal: bool | None = None) 
             jobs.begin(harvest_at_once=True)
         _announce(settings, searched=hasattr(app.state, "library"))
         listen(app, settings, bound)
-        say("stopping …", err=True)
+        if _for_people(settings):
+            say("stopping …", err=True)
 
 
 def listen(app: Any, settings: Settings, bound: socket.socket) -> None:
@@ -117,9 +121,16 @@ class _Crawl:
         self._first = True
 
     def __call__(self, stop: threading.Event) -> None:
-        with progress(quiet=not self._first) as report:
+        with progress(quiet=not self._first or not _for_people(self._settings)) as report:
             summaries = crawl(self._store, self._settings, report=report, stop=stop)
         for summary in summaries:
+            logs.event(
+                "crawl", logging.INFO, hierarchy=summary.hierarchy, outcome=summary.outcome,
+                records=summary.records, deleted=summary.deleted, failed=summary.failed,
+                reason=summary.reason,
+            )  # fmt: skip
+            if not _for_people(self._settings):
+                continue
             if self._first or summary.records or summary.deleted or summary.failed or summary.reason:
                 for line in summary_lines(summary, self._settings.data):
                     say(line, err=True)
@@ -141,10 +152,21 @@ def _jobs(store: Store, settings: Settings, schedule: Schedule, wanted: bool) ->
         return None
 
     def report(done: Progress) -> None:
-        if done.changed or done.outcome != "complete":
+        logs.event(
+            "harvest", logging.INFO, source=done.source, outcome=done.outcome, records=done.records,
+            deleted=done.deleted, changed=done.changed, failed=done.failed, owed=done.owed,
+            requests=done.requests, bytes=done.bytes,
+        )  # fmt: skip
+        # What failed is told by the log, as every job that fails is.
+        if done.changed and done.outcome == "complete" and _for_people(settings):
             say(line(done, settings.data), err=True)
 
     return Jobs(store, settings, schedule, report)
+
+
+def _for_people(settings: Settings) -> bool:
+    """Whether somebody reads along: as long as the log is neither for programs nor tells of all."""
+    return settings.log == Log()
 
 
 def _announce(settings: Settings, *, searched: bool) -> None:
@@ -172,6 +194,10 @@ def _announce(settings: Settings, *, searched: bool) -> None:
 
 
 def _desk(settings: Settings, root: str) -> list[str]:
-    if settings.admin.password_hash:
+    if (
+        settings.admin.password_hash
+        or settings.admin.user_header
+        or any(u.password_hash for u in settings.user)
+    ):
         return [f"  desk      {root}/admin"]
     return ["  desk      shut: set its password with  indlet password"]

@@ -40,6 +40,7 @@ def template(name: str, roots: Iterable[str] = (), password_hash: str = "") -> s
         ("library", settings.LibraryFolder),
         ("set", settings.SetRule),
         ("source", settings.Source),
+        ("user", settings.User),
         ("write", settings.Write),
     ):
         parts += _entries(field_name, kind, list(roots) if kind is settings.Hierarchy else [])
@@ -65,7 +66,7 @@ def _entries(name: str, kind: type, roots: list[str]) -> Iterator[str]:
         yield from _values(settings.Access)
     if not roots:
         first = next(iter(fields(kind))).name
-        example = _EXAMPLES[first]
+        example = "anna" if kind is settings.User else _EXAMPLES[first]
         yield f"\n# {_doc(kind)} As many as you like.\n# [[{name}]]\n# {first} = {json.dumps(example)}"
         if kind is settings.Site:
             yield '# url = "https://www.example.org/docs"'

@@ -1,6 +1,8 @@
 """The sources that a node harvests, by its settings or added at the desk; each is a job of its schedule.
 
-What the desk decides (sources added, paused, removed) is one entry of the store: it outlives a restart.
+What the desk decides (sources added, changed, paused, removed) is one entry of the store: it outlives a
+restart. The settings file says which sources there are and what they are at first; where the desk has changed
+a field of one, that holds, until the desk takes it back. Of two sources of one name the file's counts.
 """
 
 from __future__ import annotations
@@ -8,7 +10,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields, replace
 from typing import Any, Final
 
@@ -26,6 +28,7 @@ from indlet.store import Store, configured_for
 
 _KEY: Final = "desk"
 _JOURNAL: Final = 50  # runs that are searched for the last success
+CHANGEABLE: Final = ("set", "every", "index", "token")  # by the desk, besides the name
 
 
 class Harvests:
@@ -59,7 +62,10 @@ class Harvests:
         kept = self._decided()
         with self._store.read() as view:
             origins = view.origins("source")
-        found = {source_name(s): s for s in self._settings.source}
+        found = {
+            name: _source({**asdict(source), **kept["changed"].get(name, {})})
+            for name, source in self.in_file().items()
+        }
         for name, raw in kept["added"].items():
             found.setdefault(name, _source(raw))
         for origin in origins:
@@ -70,9 +76,20 @@ class Harvests:
             for name, source in found.items()
         }
 
+    def in_file(self) -> dict[str, Source]:
+        """The sources of the settings, as these say."""
+        return {source_name(source): source for source in self._settings.source}
+
     def removable(self) -> set[str]:
         """All but those that the settings name: they would come back with the next start."""
-        return self.sources().keys() - {source_name(s) for s in self._settings.source}
+        return self.sources().keys() - self.in_file().keys()
+
+    def changed_here(self, name: str) -> dict[str, str]:
+        """The fields of a source that the desk has changed, and what the settings file says there."""
+        written = self.in_file().get(name)
+        if written is None:
+            return {}
+        return {field: str(getattr(written, field)) for field in self._decided()["changed"].get(name, {})}
 
     def running(self) -> dict[str, Progress]:
         """How far the harvests are that this node runs now."""
@@ -112,6 +129,73 @@ class Harvests:
         with self._keeping() as kept:
             kept["paused"][name] = paused
         self.schedule.pause(_job(name), paused=paused)
+
+    def edit(self, name: str, changes: Mapping[str, str]) -> list[str]:
+        """Change fields of a source, its name too; which ones were different. A run of it must not be on."""
+        source, written = self._known(name), name in self.in_file()
+        changes = {field: value for field, value in changes.items() if field in (*CHANGEABLE, "name")}
+        wanted = changes.pop("name", name) or name
+        if wanted != name and wanted in self.sources():
+            raise SettingsError(f"there is a source called {wanted!r} already; give it another name")
+        if wanted != name and written:
+            raise SettingsError(
+                f"{name!r} has its name from the settings file: its records would be harvested anew under "
+                "another one"
+            )
+        if changes.get("every"):
+            next_run(changes["every"], self._clock())
+        different = {field: value for field, value in changes.items() if getattr(source, field) != value}
+        if wanted == name and not different:
+            return []
+        self._not_running(name)
+        edited = _source({**asdict(source), "name": wanted, **different})
+        keeping = self._keeping()
+        with keeping as kept:
+            if wanted != name and not keeping.tx.rename_origin("source", name, wanted):
+                raise SettingsError(f"a source is or was called {wanted!r} already; give it another name")
+            if written:
+                kept["changed"].setdefault(name, {}).update(different)
+            else:
+                kept["added"].pop(name, None)
+                kept["added"][wanted] = asdict(edited)
+                if (paused := kept["paused"].pop(name, None)) is not None:
+                    kept["paused"][wanted] = paused
+        self.schedule.remove(_job(name))
+        self._plan(wanted, edited)
+        return [*(["name"] if wanted != name else []), *different]
+
+    def as_in_file(self, name: str) -> None:
+        """Take back what the desk has changed of a source that the settings name."""
+        if name not in self.in_file():
+            raise SettingsError(f"{name!r} is not named in the settings file; change it here")
+        self._not_running(name)
+        with self._keeping() as kept:
+            kept["changed"].pop(name, None)
+            kept["paused"].pop(name, None)
+        self.schedule.remove(_job(name))
+        self._plan(name, self.in_file()[name])
+
+    def _not_running(self, name: str) -> None:
+        with self._store.read() as view:
+            origin = view.origin("source", name)
+        if origin is not None and self._store.busy(f"harvest-{origin.id}"):
+            raise SettingsError(f"{name!r} is being harvested; wait for it, or pause it")
+
+    def retry(self, name: str, identifier: str) -> None:
+        """Ask a source for one record that failed, and for nothing else."""
+        source = self._known(name)
+        with self._store.read() as view:
+            origin = view.origin("source", name)
+            owed = {f.where for f in view.open_failures(origin.id)} if origin else set()
+        if identifier not in owed:
+            raise SettingsError(f"{identifier!r} is not among the failures of {name!r} any more")
+        self._not_running(name)
+        job = f"retry {name}"
+        if any(found.name == job and found.started is not None for found in self.schedule.jobs()):
+            raise SettingsError(f"a record of {name!r} is being asked for already; wait for that to end")
+        work = self._work(name, replace(source, paused=False), RunOptions(only=(identifier,)))
+        self.schedule.add(job, "", work, kind="retry")
+        self.schedule.run_now(job)
 
     def remove(self, name: str, *, records: bool) -> int:
         """Forget a source; with `records`, delete what it brought, too. How many records that were."""
@@ -167,10 +251,11 @@ class Harvests:
 
     def plan(self, *, at_once: bool = False) -> None:
         """Puts the settings' sources (`at_once`: a first time now) and those added here on the schedule."""
-        for source in self._settings.source:
-            self._plan(source_name(source), source, at_once=at_once)
-        for name, raw in self._decided()["added"].items():
-            self._plan(name, _source(raw))
+        sources, written = self.sources(), self.in_file()
+        for name in written:
+            self._plan(name, sources[name], at_once=at_once)
+        for name in self._decided()["added"].keys() - written.keys():
+            self._plan(name, sources[name])
 
     def _plan(self, name: str, source: Source, *, at_once: bool = False, every: str | None = None) -> None:
         with self._store.read() as view:
@@ -230,19 +315,19 @@ class _Keeping:
         self._writing = store.write()
 
     def __enter__(self) -> JsonObject:
-        self._tx = self._writing.__enter__()
-        self._kept = _read(self._tx.meta_value(_KEY, None))
+        self.tx = self._writing.__enter__()
+        self._kept = _read(self.tx.meta_value(_KEY, None))
         return self._kept
 
     def __exit__(self, *error: Any) -> None:
         if error[0] is None:
-            self._tx.meta(_KEY, orjson.dumps(self._kept))
+            self.tx.meta(_KEY, orjson.dumps(self._kept))
         self._writing.__exit__(*error)
 
 
 def _read(raw: bytes | None) -> JsonObject:
     kept = orjson.loads(raw) if isinstance(raw, bytes | str) else {}
-    return {"added": dict(kept.get("added", {})), "paused": dict(kept.get("paused", {}))}
+    return {part: dict(kept.get(part, {})) for part in ("added", "paused", "changed")}
 
 
 def _source(raw: JsonMapping) -> Source:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final, Self
 
+from indlet import logs
 from indlet.errors import IndletError, MissingExtra, SettingsError
 from indlet.model import JsonObject
 from indlet.settings import seconds
@@ -230,17 +231,15 @@ class Schedule:
         error = ""
         try:
             work(job.stop)
-        except NotDone as e:
-            error = str(e)
         except IndletError as e:
             # Mostly: another process is at the same job, or a source does not answer. The next time comes.
             error = str(e)
-            log.warning("%s: %s", job.name, e)
         except Exception as e:
             error = f"{type(e).__name__}: {e}"
             log.exception("%s: failed; it runs again when it is due", job.name)
         with self._changed:
             job.ended = now = self._clock()
+            _tell(job, error, now)
             job.error, job.runs = error, job.runs + 1
             if not error and not job.stop.is_set():
                 job.succeeded = now
@@ -248,6 +247,16 @@ class Schedule:
                 job.due = next_run(job.every, now)
             job.started = None
             self._changed.notify_all()
+
+
+def _tell(job: Job, error: str, now: float) -> None:
+    outcome = "failed" if error else "stopped" if job.stop.is_set() else "done"
+    # The index job looks every few seconds whether there is something to do.
+    level = logging.WARNING if error else logging.DEBUG if job.kind == "index" else logging.INFO
+    logs.event(
+        "job", level, job=job.name, outcome=outcome, seconds=round(now - (job.started or now), 3),
+        **({"error": error} if error else {}),
+    )  # fmt: skip
 
 
 def _is_due(job: Job, now: float) -> bool:

@@ -292,6 +292,9 @@ class JournalWriter(Protocol):
     def origin(self, kind: str, name: str, settings: JsonMapping | None = None) -> int:
         """The number of an origin, entered if new; its settings are brought up to date."""
 
+    def rename_origin(self, kind: str, name: str, wanted: str) -> bool:
+        """Give an origin another name; false, and nothing is done, if one has that name already."""
+
     def state(self, origin: int, state: JsonMapping) -> None: ...
 
     def start_run(self, origin: int, kind: str) -> int: ...

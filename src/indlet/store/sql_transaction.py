@@ -237,6 +237,12 @@ class SqlTransaction:
             self._run("UPDATE origins SET settings = ? WHERE id = ?", (json.dumps(settings), number))
         return number
 
+    def rename_origin(self, kind: str, name: str, wanted: str) -> bool:
+        if self._all("SELECT 1 FROM origins WHERE kind = ? AND name = ?", (kind, wanted)):
+            return False
+        self._run("UPDATE origins SET name = ? WHERE kind = ? AND name = ?", (wanted, kind, name))
+        return True
+
     def state(self, origin: int, state: JsonMapping) -> None:
         self._run("UPDATE origins SET state = ? WHERE id = ?", (json.dumps(state), origin))
 

@@ -1,6 +1,7 @@
 """Who may sit at the operations desk: password hashes, sessions, CSRF tokens, slow sign-in, and from where.
 
 Sessions are signed values in a cookie, bound to the password they were opened with: a new password ends them.
+A proxy that is trusted may name who sits there instead, in a header field; then nobody signs in here.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from starlette.requests import Request
 from indlet.errors import SettingsError
 from indlet.provider.serve.access import client_address, forwarded, trusted_proxies
 from indlet.provider.serve.hosts import LOCAL_NAMES, host_of
-from indlet.settings import Settings
+from indlet.settings import ROLES, Settings
 from indlet.store import Store
 
 # 2^15 * 8 * 128 bytes = 32 MB and some 0.1 s for each guess.
@@ -31,6 +32,7 @@ COOKIE: Final = "indlet_session"
 DEVICE: Final = "indlet_device"
 _FORGET: Final = 3600.0  # seconds after which failures no longer count
 _ENDED: Final = "ended sessions"
+ADMIN: Final = "admin"  # whose password is that of the section [admin]
 
 
 def hash_password(password: str, *, salt: bytes | None = None) -> str:
@@ -71,11 +73,22 @@ def _decode(text: str) -> bytes:
     return base64.b64decode(text.replace("-", "+").replace("_", "/") + "=" * (-len(text) % 4), validate=True)
 
 
+# A hash that no password has.
+_NOBODY: Final = f"scrypt${_N}${_R}${_P}${_encode(bytes(16))}${_encode(bytes(32))}"
+
+
 @dataclass(frozen=True, slots=True)
 class Session:
     id: str
     expires: float
     csrf: str
+    user: str = ADMIN
+    role: str = "admin"
+    by_proxy: bool = False
+
+    def may(self, role: str) -> bool:
+        """Whether whoever sits here has this role, or one that may more."""
+        return ROLES.index(self.role) >= ROLES.index(role)
 
 
 @dataclass
@@ -99,21 +112,29 @@ class Gate:
 
     # Sessions
 
-    def open(self) -> tuple[str, Session]:
+    def open(self, user: str = ADMIN) -> tuple[str, Session]:
         """A new session and the cookie's value for it."""
         expires = self.clock() + self.settings.admin.session_hours * 3600
-        identity = secrets.token_urlsafe(18)
+        identity = secrets.token_urlsafe(18) + ("" if user == ADMIN else f"~{_encode(user.encode())}")
         payload = f"{identity}.{int(expires)}"
-        return f"{payload}.{self._sign('session', payload)}", self._session(identity, expires)
+        session = self._session(identity, expires)
+        assert session is not None
+        return f"{payload}.{self._sign('session', payload, self._hash(user))}", session
 
     def session(self, request: Request) -> Session | None:
-        """The session that a request's cookie proves; None if it proves nothing any more."""
+        """The session that a proxy or a request's cookie proves; None if it proves nothing any more."""
+        return self._by_proxy(request) or self._by_cookie(request)
+
+    def _by_cookie(self, request: Request) -> Session | None:
         cookie = request.cookies.get(COOKIE, "")
         payload, _, signature = cookie.rpartition(".")
         identity, _, until = payload.partition(".")
         if not until.isdecimal() or len(until) > 12:
             return None
-        if not hmac.compare_digest(signature.encode(), self._sign("session", payload).encode()):
+        hashed = self._hash(_user_of(identity))
+        if not hashed:
+            return None
+        if not hmac.compare_digest(signature.encode(), self._sign("session", payload, hashed).encode()):
             return None
         if float(until) < self.clock() or identity in self.ended:
             return None
@@ -130,12 +151,50 @@ class Gate:
     def csrf_matches(self, session: Session, token: str) -> bool:
         return hmac.compare_digest(session.csrf.encode(), token.encode())
 
-    def _session(self, identity: str, expires: float) -> Session:
-        return Session(identity, expires, self._sign("csrf", identity))
+    def _by_proxy(self, request: Request) -> Session | None:
+        """Who a trusted proxy says is signed in there: one field, one name, from the proxy's own address."""
+        field = self.settings.admin.user_header
+        if not field:
+            return None
+        peer, named = client_address(request, ()), request.headers.getlist(field)
+        if peer is None or not any(peer in network for network in trusted_proxies(self.settings)):
+            return None
+        name = _name(named[0]) if len(named) == 1 else ""
+        role = self._role(name) or (self.settings.admin.header_role if name and name != ADMIN else "")
+        if not role:
+            return None
+        # There is no sign-in to bind the token to: it is bound to the name.
+        return Session(f"proxy {name}", float("inf"), self._sign("csrf", f"proxy\0{name}"), name, role, True)
 
-    def _sign(self, purpose: str, payload: str) -> str:
-        bound = f"{purpose}\0{self.settings.admin.password_hash}\0{payload}".encode()
+    def _session(self, identity: str, expires: float) -> Session | None:
+        user = _user_of(identity)
+        role = self._role(user)
+        return Session(identity, expires, self._sign("csrf", identity), user, role) if role else None
+
+    def _sign(self, purpose: str, payload: str, hashed: str | None = None) -> str:
+        hashed = self.settings.admin.password_hash if hashed is None else hashed
+        bound = f"{purpose}\0{hashed}\0{payload}".encode()
         return _encode(hmac.new(self.secret, bound, hashlib.sha256).digest())
+
+    # Users
+
+    def opens(self) -> bool:
+        """Whether there is anybody who may enter."""
+        return self.asks() or bool(self.settings.admin.user_header)
+
+    def asks(self) -> bool:
+        """Whether there is a password to sign in with."""
+        return any((self.settings.admin.password_hash, *(user.password_hash for user in self.settings.user)))
+
+    def _role(self, name: str) -> str:
+        if name == ADMIN:
+            return "admin" if self.settings.admin.password_hash else ""
+        return next((user.role for user in self.settings.user if user.name == name), "")
+
+    def _hash(self, name: str) -> str:
+        if name == ADMIN:
+            return self.settings.admin.password_hash
+        return next((user.password_hash for user in self.settings.user if user.name == name), "")
 
     # Sign-in
 
@@ -158,8 +217,8 @@ class Gate:
             return 0.0
         return float(min(2.0 ** (count - self.tries), self.longest))
 
-    def sign_in(self, guesser: str, password: str) -> bool:
-        """Whether the password is right; a wrong one counts against whoever guesses."""
+    def sign_in(self, guesser: str, password: str, name: str = ADMIN) -> bool:
+        """Whether the password is that of the user; a wrong one counts against whoever guesses."""
         # Counted before the slow check, so that parallel guesses count too.
         count, last = self._failures.pop(guesser, (0, 0.0))
         if self.clock() - last > _FORGET:
@@ -167,7 +226,9 @@ class Gate:
         self._failures[guesser] = (count + 1, self.clock())
         while len(self._failures) > 10_000:
             self._failures.popitem(last=False)
-        if not check_password(password, self.settings.admin.password_hash):
+        hashed = self._hash(name)
+        # Who has no password takes as long to be refused as who has one.
+        if not check_password(password, hashed or _NOBODY) or not hashed:
             return False
         del self._failures[guesser]
         return True
@@ -179,6 +240,24 @@ class Gate:
         if self.settings.admin.public:
             return True
         return is_local(request, self.settings)
+
+
+def _user_of(identity: str) -> str:
+    """The user of a session, whose name stands in its identity; ADMIN where none does."""
+    _, mark, name = identity.partition("~")
+    try:
+        return _decode(name).decode() if mark else ADMIN
+    except ValueError:
+        return ""
+
+
+def _name(raw: str) -> str:
+    """A name as a proxy sends it, UTF-8 in a header field; empty if it cannot be one."""
+    try:
+        name = raw.encode("latin-1").decode().strip()
+    except UnicodeError:
+        return ""
+    return name if len(name) <= 100 and name.isprintable() else ""
 
 
 def address_of(request: Request, settings: Settings) -> str:

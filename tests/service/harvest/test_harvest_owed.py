@@ -102,6 +102,26 @@ def test_what_is_healed_without_a_new_datestamp_comes_in_the_next_run(
     assert failed(store) == {}
 
 
+def test_one_record_is_asked_for_alone_when_somebody_wants_it(store: Store, clock: Clock) -> None:
+    with Provider(None, m.malformed_record(BAD, single=True)) as provider:
+        at(clock, store, provider.url)
+        with store.read() as view:
+            runs, state = view.runs(), view.state(view.runs()[0].origin)
+        only, before = RunOptions(only=(BAD,)), len(provider.requests)
+        again = at(clock, store, provider.url, only)
+        assert (again.outcome, again.owed) == ("incomplete", 1) and BAD in again.reason
+        assert failed(store)[BAD].attempts == 2
+        provider.faults = ()
+        healed = at(clock, store, provider.url, only)
+        lists = [q.verb for q in provider.requests[before:] if q.verb in ("ListRecords", "ListIdentifiers")]
+        assert (healed.outcome, healed.owed, healed.records) == ("complete", 0, 1) and not lists
+    assert set(held(store)) == provider.live() and failed(store) == {}
+    with store.read() as view:
+        assert view.runs() == runs, "the journal tells of lists"
+        after = view.state(runs[0].origin)
+    assert {k: after[k] for k in ("marks", "last")} == {k: state[k] for k in ("marks", "last")}
+
+
 def test_pauses_grow_and_a_run_that_only_waits_is_no_success(store: Store, clock: Clock) -> None:
     with Provider(None, m.malformed_record(BAD, single=True)) as provider:
         days, requests = list[int](), asked(provider)

@@ -119,6 +119,20 @@ def test_a_transaction_may_put_and_delete_many_times(store: Store) -> None:
     assert len({s.id for s in listed(store)}) == 3
 
 
+def test_an_origin_can_get_another_name_unless_that_is_taken(store: Store) -> None:
+    with store.write() as tx:
+        origin, _ = tx.origin("source", "old"), tx.origin("source", "taken")
+        tx.origin("hierarchy", "new")
+        tx.put(origin, [record("one")])
+    with store.write() as tx:
+        assert not tx.rename_origin("source", "old", "taken")
+        assert tx.rename_origin("source", "old", "new")
+    with store.read() as view:
+        assert [o.name for o in view.origins("source")] == ["new", "taken"]
+        found = view.origin("source", "new")
+        assert found is not None and found.id == origin and view.totals()[origin] == (1, 0)
+
+
 def test_odd_text_is_no_crash(store: Store) -> None:
     with store.write() as tx:
         origin = tx.origin("source", "s")

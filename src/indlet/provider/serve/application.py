@@ -29,6 +29,7 @@ from indlet.provider.serve.http import RequestSlots, TooMuch, arguments, coded, 
 from indlet.provider.serve.pages import SCHEMAS, RepositoryPages, as_page, packaged
 from indlet.provider.serve.patience import Patient
 from indlet.provider.serve.repository import Repository
+from indlet.provider.serve.request_log import RequestLog
 from indlet.provider.serve.resourcesync import PATH as SYNC_PATH
 from indlet.provider.serve.resourcesync import WELL_KNOWN, ResourceSync
 from indlet.provider.serve.usage import Usage
@@ -125,6 +126,7 @@ def server(app: Starlette, settings: Settings) -> uvicorn.Server:
     whole = below(app, urlsplit(settings.base_url()).path)
     if settings.on_loopback():
         whole = KnownHosts(whole, settings)
+    whole = RequestLog(whole, settings)
     return uvicorn.Server(
         uvicorn.Config(
             whole,
@@ -134,6 +136,7 @@ def server(app: Starlette, settings: Settings) -> uvicorn.Server:
             proxy_headers=False,
             server_header=False,
             access_log=False,
+            log_config=None,  # what uvicorn has to say goes where all else goes
             log_level="warning",
             timeout_graceful_shutdown=10,
             # Harvesters pause between requests; one that comes back should find its connection open.

@@ -79,7 +79,7 @@ class Committer:
         self.failed_now: set[str] = set()  # of this run alone
         self.cache: Cache | None = None  # for records that go round among nodes
         self.uncommitted = Uncommitted()
-        self._run = run
+        self.run = run
         self._now = now
         self.stored_bytes = state.stored_bytes  # of the source: never less than it takes
         self._counted: Counter[str] = Counter()  # repairs that the source's state has counted
@@ -193,7 +193,7 @@ class Committer:
             for failure, due, new_attempt in batch.failures:
                 tx.fail(self.origin, failure, due=due, new_attempt=new_attempt)
             tx.state(self.origin, state.to_json())
-            tx.note_run(self._run, progress.to_json(), outcome)
+            tx.note_run(self.run, progress.to_json(), outcome)
         for identifier in done:
             self.failures.pop(identifier, None)
         for failure, due, _ in batch.failures:

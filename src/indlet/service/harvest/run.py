@@ -62,6 +62,7 @@ class RunOptions:
     since: str = ""
     until: str = ""
     reconcile: bool = False
+    only: tuple[str, ...] = ()  # ask for these records that failed, and for nothing else
 
 
 class Run:
@@ -195,6 +196,9 @@ class Run:
         )
         for note in agreement.notes:
             progress.repairs[note] += 1
+        if self.options.only:
+            self._retry(self.options.only)
+            return
         self.listing = ListedPages(self.traits.seconds, progress)
         state = self._begin(agreement, normaliser)
         progress.phase = "harvesting"
@@ -208,6 +212,20 @@ class Run:
         self._finish(state, stop)
         if stop.complete and self._reconcile_due():
             self._reconcile()
+
+    def _retry(self, identifiers: tuple[str, ...]) -> None:
+        """Ask for records that failed. The journal tells of lists: it keeps the outcome of the last one."""
+        progress = self.progress
+        progress.phase = "retrying"
+        self.intake.owed(identifiers, lambda: self.committer.commit(None))
+        self._count()
+        self.committer.commit(None)
+        with self.store.write() as tx:
+            tx.drop_run(self.committer.run)
+        left = [identifier for identifier in identifiers if identifier in self.committer.failures]
+        progress.owed = len(left)
+        progress.outcome = progress.phase = "incomplete" if left else "complete"
+        progress.reason = f"{left[0]}: still fails" if left else ""
 
     def _name_sets(self) -> None:
         asked, trouble = sets.learn(

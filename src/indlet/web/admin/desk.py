@@ -1,12 +1,8 @@
-"""Who may enter the desk, which page, which act. Every act is a POST with the session's CSRF token.
-
-Long because each act of the desk is a short method beside its route.
-"""
+"""Who may enter the desk, and its pages. Every act is a POST with the session's CSRF token; see acts.py."""
 
 from __future__ import annotations
 
-import contextlib
-import threading
+import logging
 from collections.abc import Callable
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -17,24 +13,24 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from indlet import logs
 from indlet.errors import IndletError, SettingsError
-from indlet.node.indexing import index_in_child
 from indlet.node.jobs import Jobs
 from indlet.node.probe import Probe, probe_in_child
 from indlet.provider.serve.http import TooMuch, posted
 from indlet.provider.serve.usage import Usage
 from indlet.service.index import follow
-from indlet.settings import Source
 from indlet.web.admin import show
-from indlet.web.auth import COOKIE, DEVICE, Gate, Session, address_of, over_https
+from indlet.web.admin.acts import Acts, Form, wanted_source
+from indlet.web.admin.desk_log import DeskLog
+from indlet.web.auth import ADMIN, COOKIE, DEVICE, Gate, Session, address_of, over_https
 from indlet.web.i18n import Strings, strings
 from indlet.web.portal import Portal
 
 _GUESSES: Final = 50  # sign-ins that wait at most
 _DEVICE_SECONDS: Final = 365 * 86400
-_TABS: Final = ("overview", "provider", "store", "jobs")
-_UPKEEP: Final = ("check", "rebuild")
-Form = dict[str, str]
+_TABS: Final = ("overview", "provider", "store", "jobs", "log")
+_LOGGED: Final = 200  # acts that the log shows
 Page = Callable[[Request, Strings, Session], Response]
 
 
@@ -50,7 +46,8 @@ class Desk:
         self._guessers: dict[str, tuple[anyio.Lock, int]] = {}
         self._guesses = 0
         self._hashing, self._probing = anyio.CapacityLimiter(2), anyio.CapacityLimiter(2)
-        self._upkeep: dict[str, str] = {}  # what was done to store and index last, and what came of it
+        self.log = DeskLog(portal.store)
+        self.acts = Acts(portal.library, jobs, self.log)
 
     def routes(self) -> list[BaseRoute]:
         return [
@@ -59,6 +56,7 @@ class Desk:
             Route("/admin/provider", self._page(self.provider)),
             Route("/admin/store", self._page(self.upkeep)),
             Route("/admin/jobs", self._page(self.jobs)),
+            Route("/admin/log", self._page(self.logged)),
             Route("/admin/jobs.json", self._page(self.jobs_json)),
             Route("/admin/test", self.act, methods=["POST"]),
             Route("/admin/act", self.act, methods=["POST"]),
@@ -88,11 +86,15 @@ class Desk:
         if not self.gate.admits(request):
             # To strangers the desk does not exist.
             return self.portal.pages.message(request, 404, t("error.not_found"), t("desk.elsewhere"))
-        if not self.settings.admin.password_hash:
+        if not self.gate.opens():
             return self.portal.pages.message(
                 request, 403, t("desk.no_password"), t("desk.no_password_how"), t("desk.no_password_env"),
                 tone="warn", command="indlet init --ask-password",
             )  # fmt: skip
+        if not self.gate.asks() and self.gate.session(request) is None:
+            return self.portal.pages.message(
+                request, 403, t("desk.not_a_user"), t("desk.not_a_user_how"), tone="warn"
+            )
         return None
 
     async def sign_in(self, request: Request) -> Response:
@@ -111,16 +113,32 @@ class Desk:
             place = _within_desk(form.get("next", ""))
             if self._guesses >= _GUESSES:
                 problem, status = t("desk.busy"), 429
-            elif await self._password_fits(request, form.get("password", "")):
-                return self._signed_in(request, place)
+            elif await self._password_fits(request, form.get("password", ""), user := _user(form)):
+                return await anyio.to_thread.run_sync(self._signed_in, request, place, user)
             else:
-                problem, status = t("desk.wrong"), 403
+                logs.event(
+                    "desk",
+                    logging.WARNING,
+                    act="sign-in",
+                    user=user,
+                    outcome="wrong password",
+                    client=address_of(request, self.settings),
+                )
+                problem, status = t("desk.wrong_named" if self.settings.user else "desk.wrong"), 403
         headers = {"Cache-Control": "no-store"} | ({"Retry-After": "5"} if status == 429 else {})
         return self.portal.pages.render(
-            request, "admin/sign_in.html", status, headers, here="desk", problem=problem, place=place
+            request,
+            "admin/sign_in.html",
+            status,
+            headers,
+            here="desk",
+            problem=problem,
+            place=place,
+            named=bool(self.settings.user),
+            user=request.query_params.get("user", "")[:100],
         )
 
-    async def _password_fits(self, request: Request, password: str) -> bool:
+    async def _password_fits(self, request: Request, password: str, user: str) -> bool:
         """Checks one password at a time for each guesser, after the pause that it has earned."""
         guesser = self.gate.guesser(request, address_of(request, self.settings))
         lock, waiting = self._guessers.get(guesser, (anyio.Lock(), 0))
@@ -130,7 +148,7 @@ class Desk:
             async with lock:
                 await anyio.sleep(self.gate.pause(guesser))
                 return await anyio.to_thread.run_sync(
-                    self.gate.sign_in, guesser, password, limiter=self._hashing
+                    self.gate.sign_in, guesser, password, user, limiter=self._hashing
                 )
         finally:
             self._guesses -= 1
@@ -138,8 +156,9 @@ class Desk:
             if waiting > 1:
                 self._guessers[guesser] = (lock, waiting - 1)
 
-    def _signed_in(self, request: Request, place: str) -> Response:
-        cookie, _ = self.gate.open()
+    def _signed_in(self, request: Request, place: str, user: str) -> Response:
+        cookie, session = self.gate.open(user)
+        self.log.add("sign-in", session, address_of(request, self.settings))
         response = RedirectResponse(place, 303, {"Cache-Control": "no-store"})
         secure, hours = over_https(request, self.settings), self.settings.admin.session_hours
         for name, value, seconds in (
@@ -153,13 +172,16 @@ class Desk:
 
     async def sign_out(self, request: Request) -> Response:
         session = self.gate.session(request)
-        if session is not None:
+        if session is not None and not session.by_proxy:
             try:
                 form = await _form(request)
             except TooMuch as e:
                 return _refused(e)
             if self.gate.csrf_matches(session, form.get("csrf", "")):
                 await anyio.to_thread.run_sync(self.gate.end, session)
+                await anyio.to_thread.run_sync(
+                    self.log.add, "sign-out", session, address_of(request, self.settings)
+                )
         response = RedirectResponse("/", 303)
         response.delete_cookie(COOKIE, path="/admin")
         return response
@@ -175,7 +197,7 @@ class Desk:
         self, request: Request, session: Session, tab: str, template: str, status: int = 200, **context: Any
     ) -> Response:
         return self.portal.pages.render(
-            request, template, status, here="desk", tab=tab, tabs=_TABS, csrf=session.csrf,
+            request, template, status, here="desk", tab=tab, tabs=_TABS, csrf=session.csrf, session=session,
             done=request.query_params.get("done", "")[:500], **context,
         )  # fmt: skip
 
@@ -209,12 +231,20 @@ class Desk:
         )  # fmt: skip
 
     def source(self, request: Request, t: Strings, session: Session) -> Response:
-        name = request.query_params.get("name", "")
+        return self._source(request, t, session) or self.portal.pages.message(
+            request, 404, t("desk.no_source"), action=(t("desk.tab.overview"), "/admin")
+        )
+
+    def _source(
+        self, request: Request, t: Strings, session: Session, status: int = 200, problem: str = "",
+        given: Form | None = None,
+    ) -> Response | None:  # fmt: skip
+        """The page of a source; None if there is none of that name."""
+        name = given["name"] if given else request.query_params.get("name", "")
         row = next((row for row in self._rows() if row.name == name), None)
-        if row is None:
-            return self.portal.pages.message(
-                request, 404, t("desk.no_source"), action=(t("desk.tab.overview"), "/admin")
-            )
+        source = self.harvests.sources().get(name)
+        if row is None or source is None:
+            return None
         with self.portal.store.read() as view:
             origin = view.origin("source", name)
             runs = view.runs(origin.id, show.RUNS) if origin else []
@@ -227,7 +257,10 @@ class Desk:
         # What stands below the live part is read once, not with every look.
         whole = origin is not None and "live" not in request.query_params
         return self._render(
-            request, session, "overview", "admin/source.html", row=row,
+            request, session, "overview", "admin/source.html", status, row=row, source=source,
+            problem=problem, given=given or {}, usual=self.settings.harvest.every,
+            changed_here=self.harvests.changed_here(name), written=name in self.harvests.in_file(),
+            on_schedule=row.due is not None or row.state == "paused",
             busy=row.progress is not None, state=state,
             plots=show.plots(t, runs), runs=runs[:20], failures=[show.failure(f) for f in failures],
             repairs=sorted(state.get("repairs", {}).items()),
@@ -244,7 +277,7 @@ class Desk:
     def upkeep(self, request: Request, t: Strings, session: Session) -> Response:
         return self._render(
             request, session, "store", "admin/store.html", state=show.index_state(self.portal.library),
-            upkeep=dict(self._upkeep), busy=self._in_upkeep(),
+            upkeep=self.acts.upkeep.said(), busy=self._in_upkeep(),
         )  # fmt: skip
 
     def jobs(self, request: Request, t: Strings, session: Session) -> Response:
@@ -253,16 +286,21 @@ class Desk:
             request, session, "jobs", "admin/jobs.html", jobs=jobs, busy=any(j.started for j in jobs)
         )
 
+    def logged(self, request: Request, t: Strings, session: Session) -> Response:
+        return self._render(request, session, "log", "admin/log.html", entries=self.log.entries(_LOGGED))
+
     def jobs_json(self, request: Request, t: Strings, session: Session) -> Response:
         return JSONResponse({"jobs": [job.to_json() for job in self.schedule.jobs()]})
 
     def _test(self, request: Request, session: Session, form: Form) -> Response:
         """A source, probed; its form stays filled in, ready to add it."""
         try:
-            source = _wanted(form)
+            source = wanted_source(form)
         except SettingsError as e:
             return self._overview(request, session, 400, str(e), form)
         tested = probe_in_child(source, self.settings.harvest, self.portal.library.analyzer.policy)
+        if not form.get("name", "").strip():
+            form = {**form, "name": self.acts.name_by_itself(tested)}
         return self._overview(request, session, given=form, tested=tested)
 
     # Acts
@@ -284,125 +322,54 @@ class Desk:
         if not self.gate.csrf_matches(session, form.get("csrf", "")):
             return self._foreign(request, t)
         if request.url.path == "/admin/test":
+            if not session.may(self.acts.roles()["add"]):
+                return self._not_allowed(request, t, self.acts.roles()["add"])
             response = await anyio.to_thread.run_sync(
                 self._test, request, session, form, limiter=self._probing
             )
         else:
-            response = await anyio.to_thread.run_sync(self._act, request, session, t, form)
+            # Adding may ask the source for its name, in a process.
+            limiter = self._probing if form.get("action") == "add" else None
+            response = await anyio.to_thread.run_sync(self._act, request, session, t, form, limiter=limiter)
         response.headers["Cache-Control"] = "no-store"
         return response
 
     def _act(self, request: Request, session: Session, t: Strings, form: Form) -> Response:
-        action, name = form.get("action", ""), form.get("name", "")
-        acts: dict[str, Callable[[], str]] = {
-            "add": lambda: self._add(form),
-            "harvest": lambda: self._start(name, full=False),
-            "full": lambda: self._start(name, full=True),
-            "pause": lambda: self._pause(name, paused=True),
-            "resume": lambda: self._pause(name, paused=False),
-            "remove": lambda: self._remove(name, form),
-            "check": lambda: self._background("check", self._check),
-            "rebuild": lambda: self._background("rebuild", self._rebuild),
-        }
-        if action not in acts:
+        act = self.acts.find(form.get("action", ""))
+        if act is None:
             return self.portal.pages.message(request, 400, t("error.bad"), action=(t("menu.desk"), "/admin"))
+        if not session.may(act.role):
+            return self._not_allowed(request, t, act.role)
         try:
-            back = acts[action]()
+            back = self.acts.do(act, form, session, address_of(request, self.settings))
         except IndletError as e:
-            if action == "add":
+            if act.name == "add":
                 return self._overview(request, session, 400, str(e), form)
+            if act.name == "edit" and (answer := self._source(request, t, session, 400, str(e), form)):
+                return answer
             return self.portal.pages.message(
                 request, 409, t("desk.not_done"), str(e), tone="warn", action=(t("menu.desk"), "/admin")
             )
         joint = "&" if "?" in back else "?"
-        return RedirectResponse(f"{back}{joint}{urlencode({'done': t(f'desk.done.{action}')})}", 303)
+        return RedirectResponse(f"{back}{joint}{urlencode({'done': t(f'desk.done.{act.name}')})}", 303)
 
-    def _add(self, form: Form) -> str:
-        name = self.harvests.add(_wanted(form))
-        if form.get("now"):
-            with contextlib.suppress(SettingsError):  # its schedule may have started it already
-                self.harvests.start(name)
-        return "/admin"
-
-    def _start(self, name: str, *, full: bool) -> str:
-        self.harvests.start(name, full=full)
-        return f"/admin/source?{urlencode({'name': name})}"
-
-    def _pause(self, name: str, *, paused: bool) -> str:
-        self.harvests.pause(name, paused=paused)
-        return f"/admin/source?{urlencode({'name': name})}"
-
-    def _remove(self, name: str, form: Form) -> str:
-        self.harvests.remove(name, records=bool(form.get("records")))
-        return "/admin"
-
-    # Upkeep
-
-    def _background(self, what: str, work: Callable[[threading.Event], str]) -> str:
-        if self._in_upkeep():
-            raise SettingsError("the store is being looked after already; wait for that to end")
-
-        def run(stop: threading.Event) -> None:
-            try:
-                self._upkeep[what] = work(stop)
-            except IndletError as e:
-                self._upkeep[what] = str(e)
-                raise
-
-        self._upkeep[what] = "…"
-        self.schedule.add(what, "", run)
-        self.schedule.run_now(what)
-        return "/admin/store"
+    def _not_allowed(self, request: Request, t: Strings, role: str) -> Response:
+        return self.portal.pages.message(
+            request, 403, t("desk.not_allowed"), t("desk.needs_role", role=t(f"role.{role}")), tone="warn",
+            action=(t("menu.desk"), "/admin"),
+        )  # fmt: skip
 
     def _in_upkeep(self) -> bool:
-        return any(job.started is not None for job in self.schedule.jobs() if job.name in _UPKEEP)
-
-    def _check(self, stop: threading.Event) -> str:
-        """The store's own check, then whether the index holds exactly the store's live records."""
-        store = self.portal.store
-        if problems := store.check():
-            return "store: " + "; ".join(problems)
-        with store.read() as view:
-            live = sum(count for count, _ in view.totals().values())
-            newest = view.last_seq()
-        searcher = self.portal.library.whole()
-        if searcher.position < newest:
-            return f"store: ok; index: {newest - searcher.position} changes behind, check again later"
-        if searcher.collection.documents != live:
-            return f"store: ok; index: {searcher.collection.documents} records for {live}: rebuild it"
-        return f"store: ok; index: ok, {live} records in both"
-
-    def _rebuild(self, stop: threading.Event) -> str:
-        progress = index_in_child(self.portal.store, self.settings, stop, rebuild=True)
-        if progress is None:
-            return "stopped; the index is as it was"
-        return f"{progress.applied} changes applied; the index stands at {progress.position}"
-
-
-def _wanted(form: Form) -> Source:
-    """The source that a form describes."""
-    url = form.get("url", "").strip()
-    if url and "://" not in url:
-        url = f"http://{url}"
-    if not url.startswith(("http://", "https://")):
-        raise SettingsError(
-            f"{url or 'the address'}: give an http or https address, such as https://example.org/oai"
-        )
-    every = form.get("every", "").strip()
-    index = form.get("index", "auto")
-    return Source(
-        url=url,
-        name=form.get("name", "").strip()[:100],
-        set=form.get("set", "").strip()[:500],
-        every=every[:100],
-        index=index if index in ("auto", "none") else "auto",
-        token=form.get("token", "").strip()[:500],
-    )
+        return self.acts.upkeep.busy()
 
 
 async def _form(request: Request) -> Form:
     """The fields of a posted form; TooMuch if it is too large or does not come in time."""
     return dict(await posted(request))
+
+
+def _user(form: Form) -> str:
+    return form.get("user", "").strip()[:100] or ADMIN
 
 
 def _refused(error: TooMuch) -> Response:

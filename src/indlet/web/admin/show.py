@@ -206,6 +206,8 @@ def failure(stored: StoredFailure) -> JsonObject:
         "stage": stored.stage,
         "reason": stored.reason,
         "at": stored.at,
+        "owed": stored.due is not None,
+        "attempts": stored.attempts,
         "raw": shown,
         "size": len(stored.raw),
         "cut": len(stored.raw) > RAW,

@@ -1,0 +1,158 @@
+"""What can be done at the desk, by whom, and that it was done: each act leaves an entry in the desk's log."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Callable
+from typing import Final, NamedTuple
+from urllib.parse import urlencode, urlsplit
+
+from indlet.errors import IndletError, SettingsError
+from indlet.node.jobs import Jobs
+from indlet.node.probe import Probe, probe_in_child
+from indlet.service.search.library import Library
+from indlet.settings import Source
+from indlet.web.admin.desk_log import DeskLog
+from indlet.web.admin.upkeep import DeskUpkeep
+from indlet.web.auth import Session
+
+Form = dict[str, str]
+NAME: Final = 100  # characters of a source's name
+_BLANKS: Final = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
+
+
+class Act(NamedTuple):
+    """A name, who may do it, and what does it: it returns the page to go to, and what was done."""
+
+    name: str
+    role: str
+    work: Callable[[Form], tuple[str, str]]
+
+
+class Acts:
+    def __init__(self, library: Library, jobs: Jobs, log: DeskLog) -> None:
+        self._library, self._log = library, log
+        self._harvests = jobs.harvests
+        self.upkeep = DeskUpkeep(library, jobs.schedule)
+        acts = (
+            Act("harvest", "operator", lambda form: self._start(form, full=False)),
+            Act("full", "operator", lambda form: self._start(form, full=True)),
+            Act("pause", "operator", lambda form: self._pause(form, paused=True)),
+            Act("resume", "operator", lambda form: self._pause(form, paused=False)),
+            Act("retry", "operator", self._retry),
+            Act("check", "operator", lambda form: self._upkeep("check")),
+            Act("rebuild", "admin", lambda form: self._upkeep("rebuild")),
+            Act("add", "admin", self._add),
+            Act("edit", "admin", self._edit),
+            Act("reset", "admin", self._reset),
+            Act("remove", "admin", self._remove),
+        )
+        self._acts = {act.name: act for act in acts}
+
+    def find(self, name: str) -> Act | None:
+        return self._acts.get(name)
+
+    def roles(self) -> dict[str, str]:
+        """The role that each act needs."""
+        return {act.name: act.role for act in self._acts.values()}
+
+    def do(self, act: Act, form: Form, session: Session, client: str) -> str:
+        """Do it, and keep that it was done or why it could not be; the page to go to."""
+        what = form.get("name", "") or form.get("url", "")
+        try:
+            back, what = act.work(form)
+        except IndletError as e:
+            self._log.add(act.name, session, client, what, str(e))
+            raise
+        self._log.add(act.name, session, client, what)
+        return back
+
+    # Sources
+
+    def name_by_itself(self, probe: Probe) -> str:
+        """What a source calls itself, as a name for it; empty where it does not say, or that is taken."""
+        name = _BLANKS.sub(" ", probe.name).strip()[:NAME]
+        known = self._harvests.sources()
+        if name in known:
+            name = f"{name[: NAME - 60]} ({(urlsplit(probe.url).hostname or '')[:50]})"
+        return "" if name in known else name
+
+    def _add(self, form: Form) -> tuple[str, str]:
+        source = wanted_source(form)
+        if not source.name:
+            harvest, policy = self._library.settings.harvest, self._library.analyzer.policy
+            name = self.name_by_itself(probe_in_child(source, harvest, policy))
+            source = wanted_source({**form, "name": name})
+        name = self._harvests.add(source)
+        if form.get("now"):
+            with contextlib.suppress(SettingsError):  # its schedule may have started it already
+                self._harvests.start(name)
+        return "/admin", f"{name} {source.url}"
+
+    def _edit(self, form: Form) -> tuple[str, str]:
+        name = form.get("name", "")
+        changes = {
+            "name": _BLANKS.sub(" ", form.get("new_name", "")).strip()[:NAME],
+            "set": form.get("set", "").strip()[:500],
+            "every": form.get("every", "").strip()[:100],
+            "index": "none" if form.get("index") == "none" else "auto",
+        }
+        token = form.get("token", "").strip()[:500]
+        if token or form.get("no_token"):  # a field left empty says nothing: the token is never shown
+            changes["token"] = "" if form.get("no_token") else token
+        different = self._harvests.edit(name, changes)
+        told = ", ".join(f"{field}={changes[field]}" if field != "token" else field for field in different)
+        return _page(changes["name"] or name), f"{name}: {told or 'nothing changed'}"
+
+    def _reset(self, form: Form) -> tuple[str, str]:
+        self._harvests.as_in_file(form.get("name", ""))
+        return _page(form.get("name", "")), form.get("name", "")
+
+    def _start(self, form: Form, *, full: bool) -> tuple[str, str]:
+        name = form.get("name", "")
+        self._harvests.start(name, full=full)
+        return _page(name), name
+
+    def _retry(self, form: Form) -> tuple[str, str]:
+        name, identifier = form.get("name", ""), form.get("identifier", "")
+        self._harvests.retry(name, identifier)
+        return _page(name), f"{name}: {identifier}"
+
+    def _pause(self, form: Form, *, paused: bool) -> tuple[str, str]:
+        name = form.get("name", "")
+        self._harvests.pause(name, paused=paused)
+        return _page(name), name
+
+    def _remove(self, form: Form) -> tuple[str, str]:
+        name, records = form.get("name", ""), bool(form.get("records"))
+        count = self._harvests.remove(name, records=records)
+        return "/admin", f"{name}, with {count} records" if records else f"{name}, its records left"
+
+    def _upkeep(self, what: str) -> tuple[str, str]:
+        self.upkeep.begin(what)
+        return "/admin/store", ""
+
+
+def _page(name: str) -> str:
+    return f"/admin/source?{urlencode({'name': name})}"
+
+
+def wanted_source(form: Form) -> Source:
+    """The source that a form describes."""
+    url = form.get("url", "").strip()
+    if url and "://" not in url:
+        url = f"http://{url}"
+    if not url.startswith(("http://", "https://")):
+        raise SettingsError(
+            f"{url or 'the address'}: give an http or https address, such as https://example.org/oai"
+        )
+    index = form.get("index", "auto")
+    return Source(
+        url=url,
+        name=_BLANKS.sub(" ", form.get("name", "")).strip()[:NAME],
+        set=form.get("set", "").strip()[:500],
+        every=form.get("every", "").strip()[:100],
+        index=index if index in ("auto", "none") else "auto",
+        token=form.get("token", "").strip()[:500],
+    )

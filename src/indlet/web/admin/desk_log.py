@@ -1,0 +1,60 @@
+"""Who did what at the desk: the latest acts in the store, and a line of the node's log for each.
+
+One value, small and bounded: acts are rare, and whoever must keep them for ever keeps the node's log.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+import orjson
+
+from indlet import logs
+from indlet.store import Meta, Store
+from indlet.web.auth import Session
+
+_KEY: Final = "desk log"
+KEPT: Final = 2000  # acts
+_LONGEST: Final = 300  # characters of what was said
+
+
+class LoggedAct(NamedTuple):
+    at: float
+    user: str
+    role: str
+    client: str
+    act: str
+    what: str  # the source, or what else it was done to
+    outcome: str  # "done", or why it could not be
+
+
+class DeskLog:
+    def __init__(self, store: Store, clock: Callable[[], float] = time.time) -> None:
+        self._store, self._clock = store, clock
+
+    def add(self, act: str, session: Session, client: str, what: str = "", outcome: str = "done") -> None:
+        what, outcome = what[:_LONGEST], outcome[:_LONGEST]
+        entry = LoggedAct(self._clock(), session.user, session.role, client, act, what, outcome)
+        logs.event(
+            "desk", logging.INFO, act=act, user=session.user, role=session.role, client=client, what=what,
+            outcome=outcome,
+        )  # fmt: skip
+        with self._store.write() as tx:
+            kept = _read(tx.meta_value(_KEY, None))
+            tx.meta(_KEY, orjson.dumps([list(one) for one in (*kept[-KEPT + 1 :], entry)]))
+
+    def entries(self, limit: int = KEPT) -> list[LoggedAct]:
+        """The latest acts, newest first."""
+        with self._store.read() as view:
+            return entries_of(view, limit)
+
+
+def entries_of(view: Meta, limit: int = KEPT) -> list[LoggedAct]:
+    return _read(view.meta(_KEY))[::-1][:limit]
+
+
+def _read(raw: object) -> list[LoggedAct]:
+    return [LoggedAct(*entry) for entry in orjson.loads(raw)] if isinstance(raw, bytes) else []

@@ -1,0 +1,141 @@
+"""Changing a source at the desk, asking for one record again, and which of settings file and desk counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tests.hostile.misbehaving as m
+from starlette.testclient import TestClient
+from tests.hostile.misbehaving import Provider
+from tests.web.nodes import make_client, settings_for, until
+from tests.web.test_web_desk import Operator
+
+from indlet.errors import SettingsError
+from indlet.node.harvests import Harvests
+from indlet.node.schedule import Schedule
+from indlet.settings import Source
+from indlet.store import Store
+
+BAD = "oai:x.org:0003"
+
+
+@pytest.fixture
+def desk(empty: tuple[Store, TestClient]) -> Iterator[Operator]:
+    operator = Operator(empty[1])
+    yield operator
+    office(operator).schedule.close()
+
+
+def office(desk: Operator) -> Any:
+    return desk.client.app.state.desk  # type: ignore[attr-defined]
+
+
+def idle(desk: Operator) -> bool:
+    return all(job.started is None for job in office(desk).schedule.jobs())
+
+
+def test_a_source_is_named_as_it_calls_itself(desk: Operator, slow_provider: str) -> None:
+    answer = desk.client.post("/admin/test", data={"csrf": desk.csrf, "url": slow_provider})
+    assert 'name="name" maxlength="100" value="Slow Repository"' in answer.text
+    desk.act("add", url=slow_provider)
+    assert set(office(desk).harvests.sources()) == {"Slow Repository"}
+    desk.act("add", url=slow_provider)
+    assert set(office(desk).harvests.sources()) == {"Slow Repository", "Slow Repository (127.0.0.1)"}
+    desk.act("add", url="http://127.0.0.1:9/oai")
+    assert "127.0.0.1:9" in office(desk).harvests.sources(), "what says nothing is named by its address"
+
+
+def test_a_source_is_changed(desk: Operator, empty: tuple[Store, TestClient]) -> None:
+    store, _ = empty
+    desk.act("add", url="http://127.0.0.1:9/", name="old", token="hush")
+    desk.act("pause", name="old")
+    until(lambda: idle(desk))
+    desk.act("edit", name="old", new_name="new", every="3h", set="a:b", index="none")
+    source = office(desk).harvests.sources()["new"]
+    assert (source.every, source.set, source.index, source.token) == ("3h", "a:b", "none", "hush")
+    assert source.paused and "old" not in office(desk).harvests.sources()
+    jobs = {job.name: job for job in office(desk).schedule.jobs()}
+    assert jobs["harvest new"].every == "3h" and jobs["harvest new"].paused and "harvest old" not in jobs
+    with store.read() as view:
+        assert [origin.name for origin in view.origins("source")] == ["new"], "its records stay its own"
+    page = desk.client.get("/admin/source?name=new").text
+    assert "hush" not in page and "It has one, which is never shown" in page
+    desk.act("edit", name="new", token="other")
+    assert office(desk).harvests.sources()["new"].token == "other"
+    desk.act("edit", name="new", no_token="1")
+    assert office(desk).harvests.sources()["new"].token == ""
+    assert "is no interval" in desk.act("edit", 400, name="new", every="sometimes")
+    desk.act("add", url="http://127.0.0.1:9/", name="second")
+    assert "already" in desk.act("edit", 400, name="new", new_name="second")
+    desk.act("edit", 409, name="gone", every="1h")
+    with store.read() as view:
+        assert all("token" not in origin.settings for origin in view.origins())
+
+
+def test_why_a_source_failed_stands_in_its_row(desk: Operator) -> None:
+    desk.act("add", url="http://127.0.0.1:9/", name="dead", now="1")
+    until(lambda: idle(desk))
+    answer = desk.client.get("/admin").text
+    row = answer.partition(">dead</a>")[2].partition("</tr>")[0]
+    assert "failed" in row and 'class="why' in row and "127.0.0.1:9" in row
+
+
+def test_one_failed_record_is_asked_for_again(desk: Operator, empty: tuple[Store, TestClient]) -> None:
+    store, _ = empty
+    with Provider(None, m.malformed_record(BAD, single=True)) as provider:
+        desk.act("add", url=provider.url, name="x", now="1")
+        until(lambda: idle(desk))
+        page = desk.client.get("/admin/source?name=x").text
+        assert f'name="identifier" value="{BAD}"' in page and "asked for 1 time" in page
+        with store.read() as view:
+            runs = view.runs()
+        desk.act("retry", name="x", identifier=BAD)
+        until(lambda: idle(desk))
+        assert "asked for 2 times" in desk.see("/admin/source?name=x")
+        provider.faults, asked = (), len(provider.requests)
+        desk.act("retry", name="x", identifier=BAD)
+        until(lambda: idle(desk))
+        assert not any(q.verb.startswith("List") for q in provider.requests[asked:] if "Records" in q.verb)
+        with store.read() as view:
+            assert view.get(BAD) is not None and not list(view.failures()) and view.runs() == runs
+        assert "not among the failures" in desk.act("retry", 409, name="x", identifier=BAD)
+
+
+def test_what_the_desk_changed_counts_until_it_is_taken_back(tmp_path: Path) -> None:
+    written = Source("http://127.0.0.1:9/oai", "one", set="physics", every="1d", token="file")
+    settings = replace(settings_for(tmp_path), source=(written,))
+    with Store.open(tmp_path) as store:
+        client = make_client(store, settings)
+        desk = Operator(client)
+        assert "named in the settings file" in desk.see("/admin/source?name=one")
+        desk.act("edit", name="one", every="2h", set="physics")
+        seen = desk.see("/admin/source?name=one")
+        assert "the settings file says: 1d" in seen and "field by field" in seen
+        moved = replace(settings, source=(replace(written, every="5h", set="maths"),))
+        again = Harvests(store, moved, Schedule(), lambda: None)
+        assert (again.sources()["one"].every, again.sources()["one"].set) == ("2h", "maths")
+        assert again.changed_here("one") == {"every": "5h"}
+        again.plan()
+        assert [job.every for job in again.schedule.jobs()] == ["2h"]
+        with pytest.raises(SettingsError, match="has its name from the settings file"):
+            again.edit("one", {"name": "two"})
+        desk.act("reset", name="one")
+        assert again.sources()["one"].every == "5h" and again.changed_here("one") == {}
+        desk.act("reset", 409, name="two")
+        desk.act("remove", 409, name="one")
+
+
+def test_of_two_sources_of_one_name_the_files_counts(tmp_path: Path) -> None:
+    with Store.open(tmp_path) as store:
+        Harvests(store, settings_for(tmp_path), Schedule(), lambda: None).add(
+            Source("http://desk.example/", "one")
+        )
+        settings = replace(settings_for(tmp_path), source=(Source("http://file.example/", "one"),))
+        both = Harvests(store, settings, Schedule(), lambda: None)
+        assert both.sources()["one"].url == "http://file.example/" and not both.removable()
+        both.plan()
+        assert len(both.schedule.jobs()) == 1
