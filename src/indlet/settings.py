@@ -73,6 +73,8 @@ class Crawl:
         "sgm", "sgml", "xml", "pdf", "html", "htm", "xhtml", "epub", "docx", "odt", "pptx", "odp", "xlsx",
         "ods", "rtf", "tex", "md", "markdown", "txt", "eml", "mbox", "mrc", "marc",
     )  # fmt: skip
+    withhold_share: float = 0.2  # more deletions at once than this share of a hierarchy …
+    withhold_records: int = 50  # … and than so many wait for an operator
     limits: Limits = field(default_factory=Limits)
 
 
@@ -244,6 +246,8 @@ class Harvest:
     backoff_limit_seconds: float = 300.0
     retry_after_limit_seconds: float = 600.0
     overlap_seconds: int = 2
+    withhold_share: float = 0.2  # more deletions in one run than this share of a source …
+    withhold_records: int = 50  # … and than so many wait for an operator
     response_bytes: int = 256 * MB
     pages: int = 1_000_000
     from_email: str = ""

@@ -14,10 +14,11 @@ import pytest
 
 from indlet.formats import METADATA, CommonRecord
 from indlet.model import Record, TermVector
-from indlet.node.write_out import WriteTask, acknowledge, alerts, write_out
+from indlet.node.alerts import acknowledge, alerts
+from indlet.node.write_out import WriteTask, write_out
 from indlet.provider.pipeline import crawl
 from indlet.settings import Crawl, LibraryFolder, Settings, Write
-from indlet.store import Store, open_store
+from indlet.store import Store, open_store, withheld
 
 
 def marc(number: str, title: str, author: str = "Wells, Ada") -> bytes:
@@ -99,6 +100,49 @@ def test_a_table_of_the_library_stands_on_top(tmp_path: Path, store: Store) -> N
     assert "Wells, Ada" in records(store)["larc/a.mrc"].metadata["contributor"]
 
 
+def test_an_export_that_shrank_or_vanished_waits(tmp_path: Path, store: Store) -> None:
+    settings = exported(tmp_path, store)
+    settings = replace(settings, crawl=replace(settings.crawl, withhold_records=3))
+    export = tmp_path / "export" / "all.mrc"
+
+    def read(*numbers: int, accept_empty: bool = False) -> tuple[int, int, int]:
+        export.write_bytes(b"".join(marc(f"{n}", f"Flutter {n}") for n in numbers))
+        (summary,) = crawl(store, settings, accept_empty=accept_empty)
+        return summary.deleted, summary.withheld, len(records(store))
+
+    assert read(*range(20)) == (0, 0, 20)
+    assert read(*range(2, 20)) == (2, 0, 18)
+    assert read(19, 20) == (0, 17, 19)  # what is new is taken
+    assert read(19, 20, 21) == (0, 17, 20)
+    assert [alert.kind for alert in alerts(store)] == ["deletions"]
+    assert read(*range(2, 22)) == (0, 0, 20)  # all is back
+    assert not list(alerts(store)) and not withheld.waiting_deletions(store)
+    assert read(20, 21) == (0, 18, 20)
+    assert withheld.release(store, "larc") == 18
+    assert read(20, 21) == (0, 0, 2)
+    assert read(*range(20, 40)) == (0, 0, 20)
+    assert read(30, 31, accept_empty=True) == (18, 0, 2)  # somebody says that it is meant
+
+
+def test_export_files_that_vanish_wait_and_may_be_kept(tmp_path: Path, store: Store) -> None:
+    settings = exported(tmp_path, store)
+    settings = replace(settings, crawl=replace(settings.crawl, withhold_records=3))
+    for number in range(10):
+        (tmp_path / "export" / f"{number}.mrc").write_bytes(marc(f"{number}", f"Flutter {number}"))
+    crawl(store, settings)
+    for number in range(9):
+        (tmp_path / "export" / f"{number}.mrc").unlink()
+    (summary,) = crawl(store, settings)
+    assert (summary.deleted, summary.withheld, len(records(store))) == (0, 9, 10)
+    assert withheld.keep(store, "larc", "Ada Wells") == 9
+    (summary,) = crawl(store, settings)
+    assert (summary.deleted, summary.withheld, len(records(store))) == (0, 0, 10)
+    (tmp_path / "export" / "9.mrc").unlink()
+    (tmp_path / "export" / "10.mrc").write_bytes(marc("10", "Flutter"))
+    (summary,) = crawl(store, settings)
+    assert (summary.deleted, len(records(store))) == (1, 10)
+
+
 # Local write
 
 
@@ -170,7 +214,7 @@ def test_deletions(store: Store, folder: Path, deletions: str) -> None:
     waiting = [a.record for a in alerts(store)]
     assert waiting == ([] if deletions == "remove" else ["oai:lanl.example.org:r/Flutter"])
     for record in waiting:
-        acknowledge(store, record)
+        acknowledge(store, record, "Ada Wells")
     assert not list(alerts(store))
 
 

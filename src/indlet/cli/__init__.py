@@ -37,6 +37,7 @@ COMMANDS = {
     "sources": ("harvest", "Show the harvested sources, their state and their policies."),
     "sync": ("library", "One round of a library: read exports, harvest, write imports."),
     "alerts": ("library", "List what waits for somebody."),
+    "deletions": ("library", "List deletions that wait; release or refuse them."),
     "duplicates": ("duplicates", "List records that may be of one work, and keep what was decided."),
     "translate": ("translate", "Translate records from one metadata format to another."),
     "search": ("service", "Search the harvested index."),

@@ -175,6 +175,8 @@ def line(progress: Progress, data: Path | None = None) -> str:
         parts.append(f"{progress.failed:,} failed (see indlet failures{place})")
     if progress.owed:
         parts.append(f"{progress.owed:,} owed, to be asked for again")
+    if progress.withheld:
+        parts.append(f"{progress.withheld:,} deletions wait for an operator (see indlet deletions)")
     told = ", ".join(f"{kind} {count:,}" for kind, count in progress.repairs.items() if count)
     if told:
         parts.append(f"repaired: {told}")

@@ -1,4 +1,4 @@
-"""Libraries that keep each other's records: sync, alerts."""
+"""Libraries that keep each other's records: sync, alerts, deletions."""
 
 from __future__ import annotations
 
@@ -91,28 +91,81 @@ def _told(
 @data_option
 @config_option
 @click.option("--jsonl", is_flag=True, help="A line of JSON for each.")
-@click.option("--done", metavar="RECORD", help="Somebody has seen to the alerts about this record.")
-def alerts(data: Path | None, config: Path | None, jsonl: bool, done: str | None) -> None:
+@click.option("--all", "everything", is_flag=True, help="Also those that somebody has seen to.")
+@click.option(
+    "--done", metavar="ALERT", help="Somebody has seen to the alert of this number, record or source."
+)
+@click.option("--by", default="operator", show_default=True, metavar="NAME", help="Who has.")
+def alerts(
+    data: Path | None, config: Path | None, jsonl: bool, everything: bool, done: str | None, by: str
+) -> None:
     """List what waits for somebody: written records that were deleted, folders that cannot be written.
 
     \b
     indlet alerts --data larc-data
-    indlet alerts --data larc-data --done oai:lanl.example.org:reports/1
+    indlet alerts --data larc-data --done oai:lanl.example.org:reports/1 --by "Ada Wells"
     """
-    from indlet.node.write_out import acknowledge
-    from indlet.node.write_out import alerts as waiting
+    from indlet.node.alerts import acknowledge
+    from indlet.node.alerts import alerts as waiting
     from indlet.store import open_configured
 
-    settings = load(config) if config else Settings(data=data) if data else load(Path("indlet.toml"))
-    with open_configured(settings, create=False) as store:
+    with open_configured(_settings(data, config), create=False) as store:
         if done is not None:
-            acknowledge(store, done)
+            acknowledge(store, done, by)
             return
-        found = list(waiting(store))
+        found = list(waiting(store, acknowledged=everything))
     for alert in found:
         if jsonl:
             say_json(asdict(alert))
         else:
-            say(f"{alert.at}  {printable(alert.record)}\n    {printable(alert.reason)}")
+            seen = f"  (seen to by {alert.acknowledged_by})" if alert.acknowledged else ""
+            say(f"{alert.at}  {alert.id}  {alert.kind}  {printable(alert.record)}{printable(seen)}")
+            say(f"    {printable(alert.reason)}")
+            if alert.remedy:
+                say(f"    to do: {printable(alert.remedy)}")
     if not found and not jsonl:
         say("nothing waits")
+
+
+@click.command()
+@data_option
+@config_option
+@click.option("--release", metavar="SOURCE", help="Let the deletions of this source happen.")
+@click.option("--keep", metavar="SOURCE", help="Keep the records of this source.")
+@click.option("--by", default="operator", show_default=True, metavar="NAME", help="Who decides.")
+@click.option("--json", "as_json", is_flag=True, help="Print what waits as JSON.")
+def deletions(
+    data: Path | None, config: Path | None, release: str | None, keep: str | None, by: str, as_json: bool
+) -> None:
+    """List deletions that wait because a source lost too many records at once; release them or not.
+
+    \b
+    indlet deletions --data larc-data
+    indlet deletions --data larc-data --release lanl
+    indlet deletions --data larc-data --keep lanl --by "Ada Wells"
+    """
+    from indlet.store import open_configured, withheld
+
+    if release and keep:
+        raise SettingsError("--release and --keep cannot be given together; choose one")
+    with open_configured(_settings(data, config), create=False) as store:
+        if release:
+            say(f"{withheld.release(store, release):,} records deleted")
+            return
+        if keep:
+            say(f"{withheld.keep(store, keep, by):,} records kept")
+            return
+        found = withheld.waiting_deletions(store)
+    if as_json:
+        say_json([asdict(one) for one in found], indent=True)
+        return
+    for one in found:
+        say(f"{printable(one.source)}: {one.waiting:,} of {one.live:,} wait, {one.kept:,} are kept")
+        for name in one.examples:
+            say(f"    {printable(name)}")
+    if not found:
+        say("nothing waits")
+
+
+def _settings(data: Path | None, config: Path | None) -> Settings:
+    return load(config) if config else Settings(data=data) if data else load(Path("indlet.toml"))

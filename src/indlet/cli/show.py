@@ -144,6 +144,8 @@ def summary_lines(summary: Summary, data: Path | None = None, names: int = 10) -
         f"{summary.records:,} records new or changed",
         f"{summary.deleted:,} deleted",
     ]
+    if summary.withheld:
+        parts.append(f"{summary.withheld:,} deletions wait for an operator (see indlet deletions)")
     if summary.failures:
         place = f" --data {data}" if data else ""
         parts.append(f"{summary.failures:,} failures (see indlet failures{place})")

@@ -28,7 +28,8 @@ from indlet.store import open_configured
 
 _EVERY: Final = 0.25  # seconds between lines
 _SHOWN: Final = (
-    "phase", "records", "deleted", "changed", "failed", "owed", "pages", "requests", "bytes", "size", "form",
+    "phase", "records", "deleted", "changed", "failed", "owed", "withheld", "pages", "requests", "bytes",
+    "size", "form",
 )  # fmt: skip
 
 

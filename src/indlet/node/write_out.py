@@ -13,33 +13,39 @@ import re
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import orjson
 
-from indlet.errors import SettingsError, StoreError
+from indlet.errors import SettingsError
 from indlet.formats import CommonRecord, MetadataFormat, common_record
 from indlet.formats.crosswalk import Crosswalk
 from indlet.formats.dublin import year
 from indlet.formats.translate import format_named, on_top
-from indlet.model import Failure, Stored
+from indlet.model import Stored
 from indlet.oai.dates import written
 from indlet.oai.provenance import own_sets
 from indlet.settings import Settings, Write
 from indlet.store import FileState, Origin, Store
 
 KIND: Final = "write"
-ALERT: Final = "alert"
 DELETIONS: Final = ("alert", "file", "remove")
 _BATCH: Final = 200
 _PLACES: Final = ("source", "year", "name", "set")
 _UNSAFE = re.compile(r"[^\w.,=@+-]+")
 _PART_BYTES: Final = 120
+
+
+class RaisedAlert(NamedTuple):
+    """What a task has to say about a record."""
+
+    kind: str
+    record: str
+    reason: str
+    remedy: str
 
 
 @dataclass(slots=True)
@@ -52,7 +58,6 @@ class Written:
     deleted: int = 0
     failed: int = 0
     reason: str = ""
-    alerts: list[str] = field(default_factory=list)
 
 
 def write_out(store: Store, settings: Settings, stop: threading.Event | None = None) -> list[Written]:
@@ -75,6 +80,7 @@ class WriteTask:
         self._format: MetadataFormat = format_named(task.format)
         self._table: Crosswalk = on_top(task.mapping, self._format.crosswalk(()), self._format)
         self._folder = Path(task.folder)
+        self._name = str(self._folder)
 
     def run(self, stop: threading.Event) -> Written:
         """Bring the folder up to the store; interrupted, the next run goes on from there."""
@@ -94,9 +100,11 @@ class WriteTask:
                           "failed": done.failed, "reason": done.reason}  # fmt: skip
                 tx.note_run(run, detail, "failed" if done.reason else "complete")
                 if done.reason:
-                    tx.fail(origin, Failure(str(self._folder), ALERT, done.reason))
+                    tx.alert(
+                        "folder", self._name, "", done.reason, "make the folder, or give the right to write"
+                    )
                 else:
-                    tx.forgive(origin, [str(self._folder)])
+                    tx.resolve_alerts("folder", self._name, [""])
         return done
 
     def _follow(self, origin: int, stop: threading.Event, done: Written) -> None:
@@ -111,7 +119,7 @@ class WriteTask:
                 sources = {o.id: o for o in view.origins() if o.kind != KIND}
             if not changes:
                 return
-            rows, gone, alerts = list[FileState](), list[str](), list[Failure]()
+            rows, gone, raised = list[FileState](), list[str](), list[RaisedAlert]()
             for stored in changes:
                 source = sources.get(stored.origin)
                 if source is None or source.kind != "source":
@@ -119,13 +127,13 @@ class WriteTask:
                 before = known.get(stored.identifier)
                 if stored.deleted or not self._wanted(stored, source):
                     if before is not None:
-                        alerts += self._gone(stored, before, done)
+                        raised += self._gone(stored, before, done)
                         gone.append(before.path)
                         known.pop(stored.identifier, None)
                     continue
-                state, failure = self._put(stored, source, before, done)
-                if failure is not None:
-                    alerts.append(failure)
+                state, alert = self._put(stored, source, before, done)
+                if alert is not None:
+                    raised.append(alert)
                 if state is not None:
                     rows.append(state)
                     if before is not None and before.path != state.path:
@@ -136,9 +144,10 @@ class WriteTask:
             with self._store.write() as tx:
                 tx.drop_files(origin, gone)
                 tx.put_files(origin, rows)
-                tx.forgive(origin, [state.resource for state in rows])
-                for failure in alerts:
-                    tx.fail(origin, failure)
+                for kind in ("deleted", "translation"):
+                    tx.resolve_alerts(kind, self._name, [state.resource for state in rows])
+                for alert in raised:
+                    tx.alert(alert.kind, self._name, alert.record, alert.reason, alert.remedy)
                 tx.state(origin, {"position": position})
 
     def _wanted(self, stored: Stored, source: Origin) -> bool:
@@ -153,12 +162,14 @@ class WriteTask:
 
     def _put(
         self, stored: Stored, source: Origin, before: FileState | None, done: Written
-    ) -> tuple[FileState | None, Failure | None]:
+    ) -> tuple[FileState | None, RaisedAlert | None]:
+        alert = None
         try:
             data = self._data(stored)
         except ValueError as e:
             done.failed += 1
-            return None, Failure(stored.identifier, ALERT, f"cannot be written as {self._task.format}: {e}")
+            reason = f"cannot be written as {self._task.format}: {e}"
+            return None, RaisedAlert("translation", stored.identifier, reason, "mend the table of [[write]]")
         path = self._path(stored, source)
         digest = blake2b(data, digest_size=16).hexdigest()
         place = self._folder / path
@@ -169,10 +180,13 @@ class WriteTask:
         else:
             _replace(place, data)
             done.files += 1
+            if before is not None:
+                said = f"changed at its origin on {written(stored.datestamp)}; {path} was written anew"
+                alert = RaisedAlert("changed", stored.identifier, said, "import it again in the catalogue")
         state = FileState(
             path, stored.identifier, len(data), int(time.time()), "", digest, self._task.format, KIND, ""
         )
-        return state, None
+        return state, alert
 
     def _data(self, stored: Stored) -> bytes:
         record = CommonRecord.of(orjson.loads(stored.metadata), stored.identifier, written(stored.datestamp))
@@ -193,17 +207,17 @@ class WriteTask:
         parts = [_safe(part) for part in self._task.path.format(**places).split("/") if part.strip(". ")]
         return "/".join(parts) + self._format.suffix
 
-    def _gone(self, stored: Stored, before: FileState, done: Written) -> list[Failure]:
+    def _gone(self, stored: Stored, before: FileState, done: Written) -> list[RaisedAlert]:
         done.deleted += 1
         place = self._folder / before.path
         if self._task.deletions == "remove":
             place.unlink(missing_ok=True)
             return []
-        said = f"deleted at its source; {before.path} was written from it: delete it in the catalogue"
+        said = f"deleted at its source on {written(stored.datestamp)}; {before.path} was written from it"
         if self._task.deletions == "file":
             tombstone = {"identifier": stored.identifier, "deleted": written(stored.datestamp)}
             _replace(place.with_name(f"{place.name}.deleted"), orjson.dumps(tombstone) + b"\n")
-        return [Failure(stored.identifier, ALERT, said)]
+        return [RaisedAlert("deleted", stored.identifier, said, "delete it in the catalogue")]
 
 
 def _safe(text: str) -> str:
@@ -234,35 +248,3 @@ def _replace(place: Path, data: bytes) -> None:
         with contextlib.suppress(OSError):
             Path(name).unlink()
         raise
-
-
-@dataclass(frozen=True, slots=True)
-class Alert:
-    """Something that people have to do."""
-
-    task: str
-    record: str
-    at: str
-    reason: str
-
-
-def alerts(store: Store) -> Iterator[Alert]:
-    """What waits for somebody, oldest first."""
-    with store.read() as view:
-        tasks = {origin.id: origin.name for origin in view.origins(KIND)}
-        found = [f for f in view.failures() if f.stage == ALERT]
-    for failure in sorted(found, key=lambda f: f.at):
-        when = datetime.fromtimestamp(failure.at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        yield Alert(tasks.get(failure.origin, ""), failure.where, when, failure.reason)
-
-
-def acknowledge(store: Store, record: str) -> bool:
-    """Somebody has seen to it: the alerts about a record are done with."""
-    with store.read() as view:
-        mine = {f.origin for f in view.failures() if f.stage == ALERT and f.where == record}
-    if not mine:
-        raise StoreError(f"no alert about {record!r}; see  indlet alerts")
-    with store.write() as tx:
-        for origin in mine:
-            tx.forgive(origin, [record])
-    return True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from indlet.model import Failure, Record
@@ -11,7 +11,7 @@ from indlet.provider.answered import ANSWERED
 from indlet.provider.crawl import Work
 from indlet.provider.set_rules import SetRules
 from indlet.provider.source import RecordSource
-from indlet.store import FileState, Store, Transaction
+from indlet.store import FileState, Store, Transaction, View
 
 BATCH_RESOURCES = 500
 BATCH_RECORDS = 5000
@@ -46,6 +46,11 @@ class Batches:
         self._records = 0
         self._flushed = time.monotonic()
         self._sets: set[tuple[int, str]] = set()
+        # What changed files no longer hold: it goes when the crawl has come to its end.
+        self._stale: dict[int, dict[str, None]] = {origin: {} for origin in self._origins}
+        self._late: list[ResourceResult] = []  # results whose files are known as read only then
+        with store.read() as view:
+            self._waiting = {origin for origin in self._origins if origin in view.withheld_counts()}
         self.written = 0
         self.deleted = 0
 
@@ -84,27 +89,38 @@ class Batches:
         if not self._batch:
             return
         batch, self._batch, self._records = self._batch, [], 0
-        stale: dict[int, list[str]] = {origin: [] for origin in self._origins}
+        done = list[ResourceResult]()
         with self._store.read() as view:
             for result in batch:
-                if result.work.known and not result.keep:
-                    made = {record.identifier for record in result.records}
-                    for origin in self._origins:
-                        kept = made if origin == self._home(result.work) else ()
-                        mine = view.documents(origin, result.work.identifier)
-                        stale[origin] += [identifier for identifier in mine if identifier not in kept]
+                (self._late if self._leaves_something(view, result) else done).append(result)
         with self._store.write() as tx:
             written = self._put(tx, batch)
             self._name_sets(tx, batch)
-            deleted = sum(tx.delete(origin, names) for origin, names in stale.items())
-            for result in batch:
-                tx.drop_files(self._origin, result.work.gone)
-                tx.forgive(self._origin, result.forgiven)
-                for failure in result.failures:
-                    tx.fail(self._origin, failure)
-            tx.put_files(self._origin, [row for result in batch for row in result.rows])
+            for origin in self._waiting:
+                made = (r.identifier for x in batch if self._home(x.work) == origin for r in x.records)
+                tx.drop_withheld(origin, made)
+            self._know_files(tx, done)
         self.written += written
-        self.deleted += deleted
+
+    def _leaves_something(self, view: View, result: ResourceResult) -> bool:
+        """Whether a resource no longer has some records that it had. Those are noted."""
+        if not result.work.known or result.keep:
+            return False
+        made, found = {record.identifier for record in result.records}, False
+        for origin in self._origins:
+            kept = made if origin == self._home(result.work) else ()
+            gone = [i for i in view.documents(origin, result.work.identifier) if i not in kept]
+            self._stale[origin].update(dict.fromkeys(gone))
+            found = found or bool(gone)
+        return found
+
+    def _know_files(self, tx: Transaction, results: Iterable[ResourceResult]) -> None:
+        for result in results:
+            tx.drop_files(self._origin, result.work.gone)
+            tx.forgive(self._origin, result.forgiven)
+            for failure in result.failures:
+                tx.fail(self._origin, failure)
+            tx.put_files(self._origin, result.rows)
 
     def _put(self, tx: Transaction, batch: list[ResourceResult]) -> int:
         dated, others = [], []
@@ -136,19 +152,47 @@ class Batches:
                     self._sets.add((origin, spec))
                     tx.name_set(origin, spec, name)
 
-    def delete(self, gone: Mapping[str, list[str]], moved: set[str]) -> None:
-        """Delete resources and the state of their files; `moved` files belong to another resource now."""
+    def finish(
+        self, gone: Mapping[str, list[str]], moved: set[str], allowed: Callable[[int, int], bool]
+    ) -> int:
+        """After a walk to the end: delete resources that are gone and records that files no longer hold, and
+        what is known of their files; `moved` files belong to another resource now.
+
+        `allowed` is asked whether so many of so many live records may go. If not, nothing is deleted and none
+        of these files counts as read: the next crawl finds the same. How many deletions wait is returned.
+        """
         resources = list(gone.items())
-        for start in range(0, len(resources), BATCH_RESOURCES):
-            chunk = resources[start : start + BATCH_RESOURCES]
-            with self._store.read() as view:
-                stale = {
-                    origin: [i for name, _ in chunk for i in view.documents(origin, name)]
-                    for origin in self._origins
-                }
-            paths = [path for _, found in chunk for path in found if path not in moved]
+        with self._store.read() as view:
+            for name, _ in resources:
+                for origin in self._origins:
+                    self._stale[origin].update(dict.fromkeys(view.documents(origin, name)))
+            kept = {o: {row.identifier for row in view.withheld(o) if row.kept_by} for o in self._origins}
+            leave = {o: [i for i in names if i not in kept[o]] for o, names in self._stale.items()}
+            total = sum(map(len, leave.values()))
+            live = sum(view.totals().get(o, (0, 0))[0] for o in self._origins) if total else 0
+        if not allowed(total, live):
+            self._withhold(leave)
+            return total
+        for start in range(0, max(map(len, leave.values())), BATCH_RECORDS):
             with self._store.write() as tx:
                 self._put(tx, [])
-                self.deleted += sum(tx.delete(origin, names) for origin, names in stale.items())
-                tx.drop_files(self._origin, paths)
-                tx.forgive(self._origin, paths)
+                for origin, names in leave.items():
+                    self.deleted += tx.delete(origin, names[start : start + BATCH_RECORDS])
+        paths = [path for _, found in resources for path in found if path not in moved]
+        with self._store.write() as tx:
+            self._know_files(tx, self._late)
+            tx.drop_files(self._origin, paths)
+            tx.forgive(self._origin, paths)
+        self._withhold({origin: [] for origin in self._origins})
+        return 0
+
+    def _withhold(self, leave: Mapping[int, Sequence[str]]) -> None:
+        """These deletions wait, and no others."""
+        for origin, names in leave.items():
+            with self._store.read() as view:
+                before = [row.identifier for row in view.withheld(origin) if not row.kept_by]
+            if not before and not names:
+                continue
+            with self._store.write() as tx:
+                tx.drop_withheld(origin, set(before).difference(names))
+                tx.withhold(origin, {name: {} for name in names})

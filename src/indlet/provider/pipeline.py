@@ -32,7 +32,7 @@ from indlet.provider.source import RecordSource
 from indlet.provider.summary import Report, Summary, keep_left_out
 from indlet.provider.workers import Workers
 from indlet.settings import Hierarchy, Settings
-from indlet.store import Store
+from indlet.store import Store, withheld
 from indlet.text import Policy, policy_of
 
 # How many resources may wait to be read, so that the progress has an end in sight.
@@ -233,10 +233,22 @@ class _Run:
         for folder, reason in self._found.unread.items():
             place = f"{shown(folder)}/"
             self._transient[place, "list"] = Failure(place, "list", reason)
-        self._batches.delete(vanished(self._found), self._found.moved)
+        waiting = self._batches.finish(vanished(self._found), self._found.moved, self._may_go)
+        self.summary.withheld = waiting
+        with self._store.read() as view:
+            live = view.totals().get(self._origin, (0, 0))[0] if waiting else 0
         with self._store.write() as tx:
+            if waiting:
+                withheld.raise_alert(tx, self._crawled.name, waiting, live)
+            else:
+                tx.resolve_alerts(withheld.ALERT, self._crawled.name, [""])
             tx.state(self._origin, {**state, "identity": identity, "policy": self._policy})
         return "partial" if self._found.unread else "complete"
+
+    def _may_go(self, gone: int, live: int) -> bool:
+        rules = self._settings.crawl
+        most = rules.withhold_share, rules.withhold_records
+        return self.accept_empty or not withheld.too_many(gone, live, *most)
 
     def _tell(self) -> None:
         self.summary.take(self._found)

@@ -26,6 +26,7 @@ class Summary:
     read: int = 0
     records: int = 0  # new or changed
     deleted: int = 0
+    withheld: int = 0  # deletions that wait for an operator
     failed: int = 0  # in this run
     failures: int = 0  # all that stand
     skipped: dict[str, int] = field(default_factory=dict)  # reason -> how many
@@ -42,7 +43,7 @@ class Summary:
         """The exit status for it: 0 full success, 3 with failures, 1 where the hierarchy was not read."""
         if self.outcome in ("unreachable", "interrupted"):
             return 1
-        return 3 if self.unread or self.failures else 0
+        return 3 if self.unread or self.failures or self.withheld else 0
 
     def take(self, found: Survey) -> None:
         """Bring the numbers of the walk up to date."""
@@ -52,7 +53,7 @@ class Summary:
 
     def end(self, outcome: str, seconds: float) -> None:
         self.outcome, self.seconds = outcome, seconds
-        done = self.records or self.deleted or self.failed or self.touched
+        done = self.records or self.deleted or self.withheld or self.failed or self.touched
         self.idle = outcome == "complete" and not done
 
 

@@ -7,7 +7,7 @@ the whole contract: who implements a store reads one file.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol, Self
@@ -71,6 +71,31 @@ class RunEntry(NamedTuple):
     finished: float | None
     outcome: str
     detail: JsonObject
+
+
+class Withheld(NamedTuple):
+    """A deletion that waits for an operator: the record is still shown. `kept_by`: who decided to keep it."""
+
+    origin: int
+    identifier: str
+    at: int
+    detail: JsonMapping  # what becomes of the record if the deletion is released
+    kept_by: str
+
+
+class StoredAlert(NamedTuple):
+    """Something that somebody has to see to; of one kind, source and record there is one."""
+
+    id: int
+    kind: str
+    source: str  # the source, hierarchy or folder that it is about
+    record: str  # empty: it is about the whole source
+    reason: str
+    remedy: str
+    first: int
+    at: int  # the last time that it was said
+    acknowledged: int | None
+    acknowledged_by: str
 
 
 class Shared(NamedTuple):
@@ -177,6 +202,9 @@ class RecordLookup(Protocol):
         `metadata_only`: with seq and datestamp of its metadata (see `RecordLists`).
         """
 
+    def live(self, origin: int, identifiers: Sequence[str]) -> set[str]:
+        """Those of the identifiers of which an origin has a record that is not deleted."""
+
     def by_id(self, ids: Sequence[int], *, metadata_only: bool = False) -> dict[int, Stored]:
         """Records by their numbers; those that are not there are left out. `metadata_only`: as for `get`."""
 
@@ -247,13 +275,27 @@ class CrawledFiles(Protocol):
         """One file as the crawler knows it."""
 
 
+class WaitingList(Protocol):
+    """What waits for an operator."""
+
+    def withheld(self, origin: int, identifiers: Sequence[str] | None = None) -> list[Withheld]:
+        """The deletions of an origin's records that are withheld: all, or those of some identifiers."""
+
+    def withheld_counts(self) -> dict[int, tuple[int, int]]:
+        """For each origin that has any: deletions that wait, deletions of records that are to be kept."""
+
+    def alerts(self, *, acknowledged: bool = False) -> list[StoredAlert]:
+        """Oldest first; those that somebody has acknowledged only if asked for."""
+
+
 class Meta(Protocol):
     def meta(self, key: str) -> Any:
         """A single value (a number, text or bytes) that was kept under a key; None if none was."""
 
 
 class View(
-    ChangeFeed, RecordLists, RecordLookup, RecordCounts, SetList, Journal, CrawledFiles, Meta, Protocol
+    ChangeFeed, RecordLists, RecordLookup, RecordCounts, SetList, Journal, CrawledFiles, WaitingList, Meta,
+    Protocol,
 ):  # fmt: skip
     """A snapshot: what was committed when it was taken, and nothing later."""
 
@@ -328,6 +370,26 @@ class FileWriter(Protocol):
     def drop_files(self, origin: int, paths: Iterable[str]) -> None: ...
 
 
+class WaitingListWriter(Protocol):
+    def withhold(self, origin: int, deletions: Mapping[str, JsonMapping]) -> None:
+        """Make deletions wait, by identifier; whether the record is to be kept stays as decided."""
+
+    def drop_withheld(self, origin: int, identifiers: Iterable[str]) -> None:
+        """These deletions no longer wait: they were carried out, or the records came back."""
+
+    def keep_withheld(self, origin: int, by: str) -> None:
+        """An operator keeps all records of an origin whose deletions wait."""
+
+    def alert(self, kind: str, source: str, record: str, reason: str, remedy: str) -> None:
+        """Raise an alert, or say it again; with another reason it is open again though acknowledged."""
+
+    def resolve_alerts(self, kind: str, source: str, records: Iterable[str]) -> None:
+        """Drop alerts whose cause has gone."""
+
+    def acknowledge(self, alert: int, by: str) -> bool:
+        """Somebody has seen to it; false if there is no such open alert."""
+
+
 class MetaWriter(Protocol):
     def meta(self, key: str, value: float | str | bytes) -> None: ...
 
@@ -337,7 +399,9 @@ class MetaWriter(Protocol):
         """The value that a key has; the given one if it had none."""
 
 
-class Transaction(RecordWriter, JournalWriter, FailureWriter, FileWriter, MetaWriter, Protocol):
+class Transaction(
+    RecordWriter, JournalWriter, FailureWriter, FileWriter, WaitingListWriter, MetaWriter, Protocol
+):
     """All of it becomes visible at once, or none of it. One transaction writes at a time.
 
     Datestamps are those of the second in which the transaction became visible, and never decrease with seq.

@@ -15,6 +15,7 @@ from indlet.model import Failure, JsonMapping, Packed, Record
 from indlet.store.contract import Clock, FileState
 from indlet.store.packed import packed
 from indlet.store.sql_view import Row, SqlValue
+from indlet.store.sql_waiting import SqlWaitingWriter
 from indlet.store.tables import COLUMNS, TABLES
 
 Dated = tuple[int, int | None, Packed]  # origin, datestamp (None: that of the commit), record
@@ -51,7 +52,7 @@ _TOMBSTONE = (
 _TOGETHER = 400  # identifiers in one question
 
 
-class SqlTransaction:
+class SqlTransaction(SqlWaitingWriter):
     """A `Transaction` by SQL. `?` stands for a value; each database says how a statement is carried out.
 
     `begin` is called once this transaction is the only one that writes.
@@ -174,6 +175,7 @@ class SqlTransaction:
         count = self.delete(origin, [row[0] for row in rows])
         self._run("DELETE FROM files WHERE origin = ?", (origin,))
         self._run("DELETE FROM failures WHERE origin = ?", (origin,))
+        self._run("DELETE FROM withheld WHERE origin = ?", (origin,))
         return count
 
     def name_set(self, origin: int, spec: str, name: str) -> None:

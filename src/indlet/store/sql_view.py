@@ -9,7 +9,7 @@ import json
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import orjson
 
@@ -24,16 +24,17 @@ from indlet.store.contract import (
     Shared,
     StoredFailure,
 )
+from indlet.store.sql_waiting import Row as Row
+from indlet.store.sql_waiting import SqlValue as SqlValue
+from indlet.store.sql_waiting import SqlWaitingView
 from indlet.store.tables import TABLES
 
-Row = tuple[Any, ...]
-SqlValue = None | bool | int | float | str | bytes
 # A row as `Stored`, without the look at its length that `Stored._make` takes: whole collections pass here.
 _stored: Callable[[Row], Stored] = partial(tuple.__new__, Stored)
 _FILE = ", ".join(FileState._fields)
 
 
-class SqlView:
+class SqlView(SqlWaitingView):
     """A `View` by SQL. `?` stands for a value; each database says how a statement is carried out."""
 
     no_bytes: ClassVar[str]  # as this database writes them

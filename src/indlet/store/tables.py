@@ -35,7 +35,9 @@ TABLES: Final = {
     "failures": _table(
         "origin place stage", "origin place stage reason raw at first attempts due"
     ),
+    "withheld": _table("origin identifier", "origin identifier at detail kept_by"),
+    "alerts": _table("id", "id kind source record reason remedy first at acknowledged acknowledged_by"),
     "runs": _table("id", "id origin kind started finished outcome detail"),
 }  # fmt: skip
 # Small beside the records, and taken anew at the end of each copy.
-RENEWED: Final = ("runs", "failures", "files", "membership", "sets", "ticks")
+RENEWED: Final = ("runs", "withheld", "alerts", "failures", "files", "membership", "sets", "ticks")

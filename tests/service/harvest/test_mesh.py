@@ -142,6 +142,82 @@ def test_every_node_comes_to_hold_what_the_origin_holds(
     assert [node.moved for node in nodes] == moved
 
 
+@dataclass
+class CautiousNode(Node):
+    """Deletions of what it shows wait for an operator; to all decisions they have happened."""
+
+    waiting: dict[int, Held] = field(default_factory=dict)
+    shown: dict[int, Held] = field(default_factory=dict)
+
+    def put(self, record: int, held: Held) -> None:
+        self.held[record] = held
+        if not held.digest and record in self.shown and self.shown[record].digest:
+            self.waiting[record] = held
+            return
+        self.show(record, held)
+
+    def show(self, record: int, held: Held) -> None:
+        self.waiting.pop(record, None)
+        self.shown[record] = held
+        self.log.append(record)
+
+    def harvest(self, number: int, other: Node, crash: bool) -> None:
+        assert isinstance(other, CautiousNode)
+        super().harvest(number, Node(other.shown, other.log), crash)
+
+    def release(self) -> None:
+        for record, held in list(self.waiting.items()):
+            self.show(record, held)
+
+
+STEPS = st.one_of(
+    st.tuples(st.just("change"), st.sampled_from(RECORDS), st.sampled_from([b"", b"", b"a", b"b"])),
+    st.tuples(st.just("tick"), st.integers(1, 2), st.just(b"")),
+    st.tuples(st.just("ask"), st.integers(0, 2), st.just(b"")),
+    st.tuples(st.just("harvest"), st.integers(0, 2), st.just(b"")),
+    st.tuples(st.just("release"), st.integers(0, 2), st.just(b"")),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.sets(st.integers(0, 2), min_size=1), st.lists(STEPS, max_size=40))
+def test_deletions_that_wait_delay_the_mesh_and_do_not_divide_it(
+    asking: set[int], steps: list[tuple[str, int, bytes]]
+) -> None:
+    origin, nodes = Origin(), [CautiousNode() for _ in range(3)]
+    for what, number, content in steps:
+        match what:
+            case "change":
+                origin.change(number, content)
+            case "tick":
+                origin.clock += number
+            case "ask" if number in asking:
+                nodes[number].ask(origin, False)
+            case "harvest":
+                nodes[number].harvest((number + 1) % 3, nodes[(number + 1) % 3], False)
+            case "release":
+                nodes[number].release()
+    origin.clock += 2
+    expected = {record: content for record, (_, content) in origin.records.items()}
+    for operators in (False, True):  # at first nobody releases anything
+        for _ in range(8):
+            for number in sorted(asking):
+                nodes[number].ask(origin, False)
+            for number in range(3):
+                nodes[number].harvest((number + 1) % 3, nodes[(number + 1) % 3], False)
+                if operators:
+                    nodes[number].release()
+            origin.clock += 1
+        for node in nodes:
+            shown = {record: held.digest for record, held in node.shown.items() if held.digest}
+            live = {record: content for record, content in expected.items() if content}
+            assert {
+                r: c for r, c in shown.items() if r not in node.waiting and expected[r]
+            } == live or operators
+            if operators:
+                assert shown == live and not node.waiting
+
+
 @pytest.mark.parametrize(("early", "late"), [(b"a", b"b"), (b"b", b"a")])
 def test_two_states_of_one_second_seen_by_two_nodes(early: bytes, late: bytes) -> None:
     """One node saw the first state, passed it on and is lost; another saw the second, in the same second."""

@@ -71,19 +71,13 @@ class Cache:
         with self._turn(), self.store.read() as view:
             yield list(self._decided(view, copies))
 
-    def write(self, tx: Transaction, placed: Iterable[Placed]) -> int:
-        """Put what was `placed`; how many records have changed."""
-        by_origin: dict[tuple[str, str], list[Record]] = {}
-        for name, url, record in placed:
-            by_origin.setdefault((name, url), []).append(record)
-        changed = 0
-        for (name, url), records in by_origin.items():
-            about = None if name == self.name else {"url": url, "republish": True, "learned_from": self.name}
-            origin = tx.origin("source", name, about)
-            tx.name_set(origin, FROM, "by source")
-            tx.name_set(origin, set_spec((FROM, name)), name)
-            changed += tx.put(origin, records)
-        return changed
+    def origin(self, tx: Transaction, name: str, url: str) -> int:
+        """The number of a record's origin, which may be new here; its sets are named."""
+        about = None if name == self.name else {"url": url, "republish": True, "learned_from": self.name}
+        origin = tx.origin("source", name, about)
+        tx.name_set(origin, FROM, "by source")
+        tx.name_set(origin, set_spec((FROM, name)), name)
+        return origin
 
     def _decided(self, view: View, copies: Sequence[RecordCopy]) -> Iterator[Placed]:
         sources = view.origins("source")
@@ -95,8 +89,7 @@ class Cache:
             if not name or (local and view.get(identifier, local) is not None):
                 continue  # an echo: it is ours
             row = next((origin.id for origin in sources if origin.name == name), None)
-            stored = view.get(identifier, [row]) if row is not None else None
-            held = seen.get((name, identifier)) or (_held(stored) if stored is not None else None)
+            held = seen.get((name, identifier)) or (_held_here(view, row, identifier) if row else None)
             if copy.stated is None and copy.record.deleted and held is None:
                 passed = self._by_way_of_this(view, identifier, sources)
                 if passed is not None:
@@ -166,6 +159,14 @@ class Cache:
                         raise
                     time.sleep(0.02)
             yield
+
+
+def _held_here(view: View, origin: int, identifier: str) -> Held | None:
+    """The copy that is held of an origin's record. A deletion that waits for an operator counts as done."""
+    if waiting := view.withheld(origin, [identifier]):
+        return Held(version_of(waiting[0].detail.get("properties", {})), b"")
+    stored = view.get(identifier, [origin])
+    return _held(stored) if stored is not None else None
 
 
 def _held(stored: Stored) -> Held:

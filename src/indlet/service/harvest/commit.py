@@ -18,6 +18,7 @@ from indlet.service.harvest.cache import Cache, Placed, RecordCopy
 from indlet.service.harvest.progress import Progress
 from indlet.service.harvest.run_state import RunState
 from indlet.service.harvest.source_state import LastRun, SourceState
+from indlet.service.harvest.withhold import DeletionGuard, by_source, latest
 from indlet.store import OpenFailure, Store
 
 # Pages are committed together until there are this many records, or this much time has gone by.
@@ -69,7 +70,9 @@ class Committer:
         failures: Iterable[OpenFailure],
         progress: Progress,
         now: Callable[[], datetime],
+        guard: DeletionGuard,
     ) -> None:
+        self.guard = guard
         self.store = store
         self.origin = origin
         self.state = state
@@ -146,6 +149,14 @@ class Committer:
         with self.store.read() as view:
             self.stored_bytes = view.stored_bytes(self.origin)
 
+    def settle_deletions(self) -> int:
+        """A list has ended: its deletions happen, or are too many and wait for an operator. How many did."""
+        self.commit(None)
+        done, waiting = self.guard.settle(self.progress.source)
+        self.progress.changed += done
+        self.progress.withheld = waiting
+        return done
+
     def settle(self) -> None:
         """Wait for the commit that is under way; what went wrong with it is raised here."""
         writing, self._writing = self._writing, None
@@ -178,15 +189,20 @@ class Committer:
             placed = list[Placed]()
             if batch.copies and self.cache is not None:
                 placed = stack.enter_context(self.cache.placed(batch.copies))
+            view = stack.enter_context(self.store.read())
             tx = stack.enter_context(self.store.write())
             if batch.records:
-                progress.changed += tx.put(self.origin, batch.records)
+                came = latest(batch.records)
+                records = self.guard.write(tx, view, progress.source, self.origin, came)
+                progress.changed += tx.put(self.origin, records)
             if placed and self.cache is not None:
-                progress.changed += self.cache.write(tx, placed)
+                for (name, url), kept in by_source(placed).items():
+                    origin = self.cache.origin(tx, name, url)
+                    progress.changed += tx.put(origin, self.guard.write(tx, view, name, origin, kept))
             done = set(batch.gone)
             if self.failures:
-                came = (*batch.records, *(copy.record for copy in batch.copies))
-                done |= self.failures.keys() & {r.identifier for r in came}
+                all_of_it = (*batch.records, *(copy.record for copy in batch.copies))
+                done |= self.failures.keys() & {r.identifier for r in all_of_it}
             # A record that has come without its full text has failed again, and is owed for as long.
             done -= {failure.where for failure, _, _ in batch.failures}
             tx.forgive(self.origin, done)

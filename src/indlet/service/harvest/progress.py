@@ -20,6 +20,7 @@ class Progress:
     changed: int = 0
     failed: int = 0
     owed: int = 0  # records that failed, in this run or before, and are still to come
+    withheld: int = 0  # deletions that wait for an operator
     pages: int = 0
     requests: int = 0
     bytes: int = 0
@@ -64,6 +65,7 @@ class Progress:
             "changed": self.changed,
             "failed": self.failed,
             "owed": self.owed,
+            "withheld": self.withheld,
             "repairs": dict(self.repairs),
             "pages": self.pages,
             "requests": self.requests,

@@ -45,6 +45,7 @@ from indlet.service.harvest.run_state import (
     Window,
 )
 from indlet.service.harvest.source_state import KeptRun, Shape, SourceState
+from indlet.service.harvest.withhold import DeletionGuard
 from indlet.service.records.normalise import Normaliser
 from indlet.service.records.stored_policy import remember
 from indlet.settings import Harvest, Source
@@ -134,7 +135,10 @@ class Run:
                 failures = list(view.open_failures(self.origin))
             with self.store.write() as tx:
                 run = tx.start_run(self.origin, "harvest")
-            self.committer = Committer(self.store, self.origin, run, state, failures, progress, self.now)
+            guard = DeletionGuard(self.store, self.harvest)
+            self.committer = Committer(
+                self.store, self.origin, run, state, failures, progress, self.now, guard
+            )
             self.owed = owed.due_now(failures, int(self.now().timestamp()))
             try:
                 self._harvest()
@@ -380,6 +384,7 @@ class Run:
             self._advance_mark(overview.first_response, run.asked)
         if stop.complete or not stop.resumable:
             self._remember(run=None)
+            self.committer.settle_deletions()
         self._end("complete" if stop.complete else "incomplete", stop.reason)
 
     def _forget_what_is_gone(self, run: KeptRun) -> None:
@@ -432,14 +437,19 @@ class Run:
             return
         if left_out:
             self.progress.repairs["records that a list left out"] += left_out
+        with self.store.read() as view:
+            listed = {row.identifier for row in view.withheld(self.origin)}.difference(gone)
+        if listed:  # the deletions of these wait, and the source has them
+            with self.store.write() as tx:
+                tx.drop_withheld(self.origin, listed)
+        self._remember(reconciled=dates.write(self.now(), True))
         if self.source.republish:
             self.intake.deleted(gone, dates.write(self.now(), True))
-            self.committer.commit(None)
-            gone = []
-        with self.store.write() as tx:
-            self.progress.deleted += tx.delete(self.origin, gone)
-            self._remember(reconciled=dates.write(self.now(), True))
-            tx.state(self.origin, self.state.to_json())
+            self.committer.settle_deletions()
+        else:
+            with self.store.write() as tx:
+                tx.withhold(self.origin, {identifier: {} for identifier in gone})
+            self.progress.deleted += self.committer.settle_deletions()
         back = [identifier for identifier in back if identifier not in self.committer.failures]
         said = self._bring_back(back) if back else ""
         self._end("incomplete" if said else "complete", said)

@@ -171,7 +171,7 @@ class PostgresTransaction(SqlTransaction):
             return sorted(seq for (seq,) in cursor.fetchall())
 
     def loaded(self) -> None:
-        for name in ("origins", "sets", "runs"):
+        for name in ("origins", "sets", "runs", "alerts"):
             sequence = f"pg_get_serial_sequence('{name}', 'id')"
             self._all(f"SELECT setval({sequence}, max(id)) FROM {name} HAVING max(id) > 0")
 

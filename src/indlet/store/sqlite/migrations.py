@@ -11,6 +11,7 @@ from importlib.resources import files
 from indlet.errors import StoreError
 from indlet.settings import without_credentials
 from indlet.store.packed import fingerprint
+from indlet.store.sql_waiting import SCHEMA
 
 
 def first_schema(connection: sqlite3.Connection) -> None:
@@ -128,6 +129,12 @@ def datestamps_of_metadata(connection: sqlite3.Connection) -> None:
     connection.execute("CREATE UNIQUE INDEX records_metadata_seq ON records (metadata_seq)")
 
 
+def waiting_list(connection: sqlite3.Connection) -> None:
+    """Deletions that wait for an operator, and alerts in a table of their own."""
+    for statement in SCHEMA:
+        connection.execute(statement.format(number="INTEGER", text="TEXT", key="INTEGER PRIMARY KEY"))
+
+
 # The user and the password of a URL within a text.
 _IN_URL = re.compile(r"(https?://)[^\s/?#@\"'<>\\]{1,500}@", re.IGNORECASE)
 
@@ -141,6 +148,7 @@ STEPS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     credentials_out_of_urls,
     origins_of_any_kind,
     datestamps_of_metadata,
+    waiting_list,
 )
 
 
