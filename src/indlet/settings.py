@@ -65,6 +65,7 @@ class Crawl:
     """How hierarchies are read."""
 
     every: str = ""  # "15m", "2h", "1d" or a cron line; empty: only when asked
+    side_by_side: bool = True  # each hierarchy on another machine is read beside the others
     workers: int = 0  # 0: one for each core
     settle_seconds: float = 2.0  # a file changed less than this ago is looked at twice
     hidden: bool = False
@@ -96,6 +97,7 @@ class Hierarchy:
     base_url: str = ""  # empty: this node serves the files under /content/
     title: str = ""
     rights: str = ""
+    every: str = ""  # as crawl.every, which holds where this is empty
     options: JsonObject = field(default_factory=dict)  # storage options for fsspec
     access: Access = field(default_factory=Access)
 
@@ -110,6 +112,7 @@ class LibraryFolder:
     mapping: str = ""  # a table of local features on top of the standard crosswalk
     title: str = ""
     rights: str = ""
+    every: str = ""  # as crawl.every, which holds where this is empty
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +148,7 @@ class Site:
     server: str = ""  # where the server is asked, such as "http://127.0.0.1:80"; empty: at the URL
     title: str = ""
     rights: str = ""
+    every: str = ""  # as crawl.every, which holds where this is empty
     config: tuple[str, ...] = ()  # the server's configuration files: their IndexIgnore, their changes
     ignore: tuple[str, ...] = (
         ".??*", "*~", "*#", "RCS", "CVS", "*,v", "*,t", "#*#", "*.swp", "*.swo", "*.tmp", "*.part", "*.bak",

@@ -5,6 +5,7 @@ Long because six commands share their options; each command's help stands with i
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -450,10 +451,13 @@ def settings_of(config: Path | None) -> Settings:
 
 
 def _forget(settings: Settings, name: str) -> None:
+    from indlet.provider.pipeline import all_permits
     from indlet.provider.site.source import guarded_name
     from indlet.store import open_configured
 
-    with open_configured(settings, create=False) as store, store.job("crawl"):
+    with open_configured(settings, create=False) as store, contextlib.ExitStack() as permits:
+        for permit in all_permits(name):
+            permits.enter_context(store.job(permit))
         with store.read() as view:
             origin = view.origin("hierarchy", name)
             guarded = view.origin("hierarchy", guarded_name(name))

@@ -17,7 +17,7 @@ from indlet.cli.show import progress, say, summary_lines
 from indlet.errors import MissingExtra, SettingsError
 from indlet.node.schedule import Schedule
 from indlet.provider.hierarchy import named
-from indlet.provider.pipeline import crawl
+from indlet.provider.pipeline import crawl, crawl_groups
 from indlet.settings import Log, Settings
 from indlet.store import Store, open_configured
 
@@ -74,8 +74,7 @@ def run(settings: Settings, *, crawl_at_once: bool, portal: bool | None = None) 
     with contextlib.closing(bound), open_configured(settings) as store, Schedule() as schedule:
         jobs = _jobs(store, settings, schedule, wanted=portal is not False)
         app = application(store, settings, portal is not False, jobs, portal_asked=bool(portal))
-        if settings.hierarchy or settings.site or settings.library:
-            schedule.add("crawl", settings.crawl.every, _Crawl(store, settings), at_once=crawl_at_once)
+        _plan_crawls(store, settings, schedule, crawl_at_once)
         if jobs is not None:
             jobs.begin(harvest_at_once=True)
         _announce(settings, searched=hasattr(app.state, "library"))
@@ -113,16 +112,44 @@ def _on_signal(server: Any) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-class _Crawl:
-    """The crawl as a job: the first one shows its progress, later ones speak up when there is news."""
+def _plan_crawls(store: Store, settings: Settings, schedule: Schedule, at_once: bool) -> None:
+    """A job for each group of hierarchies. The first shows its progress; a terminal has room for one."""
+    lanes: dict[str, threading.Lock] = {}
+    groups = crawl_groups(settings)
+    for group in groups:
+        name = f"crawl {', '.join(group.names)}" if len(groups) > 1 else "crawl"
+        shown = not lanes
+        lane = lanes.setdefault(group.lane, threading.Lock())
+        schedule.add(name, group.every, _Crawl(store, settings, group.names, lane, shown), at_once=at_once)
 
-    def __init__(self, store: Store, settings: Settings) -> None:
-        self._store, self._settings = store, settings
-        self._first = True
+
+class _Crawl:
+    """A crawl as a job: the first one shows its progress, later ones speak up when there is news."""
+
+    def __init__(
+        self,
+        store: Store,
+        settings: Settings,
+        names: tuple[str, ...],
+        lane: threading.Lock,
+        shown: bool = True,
+    ) -> None:
+        self._store, self._settings, self._names, self._lane = store, settings, names, lane
+        self._shown, self._first = shown, True
 
     def __call__(self, stop: threading.Event) -> None:
-        with progress(quiet=not self._first or not _for_people(self._settings)) as report:
-            summaries = crawl(self._store, self._settings, report=report, stop=stop)
+        while not self._lane.acquire(timeout=0.5):  # others of this lane are being read
+            if stop.is_set():
+                return
+        try:
+            self._crawl(stop)
+        finally:
+            self._lane.release()
+
+    def _crawl(self, stop: threading.Event) -> None:
+        shown = self._first and self._shown and _for_people(self._settings)
+        with progress(quiet=not shown) as report:
+            summaries = crawl(self._store, self._settings, report=report, stop=stop, only=self._names)
         for summary in summaries:
             logs.event(
                 "crawl", logging.INFO, hierarchy=summary.hierarchy, outcome=summary.outcome,

@@ -11,7 +11,7 @@ import itertools
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
@@ -27,7 +27,7 @@ from indlet.provider.library import LibrarySource
 from indlet.provider.reading import Reading
 from indlet.provider.resources import FileTree, place_of
 from indlet.provider.set_rules import SetRules
-from indlet.provider.site.source import SiteSource, guarded_name
+from indlet.provider.site.source import SiteSource, guarded_name, site_name
 from indlet.provider.source import RecordSource
 from indlet.provider.summary import Report, Summary, keep_left_out
 from indlet.provider.workers import Workers
@@ -48,22 +48,29 @@ def crawl(
     accept_empty: bool = False,
     clock: Callable[[], float] = time.time,
     workers: Workers | None = None,
+    only: Collection[str] | None = None,
 ) -> list[Summary]:
-    """Bring the store to what the hierarchies hold now; a summary for each.
+    """Bring the store to what the hierarchies hold now, one after the other; a summary for each.
 
     `workers` that exist already are used and left running; they must have been made under the same policy.
+    `only`: the names of those that are read.
     """
     stop = stop or threading.Event()
     policy = policy_of(settings.analysis)
     settings = identified(store, settings)
     found = []
-    with store.job("crawl"), contextlib.ExitStack() as stack:
+    with contextlib.ExitStack() as stack:
         if workers is None:
             workers = stack.enter_context(Workers(settings.crawl.workers, settings.crawl.limits, policy))
         for crawled in _all(settings, policy.digest):
-            run = _Run(store, settings, crawled, policy, workers, report, stop, clock)
-            run.accept_empty = accept_empty
-            run.run()
+            if only is not None and crawled.name not in only:
+                continue
+            with contextlib.ExitStack() as permits:
+                for permit in _permits(crawled, settings):
+                    permits.enter_context(store.job(permit))
+                run = _Run(store, settings, crawled, policy, workers, report, stop, clock)
+                run.accept_empty = accept_empty
+                run.run()
             found.append(run.summary)
             if stop.is_set():
                 break
@@ -71,6 +78,26 @@ def crawl(
             with store.write() as tx:
                 tx.sweep()
     return found
+
+
+class CrawlGroup(NamedTuple):
+    """Hierarchies that are read one after the other, at the same times."""
+
+    names: tuple[str, ...]
+    every: str
+    lane: str  # groups of one lane take turns: those of this machine's disk; a remote hierarchy has its own
+
+
+def crawl_groups(settings: Settings) -> list[CrawlGroup]:
+    """What is read when, and beside what: a slow server holds up no other hierarchy than its own."""
+    found: dict[tuple[str, str], list[str]] = {}
+    planned = [(h.name, h.root, h.every) for h in named(settings.hierarchy)]
+    planned += [(library.name, library.read, library.every) for library in settings.library]
+    planned += [(site_name(site), site.root, site.every) for site in settings.site]
+    for name, root, every in planned:
+        lane = _own_permit(name) if _remote(root) and settings.crawl.side_by_side else ""
+        found.setdefault((every or settings.crawl.every, lane), []).append(name)
+    return [CrawlGroup(tuple(names), every, lane) for (every, lane), names in found.items()]
 
 
 class _Crawled(NamedTuple):
@@ -81,6 +108,27 @@ class _Crawled(NamedTuple):
     source: RecordSource
     settings: JsonObject
     guarded: str = ""  # the origin of its records that are not for everybody
+
+
+def _remote(root: str) -> bool:
+    return "://" in root and "file://" not in root
+
+
+def _permits(crawled: _Crawled, settings: Settings) -> list[str]:
+    """The permits of the store that a crawl needs: a remote hierarchy's own, or this machine's disk's."""
+    if not _remote(crawled.root):
+        return ["crawl"]
+    own = _own_permit(crawled.name)
+    return [own] if settings.crawl.side_by_side else ["crawl", own]
+
+
+def _own_permit(name: str) -> str:
+    return f"crawl-{hashlib.blake2b(name.encode(), digest_size=6).hexdigest()}"
+
+
+def all_permits(name: str) -> list[str]:
+    """The permits under which a hierarchy of that name may be read."""
+    return ["crawl", _own_permit(name)]
 
 
 def _all(settings: Settings, policy: str) -> Iterator[_Crawled]:
@@ -183,7 +231,7 @@ class _Run:
         settings = self._settings.crawl
         with (
             contextlib.closing(self._source.open((self._store.local_folder,))) as tree,
-            _scratch(self._store.local_folder) as scratch,
+            _scratch(self._store.local_folder, self._crawled.name) as scratch,
         ):
             with self._store.read() as view:
                 self._found.remember(view.files(self._origin))
@@ -257,15 +305,18 @@ class _Run:
 
 
 @contextlib.contextmanager
-def _scratch(data: Path) -> Iterator[Path]:
+def _scratch(data: Path, name: str) -> Iterator[Path]:
     """A folder for fetched files, beside the data: what a killed crawl left in it is found and removed."""
-    folder = data / "scratch"
+    folder = data / "scratch" / _own_permit(name)
     shutil.rmtree(folder, ignore_errors=True)
+    folder.parent.mkdir(mode=0o700, exist_ok=True)
     folder.mkdir(mode=0o700)
     try:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+        with contextlib.suppress(OSError):  # another crawl may be using its own
+            folder.parent.rmdir()
 
 
 def _plain(hierarchy: Hierarchy) -> JsonObject:
