@@ -10,12 +10,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 import orjson
 
-from indlet.provider.summary import Report, Summary
+if TYPE_CHECKING:  # and all that crawls, which most commands do not need
+    from indlet.provider.summary import Report, Summary
 
 LINE_SECONDS = 10.0
 BAR_SECONDS = 0.1

@@ -7,10 +7,7 @@ from typing import Final
 
 from indlet.service.index import Index
 from indlet.service.index.embedded.index import EmbeddedIndex
-from indlet.service.index.embedded.warming import warm
 from indlet.store import Store
-
-__all__ = ["FOLDER", "folder", "index_of", "warm"]
 
 FOLDER: Final = "index"
 
@@ -18,6 +15,13 @@ FOLDER: Final = "index"
 def folder(store: Store) -> Path:
     """Where the embedded engine keeps the index of a store."""
     return store.local_folder / FOLDER
+
+
+def warm() -> float:
+    """Compiles what searches need; gives the seconds it took."""
+    from indlet.service.index.embedded.warming import warm as compiled
+
+    return compiled()
 
 
 def index_of(store: Store) -> Index:

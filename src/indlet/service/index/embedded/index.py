@@ -1,4 +1,7 @@
-"""The embedded engine as the protocol of an index wants it (`service/index/protocol.py`)."""
+"""The embedded engine as the protocol of an index wants it (`service/index/protocol.py`).
+
+The engine, and with it a compiler, is imported where it is used: most questions are for the manifest alone.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +9,17 @@ import threading
 from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from indlet.model import Stored
 from indlet.service.index.embedded import manifest as manifests
-from indlet.service.index.embedded.analysis import Analyses
-from indlet.service.index.embedded.engine import Engine
-from indlet.service.index.embedded.merge_scheduler import Merger, settle, tidy
-from indlet.service.index.embedded.postings import Words
-from indlet.service.index.embedded.searcher import SegmentSearcher
 from indlet.service.index.protocol import IndexState, Prepared
 from indlet.text import Analyzer
+
+if TYPE_CHECKING:
+    from indlet.service.index.embedded.engine import Engine
+    from indlet.service.index.embedded.merge_scheduler import Merger
+    from indlet.service.index.embedded.searcher import SegmentSearcher
 
 # Changes that are analysed without kernels, which it takes longer to load.
 FEW: Final = 250
@@ -26,6 +29,8 @@ class EmbeddedWriter:
     """An engine that is open for writing, and the analysis of what it is given."""
 
     def __init__(self, engine: Engine, analyzer: Analyzer) -> None:
+        from indlet.service.index.embedded.analysis import Analyses
+
         self._engine = engine
         self._analyses = Analyses(analyzer)
 
@@ -48,6 +53,8 @@ class EmbeddedWriter:
         return Prepared(*self._analyses.together(changes))
 
     def apply(self, prepared: Prepared) -> int:
+        from indlet.service.index.embedded.postings import Words
+
         words = prepared.worked_out
         assert words is None or isinstance(words, Words)
         return self._engine.take(prepared.changes, words)
@@ -78,21 +85,31 @@ class EmbeddedIndex:
         return manifests.stamp(self.folder)
 
     def searcher(self) -> SegmentSearcher:
+        from indlet.service.index.embedded.engine import Engine
+
         with self._guard:
             if self._reader is None:
                 self._reader = Engine.open(self.folder)
             return self._reader.searcher()
 
     def writer(self, analyzer: Analyzer, anew: bool = False) -> EmbeddedWriter:
+        from indlet.service.index.embedded.engine import Engine
+
         return EmbeddedWriter(Engine.open(self.folder, writable=True, anew=anew), analyzer)
 
     def erase(self) -> None:
+        from indlet.service.index.embedded.engine import Engine
+
         Engine.erase(self.folder)
 
     def upkeep(self) -> Merger:
+        from indlet.service.index.embedded.merge_scheduler import Merger
+
         return Merger(self.folder)
 
     def settle(self, everything: bool = False) -> None:
+        from indlet.service.index.embedded.merge_scheduler import settle, tidy
+
         if not everything:
             settle(self.folder)
             return

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from indlet.errors import IndexDamaged
-from indlet.service.index.embedded.segment import REMEDY, SegmentFile
 
+REMEDY: Final = "the index is derived from the store: rebuild it with  indlet reindex"
 NAME: Final = "manifest.json"
 VERSION: Final = 2
 WRITING: Final = "lock"  # held by the one writer for as long as it is open
@@ -23,6 +23,15 @@ TURN: Final = "turn"  # held by whoever replaces the manifest, the writer or a m
 MERGING: Final = "merging"  # held while a merge runs: its file belongs to no manifest yet
 LOCKS: Final = (WRITING, TURN, MERGING)
 MERGED: Final = "merge"  # how the names of files that merges write begin
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentFile:
+    """A written file, as the manifest knows it."""
+
+    name: str
+    size: int
+    checksum: int
 
 
 @dataclass(frozen=True, slots=True)

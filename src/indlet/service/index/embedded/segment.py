@@ -23,24 +23,15 @@ from numpy.typing import DTypeLike, NDArray
 from indlet.errors import IndexDamaged
 from indlet.kernels.codec import decode, headers, subtract
 from indlet.model import JsonMapping, JsonObject
+from indlet.service.index.embedded.manifest import REMEDY as REMEDY
+from indlet.service.index.embedded.manifest import SegmentFile as SegmentFile
 
 MAGIC: Final = b"indlet-1"
 ALIGN: Final = 64
-REMEDY: Final = "the index is derived from the store: rebuild it with  indlet reindex"
-
 Array = NDArray[Any]
 
 # Files that this process has read through and found whole: they never change.
 _verified: set[tuple[int, ...]] = set()
-
-
-@dataclass(frozen=True, slots=True)
-class SegmentFile:
-    """A written file, as the manifest knows it."""
-
-    name: str
-    size: int
-    checksum: int
 
 
 class ArrayFile:
