@@ -33,6 +33,7 @@ COMMANDS = {
     "password": ("password", "Set the password of the operations desk, or add a user to it."),
     "log": ("operate", "Show who did what at the operations desk."),
     "harvest": ("harvest", "Harvest metadata and indexes from providers."),
+    "identify": ("identify", "Check any repository: what it says of itself, and whether that holds."),
     "mirror": ("mirror", "Mirror the files of a site, or list what changed."),
     "sources": ("harvest", "Show the harvested sources, their state and their policies."),
     "sync": ("library", "One round of a library: read exports, harvest, write imports."),
