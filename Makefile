@@ -1,7 +1,8 @@
 # Everything from a fresh clone, with nothing but Python 3.11+ and a package index.
 #   make demo    the main job on embedded defaults: two providers, one service, one portal
 #   make test    the whole fast suite (installs Debian's chromium, Apache and nginx for the tests where it may)
-#   make test-cluster   the same promises on PostgreSQL: installs Debian's server where it may, and starts one
+#   make test-cluster   the same promises on PostgreSQL and OpenSearch: installs Debian's packages where it may,
+#                resolves OpenSearch by Maven (kept in the user's cache), and starts one of each
 #   make dist    a wheel in dist/
 #   make check   lint, types and tests: what CI runs
 #   make fuzz    every reader of foreign bytes on inputs that nobody wrote, a minute each; TARGET=oai for one alone
@@ -12,7 +13,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: fuzz dist demo test test-cluster postgresql check lint types browser servers evidence bench clean lock
+.PHONY: fuzz dist demo test test-cluster postgresql opensearch check lint types browser servers evidence bench clean lock
 
 demo: $(STAMP)
 	$(BIN)/indlet demo $(DEMO)
@@ -20,18 +21,26 @@ demo: $(STAMP)
 test: $(STAMP) browser servers
 	$(BIN)/python -m pytest $(PYTEST)
 
-# What is promised of every store, on PostgreSQL. INDLET_TEST_POSTGRESQL names a server that runs already.
-test-cluster: $(STAMP) postgresql
-	INDLET_TEST_STORE=postgresql $(BIN)/python -m pytest $(CLUSTER) $(PYTEST)
+# What is promised of every store, on PostgreSQL, and of every index, on OpenSearch. INDLET_TEST_POSTGRESQL and
+# INDLET_TEST_OPENSEARCH name servers that run already.
+test-cluster: $(STAMP) postgresql opensearch
+	INDLET_TEST_STORE=postgresql INDLET_TEST_INDEX=opensearch $(BIN)/python -m pytest $(CLUSTER) $(PYTEST)
 
 CLUSTER := tests/store tests/service/test_equality.py tests/provider/test_crawl_killed.py \
-  tests/service/harvest/test_harvest_owed.py tests/service/harvest/test_unchanged.py tests/service/harvest/test_set_names.py
+  tests/service/harvest/test_harvest_owed.py tests/service/harvest/test_unchanged.py tests/service/harvest/test_set_names.py \
+  tests/service/index/test_index_contract.py tests/service/index/opensearch
 
 postgresql:
 	@test -n "$$INDLET_TEST_POSTGRESQL" || command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || \
 	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
 	    apt-get update -qq && apt-get install -y -qq --no-install-recommends postgresql >/dev/null; } || \
 	  { echo "no PostgreSQL here and no right to install it: set INDLET_TEST_POSTGRESQL to the URL of a server"; exit 1; }
+
+opensearch:
+	@test -n "$$INDLET_TEST_OPENSEARCH" || { command -v mvn && command -v java; } >/dev/null || \
+	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && \
+	    apt-get install -y -qq --no-install-recommends maven openjdk-17-jre-headless >/dev/null; } || \
+	  { echo "no Maven or Java here and no right to install them: set INDLET_TEST_OPENSEARCH to a node's URL"; exit 1; }
 
 # A wheel that can be installed anywhere.
 dist: $(STAMP)

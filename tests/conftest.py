@@ -1,13 +1,15 @@
-"""Says which stores are tested, and starts the server that they need."""
+"""Says which stores and index engines are tested, and starts the servers that they need."""
 
 from __future__ import annotations
 
 import os
 
 import pytest
+from tests import opensearch_server
 from tests.stores import KIND, SERVER, PostgresServer, on_postgresql
 
 _server = pytest.StashKey[PostgresServer]()
+_node = pytest.StashKey[opensearch_server.OpenSearchNode]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -15,11 +17,16 @@ def pytest_configure(config: pytest.Config) -> None:
     if on_postgresql() and SERVER not in os.environ:
         config.stash[_server] = server = PostgresServer()
         os.environ[SERVER] = server.url
+    if opensearch_server.on_opensearch() and opensearch_server.SERVER not in os.environ:
+        config.stash[_node] = node = opensearch_server.OpenSearchNode()
+        os.environ[opensearch_server.SERVER] = node.url
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     if server := config.stash.get(_server, None):
         server.remove()
+    if node := config.stash.get(_node, None):
+        node.remove()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -27,3 +34,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(f"stores: PostgreSQL, and SQLite where both are compared ({KIND})")
     else:
         terminalreporter.write_line("stores: SQLite; left out: PostgreSQL (make test-cluster runs it)")
+    if opensearch_server.on_opensearch():
+        terminalreporter.write_line("index engines: embedded, and OpenSearch where both have one contract")
+    else:
+        terminalreporter.write_line(
+            "index engines: embedded; left out: OpenSearch (make test-cluster runs it)"
+        )

@@ -49,6 +49,15 @@ class Database:
 
 
 @dataclass(frozen=True, slots=True)
+class IndexEngine:
+    """What keeps the index: the embedded engine in the data folder, or an OpenSearch cluster."""
+
+    engine: str = "embedded"  # or "opensearch"
+    url: tuple[str, ...] = ()  # of nodes of the cluster, with name and password where it wants them
+    shards: int = 3  # parts of an index that is made anew on a cluster
+
+
+@dataclass(frozen=True, slots=True)
 class Limits:
     """What one file may cost before it becomes a failure."""
 
@@ -313,6 +322,7 @@ class Settings:
     data: Path = Path("indlet-data")
     node: Node = field(default_factory=Node)
     store: Database = field(default_factory=Database)
+    index: IndexEngine = field(default_factory=IndexEngine)
     crawl: Crawl = field(default_factory=Crawl)
     analysis: Analysis = field(default_factory=Analysis)
     serve: Serve = field(default_factory=Serve)
@@ -400,6 +410,7 @@ def from_mapping(raw: JsonMapping, where: str = "settings") -> Settings:
                     f"{where}: two entries [[{kind}]] are called {name!r}; give each its own name"
                 )
     _check_users(settings, where)
+    _check_engine(settings.index, where)
     password = os.environ.get("INDLET_ADMIN_PASSWORD_HASH", "")
     if password and not settings.admin.password_hash:
         settings = replace(settings, admin=replace(settings.admin, password_hash=password))
@@ -432,6 +443,25 @@ def _check_users(settings: Settings, where: str) -> None:
     ):
         if value not in known:
             raise SettingsError(f"{where}: {name} is one of {', '.join(known)}; found {value!r}")
+
+
+def _check_engine(index: IndexEngine, where: str) -> None:
+    if index.engine not in ("embedded", "opensearch"):
+        raise SettingsError(f'{where}: index.engine is "embedded" or "opensearch", not {index.engine!r}')
+    if (index.engine == "opensearch") != bool(index.url):
+        raise SettingsError(f'{where}: index.url goes with index.engine = "opensearch", and that needs one')
+    for url in index.url:
+        if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
+            raise SettingsError(
+                f"{where}: index.url holds {_bare(url)!r}; give addresses like https://host:9200"
+            )
+    if not 1 <= index.shards <= 1024:
+        raise SettingsError(f"{where}: index.shards is {index.shards}; give a number from 1 to 1024")
+
+
+def _bare(url: str) -> str:
+    """A URL without a name and password."""
+    return url.rpartition("@")[2]
 
 
 def _table(here: Path, name: str) -> str:

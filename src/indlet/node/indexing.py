@@ -64,7 +64,9 @@ def index_in_child(
     """
     said: list[bytes] = []
     policy = policy_for(store, settings.analysis)
-    task = indexer.IndexTask(store.url, store.local_folder.absolute(), policy, rebuild, idle, yielding=True)
+    task = indexer.IndexTask(
+        store.url, store.local_folder.absolute(), policy, store.index_engine, rebuild, idle, yielding=True
+    )
     status = children.run(indexer.__name__, task, said.append, stop)
     words = b"".join(said).decode(errors="replace").strip()[:4000]
     if status == indexer.BUSY:

@@ -144,10 +144,12 @@ def _opened(url: Path | str, create: bool, clock: Clock | None, local_folder: Pa
 
 
 def open_configured(settings: Settings, *, create: bool = True) -> Store:
-    """The store of the settings; what is derived from it goes to their data folder."""
-    return open_store(settings.store.url or settings.data, create=create, local_folder=settings.data)
+    """The store of the settings; what is derived from it goes to their data folder and index engine."""
+    store = open_store(settings.store.url or settings.data, create=create, local_folder=settings.data)
+    store.index_engine = settings.index
+    return store
 
 
 def configured_for(store: Store, settings: Settings) -> Settings:
     """The settings by which `open_configured` opens this store, in a child process for one."""
-    return replace(settings, data=store.local_folder, store=Database(store.url))
+    return replace(settings, data=store.local_folder, store=Database(store.url), index=store.index_engine)

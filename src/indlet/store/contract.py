@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol, Self
 
 from indlet.model import Failure, JsonMapping, JsonObject, Packed, Record, Stored
+from indlet.settings import IndexEngine
 
 Clock = Callable[[], float]
 NO_LIMIT: Final = 2**62
@@ -455,6 +456,7 @@ class Store(Readable, Writable, JobLocks, Secrets, StoreUpkeep, Protocol):
 
     writable: bool  # whether this process may write
     local_folder: Path  # where this machine keeps what is derived from the store: index, scratch, usage
+    index_engine: IndexEngine  # what keeps the index of this store
 
     @property
     def url(self) -> str:

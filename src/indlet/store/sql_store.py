@@ -7,10 +7,13 @@ from abc import abstractmethod
 from contextlib import AbstractContextManager
 from typing import Self
 
+from indlet.settings import IndexEngine
 from indlet.store.contract import Transaction, View
 
 
 class SqlStore:
+    index_engine = IndexEngine()
+
     @abstractmethod
     def read(self) -> AbstractContextManager[View]: ...
 

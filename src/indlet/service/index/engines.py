@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from hashlib import blake2b
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from indlet.errors import MissingExtra
 from indlet.service.index import Index
 from indlet.service.index.embedded.index import EmbeddedIndex
 from indlet.store import Store
+
+if TYPE_CHECKING:
+    from indlet.service.index.opensearch.cluster import Cluster
 
 FOLDER: Final = "index"
 
@@ -24,5 +30,27 @@ def warm() -> float:
     return compiled()
 
 
+def identity(store: Store) -> str:
+    """What tells a store from every other."""
+    return blake2b(store.secret("index"), digest_size=8).hexdigest()
+
+
 def index_of(store: Store) -> Index:
-    return EmbeddedIndex(folder(store))
+    chosen = store.index_engine
+    if chosen.engine == "embedded":
+        return EmbeddedIndex(folder(store))
+    try:
+        from indlet.service.index.opensearch.index import OpenSearchIndex
+    except ModuleNotFoundError as e:
+        if (e.name or "").startswith("indlet"):
+            raise
+        raise MissingExtra(f"an index on OpenSearch (it imports {e.name})", "opensearch") from e
+    return OpenSearchIndex(_cluster(chosen.url), f"indlet-{identity(store)}", chosen.shards)
+
+
+@lru_cache(8)
+def _cluster(urls: tuple[str, ...]) -> Cluster:
+    """One pool of connections for a process."""
+    from indlet.service.index.opensearch.cluster import Cluster
+
+    return Cluster(urls)

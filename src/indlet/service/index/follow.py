@@ -15,14 +15,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from hashlib import blake2b
 from itertools import islice
 from queue import Empty, Full, Queue
 from typing import Final
 
 from indlet.errors import IndexBusy, IndexDamaged, StoreError
 from indlet.service.index import Index, IndexState, IndexWriter, Prepared, Upkeep, keys
-from indlet.service.index.engines import folder, index_of
+from indlet.service.index.engines import folder, identity, index_of
 from indlet.service.records import stored_policy
 from indlet.store import Store
 from indlet.text import Analyzer, Policy
@@ -62,7 +61,7 @@ def lag(store: Store) -> tuple[int, int]:
         state = None
     with store.read() as view:  # after the state: the index may go on, but not past what is read now
         newest, policy = view.last_seq(), stored_policy.kept_in(view)
-    if state is None or state.about.get("store", _identity(store)) != _identity(store):
+    if state is None or state.about.get("store", identity(store)) != identity(store):
         return newest, -1
     return newest, -1 if _otherwise(policy, state) else state.position
 
@@ -274,7 +273,7 @@ def _misleading(store: Store, index: Index) -> str:
         state = index.state()
     except IndexDamaged:
         return ""
-    if state.about.get("store", _identity(store)) != _identity(store):
+    if state.about.get("store", identity(store)) != identity(store):
         return "it was made from another store"
     if state.position > _newest(store):
         return "it is ahead of its store, which was put back to an earlier state"
@@ -291,7 +290,7 @@ def _ruling(store: Store, analyzer: Analyzer | None) -> Analyzer:
 
 def _about(store: Store, analyzer: Analyzer) -> dict[str, str]:
     """What an index says of itself."""
-    return {"store": _identity(store), "policy": analyzer.policy.digest, "keys": str(keys.VERSION)}
+    return {"store": identity(store), "policy": analyzer.policy.digest, "keys": str(keys.VERSION)}
 
 
 def _otherwise(policy: Policy | None, state: IndexState) -> bool:
@@ -305,7 +304,3 @@ def _otherwise(policy: Policy | None, state: IndexState) -> bool:
 def _newest(store: Store) -> int:
     with store.read() as view:
         return view.last_seq()
-
-
-def _identity(store: Store) -> str:
-    return blake2b(store.secret("index"), digest_size=8).hexdigest()

@@ -27,6 +27,7 @@ from indlet import process
 from indlet.errors import IndexBusy, IndletError
 from indlet.service.index import follow
 from indlet.service.index.engines import index_of
+from indlet.settings import IndexEngine
 from indlet.store import Store, open_store
 from indlet.text import Analyzer, Policy
 
@@ -43,6 +44,7 @@ class IndexTask:
     store: str  # its URL
     folder: Path  # the store's local folder
     policy: Policy
+    engine: IndexEngine
     rebuild: bool = False
     idle: float = float("inf")
     yielding: bool = False  # to requests: with lower priority
@@ -70,7 +72,9 @@ class Indexer:
                 process.send_task(self._process, self._task())
 
     def _task(self) -> IndexTask:
-        return IndexTask(self._store.url, self._store.local_folder.absolute(), self._policy)
+        return IndexTask(
+            self._store.url, self._store.local_folder.absolute(), self._policy, self._store.index_engine
+        )
 
     def __exit__(self, *_: object) -> None:
         """Waits until the index is up to the store."""
@@ -113,6 +117,7 @@ class _Ending:
 def _work(task: IndexTask) -> follow.CaughtUp:
     analyzer = Analyzer(task.policy)
     with collector_resting(), open_store(task.store, create=False, local_folder=task.folder) as store:
+        store.index_engine = task.engine
         if task.rebuild:
             return follow.rebuild(store, analyzer=analyzer)
         before = max(follow.lag(store)[1], 0)

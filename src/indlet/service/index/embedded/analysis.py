@@ -24,6 +24,7 @@ from indlet.kernels.postings import LOST, RUN
 from indlet.memo import remembered
 from indlet.model import Metadata, Stored
 from indlet.service.index.dates import date_number
+from indlet.service.index.described import described
 from indlet.service.index.embedded.batch import note
 from indlet.service.index.embedded.languages import LETTER_COLUMNS, function_words, judged, letters_of, walk
 from indlet.service.index.embedded.postings import COLUMNS, Facets, Names, Words
@@ -90,7 +91,7 @@ class Analyses:
     def one_by_one(self, changes: Sequence[Stored]) -> list[Stored]:
         """Changes with their vectors and the terms of their fields, which are made here and kept in the index
         alone."""
-        return [stored if stored.deleted else self._described(stored) for stored in changes]
+        return described(self.analyzer, changes)
 
     def together(self, changes: Sequence[Stored]) -> tuple[list[Stored], Words]:
         """The same for many, most of it as words."""
@@ -130,12 +131,6 @@ class Analyses:
             terms, tokens.until, tokens.codes, tokens.firsts, table.runs, np.array(own, np.uint8), _SEARCHED,
             table.names(), facets,
         )  # fmt: skip
-
-    def _described(self, stored: Stored) -> Stored:
-        stored = self.analyzer.completed(stored)
-        fields = self.analyzer.fields(orjson.loads(stored.metadata or b"{}"), stored.language)
-        fields = with_keys(fields, _keys(stored))
-        return stored._replace(fields=fields) if fields else stored
 
     def _languages(
         self,

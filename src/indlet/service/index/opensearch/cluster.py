@@ -1,0 +1,188 @@
+"""A connection to an OpenSearch cluster. Every answer is whole: a part of one is an error.
+
+What goes wrong becomes an error of ours: `StoreUnavailable` where the cluster does not answer or refuses for
+now (its circuit breaker, a lost node), `StoreError` where it says no.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Final, TypeVar
+from urllib.parse import urlsplit
+
+import orjson
+from opensearchpy import OpenSearch
+from opensearchpy.exceptions import ConnectionError as NoConnection
+from opensearchpy.exceptions import OpenSearchException, TransportError
+
+from indlet.errors import StoreError, StoreUnavailable
+from indlet.model import JsonObject
+
+logging.getLogger("opensearch").setLevel(logging.CRITICAL)  # what is wrong is said by our errors
+
+Json = JsonObject
+T = TypeVar("T")
+
+SECONDS: Final = 60.0  # that an answer may take
+PATIENCE: Final = 60.0  # seconds that a refusal for now is borne while indexing
+PAGE: Final = 10_000  # hits of one answer: what clusters allow by default
+NO_ANSWER: Final[Json] = {"hits": {"total": {"value": 0}, "hits": []}, "aggregations": {}}
+_LATER: Final = (429, 502, 503, 504)
+
+
+class SnapshotLost(StoreUnavailable):
+    """The point in time is gone: it expired, or a node went with its part of it."""
+
+
+class Cluster:
+    """May be used by many threads; a connection pool for each process."""
+
+    def __init__(self, urls: Sequence[str]) -> None:
+        self.urls = tuple(urls)
+        self._guard = threading.Lock()
+        self._client: OpenSearch | None = None
+
+    @property
+    def location(self) -> str:
+        """For people: without passwords."""
+        return ", ".join(f"{p.scheme}://{p.hostname}:{p.port or 9200}" for p in map(urlsplit, self.urls))
+
+    def ask(self, method: str, path: str, body: object = None, **params: str | int | bool) -> Json:
+        data = None if body is None else body if isinstance(body, bytes) else orjson.dumps(body)
+        told: Json = dict(params)
+        try:
+            answer = self._connected().transport.perform_request(
+                method, "/" + path, params=told, body=data, headers={"content-type": _kind(path)}
+            )
+        except TransportError as e:
+            raise self._explained(e, path) from e
+        except (OpenSearchException, OSError) as e:
+            raise StoreUnavailable(f"{self.location}: {e}; correct [index] url") from e
+        if answer is False:  # to HEAD
+            raise NotThere(f"{self.location}: has no {path}")
+        return answer if isinstance(answer, dict) else {}
+
+    def search(self, body: Json, path: str = "_search", **params: str | int | bool) -> Json:
+        """An answer of all shards, or an error."""
+        answer = self.ask("POST", path, body, allow_partial_search_results="false", **params)
+        return self._whole(answer)
+
+    def search_many(self, bodies: Sequence[Json], index: str = "") -> list[Json]:
+        if not bodies:
+            return []
+        header = {"index": index} if index else {}
+        lines = [part for body in bodies for part in (header, body)]
+        answers = self.ask("POST", "_msearch", _lines(lines))["responses"]
+        for answer in answers:
+            if "error" in answer:
+                raise self._refused(answer.get("status", 500), answer["error"])
+        return [self._whole(answer) for answer in answers]
+
+    def bulk(self, index: str, operations: Iterable[tuple[Json, bytes | None]]) -> None:
+        """Writes documents; what a busy cluster refuses is offered again. An older version loses."""
+        waiting = list(operations)
+        until, pause = time.monotonic() + PATIENCE, 0.1
+        while waiting:
+            lines = [orjson.dumps(head) + b"\n" + (made + b"\n" if made else b"") for head, made in waiting]
+            try:
+                items = self.ask("POST", f"{index}/_bulk", b"".join(lines))["items"]
+            except StoreUnavailable:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(pause)
+                pause = min(2 * pause, 5.0)
+                continue
+            again = []
+            for pair, item in zip(waiting, items, strict=True):
+                ((action, told),) = item.items()
+                status = told["status"]
+                if status in _LATER:
+                    again.append(pair)
+                elif status >= 400 and status != 409 and not (action == "delete" and status == 404):
+                    raise self._refused(status, told.get("error", {}), f"record {told.get('_id')}")
+            if again and time.monotonic() > until:
+                raise StoreUnavailable(f"{self.location}: refuses records, being too busy; index again later")
+            if again:
+                time.sleep(pause)
+                pause = min(2 * pause, 5.0)
+            waiting = again
+
+    def close(self) -> None:
+        with self._guard:
+            if self._client is not None:
+                self._client.close()
+                self._client = None
+
+    def _connected(self) -> OpenSearch:
+        with self._guard:
+            if self._client is None:
+                self._client = OpenSearch(
+                    hosts=list(self.urls), timeout=SECONDS, max_retries=3, http_compress=True, maxsize=20,
+                    retry_on_status=(502, 503, 504),
+                )  # fmt: skip
+            return self._client
+
+    def _whole(self, answer: Json) -> Json:
+        shards = answer.get("_shards", {})
+        if shards.get("failed") or shards.get("successful") != shards.get("total") or answer.get("timed_out"):
+            failures = shards.get("failures", [])
+            if any("missing" in str(failure.get("reason", {}).get("type")) for failure in failures):
+                raise SnapshotLost(f"{self.location}: the snapshot is gone; ask again")
+            raise StoreUnavailable(f"{self.location}: some shards did not answer; ask again later")
+        return answer
+
+    def _explained(self, e: TransportError, path: str) -> StoreError:
+        if isinstance(e, NoConnection) or not isinstance(e.status_code, int):
+            why = str(e.info if e.status_code == "N/A" else e)[:300]
+            return StoreUnavailable(
+                f"{self.location}: the cluster does not answer: {why}; start it, or correct [index] url"
+            )
+        return self._refused(e.status_code, e.info if isinstance(e.info, dict) else {"reason": e.error}, path)
+
+    def _refused(self, status: int, told: object, what: str = "") -> StoreError:
+        text = orjson.dumps(told, default=str).decode()
+        if "search_context_missing" in text or (status == 404 and "point_in_time" in text):
+            return SnapshotLost(f"{self.location}: the snapshot is gone; ask again")
+        if status in _LATER or "circuit_breaking" in text or "no_shard_available" in text:
+            return StoreUnavailable(
+                f"{self.location}: refuses for now ({status}): {text[:300]}; ask again later"
+            )
+        if status == 404:
+            return NotThere(f"{self.location}: has no {what}")
+        if status == 409:
+            return Conflict(f"{self.location}: {what} was modified by another process")
+        return StoreError(f"{self.location}: refuses {what} ({status}): {text[:600]}")
+
+
+class NotThere(StoreError):
+    pass
+
+
+class Conflict(StoreError):
+    pass
+
+
+def pieces(values: Iterable[T], size: int) -> Iterator[list[T]]:
+    rest = iter(values)
+    return iter(lambda: list(islice(rest, size)), [])
+
+
+def hits(answer: Json) -> list[Json]:
+    found: list[Json] = answer["hits"]["hits"]
+    return found
+
+
+def total(answer: Json) -> int:
+    return int(answer["hits"]["total"]["value"])
+
+
+def _kind(path: str) -> str:
+    return "application/x-ndjson" if path.endswith(("_bulk", "_msearch")) else "application/json"
+
+
+def _lines(parts: Iterable[object]) -> bytes:
+    return b"".join(orjson.dumps(part) + b"\n" for part in parts)

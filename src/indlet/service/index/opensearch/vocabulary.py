@@ -1,0 +1,180 @@
+"""The terms of a snapshot and their exact statistics: df is a count, cf a sum of scores (frequencies).
+
+Both are asked for once and remembered with the snapshot.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import numpy as np
+
+from indlet.kernels.edit_distance import near as within
+from indlet.service.index.opensearch.cluster import Json, pieces, total
+from indlet.service.index.opensearch.matching import EVERYTHING
+from indlet.service.index.opensearch.schema import counted, named, term_of
+from indlet.service.index.opensearch.snapshot import Snapshot
+from indlet.service.index.protocol import NearTerm
+
+_AT_ONCE: Final = 200  # terms of one request
+_MOST: Final = 65_000  # terms of a beginning that the cluster counts in one answer
+_SUGGESTED: Final = 5000  # neighbours of a word: of more, the nearest and most frequent
+_REMEMBERED: Final = 100_000
+_LONGEST_SUGGESTION: Final = 100  # bytes of a word whose neighbours are looked for
+
+
+class ClusterVocabulary:
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._known: dict[str, tuple[int, int]] = {}
+        self._guard = threading.Lock()
+
+    def statistics(self, terms: Sequence[str]) -> list[tuple[int, int]]:
+        """df and cf of terms."""
+        known = {term: self._known[term] for term in terms if term in self._known}
+        for piece in pieces((term for term in dict.fromkeys(terms) if term not in known), _AT_ONCE):
+            sums: Json = {"size": 0, "aggs": {"cf": {"sum": {"script": {"source": "_score"}}}}}
+            answers = self._snapshot.search_many([(sums, {"term": {"terms": named(term)}}) for term in piece])
+            for term, answer in zip(piece, answers, strict=True):
+                cf = answer["aggregations"].get("cf", {}).get("value") or 0
+                known[term] = total(answer), int(cf)
+        with self._guard:
+            if len(self._known) > _REMEMBERED:
+                self._known.clear()
+            self._known |= known
+        return [known[term] for term in terms]
+
+    def terms(self, prefix: str, limit: int | None) -> list[tuple[str, int, int]]:
+        """Those that begin so: the `limit` most frequent ones, most frequent first."""
+        counted = self._beginning(prefix)
+        if counted is None:
+            start = prefix.encode("utf-8", "surrogatepass")
+            every = [(-df, name, cf) for name, df, cf in self.every() if name.startswith(start)]
+            return [(name.decode(errors="replace"), -df, cf) for df, name, cf in sorted(every)[:limit]]
+        picked = sorted(
+            counted.items(), key=lambda entry: (-entry[1], entry[0].encode("utf-8", "surrogatepass"))
+        )
+        names = [term for term, _ in picked[:limit]]
+        return [(term, *told) for term, told in zip(names, self.statistics(names), strict=True)]
+
+    def every(self) -> Iterator[tuple[bytes, int, int]]:
+        """All terms with df and cf, in the order of bytes: every document is read."""
+        df: Counter[str] = Counter()
+        cf: Counter[str] = Counter()
+        for hit in self._snapshot.each(EVERYTHING, (), ("terms",)):
+            frequencies = counted(hit["_source"]["terms"])
+            df.update(frequencies.keys())
+            cf.update(frequencies)
+        for name, term in sorted((term_of(name).encode("utf-8", "surrogatepass"), name) for name in df):
+            yield name, df[term], cf[term]
+
+    def size(self) -> int:
+        """How many terms there are."""
+        pages: Json = {"size": 10_000, "sources": [{"value": {"terms": {"field": "words"}}}]}
+        found = 0
+        while True:
+            answer = self._snapshot.search({"size": 0, "aggs": {"each": {"composite": pages}}}, EVERYTHING)
+            each = answer["aggregations"].get("each", {"buckets": []})
+            found += len(each["buckets"])
+            if "after_key" not in each:
+                return found
+            pages = {**pages, "after": each["after_key"]}
+
+    def near(self, word: str, edits: int) -> list[NearTerm]:
+        """Terms at most so many edits of bytes away: they are among those that are so many letters away,
+        which the cluster proposes."""
+        if len(word) > _LONGEST_SUGGESTION:
+            return []
+        # Of what is so short that nothing of it need be left, the cluster proposes nothing.
+        proposed = self._short(len(word) + edits) if len(word) <= 2 * edits else self._proposed(word, edits)
+        distances = _distances(word, [word, *proposed], edits)
+        counted = self.statistics(list(distances))
+        return [
+            NearTerm(term, distance, df)
+            for (term, distance), (df, _) in zip(distances.items(), counted, strict=True)
+            if df
+        ]
+
+    def _short(self, longest: int) -> list[str]:
+        """Terms of so many letters at most."""
+        told = self._counted(f".{{0,{longest}}}", EVERYTHING)
+        if told is not None:
+            return list(told)
+        return [term for name, _, _ in self.every() if len(term := name.decode(errors="replace")) <= longest]
+
+    def _proposed(self, word: str, edits: int) -> list[str]:
+        asked = {
+            "field": "terms",
+            "size": _SUGGESTED,
+            "shard_size": _SUGGESTED,
+            "suggest_mode": "always",
+            "max_edits": min(edits, 2),
+            "prefix_length": 0,
+            "min_word_length": 1,
+            "max_inspections": 100,
+            "min_doc_freq": 0,
+            "max_term_freq": 1e9,
+            "accuracy": 0.0,
+            "string_distance": "damerau_levenshtein",
+            "analyzer": "keyword",
+        }
+        told = self._snapshot.search(
+            {"size": 0, "suggest": {"near": {"text": named(word), "term": asked}}}, EVERYTHING
+        )
+        found = told.get("suggest", {}).get("near", ())
+        return [term_of(option["text"]) for entry in found for option in entry["options"]]
+
+    def accented(self, plain: str) -> list[str]:
+        each = {
+            "terms": {
+                "field": "accents",
+                "include": f"{_literal(plain)} .*",
+                "size": 1000,
+                "shard_size": 1000,
+            }
+        }
+        told = self._snapshot.search(
+            {"size": 0, "aggs": {"each": each}}, {"prefix": {"accents": f"{plain} "}}
+        )
+        buckets = told["aggregations"].get("each", {"buckets": []})["buckets"]
+        return [term_of(bucket["key"].partition(" ")[2]) for bucket in buckets]
+
+    def _beginning(self, prefix: str) -> dict[str, int] | None:
+        """The terms that begin so with their df; None if they are too many."""
+        if not prefix:
+            return self._counted("", EVERYTHING)
+        return self._counted(f"{_literal(named(prefix))}.*", {"prefix": {"terms": named(prefix)}})
+
+    def _counted(self, pattern: str, query: Json) -> dict[str, int] | None:
+        each: Json = {"field": "words", "size": _MOST, "shard_size": _MOST}
+        if pattern:
+            each["include"] = pattern
+        told = self._snapshot.search({"size": 0, "aggs": {"each": {"terms": each}}}, query)["aggregations"]
+        found = told.get("each", {"buckets": [], "sum_other_doc_count": 0})
+        if found["sum_other_doc_count"]:
+            return None
+        return {term_of(bucket["key"]): bucket["doc_count"] for bucket in found["buckets"]}
+
+
+def _literal(text: str) -> str:
+    """A text as a regular expression of Lucene that means itself."""
+    return re.sub(r'([.?+*|{}\[\]()"\\#@&<>~^$-])', r"\\\1", text)
+
+
+def _distances(word: str, terms: Sequence[str], edits: int) -> dict[str, int]:
+    """How many edits of bytes each term is away, for those that are near enough."""
+    names = [term.encode("utf-8", "surrogatepass") for term in dict.fromkeys(terms)]
+    bounds = np.concatenate(([0], np.cumsum([len(name) for name in names]))).astype(np.uint32)
+    found, distances = np.empty(len(names), np.int64), np.empty(len(names), np.int64)
+    wanted = np.frombuffer(bytearray(word.encode("utf-8", "surrogatepass")), np.uint8)
+    joined = np.frombuffer(bytearray().join(names), np.uint8)
+    some = np.ones(len(names), np.int64)
+    count = int(within(joined, bounds, some, wanted, edits, found, distances))
+    return {
+        names[number].decode(errors="replace"): distance
+        for number, distance in zip(found[:count].tolist(), distances[:count].tolist(), strict=True)
+    }
