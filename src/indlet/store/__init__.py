@@ -18,6 +18,7 @@ from urllib.parse import unquote, urlsplit
 
 from indlet.errors import MissingExtra, SettingsError, StoreError
 from indlet.settings import Database, Settings
+from indlet.store.backup import back_up, restore, settings_in
 from indlet.store.contract import (
     ChangeFeed,
     Clock,
@@ -87,6 +88,7 @@ __all__ = [
     "WaitingListWriter",
     "Withheld",
     "Writable",
+    "back_up",
     "configured_for",
     "copy_store",
     "fingerprint",
@@ -95,6 +97,8 @@ __all__ = [
     "packed",
     "packed_parts",
     "resource_hash",
+    "restore",
+    "settings_in",
 ]  # fmt: skip
 
 

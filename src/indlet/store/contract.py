@@ -450,6 +450,12 @@ class StoreUpkeep(Protocol):
     def check(self) -> list[str]:
         """What its own integrity check finds wrong; nothing if all is well."""
 
+    def back_up(self, path: Path) -> None:
+        """Write all that is committed now to a file, while others write on.
+
+        StoreError that names the tool to use where a database has one of its own for that.
+        """
+
 
 class Store(Readable, Writable, JobLocks, Secrets, StoreUpkeep, Protocol):
     """The system of record. Open one with `open_store`."""

@@ -167,6 +167,13 @@ class PostgresStore(SqlStore):
             )
         return int(row[0])
 
+    def back_up(self, path: Path) -> None:
+        raise StoreError(
+            f"{self.location}: PostgreSQL backs up its databases itself, while they are in use:  "
+            f"pg_dump --format=custom --file={path.parent.name}.dump '{self.location}'  and  "
+            "pg_restore --clean --if-exists --dbname=…  brings one back;  indlet reindex  makes its index"
+        )
+
     def check(self) -> list[str]:
         with self.read() as view:
             newest, counter, stamps = view.last_seq(), view.meta("seq") or 0, [s for *_, s in _ticks(view)]

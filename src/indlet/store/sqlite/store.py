@@ -177,6 +177,19 @@ class SqliteStore(SqlStore):
         with _explained(self._path), contextlib.closing(self._connect()) as connection:
             return [row[0] for row in connection.execute("PRAGMA quick_check(20)") if row[0] != "ok"]
 
+    def back_up(self, path: Path) -> None:
+        with (
+            _explained(path),
+            contextlib.closing(self._connect()) as source,
+            contextlib.closing(sqlite3.connect(path, isolation_level=None)) as copy,
+        ):
+            source.backup(copy)  # in one step: others write on, and what they write is not in it
+            copy.execute("PRAGMA journal_mode = DELETE")  # one file, nothing beside it
+            if problems := [row[0] for row in copy.execute("PRAGMA quick_check(5)") if row[0] != "ok"]:
+                raise StoreError(
+                    f"{self._path}: is damaged: {'; '.join(problems)}; restore an earlier backup"
+                )
+
     def close(self) -> None:
         with self._guard:
             for connection in self._idle:
