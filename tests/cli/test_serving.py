@@ -109,7 +109,7 @@ def test_a_slow_server_delays_no_other(tmp_path: Path, stalled: tuple[str, Calla
         raise AssertionError(f"{seen} was not found")
 
     with store_in(tmp_path / "data") as store, Schedule() as schedule:
-        _plan_crawls(store, settings, schedule, at_once=True)
+        _plan_crawls(settings, schedule, at_once=True)
         schedule.start()
         until("papers/a")
         (tmp_path / "papers" / "b.txt").write_text("more")

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 from indlet import logs
 from indlet.cli.show import progress, say, summary_lines
 from indlet.errors import MissingExtra, SettingsError
+from indlet.node.crawl_child import crawl_in_child
 from indlet.node.schedule import Schedule
 from indlet.provider.hierarchy import named
-from indlet.provider.pipeline import crawl, crawl_groups
+from indlet.provider.pipeline import crawl_groups
 from indlet.settings import Log, Settings
 from indlet.store import Store, open_configured
 
@@ -74,7 +75,7 @@ def run(settings: Settings, *, crawl_at_once: bool, portal: bool | None = None) 
     with contextlib.closing(bound), open_configured(settings) as store, Schedule() as schedule:
         jobs = _jobs(store, settings, schedule, wanted=portal is not False)
         app = application(store, settings, portal is not False, jobs, portal_asked=bool(portal))
-        _plan_crawls(store, settings, schedule, crawl_at_once)
+        _plan_crawls(settings, schedule, crawl_at_once)
         if jobs is not None:
             jobs.begin(harvest_at_once=True)
         _announce(settings, searched=hasattr(app.state, "library"))
@@ -112,7 +113,7 @@ def _on_signal(server: Any) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _plan_crawls(store: Store, settings: Settings, schedule: Schedule, at_once: bool) -> None:
+def _plan_crawls(settings: Settings, schedule: Schedule, at_once: bool) -> None:
     """A job for each group of hierarchies. The first shows its progress; a terminal has room for one."""
     lanes: dict[str, threading.Lock] = {}
     groups = crawl_groups(settings)
@@ -120,7 +121,7 @@ def _plan_crawls(store: Store, settings: Settings, schedule: Schedule, at_once: 
         name = f"crawl {', '.join(group.names)}" if len(groups) > 1 else "crawl"
         shown = not lanes
         lane = lanes.setdefault(group.lane, threading.Lock())
-        schedule.add(name, group.every, _Crawl(store, settings, group.names, lane, shown), at_once=at_once)
+        schedule.add(name, group.every, _Crawl(settings, group.names, lane, shown), at_once=at_once)
 
 
 class _Crawl:
@@ -128,13 +129,12 @@ class _Crawl:
 
     def __init__(
         self,
-        store: Store,
         settings: Settings,
         names: tuple[str, ...],
         lane: threading.Lock,
         shown: bool = True,
     ) -> None:
-        self._store, self._settings, self._names, self._lane = store, settings, names, lane
+        self._settings, self._names, self._lane = settings, names, lane
         self._shown, self._first = shown, True
 
     def __call__(self, stop: threading.Event) -> None:
@@ -149,7 +149,7 @@ class _Crawl:
     def _crawl(self, stop: threading.Event) -> None:
         shown = self._first and self._shown and _for_people(self._settings)
         with progress(quiet=not shown) as report:
-            summaries = crawl(self._store, self._settings, report=report, stop=stop, only=self._names)
+            summaries = crawl_in_child(self._settings, report, stop, self._names)
         for summary in summaries:
             logs.event(
                 "crawl", logging.INFO, hierarchy=summary.hierarchy, outcome=summary.outcome,
