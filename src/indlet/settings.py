@@ -125,6 +125,20 @@ class LibraryFolder:
 
 
 @dataclass(frozen=True, slots=True)
+class VirtualRepository:
+    """A view over some of what this node has, as an OAI-PMH repository with an Identify of its own."""
+
+    path: str  # "/oai/nasa"; with index parts at "/ft-oai/nasa"
+    name: str = ""  # empty: the node's
+    from_: tuple[str, ...] = ("*",)  # hierarchies, libraries and republished sources, or "source:set"
+    formats: tuple[str, ...] = ()  # metadataPrefixes on offer; empty: all
+    description: str = ""
+    rights: str = ""
+    admin_email: tuple[str, ...] = ()  # empty: the node's
+    access: Access = field(default_factory=Access)  # networks and tokens; others do not find it
+
+
+@dataclass(frozen=True, slots=True)
 class Write:
     """What a catalogue imports: records of other libraries, written to a folder in its own format."""
 
@@ -335,6 +349,7 @@ class Settings:
     library: tuple[LibraryFolder, ...] = ()
     set_: tuple[SetRule, ...] = ()
     write: tuple[Write, ...] = ()
+    repository: tuple[VirtualRepository, ...] = ()
     site: tuple[Site, ...] = ()
     source: tuple[Source, ...] = ()
 
@@ -403,6 +418,7 @@ def from_mapping(raw: JsonMapping, where: str = "settings") -> Settings:
             "hierarchy",
         ),
         ([s.name for s in settings.source if s.name], "source"),
+        ([r.path for r in settings.repository], "repository"),
     ):
         for name in names:
             if names.count(name) > 1:

@@ -37,6 +37,7 @@ def test_every_setting_is_documented(name: str, kind: type[Any]) -> None:
         if not is_dataclass(get_type_hints(kind)[field.name]) and field.name not in {
             "hierarchy",
             "library",
+            "repository",
             "set_",
             "site",
             "source",

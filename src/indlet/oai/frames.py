@@ -12,13 +12,13 @@ from indlet.errors import BadArgument, BadVerb, ProtocolError
 from indlet.oai.dates import GRANULARITY, written
 from indlet.oai.names import (
     FT_NAMESPACE,
-    FT_PATH,
     OAI_NAMESPACE,
     OAI_PATH,
     OAI_SCHEMA,
     SCHEMA_PATH,
     TF_NAMESPACE,
     XSI_NAMESPACE,
+    extended_path,
 )
 from indlet.oai.xml import attribute, text
 
@@ -36,8 +36,8 @@ class Endpoint:
     head: bytes
 
     @classmethod
-    def at(cls, root: str, extended: bool) -> Endpoint:
-        """The endpoint below a node's public root."""
+    def at(cls, root: str, extended: bool, path: str = OAI_PATH) -> Endpoint:
+        """The endpoint below a node's public root; `path` is that of a virtual repository."""
         if extended:
             namespace = FT_NAMESPACE
             schemas = (
@@ -48,11 +48,12 @@ class Endpoint:
         # The stylesheet's address is relative: browsers refuse one from another origin, and a node may be
         # reached by several names.
         head = (
-            '<?xml version="1.0" encoding="UTF-8"?>\n<?xml-stylesheet type="text/xsl" href="oai.xsl"?>\n'
+            '<?xml version="1.0" encoding="UTF-8"?>\n'
+            f'<?xml-stylesheet type="text/xsl" href="{"../" * (path.count("/") - 1)}oai.xsl"?>\n'
             f'<OAI-PMH xmlns="{namespace}" xmlns:xsi="{XSI_NAMESPACE}" '
             f'xsi:schemaLocation="{attribute(schemas)}">\n'
         )
-        return cls(root + (FT_PATH if extended else OAI_PATH), extended, head.encode())
+        return cls(root + (extended_path(path) if extended else path), extended, head.encode())
 
     def start(self, now: float, arguments: Mapping[str, str]) -> bytes:
         """Everything before the verb's own element."""

@@ -16,3 +16,8 @@ XSI_NAMESPACE: Final = "http://www.w3.org/2001/XMLSchema-instance"
 OAI_PATH: Final = "/oai"
 FT_PATH: Final = "/ft-oai"
 SCHEMA_PATH: Final = "/schema"
+
+
+def extended_path(path: str) -> str:
+    """Where a repository of that path has its extended endpoint: /ft-oai/nasa for /oai/nasa."""
+    return FT_PATH + path.removeprefix(OAI_PATH)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from hashlib import blake2b
 
@@ -13,6 +13,7 @@ from starlette.requests import HTTPConnection
 
 from indlet.errors import SettingsError
 from indlet.provider.serve.provenance import republished
+from indlet.provider.serve.scope import Scope
 from indlet.provider.site.tree import STRANGER
 from indlet.provider.site.visibility import ANYBODY, Requester
 from indlet.settings import Access, Settings
@@ -33,12 +34,15 @@ class Permit:
     closed: frozenset[str] = frozenset()
     configured: frozenset[str] = frozenset()
     requester: Requester = ANYBODY  # as the web servers of sites are told
+    scope: Scope | None = None  # of the virtual repository that is asked
 
     @property
     def digest(self) -> str:
-        if not self.opened:
+        if not self.opened and self.scope is None:
             return self.requester.digest
         names = "\n".join(sorted(self.opened)) + self.requester.digest
+        if self.scope is not None:
+            names += f"\n{self.scope.path}"
         return blake2b(names.encode(), digest_size=6).hexdigest()
 
     def allows(self, hierarchy: str) -> bool:
@@ -47,7 +51,12 @@ class Permit:
     def origins(self, view: View) -> list[int] | None:
         """The origins whose records may be shown; None where that is all there are."""
         known = view.origins()
-        shown = [o.id for o in known if (o.kind == "hierarchy" and self._shows(o)) or republished(o)]
+        shown = [
+            o.id
+            for o in known
+            if ((o.kind == "hierarchy" and self._shows(o)) or republished(o))
+            and (self.scope is None or self.scope.shows(o))
+        ]
         return None if len(shown) == len(known) else shown
 
     def _shows(self, origin: Origin) -> bool:
@@ -74,7 +83,9 @@ class AccessGate:
 
     def __init__(self, settings: Settings) -> None:
         self._locks = {
-            h.name: _Lock(_networks(h.access, h.name), tuple(t.encode() for t in h.access.tokens))
+            h.name: _Lock(
+                _networks(h.access, f"hierarchy {h.name!r}"), tuple(t.encode() for t in h.access.tokens)
+            )
             for h in settings.hierarchy
             if h.access.networks or h.access.tokens
         }
@@ -82,11 +93,12 @@ class AccessGate:
         self._proxies = trusted_proxies(settings)
         self._credentials = {name.lower() for site in settings.site for name in site.credentials}
         self._sites = bool(settings.site)
+        self._virtual = any(r.access.networks or r.access.tokens for r in settings.repository)
 
     @property
     def restricted(self) -> bool:
         """Whether answers differ between requesters."""
-        return bool(self._locks) or self._sites
+        return bool(self._locks) or self._sites or self._virtual
 
     def permit(self, connection: HTTPConnection) -> Permit:
         requester = self._requester(connection) if self._sites else ANYBODY
@@ -96,6 +108,13 @@ class AccessGate:
         token = _bearer(connection.headers)
         opened = {name for name, lock in self._locks.items() if _opens(lock, address, token)}
         return Permit(frozenset(opened), frozenset(self._locks.keys() - opened), self._names, requester)
+
+    def lock(self, access: Access, where: str) -> Callable[[HTTPConnection], bool]:
+        """What tells whether rules of access, those of a virtual repository say, let a requester in."""
+        if not access.networks and not access.tokens:
+            return lambda connection: True
+        lock = _Lock(_networks(access, where), tuple(token.encode() for token in access.tokens))
+        return lambda connection: _opens(lock, self.address(connection), _bearer(connection.headers))
 
     def _requester(self, connection: HTTPConnection) -> Requester:
         """Who asks, in header fields. Those of certificates count only from trusted proxies."""
@@ -163,10 +182,10 @@ def _inside(address: Address, networks: Iterable[Network]) -> bool:
     return any(address in network for network in networks)
 
 
-def _networks(access: Access, hierarchy: str) -> tuple[Network, ...]:
+def _networks(access: Access, where: str) -> tuple[Network, ...]:
     if any(not token.strip() for token in access.tokens):
-        raise SettingsError(f"hierarchy {hierarchy!r}: access.tokens holds an empty token; remove it")
-    return _blocks(access.networks, f"hierarchy {hierarchy!r}: access.networks")
+        raise SettingsError(f"{where}: access.tokens holds an empty token; remove it")
+    return _blocks(access.networks, f"{where}: access.networks")
 
 
 def trusted_proxies(settings: Settings) -> tuple[Network, ...]:

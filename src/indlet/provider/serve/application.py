@@ -18,7 +18,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from indlet.errors import HierarchyError, StoreError
-from indlet.oai.names import FT_PATH, OAI_PATH, SCHEMA_PATH
+from indlet.oai.names import FT_PATH, OAI_PATH, SCHEMA_PATH, extended_path
 from indlet.provider.hierarchy import named
 from indlet.provider.identity import identified
 from indlet.provider.serve.access import AccessGate, Permit
@@ -33,7 +33,7 @@ from indlet.provider.serve.request_log import RequestLog
 from indlet.provider.serve.resourcesync import PATH as SYNC_PATH
 from indlet.provider.serve.resourcesync import WELL_KNOWN, ResourceSync
 from indlet.provider.serve.usage import Usage
-from indlet.settings import Settings
+from indlet.settings import Settings, VirtualRepository
 from indlet.store import Store
 from indlet.text import policy_of
 
@@ -83,6 +83,7 @@ def routes(
         Route(OAI_PATH, web.oai(extended=False), methods=["GET", "POST"]),
         Route(FT_PATH, web.oai(extended=True), methods=["GET", "POST"]),
         *(Route(path + "/", web.moved(path)) for path in (OAI_PATH, FT_PATH)),
+        *(route for virtual in settings.repository for route in web.virtual(virtual)),
         Route("/oai.xsl", web.packaged("static/oai.xsl", "text/xsl")),
         *(Route(f"{SCHEMA_PATH}/{name}", web.packaged(f"schema/{name}", "text/xml")) for name in SCHEMAS),
         Route("/robots.txt", web.page(lambda permit: web.pages.robots(), "text/plain")),
@@ -177,6 +178,7 @@ class _Web:
         self._settings = settings
         self._clock = clock
         self._usage = usage
+        self._store = store
         self._repository = Repository(store, settings, clock, policy_of(settings.analysis))
         self.pages = RepositoryPages(store, settings)
         self.gate = AccessGate(settings)
@@ -184,21 +186,46 @@ class _Web:
         self._private = {"Cache-Control": "private, no-cache" if self.gate.restricted else "no-cache"}
         self._vary = "Accept-Encoding, Authorization" if self.gate.restricted else "Accept-Encoding"
 
-    def oai(self, extended: bool) -> Endpoint:
+    def virtual(self, virtual: VirtualRepository) -> list[BaseRoute]:
+        """The two endpoints of a virtual repository. Who may not have it does not find it."""
+        settings = self._settings
+        repository = Repository(self._store, settings, self._clock, policy_of(settings.analysis), virtual)
+        opens = self.gate.lock(virtual.access, f"repository {virtual.path}")
+        paths = {False: virtual.path, True: extended_path(virtual.path)}
+        return [
+            Route(path, self.oai(extended, repository, opens), methods=["GET", "POST"])
+            for extended, path in paths.items()
+        ]
+
+    def oai(
+        self,
+        extended: bool,
+        repository: Repository | None = None,
+        opens: Callable[[Request], bool] = lambda request: True,
+    ) -> Endpoint:
+        asked = repository or self._repository
+
         async def answer(request: Request) -> Response:
+            if not opens(request):
+                return PlainTextResponse("Not Found", 404)
             try:
                 pairs = await arguments(request)
             except TooMuch as e:
                 return PlainTextResponse(f"{e}\n", e.status)
             permit = self.gate.permit(request)
-            return await self._served(lambda: self._answer(request, pairs, permit, extended))
+            return await self._served(lambda: self._answer(request, pairs, permit, extended, asked))
 
         return answer
 
     def _answer(
-        self, request: Request, pairs: list[tuple[str, str]], permit: Permit, extended: bool
+        self,
+        request: Request,
+        pairs: list[tuple[str, str]],
+        permit: Permit,
+        extended: bool,
+        repository: Repository,
     ) -> Response:
-        answer = self._repository.answer(pairs, permit, extended)
+        answer = repository.answer(pairs, permit, extended)
         body, kind, headers = answer.body, "text/xml", self._private
         etag, modified = "", None
         if answer.steady:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
-from indlet.errors import CannotDisseminateFormat, ProtocolError
+from indlet.errors import CannotDisseminateFormat, ProtocolError, SettingsError
 from indlet.formats import (
     INDEX,
     METADATA,
@@ -27,7 +27,10 @@ from indlet.text import Analyzer, Policy
 class Dissemination:
     """The formats that a node offers under its policy: those with positions only if it keeps them."""
 
-    def __init__(self, schemas: str, policy: Policy, site: SiteFormats | None = None) -> None:
+    def __init__(
+        self, schemas: str, policy: Policy, site: SiteFormats | None = None, only: Sequence[str] = ()
+    ) -> None:
+        """`only`: the metadata formats on offer, where these are not all."""
         self._schemas = schemas
         self.policy = json.dumps(policy.to_json(), ensure_ascii=False, sort_keys=True)
         self.digest = policy.digest
@@ -42,6 +45,12 @@ class Dissemination:
         self._formats = {p: (self._schema(f), f.namespace) for p, f in self._metadata.items()}
         self._formats |= dict.fromkeys(self._bundles, (schema, BUNDLE_NAMESPACE))
         self._formats |= self.of_sites
+        if only:
+            for prefix in only:
+                if prefix not in self._formats:
+                    known = ", ".join(self._formats)
+                    raise SettingsError(f"[[repository]]: no format {prefix!r}; known: {known}")
+            self._formats = {p: f for p, f in self._formats.items() if p in (*only, oai_dc.FORMAT.prefix)}
 
     def _schema(self, metadata: MetadataFormat) -> str:
         return metadata.schema if "://" in metadata.schema else f"{self._schemas}/{metadata.schema}"

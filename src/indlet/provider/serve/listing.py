@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypedDict
 
@@ -17,6 +17,7 @@ from indlet.provider.site.visibility import Seen, Visibility
 from indlet.store import View
 
 _FETCHED: Final = 250
+_COUNTED: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,8 @@ class Lists:
     def size(self, asked: Inquiry, state: ResumptionToken) -> int:
         """How many records a list holds; 0 where that cannot be told."""
         window = self.window(state, asked, after=0)
+        if asked.permit.scope is not None and asked.permit.scope.by_sets:
+            return sum(1 for _ in self.headers(asked, window, _COUNTED))
         hidden = 0
         if asked.seen is not None:
             if not asked.seen.exact:
@@ -79,11 +82,12 @@ class Lists:
     ) -> Iterator[tuple[int, str, int, int, str]]:
         """(seq, identifier, datestamp, deleted, sets) that may be seen; `together` read at once."""
         while rows := asked.view.headers(together, **window):
+            found = rows if (chosen := _chosen(asked)) is None else [r for r in rows if chosen(r[4].split())]
             if asked.seen is None:
-                yield from rows
+                yield from found
             else:
-                shown = asked.seen.shown([row[:2] for row in rows])
-                yield from (row for row, visible in zip(rows, shown, strict=True) if visible)
+                shown = asked.seen.shown([row[:2] for row in found])
+                yield from (row for row, visible in zip(found, shown, strict=True) if visible)
             if len(rows) < together:
                 return
             window = {**window, "after": rows[-1][0]}
@@ -96,6 +100,8 @@ class Lists:
         window, together = self.window(state, asked), min(_FETCHED, limit) + 1
         while rows := asked.view.page(together, parts=columns, **window):
             found = [row for row in rows if self._formats.has(row, state.metadata_prefix)]
+            if (chosen := _chosen(asked)) is not None:
+                found = [row for row in found if chosen(row.sets.split())]
             if asked.seen is None:
                 yield from found
             else:
@@ -104,3 +110,9 @@ class Lists:
             if len(rows) < together:
                 return
             window = {**window, "after": rows[-1].seq}
+
+
+def _chosen(asked: Inquiry) -> Callable[[Sequence[str]], bool] | None:
+    """What tells by a record's sets whether a virtual repository shows it; None where its origin does."""
+    scope = asked.permit.scope
+    return scope.takes if scope is not None and scope.by_sets else None

@@ -20,15 +20,19 @@ def republished(origin: Origin) -> bool:
 class Provenance:
     """The about containers of records from other repositories; `extended` with their versions."""
 
-    def __init__(self, origins: Iterable[Origin], extended: bool) -> None:
+    def __init__(self, origins: Iterable[Origin], extended: bool, own: str = "") -> None:
+        """`own`: the base URL by which this node's own records are known; empty: nothing is said of them."""
+        origins = list(origins)
         # The base URL that was harvested, which a source's settings may give in a shorter form.
         self._urls = {
             o.id: str(o.state.get("url") or o.settings.get("url", "")) for o in origins if republished(o)
         }
         self._extended = extended
+        self._own = own
+        self._ours = {o.id for o in origins if o.kind == "hierarchy"} if own and extended else set[int]()
 
     def __bool__(self) -> bool:
-        return bool(self._urls)
+        return bool(self._urls or self._ours)
 
     def about(self, stored: Stored, namespace: str) -> bytes:
         """The containers of a record, each in its element; nothing for one of our own.
@@ -36,6 +40,10 @@ class Provenance:
         OAI-PMH allows a deleted record none. The extension has its version, so that an old copy from
         elsewhere does not bring it back.
         """
+        if stored.origin in self._ours:
+            version = provenance.Version(0, written(stored.datestamp))
+            stated = Stated(self._own, version, tuple(stored.sets.split()))
+            return b"<about>%b</about>" % provenance.write_version(stated)
         url = self._urls.get(stored.origin)
         if url is None or (stored.deleted and not self._extended):
             return b""

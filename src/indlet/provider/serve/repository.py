@@ -17,33 +17,30 @@ from indlet.errors import (
     ProtocolError,
     SettingsError,
 )
-from indlet.formats.metadata import oai_dc
 from indlet.model import Stored
-from indlet.oai import describe, frames
+from indlet.oai import frames
 from indlet.oai.arguments import parse
 from indlet.oai.dates import period
-from indlet.oai.identifier import encoded, identifier, repository_identifier, set_name
-from indlet.oai.names import SCHEMA_PATH
+from indlet.oai.identifier import encoded, set_name
+from indlet.oai.names import FT_PATH, OAI_PATH, SCHEMA_PATH
 from indlet.oai.tokens import ResumptionToken
 from indlet.provider.answered import Answered
 from indlet.provider.serve.access import Permit
 from indlet.provider.serve.coding import checked
+from indlet.provider.serve.descriptions import descriptions
 from indlet.provider.serve.dissemination import Dissemination
 from indlet.provider.serve.listing import Inquiry, Lists, ListWindow
 from indlet.provider.serve.provenance import Provenance
+from indlet.provider.serve.scope import Scope, virtual_settings
 from indlet.provider.site.disseminate import SiteFormats
 from indlet.provider.site.visibility import Visibility
-from indlet.settings import Settings
+from indlet.settings import Settings, VirtualRepository
 from indlet.store import Store
 from indlet.text import Policy
 
 # A page ends early once it holds this much: its size is bounded however large its records are.
 PAGE_BYTES: Final = 16 * 1024 * 1024
 _EMAIL = re.compile(r"\S+@(\S+\.)+\S+")
-_RIGHTS = (
-    "Metadata and index parts may be harvested. The rights in the documents remain with their owners, "
-    "as each record says."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +56,28 @@ class OaiAnswer:
 
 
 class Repository:
-    def __init__(self, store: Store, settings: Settings, clock: Callable[[], float], policy: Policy) -> None:
+    def __init__(
+        self,
+        store: Store,
+        settings: Settings,
+        clock: Callable[[], float],
+        policy: Policy,
+        virtual: VirtualRepository | None = None,
+    ) -> None:
+        """`virtual`: the part of the node that it shows; None for all."""
+        if virtual is not None:
+            settings = virtual_settings(settings, virtual)
+        self._scope = Scope(virtual.path, virtual.from_) if virtual is not None else None
         self._store = store
         self._settings = settings
         self._clock = clock
         root = settings.base_url()
-        self._endpoints = {extended: frames.Endpoint.at(root, extended) for extended in (False, True)}
+        path = virtual.path if virtual is not None else OAI_PATH
+        self._endpoints = {extended: frames.Endpoint.at(root, extended, path) for extended in (False, True)}
         self._key = store.secret("tokens")
         schemas = root + SCHEMA_PATH
-        self._formats = Dissemination(schemas, policy, SiteFormats(settings, schemas, clock))
+        only = virtual.formats if virtual is not None else ()
+        self._formats = Dissemination(schemas, policy, SiteFormats(settings, schemas, clock), only)
         self._visibility = Visibility(settings) if settings.site else None
         self._lists = Lists(self._formats, self._visibility)
         self._answered = Answered(store, clock)
@@ -77,7 +87,7 @@ class Repository:
                 f"node.admin_email {list(self._emails)}: OAI-PMH needs one or more like 'name@example.org'"
             )
         self._compression = checked(settings.serve.compression)
-        self._descriptions = self._described()
+        self._descriptions = descriptions(settings, self._formats)
         self._verbs: dict[str, Callable[[Inquiry], OaiAnswer]] = {
             "Identify": self._identify,
             "ListMetadataFormats": self._metadata_formats,
@@ -92,6 +102,7 @@ class Repository:
         """The answer to a request, errors included. Nothing that a requester sends makes it raise."""
         # Taken before the snapshot: whatever this answer does not show yet is dated no earlier.
         now = self._clock()
+        permit = replace(permit, scope=self._scope)
         endpoint = self._endpoints[extended]
         request = parse(self._mended(list(pairs), permit), extended)
         if isinstance(request, list):
@@ -100,7 +111,9 @@ class Repository:
             self._answered.note()
         try:
             with self._store.read() as view:
-                provenance = Provenance(view.origins("source"), extended)
+                # A record of this node's own, met at a virtual repository, is known for what it is.
+                own = self._settings.base_url() + FT_PATH if self._scope is not None else ""
+                provenance = Provenance(view.origins(), extended, own)
                 asked = Inquiry(view, permit.origins(view), permit, request, endpoint, now, provenance)
                 return self._verbs[request.verb](self._judged(asked))
         except ProtocolError as e:
@@ -175,6 +188,8 @@ class Repository:
         if seen is not None:
             shown = seen.shown([(one.seq, one.identifier) for one in found])
             found = [one for one, visible in zip(found, shown, strict=True) if visible]
+        if (scope := self._scope) is not None and scope.by_sets:
+            found = [one for one in found if scope.takes(one.sets.split())]
         if not found:
             raise _unknown(name)
         return min(found, key=lambda one: one.deleted)
@@ -182,7 +197,8 @@ class Repository:
     def _known_sets(self, asked: Inquiry) -> list[tuple[str, str]]:
         """(setSpec, name) of the sets that the requester may know of."""
         if asked.seen is None:
-            return asked.view.sets(asked.origins)
+            known = asked.view.sets(asked.origins)
+            return known if self._scope is None else [one for one in known if self._scope.names(one[0])]
         found = dict(asked.view.sets(asked.seen.public))
         if specs := asked.seen.specs():
             found |= {spec: name for spec, name in asked.view.sets(asked.seen.guarded) if spec in specs}
@@ -353,30 +369,6 @@ class Repository:
 
     def _steady(self, asked: Inquiry, body: Iterable[bytes]) -> OaiAnswer:
         return replace(self._finished(asked, body, 0), steady=True)
-
-    def _described(self) -> list[bytes]:
-        settings = self._settings
-        node = settings.node
-        repository = repository_identifier(settings)
-        # Not every requester may know of a restricted hierarchy.
-        known = [h.name for h in settings.hierarchy if not (h.access.networks or h.access.tokens)]
-        sample = identifier(repository, known[0] if known else "papers", "report")
-        about = {
-            "title": [node.name],
-            "description": [node.description] if node.description else [],
-            "type": ["Collection"],
-            "rights": [node.rights or _RIGHTS],
-        }
-        found = [
-            describe.oai_identifier(repository, sample),
-            oai_dc.write(about),
-            oai_dc.write(describe.policy(self._formats.policy, self._formats.digest)),
-        ]
-        if node.rights:
-            found.append(describe.rights(node.rights, oai_dc.write({"rights": [node.rights]})))
-        if node.friends:
-            found.append(describe.friends(node.friends))
-        return found
 
 
 def _unknown(name: str) -> IdDoesNotExist:

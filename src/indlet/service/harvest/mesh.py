@@ -41,6 +41,7 @@ def origin_key(url: str) -> str:
     path = parts.path.rstrip("/")
     for ending in (FT_PATH, OAI_PATH):
         path = path.removesuffix(ending)
+    path = path.replace(f"{FT_PATH}/", f"{OAI_PATH}/")  # a virtual repository
     return f"{(parts.hostname or '').lower()}{port}{path}"
 
 

@@ -73,6 +73,8 @@ def candidates(url: str) -> list[str]:
 
     if path.endswith(FT_PATH):
         return [at(path), at(path.removesuffix(FT_PATH) + OAI_PATH)]
+    if f"{FT_PATH}/" in path and not parts.query:  # a virtual repository
+        return [at(path), at(path.replace(f"{FT_PATH}/", f"{OAI_PATH}/"))]
     if path.endswith(OAI_PATH) and not parts.query:
         return [at(path.removesuffix(OAI_PATH) + FT_PATH), url]
     if parts.query:
