@@ -157,7 +157,7 @@ class Document:
 
     `key` tells the documents of one file apart (a Reuters NEWID, a TREC DOCNO, a MARC 001); empty where
     a file is one document. `text` is what gets analysed, and is then dropped. `no_text` says what the
-    document is where it has no text to analyse: an image, a video, scanned pages.
+    document is where it has no text of its own: an image, a video, scanned pages (also if OCR read them).
     """
 
     text: str

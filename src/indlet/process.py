@@ -12,12 +12,13 @@ import contextlib
 import os
 import pickle
 import resource
+import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
 from typing import IO, Any, Final
@@ -65,6 +66,34 @@ def start_with_socket(
     finally:
         theirs.close()
     return child, ours
+
+
+def run_program(command: Sequence[str], folder: Path, seconds: float) -> bytes:
+    """What a program of others prints, run in a folder of its own: OSError says why there is nothing.
+
+    It ends after `seconds` by itself (`timeout` of coreutils), should we be killed meanwhile. The limits of
+    memory of the calling process hold for it too.
+    """
+    timeout = shutil.which("timeout")
+    guarded = [timeout, "-k", "1", f"{max(seconds, 0.1):.1f}", *command] if timeout else list(command)
+    environment = child_environment() | {"HOME": str(folder), "TMPDIR": str(folder)}
+    child = subprocess.Popen(
+        guarded, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=folder,
+        env=environment, start_new_session=True,
+    )  # fmt: skip
+    try:
+        printed, _ = child.communicate(timeout=seconds + 2)
+    except subprocess.TimeoutExpired:
+        raise TimeoutError(f"{Path(command[0]).name} took longer than {seconds:.0f} seconds") from None
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+    if child.returncode in (124, 137):
+        raise TimeoutError(f"{Path(command[0]).name} took longer than {seconds:.0f} seconds")
+    if child.returncode:
+        raise OSError(f"{Path(command[0]).name} ended with status {child.returncode}")
+    return printed
 
 
 def child_environment() -> dict[str, str]:

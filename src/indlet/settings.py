@@ -67,6 +67,8 @@ class Limits:
     inflated_bytes: int = 256 * MB
     depth: int = 5
     documents: int = 1_000_000
+    ocr_pages: int = 0  # pages of a scan that are read by Tesseract, where it is installed; 0: none
+    ocr_languages: str = "eng"  # as Tesseract names them, such as "eng+deu"
 
 
 @dataclass(frozen=True, slots=True)

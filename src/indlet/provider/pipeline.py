@@ -164,10 +164,14 @@ class _Run:
         self._workers, self._report, self._stop, self._clock = workers, report, stop, clock
         source = self._source = crawled.source
         self._policy = policy.digest
-        limits = repr((settings.crawl.limits, __version__))
+        limits = settings.crawl.limits
         self._rules = SetRules(settings.set_)
         made = f"{source.made}{self._rules.digest}"
-        self._signature = Signature(made, f"{made} {hashlib.sha256(limits.encode()).hexdigest()[:12]}")
+        if limits.ocr_pages:
+            made += f" ocr {limits.ocr_pages} {limits.ocr_languages}"
+        # What failed is tried again when one of these has changed.
+        means = repr((limits, __version__, shutil.which("soffice"), shutil.which("tesseract")))
+        self._signature = Signature(made, f"{made} {hashlib.sha256(means.encode()).hexdigest()[:12]}")
         self.summary = Summary(crawled.name, crawled.root)
         self._found = Survey()
         self._transient: dict[tuple[str, str], Failure] = {}  # of listing and fetching

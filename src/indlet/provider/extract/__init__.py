@@ -26,7 +26,7 @@ from indlet.errors import ExtractionError, LimitExceeded
 from indlet.model import Document, Failure
 from indlet.provider.extract.file import Extractor, File, Part
 from indlet.provider.extract.lzw import decompressed
-from indlet.provider.extract.sniff import DOCX, ODF, PPTX, XLSX, sniff
+from indlet.provider.extract.sniff import DOC, DOCX, ODF, PPT, PPTX, XLS, XLSX, sniff
 from indlet.settings import Limits
 
 __all__ = ["EXTRACTORS", "extract", "parts", "read", "told_apart"]
@@ -46,6 +46,9 @@ EXTRACTORS: Final[dict[str, tuple[str, str]]] = {
     ODF + "text": ("office", "extract_odf"),
     ODF + "spreadsheet": ("office", "extract_odf"),
     ODF + "presentation": ("office", "extract_odf"),
+    DOC: ("legacy", "extract"),
+    XLS: ("legacy", "extract"),
+    PPT: ("legacy", "extract"),
     "application/rtf": ("rtf", "extract"),
     "application/epub+zip": ("epub", "extract"),
     "application/marc": ("marc", "extract"),

@@ -17,6 +17,7 @@ from indlet.errors import ExtractionError
 from indlet.formats.dublin import described
 from indlet.model import Document
 from indlet.provider.extract.file import File, Text, parse_xml
+from indlet.provider.extract.ocr import scanned_words
 from indlet.provider.extract.office import meaningful
 from indlet.provider.extract.xmltext import dublin_core
 from indlet.text.language import language_code
@@ -52,6 +53,10 @@ def extract(file: File) -> Iterator[Document]:
                 broken += 1
         if broken and broken == len(pdf):
             raise ExtractionError(f"broken PDF: none of its {broken} pages can be read")
+        words, no_text = str(text), ""
+        if not words.strip():
+            words = scanned_words(pdf, file)
+            no_text = "scanned pages, read by OCR" if words.strip() else "scanned pages"
     finally:
         pdf.close()
     pairs, language = _xmp(file.data)
@@ -72,9 +77,7 @@ def extract(file: File) -> Iterator[Document]:
     if language and "language" not in said:
         pairs.append(("language", language))
     # Neither XMP nor the catalogue tells the language reliably: programs write their own default.
-    words = str(text)
-    scanned = "" if words.strip() else "scanned pages"
-    yield Document(words, described(pairs), file.media_type, no_text=scanned)
+    yield Document(words, described(pairs), file.media_type, no_text=no_text)
 
 
 def _is_title(value: str) -> bool:

@@ -42,12 +42,11 @@ _BRANDS: Final = {
     b"heix": "image/heic", b"mif1": "image/heif", b"avif": "image/avif",
 }  # fmt: skip
 
+# Streams of legacy Office files, which LibreOffice reads.
+DOC, XLS, PPT = "application/msword", "application/vnd.ms-excel", "application/vnd.ms-powerpoint"
+_LEGACY: Final = (("WordDocument", DOC), ("Workbook", XLS), ("Book", XLS), ("PowerPoint Document", PPT))
 _OLE_STREAMS: Final = (
     ("EncryptedPackage", "encrypted Office document"),
-    ("WordDocument", "unsupported: legacy Word document (.doc); convert it to DOCX or PDF"),
-    ("Workbook", "unsupported: legacy Excel workbook (.xls); convert it to XLSX"),
-    ("Book", "unsupported: legacy Excel workbook (.xls); convert it to XLSX"),
-    ("PowerPoint Document", "unsupported: legacy PowerPoint presentation (.ppt); convert it to PPTX or PDF"),
     ("__substg1.0", "unsupported: Outlook message (.msg); save it as .eml"),
     ("VisioDocument", "unsupported: legacy Visio drawing"),
 )
@@ -116,7 +115,7 @@ def sniff(file: File) -> str:
     if data.startswith(b"\xfd7zXZ\x00"):
         return "application/x-xz"
     if data.startswith(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"):
-        raise ExtractionError(_ole(data))
+        return _ole(data)
     if b"\x1e" in data[:200_000] and b"\x1f" in data[:200_000] and _is_marc(data, extension(file.name)):
         return "application/marc"
     text = decode(data[:HEAD])
@@ -248,8 +247,11 @@ def _zip(file: File) -> str:
 def _ole(data: bytes) -> str:
     for stream, message in _OLE_STREAMS:
         if stream.encode("utf-16-le") in data:
-            return message
-    return "unsupported: legacy Office file (OLE)"
+            raise ExtractionError(message)
+    for stream, media_type in _LEGACY:
+        if stream.encode("utf-16-le") in data:
+            return media_type
+    raise ExtractionError("unsupported: legacy Office file (OLE)")
 
 
 def _binary(data: bytes, text: str) -> str:
