@@ -17,14 +17,19 @@ from indlet.kernels.postings import LOST
 from indlet.kernels.term_hash import spelling
 
 Rows = Any  # a structured array, or a row of one: type checkers do not know its fields
+Bytes = NDArray[np.uint8]
+Numbers = NDArray[np.int64]
+Ids = NDArray[np.int32]
+Slots = NDArray[np.uint64]
+Int = int | np.int64
 
 
 class Tokens(NamedTuple):
     """The tokens of records: `ids` are their numbers, those of part p up to until[p]."""
 
-    ids: NDArray[np.int32]
-    until: NDArray[np.int64]
-    codes: NDArray[np.int64]
+    ids: Ids
+    until: Numbers
+    codes: Numbers
 
 
 # Tokens that are longer are left to the analyser; no policy makes terms of them.
@@ -40,7 +45,7 @@ _SLOT = 4
 
 
 @kernel
-def _looked_at(text: Any, at: Any) -> Any:
+def _looked_at(text: Bytes, at: Int) -> tuple[np.uint8, int]:
     """What stands for a character that may be more than its first byte says, and how many bytes that takes
     the place of; 0 for one that is left to the analyser: white space beyond ASCII, soft hyphens.
     """
@@ -66,8 +71,9 @@ def _looked_at(text: Any, at: Any) -> Any:
 
 @part
 def _number(
-    text: Any, low: Any, size: Any, slots: Any, places: Any, names: Any, kinds: Any, widths: Any, used: Any
-) -> Any:
+    text: Bytes, low: Int, size: Int, slots: Slots, places: Numbers, names: Bytes, kinds: Bytes,
+    widths: Bytes, used: Numbers,
+) -> Int:  # fmt: skip
     """The number of a token, which gets one if it has none; -1 if the table is full.
 
     A token of up to sixteen bytes is told by its slot alone: one line of the processor's cache. `used` counts
@@ -108,10 +114,10 @@ def _number(
 
 @kernel
 def read(
-    text: Any, ends: Any, record: Any, plain: Any, keys: Any, lengths: Any, columns: Any, value: Any,
-    slots: Any, places: Any, names: Any, kinds: Any, widths: Any, used: Any, ids: Any, until: Any,
-    codes: Any, sizes: Any, firsts: Any, spans: Any, odd: Any,
-) -> Any:  # fmt: skip
+    text: Bytes, ends: Numbers, record: int, plain: Bytes, keys: Slots, lengths: Numbers, columns: Numbers,
+    value: Bytes, slots: Slots, places: Numbers, names: Bytes, kinds: Bytes, widths: Bytes, used: Numbers,
+    ids: Ids, until: Numbers, codes: Numbers, sizes: Numbers, firsts: Numbers, spans: Numbers, odd: Bytes,
+) -> int:  # fmt: skip
     """The tokens of metadata, records in JSON one after another, from the given record on; gives the first
     that was not done, because the table is full.
 
@@ -214,7 +220,7 @@ def read(
 
 
 @part
-def _kind(text: Any, low: Any, high: Any) -> Any:
+def _kind(text: Bytes, low: Int, high: Int) -> int:
     """Whether text[low:high] is all ASCII digits; holds more than ASCII; may hold letters of U+0370 and
     beyond, which only starts from 0xCD on can, and of those 0xE2 for U+2D00 and beyond alone.
     """
@@ -230,7 +236,7 @@ def _kind(text: Any, low: Any, high: Any) -> Any:
 
 
 @kernel
-def rehash(old: Any, slots: Any) -> None:
+def rehash(old: Slots, slots: Slots) -> None:
     """Puts all tokens into empty slots."""
     for place in range(0, old.size, _SLOT):
         if old[place + 3]:
@@ -347,7 +353,7 @@ def walk(
 
 
 @kernel
-def unknown(ids: Any, until: Any, firsts: Any, which: Any, terms: Any, out: Any) -> Any:
+def unknown(ids: Ids, until: Numbers, firsts: Numbers, which: Numbers, terms: Ids, out: Ids) -> int:
     """The tokens of records that have no term yet, each once, in `out`; gives their number."""
     n = 0
     for record in which:
@@ -362,7 +368,7 @@ def unknown(ids: Any, until: Any, firsts: Any, which: Any, terms: Any, out: Any)
 
 
 @kernel
-def spelt(tokens: Any, places: Any, names: Any, out: Any) -> None:
+def spelt(tokens: Ids, places: Numbers, names: Bytes, out: Bytes) -> None:
     """Writes the names of tokens, with a space after each."""
     to = 0
     for i in range(tokens.size):
@@ -374,7 +380,7 @@ def spelt(tokens: Any, places: Any, names: Any, out: Any) -> None:
 
 
 @kernel
-def translated(ids: Any, until: Any, firsts: Any, which: Any, terms: Any, out: Any) -> None:
+def translated(ids: Ids, until: Numbers, firsts: Numbers, which: Numbers, terms: Ids, out: Ids) -> None:
     """Writes the terms of records' tokens."""
     for record in which:
         low = until[firsts[record] - 1] if firsts[record] > 0 else np.int64(0)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,10 +9,14 @@ from indlet.kernels.codec import word
 from indlet.kernels.jit import kernel, part
 
 Bytes = NDArray[np.uint8]
+Numbers = NDArray[np.int64]
+Slots = NDArray[np.uint64]
+Documents = NDArray[np.int32] | NDArray[np.int64] | NDArray[np.uint32]
+Int = int | np.int64
 
 
 @kernel
-def digest(text: Any, low: Any, high: Any) -> Any:
+def digest(text: Bytes, low: Int, high: Int) -> np.uint64:
     """A 64-bit hash of text[low:high] (FNV-1a, finished by a multiplicative mix); never 0."""
     value = np.uint64(0xCBF29CE484222325)
     for i in range(low, high):
@@ -26,7 +28,7 @@ def digest(text: Any, low: Any, high: Any) -> Any:
 
 
 @kernel
-def digests(text: Any, ends: Any, out: Any) -> None:
+def digests(text: Bytes, ends: Numbers, out: Slots) -> None:
     """The hash of each string in `text`, 0 for the empty one."""
     low = np.int64(0)
     for i in range(ends.size):
@@ -35,7 +37,7 @@ def digests(text: Any, ends: Any, out: Any) -> None:
 
 
 @part
-def spelling(text: Any, low: Any, size: Any) -> Any:
+def spelling(text: Bytes, low: Int, size: Int) -> tuple[np.uint64, np.uint64, np.uint64]:
     """The first sixteen bytes of a name as two numbers, and its hash; sixteen bytes follow the last name."""
     first = word(text, low)
     second = np.uint64(0)
@@ -54,7 +56,9 @@ def spelling(text: Any, low: Any, size: Any) -> Any:
 
 
 @kernel
-def scatter(of: Any, freqs: Any, begins: Any, cursors: Any, docs: Any, counts: Any) -> None:
+def scatter(
+    of: Documents, freqs: Documents, begins: Numbers, cursors: Numbers, docs: Documents, counts: Documents
+) -> None:
     """Writes the postings of a batch in the order of their terms; term t's list begins at cursors[t]."""
     for d in range(begins.size - 1):
         for i in range(begins[d], begins[d + 1]):
@@ -65,7 +69,7 @@ def scatter(of: Any, freqs: Any, begins: Any, cursors: Any, docs: Any, counts: A
 
 
 @kernel
-def copied(text: Any, names: Any, sizes: Any, order: Any, out: Any, ends: Any) -> None:
+def copied(text: Bytes, names: Numbers, sizes: Numbers, order: Numbers, out: Bytes, ends: Numbers) -> None:
     """Writes the names into `out` one after another, in the given order."""
     to = np.int64(0)
     for i in range(order.size):
@@ -77,7 +81,7 @@ def copied(text: Any, names: Any, sizes: Any, order: Any, out: Any, ends: Any) -
 
 
 @kernel
-def _keys(text: Any, names: Any, sizes: Any, which: Any, depth: Any, out: Any) -> None:
+def _keys(text: Bytes, names: Numbers, sizes: Numbers, which: Numbers, depth: int, out: Slots) -> None:
     """Eight bytes of each name from `depth` on, as a big-endian number: zero-filled past the end."""
     for i in range(which.size):
         low = names[which[i]] + depth
@@ -117,16 +121,16 @@ def ordered(text: Bytes, names: NDArray[np.int64], sizes: NDArray[np.int64]) -> 
 
 @kernel
 def find(
-    wanted: Any,
-    ends: Any,
-    text: Any,
-    bounds: Any,
-    starts: Any,
-    df: Any,
-    cf: Any,
-    out: Any,
-    where: Any,
-    sums: Any,
+    wanted: Bytes,
+    ends: Numbers,
+    text: Bytes,
+    bounds: NDArray[np.uint32],
+    starts: NDArray[np.uint32],
+    df: Documents,
+    cf: Documents,
+    out: Numbers,
+    where: Numbers,
+    sums: Numbers,
 ) -> None:
     """The number of each wanted name among the sorted names of `text`, or -1; and where its list begins.
 

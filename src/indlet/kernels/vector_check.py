@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,7 +23,10 @@ def totals(data: NDArray[np.uint8], ends: NDArray[np.int64]) -> NDArray[np.int64
 
 
 @kernel
-def _check(data: Any, ends: Any, totals: Any, hashes: Any, owners: Any) -> None:
+def _check(
+    data: NDArray[np.uint8], ends: NDArray[np.int64], totals: NDArray[np.int64], hashes: NDArray[np.uint64],
+    owners: NDArray[np.int64],
+) -> None:  # fmt: skip
     mask = np.uint64(len(hashes) - 1)
     begin = 0
     for number in range(len(ends)):
