@@ -5,9 +5,9 @@ Long ones do not come back, and a hostile source can send more of them than memo
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from functools import lru_cache, wraps
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Final, ParamSpec, TypeVar, cast
 
 SHORT: Final = 200  # characters or bytes
 
@@ -20,12 +20,17 @@ def remembered(most: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
 
     def decorated(function: Callable[P, T]) -> Callable[P, T]:
         known: Callable[..., T] = lru_cache(maxsize=most)(function)
+        plain: Callable[..., T] = function
+
+        # Called for every value of every record: without a list of arguments where there is one.
+        @wraps(function)
+        def about(value: Sized) -> T:
+            return known(value) if len(value) <= SHORT else plain(value)
 
         @wraps(function)
-        def asked(*arguments: P.args, **named: P.kwargs) -> T:
-            value: Any = arguments[-1]
-            return known(*arguments) if len(value) <= SHORT else function(*arguments, **named)
+        def asked(*arguments: Sized) -> T:
+            return known(*arguments) if len(arguments[-1]) <= SHORT else plain(*arguments)
 
-        return asked
+        return cast("Callable[P, T]", about if function.__code__.co_argcount == 1 else asked)
 
     return decorated
