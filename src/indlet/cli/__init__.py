@@ -38,6 +38,8 @@ COMMANDS = {
     "sources": ("harvest", "Show the harvested sources, their state and their policies."),
     "sync": ("library", "One round of a library: read exports, harvest, write imports."),
     "alerts": ("library", "List what waits for somebody."),
+    "adopt": ("library", "Keep the records of a source whose origin is gone."),
+    "withdraw": ("library", "Mark a record of your own as deleted."),
     "deletions": ("library", "List deletions that wait; release or refuse them."),
     "duplicates": ("duplicates", "List records that may be of one work, and keep what was decided."),
     "translate": ("translate", "Translate records from one metadata format to another."),

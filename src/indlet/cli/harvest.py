@@ -349,6 +349,8 @@ def _row(origin: Origin, totals: tuple[int, int], failures: int, settings: Setti
         "high_water": state.get("marks", {}),
         "resumable": bool(state.get("run")),
         "last": last,
+        "confirmed": state.get("confirmed", ""),
+        "adopted": state.get("adopted"),
         "next": _next(every, last.get("at", "")),
     }
 
@@ -396,5 +398,8 @@ def _table(rows: list[JsonObject]) -> None:
         if row["repairs"]:
             repairs = ", ".join(f"{kind} {count:,}" for kind, count in row["repairs"].items() if count)
             say(printable(f"{row['source']}: {repairs}"))
+        if row["adopted"]:
+            told = f"last confirmed by its origin: {row['confirmed'] or 'never'}"
+            say(printable(f"{row['source']}: adopted by {row['adopted']['by']}; {told}"))
         if row["last"].get("reason"):
             say(printable(f"{row['source']}: {row['last']['reason']}"))

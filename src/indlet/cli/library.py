@@ -167,5 +167,52 @@ def deletions(
         say("nothing waits")
 
 
+@click.command()
+@click.argument("source")
+@data_option
+@config_option
+@click.option("--by", default="operator", show_default=True, metavar="NAME", help="Who decides.")
+@click.option("--undo", is_flag=True, help="Give the records back to their origin.")
+def adopt(source: str, data: Path | None, config: Path | None, by: str, undo: bool) -> None:
+    """Keep the records of a source whose origin is gone, and speak for them from now on.
+
+    They stay though their origin comes back empty, and can be withdrawn here (indlet withdraw).
+
+    \b
+    indlet adopt lanl --data larc-data --by "Ada Wells"
+    """
+    from indlet.node import ownership
+    from indlet.store import open_configured
+
+    with open_configured(_settings(data, config), create=False) as store:
+        if undo:
+            ownership.give_back(store, source)
+            return
+        done = ownership.adopt(store, source, by)
+    say(printable(f"{done.source}: adopted; last confirmed by its origin: {done.confirmed or 'never'}"))
+
+
+@click.command()
+@click.argument("identifier")
+@data_option
+@config_option
+@click.option("--by", default="operator", show_default=True, metavar="NAME", help="Who decides.")
+@click.option("--undo", is_flag=True, help="Take the mark off; the next crawl brings the record back.")
+def withdraw(identifier: str, data: Path | None, config: Path | None, by: str, undo: bool) -> None:
+    """Mark a record of this node's own, or of an adopted source, as deleted; all others hear of it.
+
+    The file that holds it does not bring it back.
+
+    \b
+    indlet withdraw oai:larc.example.org:reports/7 --data larc-data --by "Ada Wells"
+    """
+    from indlet.node import ownership
+    from indlet.store import open_configured
+
+    with open_configured(_settings(data, config), create=False) as store:
+        name = ownership.restore(store, identifier) if undo else ownership.withdraw(store, identifier, by)
+    say(printable(f"{identifier} of {name}: {'to be read again' if undo else 'deleted'}"))
+
+
 def _settings(data: Path | None, config: Path | None) -> Settings:
     return load(config) if config else Settings(data=data) if data else load(Path("indlet.toml"))

@@ -294,6 +294,8 @@ def _provenance(
     found = [(t("record.source"), [(origin.name, link)])]
     found.append((t("record.identifier"), [(stored.identifier, "")]))
     found.append((t("record.harvested"), [(t.moment(stored.datestamp), "")]))
+    if isinstance(told := origin.state.get("confirmed"), str) and told:
+        found.append((t("record.confirmed"), [(told[:40], "")]))
     original = properties.get("source_datestamp")
     if isinstance(original, int | float) and original > 0:
         original = rfc3339(original)

@@ -180,6 +180,8 @@ class Committer:
             progress.records, progress.deleted, progress.failed, progress.owed,
         )  # fmt: skip
         self.state = replace(self.state.with_repairs(progress.repairs - self._counted), last=last)
+        if outcome == "complete":
+            self.state = replace(self.state, confirmed=last.at)
         self._counted = progress.repairs.copy()
         self.commit(None, outcome)
 

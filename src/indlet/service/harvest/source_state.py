@@ -84,6 +84,7 @@ class SourceState:
     size_lies: bool = False
     repairs: Mapping[str, int] = field(default_factory=dict)
     last: LastRun | None = None
+    confirmed: str = ""  # when a run last ended complete: what is held is then what the source has
     stored_bytes: int = 0
     other: JsonMapping = field(default_factory=dict)  # what others keep with it
 

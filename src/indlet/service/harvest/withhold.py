@@ -44,6 +44,10 @@ class DeletionGuard:
         with self._store.read() as view:
             origins = [o for o in view.origins("source") if o.name in {own, *self._touched}]
         for origin in origins:
+            if adopted := origin.state.get("adopted"):  # this node speaks for the source's records
+                with self._store.write() as tx:
+                    tx.keep_withheld(origin.id, adopted["by"])
+                continue
             carried, held = withheld.settle(
                 self._store, origin, self._harvest.withhold_share, self._harvest.withhold_records
             )
