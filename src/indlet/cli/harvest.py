@@ -399,7 +399,7 @@ def _table(rows: list[JsonObject]) -> None:
             repairs = ", ".join(f"{kind} {count:,}" for kind, count in row["repairs"].items() if count)
             say(printable(f"{row['source']}: {repairs}"))
         if row["adopted"]:
-            told = f"last confirmed by its origin: {row['confirmed'] or 'never'}"
-            say(printable(f"{row['source']}: adopted by {row['adopted']['by']}; {told}"))
+            when = f"last confirmed by its origin: {row['confirmed'] or 'never'}"
+            say(printable(f"{row['source']}: adopted by {row['adopted']['by']}; {when}"))
         if row["last"].get("reason"):
             say(printable(f"{row['source']}: {row['last']['reason']}"))
