@@ -28,6 +28,7 @@ PORT = 8080
 
 @click.command()
 @click.option("--once", is_flag=True, help="End after the tour, without the portal.")
+@click.option("--mesh", is_flag=True, help="Another tour: four laboratories that keep each other's records.")
 @click.option(
     "--port", type=click.IntRange(0, 65535), help="Of the portal; 0: any.  [8080 if free, else any]"
 )
@@ -35,7 +36,7 @@ PORT = 8080
     "--data", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
     help="Keep everything here.  [a temporary folder, removed at the end]",
 )  # fmt: skip
-def demo(once: bool, port: int | None, data: Path | None) -> None:
+def demo(once: bool, mesh: bool, port: int | None, data: Path | None) -> None:
     """A tour: two providers, one service, one portal.
 
     Two bundled collections of some two hundred short documents are crawled and served by a provider each; a
@@ -45,6 +46,7 @@ def demo(once: bool, port: int | None, data: Path | None) -> None:
     \b
     indlet demo
     indlet demo --once
+    indlet demo --mesh
     indlet demo --data demo-data --port 9000
     """
     for needed in ("httpx", "jinja2", "numba"):
@@ -63,7 +65,25 @@ def demo(once: bool, port: int | None, data: Path | None) -> None:
         else:
             home = data.absolute()
         lay_out(home)
-        _run(console, home, once, port)
+        if mesh:
+            _mesh(console, home)
+        else:
+            _run(console, home, once, port)
+
+
+def _mesh(console: Console, home: Path) -> None:
+    from rich.text import Text
+
+    from indlet.demo.mesh import mesh_tour
+
+    console.print()
+    console.print(
+        Text.assemble((" indlet", "bold cyan"), "  four laboratories, four formats, one collection")
+    )
+    console.print()
+    with mesh_tour(console, home) as tour:
+        tour.run()
+    console.print()
 
 
 def _run(console: Console, home: Path, once: bool, port: int | None) -> None:
