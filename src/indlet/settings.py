@@ -38,6 +38,7 @@ class Node:
     admin_email: tuple[str, ...] = ("admin@localhost.localdomain",)
     description: str = ""
     rights: str = ""
+    jobs: bool = True  # whether  indlet serve  also crawls, harvests and writes; false: workers do
     friends: tuple[str, ...] = ()  # base URLs of other repositories, which Identify names as friends
 
 

@@ -159,6 +159,27 @@ def test_what_was_signed_out_stays_so_after_a_restart(tmp_path: Path) -> None:
         assert opened().session(asked) is None
 
 
+def test_what_one_node_signs_out_is_signed_out_at_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("indlet.web.auth._HEAR", 0.0)
+    with Store.open(tmp_path) as store:
+
+        def opened() -> Gate:
+            keep, others = partial(keep_ended_sessions, store), partial(ended_sessions, store)
+            settings = Settings(admin=Admin(password_hash=HASH))
+            return Gate(store.secret("sessions"), settings, keep=keep, others=others)
+
+        one, two = opened(), opened()
+        signed_in = [one.open() for _ in range(2)]
+        asked = [request(cookie=f"{COOKIE}={cookie}") for cookie, _ in signed_in]
+        assert [two.session(each) is not None for each in asked] == [True, True]
+        one.end(signed_in[0][1])
+        assert [two.session(each) is not None for each in asked] == [False, True]
+        two.end(signed_in[1][1])
+        assert [opened().session(each) for each in asked] == [None, None]
+
+
 @pytest.mark.parametrize(
     ("public", "host", "secure"),
     [

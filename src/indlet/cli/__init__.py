@@ -31,6 +31,7 @@ COMMANDS = {
     "failures": ("provider", "List what could not be read or harvested, and why."),
     "init": ("provider", "Write a commented indlet.toml."),
     "password": ("password", "Set the password of the operations desk, or add a user to it."),
+    "worker": ("worker", "Do the jobs of a store, beside other workers."),
     "log": ("operate", "Show who did what at the operations desk."),
     "harvest": ("harvest", "Harvest metadata and indexes from providers."),
     "identify": ("identify", "Check any repository: what it says of itself, and whether that holds."),

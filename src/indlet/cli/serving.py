@@ -75,7 +75,8 @@ def run(settings: Settings, *, crawl_at_once: bool, portal: bool | None = None) 
     with contextlib.closing(bound), open_configured(settings) as store, Schedule() as schedule:
         jobs = _jobs(store, settings, schedule, wanted=portal is not False)
         app = application(store, settings, portal is not False, jobs, portal_asked=bool(portal))
-        _plan_crawls(settings, schedule, crawl_at_once)
+        if settings.node.jobs:
+            _plan_crawls(settings, schedule, crawl_at_once)
         if jobs is not None:
             jobs.begin(harvest_at_once=True)
         _announce(settings, searched=hasattr(app.state, "library"))

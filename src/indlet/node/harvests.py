@@ -193,7 +193,7 @@ class Harvests:
         job = f"retry {name}"
         if any(found.name == job and found.started is not None for found in self.schedule.jobs()):
             raise SettingsError(f"a record of {name!r} is being asked for already; wait for that to end")
-        work = self._work(name, replace(source, paused=False), RunOptions(only=(identifier,)))
+        work = self.work(name, replace(source, paused=False), RunOptions(only=(identifier,)))
         self.schedule.add(job, "", work, kind="retry")
         self.schedule.run_now(job)
 
@@ -223,10 +223,12 @@ class Harvests:
         source = replace(self._known(name), paused=False)
         if _job(name) not in {job.name for job in self.schedule.jobs()}:
             self._plan(name, source, every="")
-        if not self.schedule.run_now(_job(name), self._work(name, source, RunOptions(full=full))):
+        if not self.schedule.run_now(_job(name), self.work(name, source, RunOptions(full=full))):
             raise SettingsError(f"{name!r} is being harvested already; wait for it, or pause it")
 
-    def _work(self, name: str, source: Source, options: RunOptions | None = None) -> Work:
+    def work(self, name: str, source: Source, options: RunOptions | None = None) -> Work:
+        """A harvest of a source as a job."""
+
         def harvest(stop: threading.Event) -> None:
             progress = Progress(name)
             with self._guard:
@@ -268,7 +270,7 @@ class Harvests:
         self.schedule.add(
             _job(name),
             every,
-            self._work(name, source),
+            self.work(name, source),
             at_once=at_once or bool(every and last is None),
             kind="harvest",
             paused=self._decided()["paused"].get(name, source.paused),

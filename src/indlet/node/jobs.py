@@ -15,7 +15,7 @@ from indlet.node.indexing import EVERY, IndexJob
 from indlet.node.schedule import Schedule
 from indlet.node.write_out import WriteTask
 from indlet.service.harvest.progress import Progress
-from indlet.settings import Settings
+from indlet.settings import Settings, Write
 from indlet.store import Store
 
 INDEX: Final = "index"
@@ -37,10 +37,11 @@ class Jobs:
     def begin(self, *, harvest_at_once: bool = False) -> None:
         """Puts the jobs on the schedule and starts it; `harvest_at_once`: the settings' sources now."""
         self.schedule.add(INDEX, EVERY, self.index, at_once=True)
-        self.harvests.plan(at_once=harvest_at_once)
-        for task in self._settings.write:
-            write = WriteTask(self._store, task)
-            self.schedule.add(f"write {task.folder}", task.every, _loudly(write), at_once=True)
+        if self._settings.node.jobs:
+            self.harvests.plan(at_once=harvest_at_once)
+            for task in self._settings.write:
+                write = write_job(self._store, task)
+                self.schedule.add(f"write {task.folder}", task.every, write, at_once=True)
         self.schedule.start()
 
     def _changed(self) -> None:
@@ -49,8 +50,9 @@ class Jobs:
             self.index(threading.Event())
 
 
-def _loudly(task: WriteTask) -> Callable[[threading.Event], None]:
+def write_job(store: Store, write: Write) -> Callable[[threading.Event], None]:
     """A task of local write as a job: one that stopped before its end has failed."""
+    task = WriteTask(store, write)
 
     def run(stop: threading.Event) -> None:
         if reason := task.run(stop).reason:

@@ -463,6 +463,10 @@ class Store(Readable, Writable, JobLocks, Secrets, StoreUpkeep, Protocol):
     writable: bool  # whether this process may write
     local_folder: Path  # where this machine keeps what is derived from the store: index, scratch, usage
     index_engine: IndexEngine  # what keeps the index of this store
+    shared: bool  # whether several machines may use it
+
+    def now(self) -> float:
+        """The time by the clock that datestamps are given by, in seconds since 1970."""
 
     @property
     def url(self) -> str:

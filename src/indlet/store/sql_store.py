@@ -13,6 +13,7 @@ from indlet.store.contract import Transaction, View
 
 class SqlStore:
     index_engine = IndexEngine()
+    shared = False
 
     @abstractmethod
     def read(self) -> AbstractContextManager[View]: ...

@@ -27,7 +27,7 @@ from indlet.errors import IndletError
 from indlet.node.jobs import Jobs
 from indlet.provider import serve
 from indlet.provider.hierarchy import named
-from indlet.provider.serve.usage import Usage
+from indlet.provider.serve.usage import usage_of
 from indlet.provider.site.source import guarded_name, site_name
 from indlet.service.api import routes as api
 from indlet.service.index.engines import warm
@@ -74,9 +74,12 @@ def application(
     pages = Pages.of(settings)
     root = settings.base_url()
     portal = Portal(library, pages, root)
-    usage, meter = Usage(store.local_folder), Meter()
+    usage, meter = usage_of(store), Meter()
     keep = partial(keep_ended_sessions, store)
-    gate = Gate(store.secret("sessions"), settings, ended=ended_sessions(store), keep=keep)
+    gate = Gate(
+        store.secret("sessions"), settings, ended=ended_sessions(store), keep=keep,
+        others=partial(ended_sessions, store) if store.shared else None,
+    )  # fmt: skip
     own = jobs is None
     jobs = jobs or Jobs(store, settings)
     desk = Desk(portal, gate, usage, jobs)

@@ -32,6 +32,8 @@ COOKIE: Final = "indlet_session"
 DEVICE: Final = "indlet_device"
 _FORGET: Final = 3600.0  # seconds after which failures no longer count
 _ENDED: Final = "ended sessions"
+_HEAR: Final = 2.0  # seconds after which a session that another node has ended is ended here
+_SKEW: Final = 3600.0  # seconds by which clocks of nodes may differ
 ADMIN: Final = "admin"  # whose password is that of the section [admin]
 
 
@@ -108,6 +110,8 @@ class Gate:
     # Sessions that were signed out before their time, and what keeps them through a restart.
     ended: dict[str, float] = field(default_factory=dict)
     keep: Callable[[dict[str, float]], None] = lambda ended: None
+    others: Callable[[], dict[str, float]] | None = None  # those that other nodes of the store have ended
+    _asked: float = -1e9
     _failures: OrderedDict[str, tuple[int, float]] = field(default_factory=OrderedDict)
 
     # Sessions
@@ -136,9 +140,16 @@ class Gate:
             return None
         if not hmac.compare_digest(signature.encode(), self._sign("session", payload, hashed).encode()):
             return None
+        self._hear_of_others()
         if float(until) < self.clock() or identity in self.ended:
             return None
         return self._session(identity, float(until))
+
+    def _hear_of_others(self) -> None:
+        now = time.monotonic()
+        if self.others is not None and now - self._asked > _HEAR:
+            self._asked = now
+            self.ended = {**self.others(), **self.ended}
 
     def end(self, session: Session) -> None:
         """Close a session before its time: its cookie is worth nothing, after a restart neither."""
@@ -297,5 +308,9 @@ def ended_sessions(store: Store) -> dict[str, float]:
 
 
 def keep_ended_sessions(store: Store, ended: dict[str, float]) -> None:
+    """Beside those that other nodes have ended, as long as they matter."""
     with store.write() as tx:
-        tx.meta(_ENDED, orjson.dumps(ended))
+        raw = tx.meta_value(_ENDED, None)
+        others = orjson.loads(raw) if raw else {}
+        now = time.time()
+        tx.meta(_ENDED, orjson.dumps({i: end for i, end in others.items() if end > now - _SKEW} | ended))

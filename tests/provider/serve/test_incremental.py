@@ -75,3 +75,14 @@ def test_nothing_is_missed_while_everything_changes(
 
 def _title(raw: bytes) -> str:
     return oai_dc.FORMAT.read(element(raw)).simple()["title"][0] if raw else ""
+
+
+def test_answers_are_dated_by_the_clock_that_dates_records(
+    tmp_path: Path, running: Callable[[Store, Settings], str]
+) -> None:
+    """A web node whose own clock is ahead must not promise what the store has not dated yet."""
+    with store_in(tmp_path, clock=lambda: 1_000_000_000.0) as store:
+        url = running(store, Settings())
+        with urllib.request.urlopen(f"{url}/oai?verb=Identify", timeout=30) as response:
+            root = etree.fromstring(response.read())
+    assert root.findtext("{*}responseDate") == "2001-09-09T01:46:40Z"

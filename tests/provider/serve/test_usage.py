@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.stores import store_in
 
 from indlet.provider.serve.repository import OaiAnswer
 from indlet.provider.serve.usage import EVERY, NAME, Count, Usage
@@ -45,6 +46,17 @@ def test_processes_that_count_at_once_add_up(tmp_path: Path) -> None:
     one.save()
     assert [count for _, count in Usage(tmp_path).counts()] == [Count(7, 70, 700)]
     assert [count for _, count in two.counts()] == [Count(7, 70, 700)]
+
+
+def test_nodes_that_share_a_store_count_into_it(tmp_path: Path) -> None:
+    with store_in(tmp_path) as store:
+        one, two = Usage(store), Usage(store)
+        for usage, times in ((one, 3), (two, 4)):
+            for _ in range(times):
+                usage.count(DAY, False, answer(), 100, "Same")
+            usage.save()
+        assert [count for _, count in Usage(store).counts()] == [Count(7, 70, 700)]
+        assert not (tmp_path / NAME).exists()
 
 
 def test_counts_are_written_now_and_then(tmp_path: Path) -> None:

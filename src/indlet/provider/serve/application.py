@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from urllib.parse import unquote, urlsplit
@@ -32,7 +31,7 @@ from indlet.provider.serve.repository import Repository
 from indlet.provider.serve.request_log import RequestLog
 from indlet.provider.serve.resourcesync import PATH as SYNC_PATH
 from indlet.provider.serve.resourcesync import WELL_KNOWN, ResourceSync
-from indlet.provider.serve.usage import Usage
+from indlet.provider.serve.usage import Usage, usage_of
 from indlet.settings import Settings, VirtualRepository
 from indlet.store import Store
 from indlet.text import policy_of
@@ -47,9 +46,9 @@ _PAGE_HEADERS = {
 }
 
 
-def application(store: Store, settings: Settings, *, clock: Callable[[], float] = time.time) -> Starlette:
+def application(store: Store, settings: Settings, *, clock: Callable[[], float] | None = None) -> Starlette:
     """A provider alone: all of its routes, with the landing page at /."""
-    usage = Usage(store.local_folder)
+    usage = usage_of(store)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -68,14 +67,16 @@ def routes(
     settings: Settings,
     *,
     landing: str = "/",
-    clock: Callable[[], float] = time.time,
+    clock: Callable[[], float] | None = None,
     usage: Usage | None = None,
     feeds: bool = False,
 ) -> list[BaseRoute]:
     """The provider's routes; `landing` is where the landing page stands, empty for nowhere.
 
-    `feeds`: those of a node without a portal, which has its own.
+    `feeds`: those of a node without a portal, which has its own. `clock`: by which answers are dated; the
+    store's if none is named, so that no record is dated before an answer that does not show it.
     """
+    clock = clock or store.now
     # Rules of access are found by name: a hierarchy must have here the one that it was crawled under.
     settings = identified(store, replace(settings, hierarchy=named(settings.hierarchy)))
     web = _Web(store, settings, clock, usage or Usage())

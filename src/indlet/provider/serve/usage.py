@@ -1,7 +1,8 @@
 """What was harvested, by whom: counted by day for the operations desk, in bounded memory and a small file.
 
 Counts go to the file now and then and when the node ends; what a crash takes with it is a minute of them.
-Several processes may count into one file: each adds what it has counted since it last did.
+Several processes may count into one file: each adds what it has counted since it last did. Where several
+machines use a store, an entry of the store takes the place of the file.
 """
 
 from __future__ import annotations
@@ -17,10 +18,13 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
+from indlet.errors import StoreError
 from indlet.oai.dates import written
 from indlet.provider.serve.repository import OaiAnswer
+from indlet.store import Store
 
 NAME: Final = "usage.json"
+_KEY: Final = "usage"  # of the entry in a store
 EVERY: Final = (
     60.0  # seconds between two times that the counts are written, while there is something to count
 )
@@ -54,15 +58,17 @@ Counts = OrderedDict[UsageKind, Count]
 class Usage:
     """Counts of requests; when there are too many kinds of them, the longest unseen is forgotten.
 
-    With a folder, the counts of earlier processes are there too.
+    With a folder or a store, the counts of earlier and other processes are there too.
     """
 
-    def __init__(self, folder: Path | None = None, most: int = MOST) -> None:
+    def __init__(self, kept: Path | Store | None = None, most: int = MOST) -> None:
         self._most = most
-        self._path = None if folder is None else folder / NAME
+        self._place: _File | _Entry | None = None
+        if kept is not None:
+            self._place = _File(kept / NAME) if isinstance(kept, Path) else _Entry(kept)
         self._guard, self._saving = threading.Lock(), threading.Lock()
         self._new: Counts = OrderedDict()  # since the file was last written
-        self._old: Counts = OrderedDict() if self._path is None else _read(self._path, most)
+        self._old: Counts = OrderedDict() if self._place is None else self._place.read(most)
         self._due: float | None = None
 
     def count(self, now: float, extended: bool, answer: OaiAnswer, size: int, agent: str) -> None:
@@ -70,7 +76,7 @@ class Usage:
         kind = UsageKind(day, endpoint, answer.verb, answer.prefix, agent[:_AGENT])
         with self._guard:
             _add(self._new, [(kind, Count(1, answer.records, size))], self._most)
-            if self._path is None:
+            if self._place is None:
                 return
             if self._due is None:
                 self._due = now + EVERY
@@ -88,7 +94,7 @@ class Usage:
 
     def save(self) -> None:
         """Adds what was counted to the file; a file that cannot be written is left for another time."""
-        if self._path is None:
+        if self._place is None:
             return
         with self._saving:
             with self._guard:
@@ -96,9 +102,10 @@ class Usage:
                     return
                 fresh, self._new = self._new, OrderedDict()
             try:
-                every = _added(self._path, fresh, self._most)
-            except OSError as e:
-                _log.warning("%s cannot be written: %s; counts are kept in memory", self._path, e.strerror)
+                every = self._place.add(fresh, self._most)
+            except (OSError, StoreError) as e:
+                said = e.strerror if isinstance(e, OSError) else str(e)
+                _log.warning("%s cannot be written: %s; counts are kept in memory", self._place, said)
                 with self._guard:
                     later, self._new = self._new, fresh
                     _add(self._new, later.items(), self._most)
@@ -114,33 +121,75 @@ def _add(counts: Counts, more: Iterable[tuple[UsageKind, Count]], most: int) -> 
             counts.popitem(last=False)
 
 
-def _added(path: Path, fresh: Counts, most: int) -> Counts:
-    """Adds counts to those of a file, which is replaced as a whole; gives all of them."""
-    with path.with_suffix(".lock").open("ab") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        every = _read(path, most)
-        _add(every, fresh.items(), most)
-        draft = path.with_suffix(".new")
-        with draft.open("wb") as file:
-            file.write(orjson.dumps([[*kind, *count] for kind, count in every.items()]))
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
-    return every
+class _File:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __str__(self) -> str:
+        return str(self._path)
+
+    def add(self, fresh: Counts, most: int) -> Counts:
+        """Adds counts to those of the file, which is replaced as a whole; gives all of them."""
+        with self._path.with_suffix(".lock").open("ab") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            every = self.read(most)
+            _add(every, fresh.items(), most)
+            draft = self._path.with_suffix(".new")
+            with draft.open("wb") as file:
+                file.write(_packed(every))
+                file.flush()
+                os.fsync(file.fileno())
+            draft.replace(self._path)
+        return every
+
+    def read(self, most: int) -> Counts:
+        """The counts of the file; none if there is no such file, or it is not ours."""
+        try:
+            if self._path.stat().st_size > _LARGEST:
+                raise ValueError("it is too large")
+            return _unpacked(self._path.read_bytes(), most)
+        except FileNotFoundError:
+            pass
+        except (OSError, ValueError, TypeError) as e:
+            _log.warning("%s cannot be read: %s; counting begins anew", self._path, e)
+        return OrderedDict()
 
 
-def _read(path: Path, most: int) -> Counts:
-    """The counts of a file; none if there is no such file, or it is not ours."""
+class _Entry:
+    """Counts in a store, in one transaction each time."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def __str__(self) -> str:
+        return self._store.location
+
+    def add(self, fresh: Counts, most: int) -> Counts:
+        with self._store.write() as tx:
+            raw = tx.meta_value(_KEY, None)
+            every = _unpacked(raw, most) if raw else OrderedDict()
+            _add(every, fresh.items(), most)
+            tx.meta(_KEY, _packed(every))
+        return every
+
+    def read(self, most: int) -> Counts:
+        with self._store.read() as view:
+            raw = view.meta(_KEY)
+        return _unpacked(raw, most) if raw else OrderedDict()
+
+
+def usage_of(store: Store) -> Usage:
+    """The counts of a node: in the store where machines share one, else in its folder."""
+    return Usage(store if store.shared else store.local_folder)
+
+
+def _packed(counts: Counts) -> bytes:
+    return orjson.dumps([[*kind, *count] for kind, count in counts.items()])
+
+
+def _unpacked(raw: bytes, most: int) -> Counts:
     counts: Counts = OrderedDict()
-    try:
-        if path.stat().st_size > _LARGEST:
-            raise ValueError("it is too large")
-        _add(counts, _rows(orjson.loads(path.read_bytes())), most)
-    except FileNotFoundError:
-        pass
-    except (OSError, ValueError, TypeError) as e:
-        _log.warning("%s cannot be read: %s; counting begins anew", path, e)
-        counts.clear()
+    _add(counts, _rows(orjson.loads(raw)), most)
     return counts
 
 

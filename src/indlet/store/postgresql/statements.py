@@ -43,7 +43,7 @@ _UPSERT: Final = (
 _MEMBERS: Final = (
     "INSERT INTO membership SELECT * FROM unnest(%s::bigint[], %s::bigint[]) ON CONFLICT DO NOTHING"
 )
-_CLOCK: Final = "SELECT extract(epoch FROM clock_timestamp())::float8"
+CLOCK: Final = "SELECT extract(epoch FROM clock_timestamp())::float8"
 _BEGIN: Final = (
     "SELECT (SELECT max(datestamp) FROM ticks), "
     "(SELECT convert_from(value, 'UTF8') FROM meta WHERE key = 'seq'), "
@@ -115,7 +115,7 @@ class PostgresTransaction(SqlTransaction):
 
     def _server_time(self) -> float:
         """One clock for all machines that write."""
-        (row,) = _all(self.connection, _CLOCK, ())
+        (row,) = _all(self.connection, CLOCK, ())
         return float(row[0])
 
     def _only_writer(self) -> None:

@@ -21,7 +21,7 @@ from indlet.store.contract import Clock, Transaction, View
 from indlet.store.postgresql.explained import BUSY_SECONDS, explained
 from indlet.store.postgresql.jobs import Permits
 from indlet.store.postgresql.migrations import migrate
-from indlet.store.postgresql.statements import INCOMING, Connection, PostgresTransaction, PostgresView
+from indlet.store.postgresql.statements import CLOCK, INCOMING, Connection, PostgresTransaction, PostgresView
 from indlet.store.private import keep_private
 from indlet.store.sql_store import SqlStore
 
@@ -61,6 +61,16 @@ class PostgresStore(SqlStore):
         self._readers: list[Connection] = []
         self._writers: list[Connection] = []
         self._permits = Permits(self.location, self._connect)
+
+    shared = True
+
+    def now(self) -> float:
+        """By the server's clock, which all machines share."""
+        if self._clock is not None:
+            return self._clock()
+        with self.read() as view:
+            assert isinstance(view, PostgresView)
+            return float(view._all(CLOCK)[0][0])
 
     @classmethod
     def open(

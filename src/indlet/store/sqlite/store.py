@@ -49,6 +49,9 @@ class SqliteStore(SqlStore):
         self._idle: list[sqlite3.Connection] = []
         self._guard = threading.Lock()
 
+    def now(self) -> float:
+        return self._clock()
+
     @classmethod
     def open(
         cls,
