@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ from indlet.formats.dublin import folded
 from indlet.kernels import describe
 from indlet.kernels import scan as k
 from indlet.kernels.vector_check import totals
-from indlet.memo import remembered
+from indlet.memo import SHORT, remembered
 from indlet.model import DUBLIN_CORE, TermVector
 from indlet.oai.read import Item, MetadataPart, Page, local_name, parsed, read, text_of
 from indlet.oai.read_repair import decoded
@@ -147,7 +147,9 @@ def _described(pages: k.PageArrays) -> list[bytes] | None:
     room = np.empty(folded.size, np.uint8)
     formed = room[: describe.gathered(values, folded, _FORMED, room)].tobytes().decode().split("\n")
     codes = values["code"]
-    forms = map(_form, codes[(_FORMED >> codes & 1) > 0].tolist(), formed)
+    # Long values do not come back (`memo`).
+    known = _known_form if max(map(len, formed)) <= SHORT else _form
+    forms = map(known, codes[(_FORMED >> codes & 1) > 0].tolist(), formed)
     text = np.frombuffer(folded.tobytes() + "".join([f"{form}\n" for form in forms]).encode(), np.uint8)
     out, ends = (
         np.empty(2 * text.size + 24 * values.size + 2 * heads.size, np.uint8),
@@ -161,6 +163,9 @@ def _described(pages: k.PageArrays) -> list[bytes] | None:
 
 def _form(code: int, value: str) -> str:
     return FORMS[DUBLIN_CORE[code]](value)
+
+
+_known_form = lru_cache(maxsize=1 << 15)(_form)
 
 
 def _items(region: bytes, pages: k.PageArrays, described: list[bytes]) -> list[Item]:
