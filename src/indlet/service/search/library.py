@@ -48,7 +48,7 @@ from indlet.service.search.results import Comparison, Explained, Hit, Result, Su
 from indlet.service.search.snapshots import Snapshots
 from indlet.service.search.suggest import Speller
 from indlet.settings import Settings, Source
-from indlet.store import Origin, Store, open_configured
+from indlet.store import Origin, Store, View, open_configured
 from indlet.text import LANGUAGES, Analyzer, code
 
 if TYPE_CHECKING:
@@ -445,8 +445,8 @@ class Library:
 
     def set_names(self, source: str = "") -> Mapping[str, str]:
         """What sets are called, by their setSpecs: by one source, or by all that have such a set."""
-        hidden = self.hidden()
         with self.store.read() as view:
+            hidden = self._hidden(view)
             key = (view.last_seq(), view.meta("set_names"), hidden)
             if self._called is None or self._called[0] != key:
                 shown = {o.id: o.name for o in view.origins() if o.id not in hidden}
@@ -468,7 +468,12 @@ class Library:
         if self._restricted is None:
             return ()
         with self.store.read() as view:
-            return tuple(origin.id for origin in view.origins() if self._conceals(origin))
+            return self._hidden(view)
+
+    def _hidden(self, view: View) -> tuple[int, ...]:
+        if self._restricted is None:
+            return ()
+        return tuple(origin.id for origin in view.origins() if self._conceals(origin))
 
     # What a question needs
 
