@@ -207,6 +207,7 @@ class Analysis:
     stem: bool = True
     positions: bool = False
     prune: float = 0.0  # keep this share of a document's terms; 0: keep all
+    lead: float = 0.0  # keep the terms of this share of a text, from its beginning; 0: no summary
 
 
 @dataclass(frozen=True, slots=True)

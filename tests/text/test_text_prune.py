@@ -7,7 +7,7 @@ from math import ceil
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indlet.text import Analyzer, Policy
+from indlet.text import Analyzer, Policy, loss, renormalise
 from indlet.text.prune import kept
 
 frequencies = st.dictionaries(st.text("abcdé字", min_size=1, max_size=6), st.integers(1, 9), max_size=40)
@@ -40,3 +40,36 @@ def test_the_length_stays_true() -> None:
         "wing": [0, 1, 2],
         "flow": [5, 6],
     }
+
+
+def test_a_summary_keeps_the_beginning_and_the_keywords() -> None:
+    text = "boundary layers of wings drag drag drag lift flow flow boundary"
+    whole = Analyzer(Policy(positions=True)).vector(text)
+    for positions in (True, False):
+        lead = Analyzer(Policy(lead=0.2, positions=positions)).vector(text)
+        # Three of eleven words, of which one is a stop word; frequencies are those of the whole text.
+        assert lead.frequencies() == {"boundari": 2, "layer": 1}
+        both = Analyzer(Policy(lead=0.2, prune=0.2, positions=positions)).vector(text)
+        assert both.frequencies() == {"boundari": 2, "layer": 1, "drag": 3}
+        assert lead.length == both.length == whole.length == 10
+    assert Analyzer(Policy(lead=0.2, prune=0.2, positions=True)).vector(text).places() == {
+        "boundari": [0, 10],
+        "layer": [1],
+        "drag": [4, 5, 6],
+    }
+
+
+def test_a_summary_is_declared_and_its_loss_is_told() -> None:
+    plain, short = Policy(), Policy(lead=0.2, prune=0.1)
+    assert "lead" not in plain.to_json() and short.to_json()["lead"] == 0.2
+    assert Policy.read(short.to_json()) == short and short.digest != plain.digest
+    assert loss(short, short).kind == "identical"
+    (told,) = loss(short, plain).losses
+    assert told == "summarised: the terms of the first 20% of each text, and the 10% most frequent"
+    assert loss(plain, short).losses == ("not summarised as here: all its terms are kept",)
+    vector = Analyzer(plain).vector("boundary layers of wings drag drag drag lift")
+    assert renormalise(vector, plain, Analyzer(short)) == vector
+
+
+def test_policies_of_the_first_release_keep_their_digests() -> None:
+    assert Policy(stops="x", stemmer="y").digest == "798e4038451e4fe11211a77f93e974d2"

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from math import ceil
 from typing import Final
 
 from indlet.model import FIELD_MARKS, Metadata, Stored, TermVector, pack
 from indlet.text.language import code, detect_pieces, sample
 from indlet.text.policy import Policy
-from indlet.text.prune import kept
+from indlet.text.prune import kept, summary
 from indlet.text.rules import LANGUAGES, stemmer, stop_words
 from indlet.text.tokens import joined, split, words
 
@@ -196,12 +197,16 @@ class Analyzer:
         return detect_pieces(taken, pieces, stated) or stated or self.policy.default_language
 
     def _made(self, terms: Iterable[str], language: str) -> TermVector:
+        lead: Collection[str] | None = None
+        if self.policy.lead is not None:
+            terms = list(terms)
+            lead = set(terms[: ceil(self.policy.lead * len(terms))])
         if not self.policy.positions:
-            return counted(Counter(terms), self.policy, language)
+            return counted(Counter(terms), self.policy, language, lead=lead)
         places: defaultdict[str, list[int]] = defaultdict(list)
         for place, term in enumerate(terms):
             places[term].append(place)
-        return placed(places, self.policy, language)
+        return placed(places, self.policy, language, lead=lead)
 
 
 def searched(metadata: Metadata) -> str:
@@ -209,26 +214,46 @@ def searched(metadata: Metadata) -> str:
     return "\n".join(value for name in SEARCHED for value in metadata.get(name, ()))
 
 
-def counted(counts: dict[str, int], policy: Policy, language: str, length: int | None = None) -> TermVector:
-    """A vector of frequencies, pruned if the policy says so; takes the dictionary for its own."""
+def counted(
+    counts: dict[str, int],
+    policy: Policy,
+    language: str,
+    length: int | None = None,
+    lead: Collection[str] | None = None,
+) -> TermVector:
+    """A vector of frequencies, pruned if the policy says so; takes the dictionary for its own.
+
+    `lead`: the terms of the text's beginning, where these are kept anyway.
+    """
     counts.pop(LOST, None)
     if length is None:
         length = sum(counts.values())
-    if policy.prune is not None:
-        counts = {term: counts[term] for term in kept(counts, policy.prune)}
+    if (stay := _staying(counts, policy, lead)) is not None:
+        counts = {term: counts[term] for term in stay}
     return TermVector(pack(counts), length, None, language)
 
 
+def _staying(counts: dict[str, int], policy: Policy, lead: Collection[str] | None) -> list[str] | None:
+    """The terms that a policy keeps; None: all."""
+    if lead is not None:
+        return summary(counts, lead, policy.prune)
+    return None if policy.prune is None else kept(counts, policy.prune)
+
+
 def placed(
-    places: dict[str, list[int]], policy: Policy, language: str, length: int | None = None
+    places: dict[str, list[int]],
+    policy: Policy,
+    language: str,
+    length: int | None = None,
+    lead: Collection[str] | None = None,
 ) -> TermVector:
     """The same with positions."""
     places.pop(LOST, None)
     counts = {term: len(found) for term, found in places.items()}
     if length is None:
         length = sum(counts.values())
-    if policy.prune is not None:
-        places = {term: places[term] for term in kept(counts, policy.prune)}
+    if (stay := _staying(counts, policy, lead)) is not None:
+        places = {term: places[term] for term in stay}
     return TermVector.of_positions(places, length, language)
 
 

@@ -43,6 +43,8 @@ class Policy:
     stem              put stems in the place of words
     positions         keep where in the text each term stands. All tokens are counted, also those that were
                       dropped, so that a phrase is a phrase
+    lead              keep only the terms of this share of a text, from its beginning, and the keywords that
+                      `prune` keeps: a summary
     prune             keep only this share of a document's terms, above 0 and at most 1: see
     `indlet.text.prune` min_length        shortest and longest token, in characters, that becomes a term;
     the token is measured max_length        before it is stemmed
@@ -57,6 +59,7 @@ class Policy:
     stem: bool = True
     positions: bool = False
     prune: float | None = None
+    lead: float | None = None
     min_length: int = 1
     max_length: int = 64
     rules: str = RULES
@@ -70,8 +73,9 @@ class Policy:
             value = getattr(self, field.name)
             if not _VALID[field.type](value):
                 raise SettingsError(f"analysis policy: {field.name} is {value!r}; give {_REMEDY[field.type]}")
-        if self.prune is not None:
-            object.__setattr__(self, "prune", float(self.prune))
+        for share in ("prune", "lead"):
+            if (value := getattr(self, share)) is not None:
+                object.__setattr__(self, share, float(value))
         if self.min_length > self.max_length:
             bounds = f"{self.min_length} is above max_length {self.max_length}"
             raise SettingsError(f"analysis policy: min_length {bounds}; swap them")
@@ -81,8 +85,14 @@ class Policy:
                 raise SettingsError(f"analysis policy: {name} is {value!r}, which is not known; {remedy}")
 
     def to_json(self) -> JsonObject:
-        """The machine-readable form, as it stands in ListIndexFormats and in Identify."""
-        return asdict(self)
+        """The machine-readable form, as it stands in ListIndexFormats and in Identify.
+
+        What came later than the first release stands there only where it is used, so that digests stay.
+        """
+        form = asdict(self)
+        if self.lead is None:
+            del form["lead"]
+        return form
 
     @classmethod
     def from_json(cls, data: JsonMapping) -> Policy:
@@ -120,4 +130,4 @@ class Policy:
 
 def policy_of(analysis: Analysis) -> Policy:
     """The analysis policy that the settings state; there, keeping no share of the terms means keeping all."""
-    return Policy(**{**asdict(analysis), "prune": analysis.prune or None})
+    return Policy(**{**asdict(analysis), "prune": analysis.prune or None, "lead": analysis.lead or None})

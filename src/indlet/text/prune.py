@@ -13,8 +13,18 @@ with the lower code points: the same document always keeps the same terms.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from math import ceil
+
+
+def summary(frequencies: Mapping[str, int], lead: Collection[str], share: float | None) -> list[str]:
+    """The terms of a lead-and-keyword summary: those of a text's beginning, and the keywords of the whole.
+
+    News and abstracts say at the beginning what they are about (Edmundson 1969; Lu & Callan 2002 compare such
+    summaries for distributed retrieval); keywords are those that pruning to a `share` keeps, none without.
+    """
+    keywords = set() if share is None else set(kept(frequencies, share))
+    return [term for term in frequencies if term in lead or term in keywords]
 
 
 def kept(frequencies: Mapping[str, int], share: float) -> list[str]:

@@ -60,8 +60,9 @@ def renormalise(vector: TermVector, source: Policy | None, analyzer: Analyzer) -
     service = analyzer.policy
     if source is not None and source.digest == service.digest:
         return vector
-    if source is not None and source.prune is not None:
-        service = replace(service, prune=None)
+    # Where a text began cannot be told from a vector: what came whole stays whole.
+    if service.lead is not None or (source is not None and source.prune is not None):
+        service = replace(service, prune=None, lead=None)
     if source is not None and _ruled(source) and source.stem:
         # Its stems stand; its stop words can still be told from them.
         language = vector.language or service.default_language
@@ -120,8 +121,15 @@ def _losses(source: Policy, service: Policy) -> Iterator[str]:
     elif stemmed and (source.min_length, source.max_length) != (service.min_length, service.max_length):
         yield "the lengths of tokens cannot be told from their stems"
     yield from _language_losses(source, service)
-    if source.prune is not None and replace(source, positions=service.positions).digest != service.digest:
+    alike = replace(source, positions=service.positions).digest == service.digest
+    if source.lead is not None and not alike:
+        yield f"summarised: the terms of the first {source.lead:.0%} of each text" + (
+            "" if source.prune is None else f", and the {source.prune:.0%} most frequent"
+        )
+    elif source.prune is not None and not alike:
         yield f"pruned to {source.prune:.0%} of the terms"
+    elif service.lead is not None and not alike:
+        yield "not summarised as here: all its terms are kept"
     if service.positions and not source.positions:
         yield "positions missing"
 

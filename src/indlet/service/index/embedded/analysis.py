@@ -96,7 +96,7 @@ class Analyses:
     def together(self, changes: Sequence[Stored]) -> tuple[list[Stored], Words]:
         """The same for many, most of it as words."""
         policy = self.analyzer.policy
-        if policy.positions or policy.prune is not None:
+        if policy.positions or policy.prune is not None or policy.lead is not None:
             changes = [self.analyzer.completed(stored) for stored in changes]
         table = self._table
         whole = b"".join([*(stored.metadata for stored in changes), bytes(16)])
