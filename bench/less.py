@@ -3,7 +3,7 @@
     INDLET_DATA=… python -m bench.less [--collections cranfield,cacm] [--model bm25] [--json FILE]
 
 Each collection is analysed whole, pruned to a share of each document's terms, cut to its lead, and summarised
-by lead and keywords; each index answers the collection's topics. A curve is a way with its settings, from mild
+by lead and keywords; each index answers the collection's topics. A curve is a way and its settings, from mild
 to harsh: postings that are left, bytes of the vectors as tf_compact carries them, mean average precision.
 """
 
