@@ -13,7 +13,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: fuzz dist demo test test-cluster postgresql opensearch check lint types browser servers evidence bench clean lock
+.PHONY: fuzz dist demo test test-cluster postgresql opensearch check lint types browser servers evidence bench clean lock hashes
 
 demo: $(STAMP)
 	$(BIN)/indlet demo $(DEMO)
@@ -57,10 +57,12 @@ types: $(STAMP)
 	$(BIN)/mypy
 
 # Everything the commands and the tests need, at the versions that constraints.txt pins.
-$(STAMP): pyproject.toml constraints.txt
+# requirements.txt has the same with the hashes of every file: what is installed is what was tested, to the byte.
+$(STAMP): pyproject.toml constraints.txt requirements.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[all]" --group dev
+	$(BIN)/python -m pip install --quiet --require-hashes --no-deps --requirement requirements.txt
+	$(BIN)/python -m pip install --quiet --no-build-isolation --constraint constraints.txt --editable ".[all]" --group dev
 	touch $@
 
 # Browser tests use the system's chromium; without one, and without the right to install it, they say so and skip.
@@ -92,6 +94,17 @@ lock: $(STAMP)
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile --quiet pyproject.toml --all-extras --group dev --group bench --group fuzz --universal \
 	  --python-version 3.11 --upgrade --no-annotate --no-header --no-emit-index-url | grep == > constraints.txt
+	$(MAKE) hashes
+
+# After a change of constraints.txt by hand: the hashes of what it pins.
+hashes: $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile --quiet pyproject.toml --all-extras --group dev --universal --python-version 3.11 \
+	  --constraint constraints.txt --generate-hashes --no-annotate --no-header --no-emit-index-url \
+	  --output-file requirements.txt.new && mv requirements.txt.new requirements.txt
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
 
 clean:
 	rm -rf $(VENV) demo-data .mypy_cache .ruff_cache .pytest_cache
