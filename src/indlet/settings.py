@@ -336,6 +336,20 @@ class Log:
 
 
 @dataclass(frozen=True, slots=True)
+class Notify:
+    """Where alerts are sent, each once."""
+
+    webhook: str = ""  # a URL that takes JSON by POST
+    email: tuple[str, ...] = ()  # addresses
+    email_from: str = ""  # empty: the first of them
+    smtp: str = "127.0.0.1:25"  # host:port of the mail server
+    smtp_security: str = ""  # "starttls", "tls", or empty for a server on this machine
+    smtp_user: str = ""
+    smtp_password: str = ""
+    every: str = "5m"
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     data: Path = Path("indlet-data")
     node: Node = field(default_factory=Node)
@@ -347,6 +361,7 @@ class Settings:
     harvest: Harvest = field(default_factory=Harvest)
     search: Search = field(default_factory=Search)
     admin: Admin = field(default_factory=Admin)
+    notify: Notify = field(default_factory=Notify)
     log: Log = field(default_factory=Log)
     user: tuple[User, ...] = ()
     hierarchy: tuple[Hierarchy, ...] = ()

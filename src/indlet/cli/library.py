@@ -12,7 +12,7 @@ import click
 from indlet.cli.harvest import line as harvest_line
 from indlet.cli.options import config_option, data_option
 from indlet.cli.show import printable, say, say_json
-from indlet.errors import SettingsError
+from indlet.errors import RemoteError, SettingsError
 from indlet.model import JsonObject
 from indlet.settings import Settings, load
 
@@ -39,6 +39,7 @@ def sync(config: Path, as_json: bool) -> None:
       1  a step could not be done, or not in full; the others were
     """
     from indlet.node.fetched import extractor
+    from indlet.node.notify import tell, watch
     from indlet.node.write_out import write_out
     from indlet.provider import pipeline
     from indlet.service.pipeline import harvest_all
@@ -53,9 +54,16 @@ def sync(config: Path, as_json: bool) -> None:
             harvest_all(store, settings, extract=extractor(settings.crawl.limits)) if settings.source else []
         )
         written = write_out(store, settings)
+        watch(store, settings)
+        try:
+            tell(store, settings)
+            untold = ""
+        except RemoteError as e:
+            untold = str(e)
     problems = [f"local read, {s.hierarchy}: {s.reason}" for s in read if s.reason]
     problems += [f"harvest, {p.source}: {p.reason or 'records are owed'}" for p in harvested if not p.ok]
     problems += [f"local write, {w.folder}: {w.reason}" for w in written if w.reason]
+    problems += [untold] if untold else []
     if as_json:
         say_json(_told(read, harvested, written, problems), indent=True)
     else:

@@ -12,6 +12,7 @@ from typing import Final
 from indlet.errors import StoreError
 from indlet.node.harvests import Harvests
 from indlet.node.indexing import EVERY, IndexJob
+from indlet.node.notify import tell, watch
 from indlet.node.schedule import Schedule
 from indlet.node.write_out import WriteTask
 from indlet.service.harvest.progress import Progress
@@ -42,7 +43,13 @@ class Jobs:
             for task in self._settings.write:
                 write = write_job(self._store, task)
                 self.schedule.add(f"write {task.folder}", task.every, write, at_once=True)
+            if self._settings.source or self._settings.write:
+                self.schedule.add("alerts", self._settings.notify.every, self._alerts, at_once=True)
         self.schedule.start()
+
+    def _alerts(self, stop: threading.Event) -> None:
+        watch(self._store, self._settings)
+        tell(self._store, self._settings)
 
     def _changed(self) -> None:
         """A harvest has ended, or records were removed: the index should know soon."""

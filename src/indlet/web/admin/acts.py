@@ -13,6 +13,7 @@ from indlet.node.jobs import Jobs
 from indlet.node.probe import Probe, probe_in_child
 from indlet.service.search.library import Library
 from indlet.settings import Source
+from indlet.web.admin.alerts import AlertsDesk
 from indlet.web.admin.desk_log import DeskLog
 from indlet.web.admin.upkeep import DeskUpkeep
 from indlet.web.auth import Session
@@ -35,12 +36,16 @@ class Acts:
         self._library, self._log = library, log
         self._harvests = jobs.harvests
         self.upkeep = DeskUpkeep(library, jobs.schedule)
+        self.alerts = AlertsDesk(library.store, library.settings)
         acts = (
             Act("harvest", "operator", lambda form: self._start(form, full=False)),
             Act("full", "operator", lambda form: self._start(form, full=True)),
             Act("pause", "operator", lambda form: self._pause(form, paused=True)),
             Act("resume", "operator", lambda form: self._pause(form, paused=False)),
             Act("retry", "operator", self._retry),
+            Act("acknowledge", "operator", self.alerts.acknowledge),
+            Act("keep", "operator", self.alerts.keep),
+            Act("release", "admin", self.alerts.release),
             Act("check", "operator", lambda form: self._upkeep("check")),
             Act("rebuild", "admin", lambda form: self._upkeep("rebuild")),
             Act("add", "admin", self._add),
@@ -61,7 +66,7 @@ class Acts:
         """Do it, and keep that it was done or why it could not be; the page to go to."""
         what = form.get("name", "") or form.get("url", "")
         try:
-            back, what = act.work(form)
+            back, what = act.work({**form, "by": session.user})
         except IndletError as e:
             self._log.add(act.name, session, client, what, str(e))
             raise

@@ -29,7 +29,7 @@ from indlet.web.portal import Portal
 
 _GUESSES: Final = 50  # sign-ins that wait at most
 _DEVICE_SECONDS: Final = 365 * 86400
-_TABS: Final = ("overview", "provider", "store", "jobs", "log")
+_TABS: Final = ("overview", "alerts", "provider", "store", "jobs", "log")
 _LOGGED: Final = 200  # acts that the log shows
 Page = Callable[[Request, Strings, Session], Response]
 
@@ -58,6 +58,9 @@ class Desk:
             Route("/admin/jobs", self._page(self.jobs)),
             Route("/admin/log", self._page(self.logged)),
             Route("/admin/jobs.json", self._page(self.jobs_json)),
+            Route("/admin/alerts", self._page(self.alerts)),
+            Route("/admin/alerts.json", self._page(lambda request, t, session: self.acts.alerts.json())),
+            Route("/admin/alerts.atom", self.alerts_feed),
             Route("/admin/test", self.act, methods=["POST"]),
             Route("/admin/act", self.act, methods=["POST"]),
             Route("/admin/sign-in", self.sign_in, methods=["GET", "POST"]),
@@ -288,6 +291,13 @@ class Desk:
 
     def logged(self, request: Request, t: Strings, session: Session) -> Response:
         return self._render(request, session, "log", "admin/log.html", entries=self.log.entries(_LOGGED))
+
+    def alerts(self, request: Request, t: Strings, session: Session) -> Response:
+        return self._render(request, session, "alerts", "admin/alerts.html", **self.acts.alerts.context())
+
+    def alerts_feed(self, request: Request) -> Response:
+        t = strings(self.portal.pages.language(request))
+        return self._shut(request, t) or self.acts.alerts.feed(request)
 
     def jobs_json(self, request: Request, t: Strings, session: Session) -> Response:
         return JSONResponse({"jobs": [job.to_json() for job in self.schedule.jobs()]})

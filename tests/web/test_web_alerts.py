@@ -1,0 +1,75 @@
+"""Alerts at the desk: seen, acknowledged by name, as JSON and as a feed; deletions that wait are decided."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from lxml import etree
+from starlette.testclient import TestClient
+from tests.web.nodes import PASSWORD
+
+from indlet.model import Record
+from indlet.store import Store, withheld
+
+Desk = tuple[Store, TestClient, str]
+
+
+@pytest.fixture
+def desk(empty: tuple[Store, TestClient]) -> Iterator[Desk]:
+    store, client = empty
+    assert client.post("/admin/sign-in", data={"password": PASSWORD}).status_code == 303
+    (csrf, *_) = re.findall(r'name="csrf" value="([^"]+)"', client.get("/admin").text)
+    with store.write() as tx:
+        tx.alert("silent", "lanl", "", "not harvested <b>", "see whether it answers")
+        tx.alert("deleted", "import", "oai:lanl:7", "deleted at its source", "delete it in the catalogue")
+        origin = tx.origin("source", "afrl", {"url": "http://afrl.example.org"})
+        tx.put(origin, [Record(f"oai:afrl:{n}", {"title": ["Ice"]}) for n in range(9)])
+        tx.withhold(origin, {f"oai:afrl:{n}": {} for n in range(8)})
+    yield store, client, csrf
+    client.app.state.desk.schedule.close()  # type: ignore[attr-defined]
+
+
+def act(desk: Desk, action: str, name: str) -> int:
+    return desk[1].post("/admin/act", data={"action": action, "csrf": desk[2], "name": name}).status_code
+
+
+def test_an_alert_is_acknowledged_by_name(desk: Desk) -> None:
+    store, client, _ = desk
+    page = client.get("/admin/alerts").text
+    assert "oai:lanl:7" in page and "not harvested &lt;b&gt;" in page and "delete it in the catalogue" in page
+    with store.read() as view:
+        (number,) = (alert.id for alert in view.alerts() if alert.record)
+    assert act(desk, "acknowledge", str(number)) == 303
+    told = {alert["record"]: alert for alert in client.get("/admin/alerts.json").json()["alerts"]}
+    assert told["oai:lanl:7"]["acknowledged_by"] == "admin" and not told["lanl"]["acknowledged_by"]
+    assert act(desk, "acknowledge", str(number)) == 409
+    with store.write() as tx:  # it happens again
+        tx.alert("deleted", "import", "oai:lanl:7", "deleted once more", "delete it in the catalogue")
+    with store.read() as view:
+        assert len(view.alerts()) == 2
+
+
+def test_the_feed_needs_its_key(desk: Desk) -> None:
+    _, client, _ = desk
+    (address,) = re.findall(r'href="(/admin/alerts.atom[^"]+)"', client.get("/admin/alerts").text)
+    client.cookies.clear()
+    answer = client.get(address)
+    assert answer.status_code == 200 and answer.headers["content-type"] == "application/atom+xml"
+    feed = etree.fromstring(answer.content)
+    titles = [node.text or "" for node in feed.iter("{http://www.w3.org/2005/Atom}title")]
+    assert any("oai:lanl:7" in title for title in titles) and len(titles) == 3
+    assert client.get("/admin/alerts.atom?key=wrong").status_code == 404
+    assert client.get("/admin/alerts").status_code == 303
+
+
+@pytest.mark.parametrize(("action", "left"), [("release", 1), ("keep", 9)])
+def test_deletions_that_wait_are_decided(desk: Desk, action: str, left: int) -> None:
+    store, client, _ = desk
+    assert "8 / 9" in client.get("/admin/alerts").text
+    assert act(desk, action, "afrl") == 303
+    with store.read() as view:
+        assert sum(live for live, _ in view.totals().values()) == left
+    assert not any(one.waiting for one in withheld.waiting_deletions(store))
+    assert act(desk, action, "afrl") == 409
