@@ -56,7 +56,6 @@ class SqliteTransaction(SqlTransaction):
     def __init__(self, connection: sqlite3.Connection, clock: Clock) -> None:
         super().__init__(clock)
         self._connection = connection
-        connection.create_function("without_policy", 1, without_policy, deterministic=True)
         self.begin()
 
     def _all(self, statement: str, values: Sequence[SqlValue] = ()) -> list[Row]:

@@ -18,7 +18,7 @@ from indlet.store.contract import Clock, Transaction, View
 from indlet.store.private import keep_private
 from indlet.store.sql_store import SqlStore
 from indlet.store.sqlite.migrations import migrate
-from indlet.store.sqlite.statements import SqliteTransaction, SqliteView
+from indlet.store.sqlite.statements import SqliteTransaction, SqliteView, without_policy
 
 FILE_NAME = "store.sqlite"
 # A record of a few kB fits a page of this size without an overflow chain.
@@ -100,6 +100,8 @@ class SqliteStore(SqlStore):
         with self._writing, _explained(self._path):
             if self._writer is None:
                 self._writer = self._connect()
+                # Once: every prepared statement is prepared anew after it.
+                self._writer.create_function("without_policy", 1, without_policy, deterministic=True)
             connection = self._writer
             with _committed(connection):
                 tx = SqliteTransaction(connection, self._clock)
