@@ -72,7 +72,7 @@ def pairs(root: etree._Element) -> list[tuple[str, str]]:
 
 def by_name(raw: bytes) -> bool:
     """Whether a metadata part is read by the local names of its elements, and not by a crosswalk."""
-    return raw.startswith(b"<oai_dc:dc ") or _ROOTS.get(root_name(raw)) in (None, oai_dc.FORMAT)
+    return raw.startswith(oai_dc.START) or _ROOTS.get(root_name(raw)) in (None, oai_dc.FORMAT)
 
 
 def _loose(root: etree._Element) -> Iterable[tuple[str, str]]:
@@ -115,7 +115,7 @@ def common_record(raw: bytes, record: CommonRecord) -> CommonRecord:
 def in_format(stored: Stored, metadata: MetadataFormat) -> bytes:
     """A record in a metadata format: the original unchanged where it is in that format, else translated."""
     # What we wrote ourselves, and nearly everybody writes, is known by its first bytes.
-    ours = metadata is oai_dc.FORMAT and stored.raw.startswith(b"<oai_dc:dc ")
+    ours = metadata is oai_dc.FORMAT and stored.raw.startswith(oai_dc.START)
     if ours or (stored.raw and root_name(stored.raw) in metadata.roots):
         return stored.raw
     described = json.loads(stored.metadata)

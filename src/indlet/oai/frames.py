@@ -79,6 +79,15 @@ class Endpoint:
         return self.start(now, arguments) + told.encode() + END
 
 
+def record(identifier: str, datestamp: int, sets: str, metadata: bytes) -> bytes:
+    """A record that has nothing but metadata, which is XML already."""
+    return b"<record><header><identifier>%b</identifier>%b</header><metadata>%b</metadata></record>\n" % (
+        (identifier if _PLAIN(identifier) else text(identifier)).encode(),
+        _rest(datestamp, sets),
+        metadata,
+    )
+
+
 def header(identifier: str, datestamp: int, deleted: int, sets: str) -> bytes:
     status = b"<header>" if not deleted else b'<header status="deleted">'
     return b"%b<identifier>%b</identifier>%b</header>" % (

@@ -17,6 +17,8 @@ PREFIX: Final = "oai_dc"
 NAMESPACE: Final = "http://www.openarchives.org/OAI/2.0/oai_dc/"
 SCHEMA: Final = "http://www.openarchives.org/OAI/2.0/oai_dc.xsd"
 DC_NAMESPACE: Final = "http://purl.org/dc/elements/1.1/"
+# How a record in the usual form begins: by it our own records, and nearly everybody's, are known.
+START: Final = b"<oai_dc:dc "
 
 _OPEN = (
     f'<oai_dc:dc xmlns:oai_dc="{NAMESPACE}" xmlns:dc="{DC_NAMESPACE}" '

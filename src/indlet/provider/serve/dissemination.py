@@ -140,7 +140,14 @@ class Dissemination:
                 part = b"<index>%b</index>" % part
             return b"<record>%b<metadata>%b</metadata>%b%b</record>\n" % (head, raw, part, about)
 
-        return write
+        def write_usual(stored: Stored) -> bytes:
+            """Dublin Core as it is stored, without anything beside it: whole collections pass here."""
+            if stored.deleted or not stored.raw.startswith(oai_dc.START):
+                return write(stored)
+            return frames.record(stored.identifier, stored.datestamp, stored.sets, stored.raw)
+
+        usual = metadata is oai_dc.FORMAT and not (site or inside or index or provenance)
+        return write_usual if usual else write
 
 
 def _vector(stored: Stored, index: IndexFormat) -> TermVector | None:

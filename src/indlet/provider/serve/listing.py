@@ -99,7 +99,9 @@ class Lists:
             columns = (*columns, "properties")
         window, together = self.window(state, asked), min(_FETCHED, limit) + 1
         while rows := asked.view.page(together, parts=columns, **window):
-            found = [row for row in rows if self._formats.has(row, state.metadata_prefix)]
+            found = rows
+            if state.metadata_prefix in self._formats.of_sites:
+                found = [row for row in rows if self._formats.has(row, state.metadata_prefix)]
             if (chosen := _chosen(asked)) is not None:
                 found = [row for row in found if chosen(row.sets.split())]
             if asked.seen is None:
