@@ -43,6 +43,28 @@ def clean(value: str) -> str:
     return value if len(value) <= VALUE_LENGTH else value[: VALUE_LENGTH - 1] + "…"
 
 
+# How UTF-16 of a PDF begins where it was copied as it stands in the file, or byte by byte.
+PDF_MARKS: Final = ("\\376\\377", "\xfe\xff")
+_PDF_BYTE: Final = re.compile(r"\\([0-7]{3})|\\(.)|(.)", re.DOTALL)
+
+
+def pdf_text(value: str) -> str:
+    """A string of a PDF that was copied as it stands in the file: `\\376\\377\\000M` is UTF-16 for "M".
+
+    Anything else is given back unchanged.
+    """
+    if not value.startswith(PDF_MARKS):
+        return value
+    if value.startswith("\\"):
+        parts = (
+            int(octal, 8) if octal else ord(escaped or plain)
+            for octal, escaped, plain in _PDF_BYTE.findall(value[: 8 * VALUE_LENGTH])
+        )
+        data = bytes(byte & 0xFF for byte in parts)
+        return data[2:].decode("utf-16-be", "replace").strip("\0")
+    return value[2:].replace("\0", "")  # whoever read it took each byte for a letter
+
+
 def folded(value: str) -> str:
     """The value without characters that XML forbids, and with white space folded."""
     if not value.isascii():
@@ -57,7 +79,7 @@ def described(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
         values = found.setdefault(element, {})
         if len(values) >= VALUES:
             continue
-        text = clean(value)
+        text = clean(pdf_text(value) if element in ("title", "creator", "subject") else value)
         if element == "date":
             text = iso_date(text)
         elif element == "language":

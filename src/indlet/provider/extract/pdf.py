@@ -14,7 +14,7 @@ from typing import Any, Final
 import pypdfium2
 
 from indlet.errors import ExtractionError
-from indlet.formats.dublin import described
+from indlet.formats.dublin import described, pdf_text
 from indlet.model import Document
 from indlet.provider.extract.file import File, Text, parse_xml
 from indlet.provider.extract.ocr import scanned_words
@@ -60,10 +60,11 @@ def extract(file: File) -> Iterator[Document]:
     finally:
         pdf.close()
     pairs, language = _xmp(file.data)
+    pairs = [(e, pdf_text(v)) for e, v in pairs]
     pairs = [(e, v) for e, v in pairs if e != "title" or _is_title(v)]
     said = {element for element, value in pairs if value.strip()}
     for key, element in _INFO.items():
-        value = _WORD_FILE.sub("", info.get(key, "").strip())
+        value = _WORD_FILE.sub("", pdf_text(info.get(key, "").strip()))
         if element in said or value.lower() in _NOTHING or (element == "title" and not _is_title(value)):
             continue
         pairs.append((element, value))

@@ -17,7 +17,7 @@ from lxml import etree
 
 from indlet.errors import BadResponse
 from indlet.formats import INDEX, bundle, by_name, pairs
-from indlet.formats.dublin import doi, folded, iso_date
+from indlet.formats.dublin import PDF_MARKS, doi, folded, iso_date, pdf_text
 from indlet.memo import remembered
 from indlet.model import DUBLIN_CORE, JsonObject, Metadata, Packed, Record, TermVector
 from indlet.oai.read import Item, MetadataPart, canonical, parsed
@@ -181,6 +181,8 @@ def arranged(pairs: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
     for element, value in pairs:
         if element in FORMS:
             value = FORMS[element](value)
+        elif element == "title" and value.startswith(PDF_MARKS):
+            value = folded(pdf_text(value))
         if value:
             if element in found:
                 found[element].append(value)

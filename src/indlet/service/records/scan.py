@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from indlet.errors import BadResponse
-from indlet.formats.dublin import folded
+from indlet.formats.dublin import PDF_MARKS, folded
 from indlet.kernels import describe
 from indlet.kernels import scan as k
 from indlet.kernels.vector_check import totals
@@ -31,6 +31,8 @@ _PADDING: Final = b"<" + bytes(k.PADDING - 1)
 _NEW: Final = 2000
 # Metadata in canonical form may take so many times the bytes of their page.
 _LARGER: Final = 20
+# Titles of PDF files that are copied as they stand (`dublin.pdf_text`): seldom enough for the other reader.
+_ENCODED_TWICE: Final = tuple(mark.encode() for mark in PDF_MARKS)
 # Elements whose values have forms, a bit for each; and how the elements begin in JSON.
 _FORMED: Final = sum(1 << DUBLIN_CORE.index(element) for element in FORMS)
 _OPENINGS: Final = [f'"{element}":['.encode() for element in DUBLIN_CORE]
@@ -90,6 +92,8 @@ def scan(body: bytes, charset: str = "") -> Page | None:
         return None
     (listed,) = (node for node in root if local_name(node).lower() == "listrecords")
     region = body[first.start() : end]
+    if any(mark in region for mark in _ENCODED_TWICE):
+        return None
     pages = _walked(region, listed.nsmap)
     if pages is None or not _sound(pages):
         return None
