@@ -41,25 +41,28 @@ class Comparing:
             found = portal.library.compare(state.q or "*", models=chosen, limit=DEPTH, filters=state.chosen())
         except QueryError as e:
             return portal.pages.render(request, "compare.html", 400, fault=fault(e, t), rankings=[], **common)
-        orders = [[str(hit.id) for hit in result.hits] for result in found.results]
+        # Numbers of this page: those of the store would tell of records that are not shown.
+        numbers = {row.hit.id: str(number) for number, row in enumerate(found.rows)}
+        orders = [[numbers[hit.id] for hit in result.hits] for result in found.results]
         rankings: list[JsonObject] = []
         for i, result in enumerate(found.results):
             others = {name for j, order in enumerate(orders) if j != i for name in order}
             before = {name: place for place, name in enumerate(orders[i - 1])} if i else {}
             items = []
             for place, hit in enumerate(result.hits):
-                moved = before[str(hit.id)] - place if str(hit.id) in before else 0
+                own = numbers[hit.id]
+                moved = before[own] - place if own in before else 0
                 items.append(
                     {
                         "href": (one := item(hit)).href,
-                        "identifier": str(hit.id),
+                        "identifier": own,
                         "title": one.title,
                         "explain": state.explain(hit.identifier, one.source, model=result.model)
                         if state.q
                         else "",
                         "score": t("compare.score", score=t.decimal(hit.score, 3)),
                         "change": f"{'↑' if moved > 0 else '↓'} {abs(moved)}" if moved else "",
-                        "alone": len(orders) > 1 and str(hit.id) not in others,
+                        "alone": len(orders) > 1 and own not in others,
                     }
                 )
             following = orders[i + 1] if i + 1 < len(orders) else None
