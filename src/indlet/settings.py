@@ -302,6 +302,17 @@ class Search:
 
 
 @dataclass(frozen=True, slots=True)
+class Appearance:
+    """What the portal is called, how it looks, and what it offers."""
+
+    name: str = ""  # in the head of every page; empty: node.name
+    logo: str = ""  # a file (SVG, PNG, JPEG or WebP, 1 MB at most); empty: ours
+    colour: str = ""  # of links and buttons, such as "#7a1f3d"; made darker or lighter where it must be read
+    about: str = ""  # paragraphs with blank lines between them; they get a page of their own
+    models: bool = True  # may people choose retrieval models, and compare them?
+
+
+@dataclass(frozen=True, slots=True)
 class Admin:
     """The operations desk. Without a password it stays shut."""
 
@@ -360,6 +371,7 @@ class Settings:
     serve: Serve = field(default_factory=Serve)
     harvest: Harvest = field(default_factory=Harvest)
     search: Search = field(default_factory=Search)
+    portal: Appearance = field(default_factory=Appearance)
     admin: Admin = field(default_factory=Admin)
     notify: Notify = field(default_factory=Notify)
     log: Log = field(default_factory=Log)
@@ -405,6 +417,7 @@ def load(path: Path) -> Settings:
     return replace(
         settings,
         data=here / settings.data,
+        portal=replace(settings.portal, logo=settings.portal.logo and str(here / settings.portal.logo)),
         store=replace(settings.store, url=settings.store.url and _beside(here, settings.store.url)),
         hierarchy=tuple(replace(h, root=_beside(here, h.root)) for h in settings.hierarchy),
         library=tuple(

@@ -31,6 +31,7 @@ SUB_ROOMS = {
 }
 # What a plain `pip install indlet` does not bring; only rooms below "provider" may need it.
 EXTRAS = {
+    "citeproc",
     "httpx",
     "numba",
     "rapidfuzz",

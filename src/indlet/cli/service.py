@@ -43,7 +43,12 @@ language_option = click.option(
 @language_option
 @click.option("--limit", type=click.IntRange(0, 1_000_000), metavar="N", help="How many hits.  [default: 10]")
 @click.option("--offset", type=click.IntRange(0), default=0, metavar="N", help="Leave out the first N hits.")
-@click.option("--sort", type=click.Choice(["score", "newest", "oldest"]), default="score", show_default=True)
+@click.option(
+    "--sort",
+    type=click.Choice(["score", "newest", "oldest", "title", "author"]),
+    default="score",
+    show_default=True,
+)
 @click.option("--facets", is_flag=True, help="Count sources, sets, types, languages and years.")
 @click.option("--explain", is_flag=True, help="Show how each score came about.")
 @click.option("--accents", type=click.Choice(["fold", "exact"]), help="Whether accents count.")

@@ -32,6 +32,15 @@ _PARTICLES: Final = frozenset(
         "ter", "van", "vom", "von", "y", "zu", "zum", "zur",
     )
 )  # fmt: skip
+# Words that only names of bodies hold, and how many words the name of a person has at most.
+_BODY: Final = frozenset(
+    (
+        "and", "association", "center", "centre", "committee", "council", "department", "for", "fur", "group",
+        "inc", "institut", "institute", "laboratory", "library", "ltd", "ministry", "of", "office", "on",
+        "society", "station", "the", "und", "universitat", "universite", "university",
+    )
+)  # fmt: skip
+_PERSON: Final = 4
 # "1970-", "(1970–2010)", "Jr.", "Ph.D." tell no name.
 _BESIDE: Final = re.compile(
     r"\(.*?\)|\b\d{3,4}\b\s*[-–]?|\b(?:jr|sr|ph\.?\s*d|dr|prof|md)\b\.?", re.IGNORECASE
@@ -80,6 +89,26 @@ def parts(name: str) -> tuple[str, str]:
     while start > 1 and words[start - 1] in _PARTICLES:
         start -= 1
     return "".join(words[start:])[:_LONGEST], words[0][:_LONGEST] if start else ""
+
+
+def filing_name(name: str) -> str:
+    """A name as a list files it: family name, comma, given names; in small letters without accents.
+
+    "Wang, Wei" and "Wei Wang" are one, "Wang, W." is another. What reads as the name of a body (five words or
+    more without a comma, or a word such as "of") stays in its order. Empty where there is no letter.
+    """
+    name = folded(_BESIDE.sub(" ", name[:_MOST]))
+    before, comma, after = name.partition(",")
+    first, rest = _WORD.findall(before), _WORD.findall(after)
+    if comma and first and rest:
+        return f"{' '.join(first)}, {' '.join(rest)}"
+    words = first or rest
+    if len(words) < 2 or len(words) > _PERSON or not _BODY.isdisjoint(words):
+        return " ".join(words)
+    start = len(words) - 1
+    while start > 1 and words[start - 1] in _PARTICLES:
+        start -= 1
+    return f"{' '.join(words[start:])}, {' '.join(words[:start])}"
 
 
 def folded(text: str) -> str:

@@ -25,6 +25,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from indlet.errors import IndletError
 from indlet.node.jobs import Jobs
+from indlet.oai.names import OAI_PATH
 from indlet.provider import serve
 from indlet.provider.hierarchy import named
 from indlet.provider.serve.usage import usage_of
@@ -35,7 +36,9 @@ from indlet.service.search.library import Library
 from indlet.settings import Settings
 from indlet.store import Store
 from indlet.web.admin import Desk
+from indlet.web.advanced import Advanced
 from indlet.web.auth import Gate, ended_sessions, keep_ended_sessions
+from indlet.web.browse import Browsing
 from indlet.web.compare import Comparing
 from indlet.web.explain import Explaining
 from indlet.web.feed_routes import Current
@@ -45,6 +48,7 @@ from indlet.web.page import Pages, packed, static_version
 from indlet.web.portal import Portal
 from indlet.web.record import Records
 from indlet.web.result_export import KINDS, ResultExport
+from indlet.web.sitemap import PortalSitemap
 
 _log = logging.getLogger("indlet.web")
 _PATIENCE: Final = 0.02  # seconds that a request waits for a new snapshot, and is answered from the old then
@@ -85,13 +89,26 @@ def application(
     desk = Desk(portal, gate, usage, jobs)
     records, current, comparing = Records(portal), Current(portal), Comparing(portal)
     explaining, results = Explaining(portal), ResultExport(portal)
+    browsing, sitemap = Browsing(portal), PortalSitemap(portal)
     metrics = Metrics(library, meter, portal.visible, desk.totals.get, settings.admin.metrics_token)
 
+    provides = bool(settings.hierarchy or settings.site or settings.library)
+    provides = provides or any(source.republish for source in settings.source)
     routes: list[BaseRoute] = [
         Route("/", portal.search),
         Route("/search", _to_search),
-        Route("/compare", comparing.compare),
-        Route("/explain", explaining.page),
+        Route("/advanced", Advanced(portal).page),
+        Route("/browse", browsing.overview),
+        Route("/browse/{kind}", browsing.page),
+        Route("/marked", portal.marked),
+        Route("/marked.{kind:str}", results.marked, methods=["POST"]),
+        Route("/information", portal.information),
+        Route("/logo", portal.logo),
+        Route("/colours.css", portal.colours),
+        Route("/portal-sitemap.xml", sitemap.index),
+        Route("/robots.txt", _robots(root, provides)),
+        Route("/portal-sitemap/{number:int}.xml", sitemap.part),
+        *([Route("/compare", comparing.compare), Route("/explain", explaining.page)] if pages.models else []),
         Route("/record", records.page),
         Route("/record/{identifier:path}", records.page),
         Route("/export/{name}", records.export),
@@ -109,10 +126,10 @@ def application(
         Route("/api", portal.api),
         *api.routes(library),
     ]
-    if settings.hierarchy or settings.site or settings.library or any(s.republish for s in settings.source):
+    if provides:
         routes += serve.routes(store, settings, landing="/about", usage=usage)
     else:
-        routes += [Route("/healthz", _healthy(store)), Route("/robots.txt", _robots)]
+        routes += [Route("/healthz", _healthy(store)), Route("/sitemap.xml", sitemap.index)]
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -250,7 +267,11 @@ def _healthy(store: Store) -> Callable[[Request], Response]:
     return answer
 
 
-def _robots(request: Request) -> Response:
-    return PlainTextResponse(
-        "User-agent: *\nDisallow: /admin\nDisallow: /export\nDisallow: /compare\nDisallow: /explain\n"
-    )
+def _robots(root: str, provides: bool) -> Callable[[Request], Response]:
+    closed = "".join(f"Disallow: /{path}\n" for path in ("admin", "export", "compare", "explain", "marked"))
+    own = f"Sitemap: {root}/sitemap.xml\nOAIPMHbaseURL: {root}{OAI_PATH}\n" if provides else ""
+
+    def answer(request: Request) -> Response:
+        return PlainTextResponse(f"User-agent: *\n{closed}\nSitemap: {root}/portal-sitemap.xml\n{own}")
+
+    return answer

@@ -14,6 +14,7 @@ from typing import Final
 from urllib.parse import quote, urlsplit
 
 from indlet.formats.dublin import year
+from indlet.formats.file_formats import NAMES
 from indlet.formats.identifiers import first
 from indlet.model import JsonMapping, Metadata
 
@@ -79,19 +80,7 @@ class Copy:
     def label(self) -> str:
         """A short name of the format: PDF, HTML …"""
         kind = self.media_type.partition(";")[0].strip().lower()
-        known = {
-            "application/pdf": "PDF",
-            "text/html": "HTML",
-            "application/xhtml+xml": "HTML",
-            "text/plain": "Text",
-            "text/markdown": "Markdown",
-            "application/epub+zip": "EPUB",
-            "application/rtf": "RTF",
-            "application/vnd.oasis.opendocument.text": "ODT",
-            "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "DOCX",
-            "application/vnd.openxmlformats-officedocument.presentationml.presentation": "PPTX",
-        }
-        return known.get(kind, kind.rpartition("/")[2].removeprefix("x-")[:24] or "file")
+        return NAMES.get(kind) or kind.rpartition("/")[2].removeprefix("x-")[:24] or "file"
 
 
 @dataclass(frozen=True, slots=True)

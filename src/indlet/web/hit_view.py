@@ -10,6 +10,7 @@ from typing import Final
 from indlet.model import Metadata
 from indlet.service.search.results import Hit
 from indlet.web.citation import Citation, Copy, citation
+from indlet.web.math_text import readable
 from indlet.web.svg import BarSegment, shares
 
 _WORD = re.compile(r"\w[\w'’]*")
@@ -45,13 +46,13 @@ def item(hit: Hit, terms: Terms | None = None) -> HitView:
     return HitView(
         href=cited.page,
         identifier=hit.identifier,
-        title=cited.title,
+        title=readable(cited.title),
         creators=cited.creators,
         year=int(hit.year) if hit.year.isdecimal() else cited.year,
         kind=shown_kind(cited, hit.metadata),
         sources=hit.sources or (hit.source,),
         restricted=cited.restricted,
-        passage=passage(cited.description, wanted, terms),
+        passage=passage(readable(cited.description), wanted, terms),
         subjects=cited.subjects[:8],
         language=hit.language,
         why=shares(_why(hit)),

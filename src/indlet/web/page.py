@@ -17,7 +17,9 @@ from starlette.responses import HTMLResponse
 
 from indlet.formats.feed_writer import FEEDS
 from indlet.settings import Settings
+from indlet.web.appearance import Brand, brand
 from indlet.web.i18n import LANGUAGES, chosen, strings
+from indlet.web.math_text import readable
 
 # No script and no style but our own files, no frame, no form that posts elsewhere.
 POLICY: Final = (
@@ -52,7 +54,7 @@ class Pages:
 
     settings: Settings
     environment: jinja2.Environment
-    compares: bool = True
+    brand: Brand
 
     @classmethod
     def of(cls, settings: Settings) -> Pages:
@@ -65,11 +67,17 @@ class Pages:
             auto_reload=False,
         )
         environment.globals["feeds"] = FEEDS
-        return cls(settings, environment)
+        environment.filters["readable"] = readable
+        return cls(settings, environment, brand(settings))
 
     @property
     def name(self) -> str:
-        return self.settings.node.name
+        return self.brand.name
+
+    @property
+    def models(self) -> bool:
+        """Whether people may choose retrieval models, compare them, and see how scores come about."""
+        return self.settings.portal.models
 
     def language(self, request: Request) -> str:
         return chosen(
@@ -89,7 +97,10 @@ class Pages:
     ) -> HTMLResponse:
         t = strings(self.language(request))
         theme = request.cookies.get("theme", "")
-        menu = [("search", "/"), ("compare", "/compare"), ("help", "/help")]
+        menu = [("search", "/"), ("advanced", "/advanced"), ("browse", "/browse")]
+        menu += [("compare", "/compare")] if self.models else []
+        menu += [("information", "/information")] if self.brand.about else []
+        menu.append(("help", "/help"))
 
         def preference(name: str, value: str) -> str:
             place = request.url.path + (f"?{request.url.query}" if request.url.query else "")
@@ -107,6 +118,8 @@ class Pages:
             provides=bool(self.settings.hierarchy),
             desk=bool(self.settings.admin.password_hash),
             version=static_version(),
+            brand=self.brand,
+            offers_models=self.models,
             **context,
         )
         # The desk's pages hold a secret beside what an address puts in: they are not compressed (BREACH).

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
@@ -22,8 +22,9 @@ from indlet.web.discovery import opensearch, website_json_ld
 from indlet.web.hit_view import item as shown
 from indlet.web.hit_view import shown_kind
 from indlet.web.i18n import LANGUAGES, Strings, strings
+from indlet.web.math_text import readable
 from indlet.web.page import THEMES, Pages
-from indlet.web.search_url import FILTERS, ORDERS, State, label, page_list, plain_words
+from indlet.web.search_url import FILTERS, ORDERS, SIZES, State, label, page_list, plain_words
 from indlet.web.svg import histogram
 
 FACETS: Final = (*FILTERS, "year")
@@ -33,6 +34,7 @@ REMEMBERED: Final = 100_000  # words of each language whose terms are kept at ha
 VALUES: Final = 20  # of each facet
 # What a whole result can be had as (`result_export.py`), by the ending of its address.
 RESULT_FILES: Final = {"csv": "CSV", "bib": "BibTeX", "ris": "RIS", "jsonl": "JSON", "run": "TREC"}
+KINDS_LISTED: Final = ("creator", "subject", "set", "source")  # facets whose lists are linked
 YEAR: Final = 31_536_000  # seconds that a browser remembers a preference
 
 
@@ -74,13 +76,14 @@ class Portal:
         return [origin.id for origin in view.origins() if origin.id not in hidden]
 
     def state(self, request: Request) -> State:
-        return State.of(request.query_params, MODELS, self.library.settings.search.model)
+        usual = self.library.settings.search.model
+        return State.of(request.query_params, MODELS if self.pages.models else (usual,), usual)
 
     def search(self, request: Request) -> Response:
         state = self.state(request)
         if state.idle and "q" not in request.query_params:
             return self.home(request, state)
-        size = max(1, self.library.settings.search.limit)
+        size = state.size or max(1, self.library.settings.search.limit)
         deepest = max(1, DEEPEST // size)
         if state.page > deepest:
             return RedirectResponse(state.link(page=deepest), 303)
@@ -90,6 +93,9 @@ class Portal:
             "state": state,
             "models": list(MODELS),
             "orders": ORDERS,
+            "sizes": sorted({*SIZES, max(1, self.library.settings.search.limit)}),
+            "size": size,
+            "browsable": KINDS_LISTED,
             "set_names": names,
         }
         try:
@@ -205,7 +211,7 @@ class Portal:
             newest.append(
                 {
                     "href": cited.page,
-                    "title": cited.title,
+                    "title": readable(cited.title),
                     "creators": cited.creators,
                     "year": cited.year,
                     "kind": shown_kind(cited, record.metadata),
@@ -226,13 +232,11 @@ class Portal:
         return found
 
     def suggest(self, request: Request) -> Response:
-        """Completions of the last word, in the form of OpenSearch suggestions."""
+        """What a query may become, in the form of OpenSearch suggestions."""
         q = request.query_params.get("q", "")[:200]
-        words = self.library.suggest(q) if q.strip() and not q[-1:].isspace() else []
-        # All but the word that is being typed stays, with its field, sign or parenthesis.
-        head = re.sub(r"[^\s:(+\-\"“„]*$", "", q) if words else ""
+        found = self.library.suggest(q)
         return JSONResponse(
-            [q, [head + word for word, _ in words], [str(count) for _, count in words]],
+            [q, [one.query for one in found], [str(one.records) for one in found]],
             headers={
                 "Content-Type": "application/x-suggestions+json",
                 "Cache-Control": "private, max-age=60",
@@ -241,6 +245,32 @@ class Portal:
 
     def help(self, request: Request) -> Response:
         return self.pages.render(request, "help.html", here="help", models=list(MODELS))
+
+    def marked(self, request: Request) -> Response:
+        """The records that a reader has marked: the browser keeps and fills in the list."""
+        return self.pages.render(request, "marked.html", here="marked", files=RESULT_FILES)
+
+    def information(self, request: Request) -> Response:
+        if not self.pages.brand.about:
+            raise HTTPException(404)
+        return self.pages.render(request, "information.html", here="information")
+
+    def logo(self, request: Request) -> Response:
+        shown = self.pages.brand
+        if not shown.logo:
+            raise HTTPException(404)
+        # A picture may hold a script: as a page of its own it may do nothing.
+        headers = {
+            "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+            "Cache-Control": "public, max-age=86400",
+        }
+        return Response(shown.logo, media_type=shown.logo_type, headers=headers)
+
+    def colours(self, request: Request) -> Response:
+        if not self.pages.brand.style:
+            raise HTTPException(404)
+        headers = {"Cache-Control": "public, max-age=86400"}
+        return Response(self.pages.brand.style, media_type="text/css", headers=headers)
 
     def api(self, request: Request) -> Response:
         """What the API offers, with a form for each question that can be asked of it."""
@@ -275,7 +305,7 @@ def _facet(
         return None
     values = [
         {
-            "label": _set_label(value, names) if facet.name == "set" else label(t, facet.name, value),
+            "label": set_label(value, names) if facet.name == "set" else label(t, facet.name, value),
             "count": count,
             "href": state.toggled(facet.name, value),
             "on": value in chosen,
@@ -290,7 +320,7 @@ def _facet(
     return {"name": facet.name, "values": sorted(values, key=lambda v: not v["on"])}
 
 
-def _set_label(spec: str, names: Mapping[str, str]) -> str:
+def set_label(spec: str, names: Mapping[str, str]) -> str:
     """A set by its name, after those of the sets that it is in."""
     parts = spec.split(":")
     specs = [":".join(parts[:depth]) for depth in range(1, len(parts) + 1)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
@@ -23,8 +24,10 @@ from indlet.web.discovery import coins, export_path, highwire, json_ld, signpost
 from indlet.web.export import EXPORTS, Export, citation_key, exported
 from indlet.web.hit_view import item, shown_kind
 from indlet.web.i18n import Strings, strings
+from indlet.web.math_text import readable
 from indlet.web.portal import Portal
-from indlet.web.search_url import State
+from indlet.web.reference import STYLES, reference
+from indlet.web.search_url import State, label
 from indlet.web.svg import BarRow, bars
 
 STRONGEST: Final = 12
@@ -59,7 +62,9 @@ class Records:
             request,
             "record.html",
             headers={"Link": signposting(cited, self.portal.root)},
-            cited=cited,
+            cited=replace(cited, title=readable(cited.title), description=readable(cited.description)),
+            marked=_markable(cited),
+            references=[(name, shown, reference(name, cited)) for name, shown in STYLES.items()],
             facts={
                 "creators": (),
                 "year": cited.year,
@@ -81,7 +86,7 @@ class Records:
                 for name, export in EXPORTS.items()
             ],
             field_search=_field_search,
-            metadata=_described(record),
+            metadata=_described(t, record),
             terms=self._strongest(record),
             length=stored.length,
             provenance=_provenance(
@@ -264,7 +269,19 @@ def _field_search(field: str, value: str) -> str:
     return State(q=f'{field}:"{words}"' if any(c.isalnum() for c in words) else value).link()
 
 
-def _described(record: Record) -> list[tuple[str, list[JsonObject]]]:
+def _markable(cited: Citation) -> JsonObject:
+    """What a reader's list of marked records keeps of one."""
+    return {
+        "identifier": cited.identifier,
+        "source": cited.source,
+        "href": cited.page,
+        "title": readable(cited.title),
+        "creators": cited.creators,
+        "year": cited.year,
+    }
+
+
+def _described(t: Strings, record: Record) -> list[tuple[str, list[JsonObject]]]:
     found = []
     for element in DUBLIN_CORE:
         values = []
@@ -274,7 +291,8 @@ def _described(record: Record) -> list[tuple[str, list[JsonObject]]]:
             else:
                 known = map(address, keys_of(text)) if element in ("identifier", "relation", "source") else ()
                 href = safe_url(text) or next(filter(None, known), "")
-                values.append({"text": text, "href": href, "outside": True})
+                shown = label(t, element, text) if element == "language" else readable(text)
+                values.append({"text": shown, "href": href, "outside": True})
         if values:
             found.append((element, values))
     return found

@@ -5,15 +5,19 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Final
+from urllib.parse import parse_qsl
 
 import orjson
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from indlet.errors import QueryError
+from indlet.errors import AmbiguousRecord, QueryError, UnknownRecord
 from indlet.service.search.results import Hit
 from indlet.web.citation import Citation, citation
 from indlet.web.export import bibtex, citation_key, ris
@@ -21,6 +25,8 @@ from indlet.web.portal import Portal
 from indlet.web.search_url import State
 
 MOST: Final = 10_000  # records of a file
+MARKED: Final = 500  # records of a reader's own list
+MARKED_BYTES: Final = 512 * 1024  # of the request that names them
 _STEP: Final = 200  # records that are in memory at once
 COLUMNS: Final = (
     "identifier", "source", "title", "creators", "year", "type", "venue", "publisher", "doi", "url", "score",
@@ -95,6 +101,38 @@ class ResultExport:
             yield from stream
 
         return StreamingResponse(body(), headers=headers, media_type=kind.media_type)
+
+    async def marked(self, request: Request) -> Response:
+        """Records that a reader has marked, in their order: fields `record`, each a source and an identifier.
+
+        What is not here, or not for this reader, is left out.
+        """
+        told = bytearray()
+        async for piece in request.stream():
+            told += piece
+            if len(told) > MARKED_BYTES:
+                return Response("the list is too long: mark fewer records\n", 413, media_type="text/plain")
+        wanted = [value for name, value in parse_qsl(told.decode("utf-8", "replace")) if name == "record"]
+        if request.path_params["kind"] not in KINDS:
+            raise HTTPException(404)
+        kind = KINDS[request.path_params["kind"]]
+        body = await run_in_threadpool(self._listed, wanted[:MARKED], kind)
+        name = f"marked.{request.path_params['kind']}"
+        headers = {"Content-Disposition": f'attachment; filename="{name}"', "X-Robots-Tag": "noindex"}
+        return Response(body, headers=headers, media_type=kind.media_type)
+
+    def _listed(self, wanted: Sequence[str], kind: Kind) -> str:
+        hits, keys = list[Hit](), dict[str, int]()
+        for value in dict.fromkeys(wanted):
+            source, _, identifier = value.partition("\n")
+            with suppress(UnknownRecord, AmbiguousRecord):
+                hits.append(self.portal.library.record(identifier.strip(), source.strip()))
+        out = [kind.head]
+        for rank, hit in enumerate(hits, 1):
+            cited = citation(hit.identifier, hit.metadata, hit.properties, hit.source)
+            entry = kind.write(replace(hit, rank=rank), cited)
+            out.append(_distinct(entry, cited, keys) if kind is KINDS["bib"] else entry)
+        return "".join(out)
 
     def _written(self, state: State, kind: Kind) -> Iterator[str]:
         written: set[int] = set()  # the index may move on between two steps

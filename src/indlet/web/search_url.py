@@ -11,10 +11,12 @@ from urllib.parse import quote_plus
 
 from starlette.datastructures import QueryParams
 
+from indlet.text import code
 from indlet.web.i18n import Strings
 
-FILTERS: Final = ("source", "set", "type", "language")
-ORDERS: Final = ("score", "newest", "oldest")
+FILTERS: Final = ("source", "creator", "subject", "set", "type", "format", "language")
+ORDERS: Final = ("score", "newest", "oldest", "title", "author")
+SIZES: Final = (10, 20, 50, 100)  # records of a page that can be chosen
 LONGEST: Final = 2000  # characters of a query that a page takes
 
 
@@ -28,6 +30,7 @@ class State:
     since: int | None = None
     until: int | None = None
     usual: str = "bm25"  # the model that needs no naming
+    size: int = 0  # records of a page; 0: as the settings say
 
     @classmethod
     def of(cls, parameters: QueryParams, models: Iterable[str], usual: str) -> State:
@@ -45,6 +48,7 @@ class State:
             since=_year(parameters.get("since")),
             until=_year(parameters.get("until")),
             usual=usual,
+            size=int(size) if (size := str(parameters.get("size", ""))) in map(str, SIZES) else 0,
         )
 
     # What to ask
@@ -81,6 +85,8 @@ class State:
             found.append(("model", self.model))
         if self.sort != ORDERS[0]:
             found.append(("sort", self.sort))
+        if self.size:
+            found.append(("size", str(self.size)))
         if self.page > 1:
             found.append(("page", str(self.page)))
         return found
@@ -99,7 +105,7 @@ class State:
         return self.link(filters=(), since=None, until=None)
 
     def compare(self) -> str:
-        return _address("/compare", replace(self, page=1, sort=ORDERS[0], model=self.usual).pairs())
+        return _address("/compare", replace(self, page=1, sort=ORDERS[0], model=self.usual, size=0).pairs())
 
     def explain(self, identifier: str, via: str = "", **changes: Any) -> str:
         """Where the score of a source's record is explained; the state goes along, for the way back."""
@@ -108,18 +114,33 @@ class State:
 
     def results(self, kind: str) -> str:
         """All records of this state as a file."""
-        return _address(f"/results.{kind}", replace(self, page=1).pairs())
+        return _address(f"/results.{kind}", replace(self, page=1, size=0).pairs())
 
     def feed(self, kind: str) -> str:
-        return _address(f"/feed.{kind}", replace(self, page=1, sort=ORDERS[0], model=self.usual).pairs())
+        return _address(
+            f"/feed.{kind}", replace(self, page=1, sort=ORDERS[0], model=self.usual, size=0).pairs()
+        )
 
     def hidden(
-        self, *, q: bool = False, years: bool = True, model: bool = True, sort: bool = True
+        self,
+        *,
+        q: bool = False,
+        years: bool = True,
+        model: bool = True,
+        sort: bool = True,
+        size: bool = True,
     ) -> list[tuple[str, str]]:
         """What a form has to carry along beside its own fields."""
         without = {"page"} | {
             name
-            for name, kept in (("q", q), ("since", years), ("until", years), ("model", model), ("sort", sort))
+            for name, kept in (
+                ("q", q),
+                ("since", years),
+                ("until", years),
+                ("model", model),
+                ("sort", sort),
+                ("size", size),
+            )
             if not kept
         }
         return [pair for pair in self.pairs() if pair[0] not in without]
@@ -150,7 +171,7 @@ class State:
 
 def label(t: Strings, facet: str, value: str) -> str:
     """How a facet's value is shown: languages by name, everything else as it stands."""
-    return t.known(f"language.{value.lower()}", value) if facet == "language" else value
+    return t.known(f"language.{code(value) or value.lower()}", value) if facet == "language" else value
 
 
 def page_list(page: int, pages: int) -> list[int | None]:

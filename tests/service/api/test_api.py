@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from indlet.model import Record, TermVector
 from indlet.service.api.routes import ENDPOINTS, application, openapi, routes
-from indlet.service.search.library import Library
+from indlet.service.search.library import FACETS, Library
 from indlet.settings import Node, Settings
 
 PUBLIC = Settings(node=Node(base_url="http://node.example"))
@@ -54,7 +54,7 @@ async def test_search(client: httpx.AsyncClient, shelf: Library) -> None:
     few = await get(client, "/api/search", q="boundary layer", facets="source", facet_values=1)
     assert few["facets"]["source"] == [{"value": "air", "count": 2}]
     everything = await get(client, "/api/search", q="*", facets="all", sort="oldest", limit=100)
-    assert set(everything["facets"]) == {"source", "set", "type", "language", "year"}
+    assert set(everything["facets"]) == set(FACETS)
 
 
 async def test_search_with_filters_models_and_pages(client: httpx.AsyncClient) -> None:
@@ -74,7 +74,17 @@ async def test_the_other_questions(client: httpx.AsyncClient) -> None:
     similar = await get(client, "/api/similar", identifier="oai:air:1", limit=1)
     assert len(similar["hits"]) == 1
     completed = await get(client, "/api/suggest", q="flut")
-    assert completed["completions"] == [{"word": "flutter", "records": 1}]
+    assert completed["completions"] == [
+        {"word": "flutter", "query": "flutter", "kind": "word", "records": 1},
+        {
+            "word": "Flutter of a heated wing",
+            "query": 'title:"Flutter of a heated wing"',
+            "kind": "title",
+            "records": 1,
+        },
+    ]
+    listed = await get(client, "/api/browse", facet="year", limit=2)
+    assert [value["records"] for value in listed["values"]] and listed["previous"] == ""
     record = await get(client, "/api/record", identifier="oai:air:2", frequencies="true")
     assert record["frequencies"]["flutter"] == 3
     assert record["metadata"]["title"] == ["Flutter of a heated wing"]

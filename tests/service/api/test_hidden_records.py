@@ -16,8 +16,9 @@ from starlette.testclient import TestClient
 
 from indlet.model import Record, TermVector
 from indlet.service.api.routes import ENDPOINTS, application
+from indlet.service.index import SORTS
 from indlet.service.rank import MODELS
-from indlet.service.search.library import Library
+from indlet.service.search.library import FACETS, Library
 from indlet.settings import Settings
 from indlet.store import Store, open_store
 
@@ -36,6 +37,9 @@ record: st.SearchStrategy[dict[str, Any]] = st.builds(
     number=st.integers(0, 5),
     words=st.dictionaries(st.sampled_from(WORDS), st.integers(1, 4), max_size=5),
     title=st.lists(st.sampled_from(WORDS), max_size=3).map(" ".join),
+    creator=st.lists(st.sampled_from(["Nemo, A.", "A. Nemo", "nemo, a", "Ahab", "Büro"]), max_size=2),
+    subject=st.lists(st.sampled_from(["Sea", "sea", "Air ships", "Séa"]), max_size=2),
+    format=st.sampled_from([[], ["application/pdf"], ["text/html", "PDF"]]),
     language=st.sampled_from(["en", "de", ""]),
     type=st.sampled_from(["Book", "book", "Article"]),
     date=st.sampled_from(["1999", "2001-05", ""]),
@@ -73,6 +77,7 @@ def _put(store: Store, told: dict[str, Any]) -> None:
     identifier = f"oai:x:{told['number']}"
     metadata = {"title": [told["title"]], "type": [told["type"]], "date": [told["date"]]}
     metadata["identifier"] = [told["resource"]]
+    metadata |= {name: told[name] for name in ("creator", "subject", "format")}
     if told["language"]:
         metadata["language"] = [told["language"]]
     kept = {name: [value for value in values if value] for name, values in metadata.items()}
@@ -103,8 +108,14 @@ def asked() -> Iterator[tuple[str, dict[str, Any]]]:
         yield "/api/record", {"identifier": identifier, "frequencies": "true"}
         yield "/api/record", {"identifier": identifier, "source": "vault"}
         yield "/api/similar", {"identifier": identifier}
-    for word in ("z", "ze", "wi", "zeppelin", "f"):
+    for word in ("z", "ze", "wi", "zeppelin", "f", "title:ze", "wind", "ahab", "creator:nem", "wind nemo"):
         yield "/api/suggest", {"q": word}
+    for facet in FACETS:
+        yield "/api/browse", {"facet": facet}
+        yield "/api/browse", {"facet": facet, "from": "n", "limit": 1}
+        yield "/api/search", {"q": "*", "facets": "all", "facet_values": 1, facet: "Nemo, A."}
+    for sort in SORTS:
+        yield "/api/search", {"q": "*", "sort": sort, "limit": 3, "offset": 1}
     yield "/api/sources", {}
     yield "/api/stats", {}
 

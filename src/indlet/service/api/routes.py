@@ -1,6 +1,8 @@
 """The JSON API. One table says what there is: routes, checks of arguments and the OpenAPI document follow it.
 
 Handlers are ordinary functions, so each request runs in a worker thread and none waits for another.
+
+Long because the table names every argument of every question.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from indlet import __version__
 from indlet.errors import AmbiguousRecord, IndletError, QueryError, SettingsError, StoreError, UnknownRecord
 from indlet.model import JsonMapping, JsonObject
 from indlet.service.api import schemas
+from indlet.service.index import SORTS
 from indlet.service.rank import MODELS
 from indlet.service.search import statistics
 from indlet.service.search.library import ACCENTS, ALL_WORDS, FACETS, FILTERS, MAX_OFFSET, Library
@@ -168,7 +171,11 @@ def _similar(library: Library, given: JsonMapping) -> object:
 
 def _suggest(library: Library, given: JsonMapping) -> object:
     found = library.suggest(given["q"], given["limit"])
-    return {"q": given["q"], "completions": [{"word": word, "records": count} for word, count in found]}
+    return {"q": given["q"], "completions": [one.to_json() for one in found]}
+
+
+def _browse(library: Library, given: JsonMapping) -> JsonObject:
+    return library.browse(given["facet"], given["from"] or "", max(given["limit"], 1)).to_json()
 
 
 def _record(library: Library, given: JsonMapping) -> object:
@@ -195,7 +202,7 @@ ENDPOINTS: Final = (
         (
             _Q, *_MODEL, _LIMIT,
             Parameter("offset", "Leave out so many.", int, default=0, most=MAX_OFFSET),
-            Parameter("sort", "The order.", choices=("score", "newest", "oldest"), default="score"),
+            Parameter("sort", "The order.", choices=SORTS, default="score"),
             Parameter("facets", "Which facets to count.", repeated=True, choices=(*FACETS, "all")),
             Parameter("facet_values", "How many values of each facet.", int, default=50, most=1000),
             *(Parameter(name, f"Only records of this {name}; several: any of them.", repeated=True)
@@ -226,8 +233,16 @@ ENDPOINTS: Final = (
         "/api/similar", "Records like one", _similar, (_IDENTIFIER, _SOURCE, _MODEL[0], _LIMIT), "Result"
     ),
     ApiEndpoint(
-        "/api/suggest", "Words that complete the last one", _suggest,
+        "/api/suggest", "What a half-typed query may become: words, people, titles", _suggest,
         (_Q, Parameter("limit", "How many.", int, default=8, most=50)), "Completions",
+    ),
+    ApiEndpoint(
+        "/api/browse", "The values of a facet from A to Z", _browse,
+        (
+            Parameter("facet", "Which facet.", required=True, choices=FACETS),
+            Parameter("from", "Where to begin: the beginning of a value, or `next` of the part before."),
+            Parameter("limit", "How many.", int, default=50, most=200),
+        ), "Listing",
     ),
     ApiEndpoint(
         "/api/record",

@@ -116,12 +116,22 @@ SCHEMAS: Final[JsonObject] = {
         records=_COUNT,
         tokens=_COUNT,
         norm=_NUMBER,
+        all_words={"enum": ["", "all", "some"]},
     ),
     "Share": _object(
         term=_STRING, field=_STRING, words=_STRINGS, frequency=_COUNT, df=_COUNT, cf=_COUNT,
         weight=_NUMBER, contribution=_NUMBER,
     ),
-    "Completions": _object(q=_STRING, completions=_list(_object(word=_STRING, records=_COUNT))),
+    "Completions": _object(
+        q=_STRING,
+        completions=_list(
+            _object(word=_STRING, query=_STRING, kind={"enum": ["word", "person", "title"]}, records=_COUNT)
+        ),
+    ),
+    "Listing": _object(
+        facet=_STRING, values=_list(_object(value=_STRING, label=_STRING, records=_COUNT)),
+        previous=_STRING, next=_STRING,
+    ),
     "Sources": _object(
         sources=_list(
             {

@@ -17,9 +17,10 @@ from indlet.service.index.protocol import (
     Searcher,
     Statistics,
     Upkeep,
+    Value,
 )
 
 __all__ = [
     "SORTS", "Explanation", "Found", "Index", "IndexState", "IndexWriter", "NearTerm", "Part", "Prepared",
-    "Results", "Searcher", "Statistics", "Upkeep",
+    "Results", "Searcher", "Statistics", "Upkeep", "Value",
 ]  # fmt: skip

@@ -58,7 +58,8 @@ class Not:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Documents with this value in a facet (origin, type, language, set, year), whatever its case.
+    """Documents with this value in a facet (origin, type, language, set, year), whatever its case; or with a
+    value of the same key (creator, subject, format; `values.py`).
 
     A set includes its subsets: "a" also finds "a:b".
     """
@@ -87,7 +88,12 @@ class Everything:
     pass
 
 
-Expression = Term | Phrase | Prefix | And | Or | Not | Filter | Dates | Ids | Everything
+@dataclass(frozen=True, slots=True)
+class Positioned:
+    """Documents whose word positions are known: in these, phrases are exact."""
+
+
+Expression = Term | Phrase | Prefix | And | Or | Not | Filter | Dates | Ids | Everything | Positioned
 
 
 def positive(expression: Expression) -> Iterator[Term | Phrase | Prefix]:

@@ -14,10 +14,11 @@ from typing import Final
 from indlet.formats import identifiers, people
 from indlet.memo import remembered
 from indlet.model import KEY_MARKS, Metadata
+from indlet.service.index.values import value_terms
 from indlet.text.tokens import split, words
 
 # What an index says of the keys in it: one without, or with others, is made anew.
-VERSION: Final = 1
+VERSION: Final = 2
 _TITLES: Final = 2
 _NAMES: Final = 200  # of a record
 _WORDS: Final = 60  # of a title
@@ -35,6 +36,7 @@ def keys(identifier: str, metadata: Metadata) -> bytes:
         whole, colon, _ = title.partition(":")
         if colon and len(whole.split()) > 2:
             found += title_keys(whole)
+    found += value_terms(metadata)
     return " ".join(dict.fromkeys(found)).encode("utf-8", "replace")
 
 

@@ -17,7 +17,7 @@ from indlet.service.index.expression import Expression
 from indlet.service.rank import Collection, Model, QueryTerm
 from indlet.text import Analyzer
 
-SORTS: Final = ("score", "newest", "oldest")
+SORTS: Final = ("score", "newest", "oldest", "title", "author")
 
 
 class Found(NamedTuple):
@@ -96,6 +96,13 @@ class NearTerm(NamedTuple):
     df: int
 
 
+class Value(NamedTuple):
+    """A value of a facet: what tells it from others, and how most records spell it."""
+
+    key: str
+    label: str
+
+
 class Searcher(Protocol):
     """One committed state, which never changes. Statistics and scores are exact, and do not depend on layout.
 
@@ -121,11 +128,13 @@ class Searcher(Protocol):
         facets: Sequence[str] = (),
         collapse: bool = True,
         first: Sequence[Expression] = (),
+        values: int = 50,
     ) -> Results:
         """The matching documents, best first; records of one resource are one hit if `collapse` is on.
 
         Where the order is by score, those that match the first expression of `first` come before those that
-        match the second, and so on; the others come last.
+        match the second, and so on; the others come last. Of facets with any number of values (creator,
+        subject, format) the most frequent `values` are counted.
         """
 
     def explain(self, expression: Expression, id: int, model: Model | None = None) -> Explanation | None:
@@ -136,6 +145,11 @@ class Searcher(Protocol):
 
     def terms(self, prefix: str = "", limit: int | None = None) -> list[tuple[str, int, int]]:
         """Terms that begin so with their df and cf: the `limit` most frequent ones, most frequent first."""
+
+    def listed(self, facet: str, start: str, limit: int, backwards: bool = False) -> list[Value]:
+        """The values of a facet with any number of them in the order of their keys: `limit` from a key on;
+        backwards, the last ones before it.
+        """
 
     def vocabulary(self) -> Iterator[tuple[bytes, int, int]]:
         """Every term with its df and cf, in the order of bytes."""

@@ -151,12 +151,20 @@ def explained(searcher: Searcher, meaning: Meaning, model: Model, stored: Stored
         tokens=searcher.collection.length,
         norm=told.norm,
         outlook=model.outlook(terms, searcher.collection),
+        all_words=_part_of(searcher, meaning, stored.id),
         missing=tuple(
             Share(*unmarked(name), asked_by(meaning, name), 0, term.df, term.cf, term.weight, 0.0, {})
             for term, name in missing
             if name not in held
         ),
     )
+
+
+def _part_of(searcher: Searcher, meaning: Meaning, id: int) -> str:
+    """In which part of the results a record stands, where those that hold all words come first."""
+    if not meaning.first:
+        return ""
+    return "all" if searcher.search(e.Or(meaning.first), limit=0, filters=(e.Ids((id,)),)).total else "some"
 
 
 def distinctive_terms(searcher: Searcher, frequencies: Mapping[str, int]) -> list[str]:

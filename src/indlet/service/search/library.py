@@ -33,15 +33,18 @@ from indlet.service.index import SORTS, Found, Searcher, follow
 from indlet.service.index import expression as e
 from indlet.service.index.dates import date_number
 from indlet.service.index.engines import index_of
+from indlet.service.index.values import VALUE_FACETS
 from indlet.service.rank import MODELS, Model
 from indlet.service.rank import model as chosen_model
 from indlet.service.records.stored_policy import policy_for
-from indlet.service.search import hits, query, statistics
+from indlet.service.search import browse, hits, query, statistics
+from indlet.service.search.browse import ListedValue, ValueList
+from indlet.service.search.complete import Completer, Completion
 from indlet.service.search.evaluate import Named
 from indlet.service.search.hits import Shares
 from indlet.service.search.interpret import Interpreter, Meaning, Spoken, languages_in
 from indlet.service.search.known_items import KnownItem, known_item
-from indlet.service.search.lexer import FIELDS, WORD_FIELDS, clean
+from indlet.service.search.lexer import clean
 from indlet.service.search.notes import Note
 from indlet.service.search.phrases import VERIFIED, holds
 from indlet.service.search.results import Comparison, Explained, Hit, Result, Suggestion, compared
@@ -57,11 +60,12 @@ if TYPE_CHECKING:
 # How accents are taken, and what becomes of records that lack some words of a longer query.
 ACCENTS: Final = ("fold", "exact")
 ALL_WORDS: Final = ("first", "off")
-FACETS: Final = ("source", "set", "type", "language", "year")
+FACETS: Final = ("source", "set", "type", "language", "year", *VALUE_FACETS)
 FILTERS: Final = (*FACETS, "date")
 MAX_LIMIT: Final = 1_000_000
 MAX_OFFSET: Final = 10_000_000
 _SIMILAR_TERMS: Final = 25
+_MOST_NAMED: Final = 8  # sources in a note
 _MOST_SUGGESTIONS: Final = 16  # words of a query that are looked for in the vocabulary
 
 
@@ -98,6 +102,7 @@ class Library:
         # Positions make no difference to what a word becomes.
         self._policies = {replace(self.analyzer.policy, positions=kept).digest for kept in (False, True)}
         self._follow = follow
+        self._serves = patience is not None
         self._snapshots = Snapshots(index_of(store), self._make_ready, patience)
         self._speller: Speller | None = None
         self._views: WeakKeyDictionary[Searcher, tuple[tuple[int, ...], Searcher]] = WeakKeyDictionary()
@@ -206,6 +211,8 @@ class Library:
         searcher = self._shown(searcher)
         searcher.make_ready(self.model())
         self.languages(searcher)
+        if self._serves:  # what the first page would have to wait for
+            searcher.search(e.Everything(), limit=1, sort="author", facets=VALUE_FACETS, values=1)
 
     # Questions
 
@@ -255,12 +262,13 @@ class Library:
             sort=sort,
             facets=[hits.ENGINE_FACETS.get(name, name) for name in facets],
             first=meaning.first,
+            values=facet_values,
         )
         notes += meaning.notes
         if other := [o.name for o in origins.values() if self._analysed_otherwise(o)]:
             notes.append(Note("other_policy", sources=", ".join(other[:3])))
         if found.loose:
-            notes.append(Note("loose"))
+            notes.append(self._without_positions(searcher, meaning, origins))
         every = (*spoken.frequent, *spoken.rare)
         suggestions = self._suggestions(searcher, meaning, every)
         return Result(
@@ -380,18 +388,34 @@ class Library:
         meaning = self._meaning(text, ranking, spoken, searcher, plain=plain)
         return hits.explained(searcher, meaning, ranking, stored)
 
-    def suggest(self, text: str, limit: int = 8) -> list[tuple[str, int]]:
-        """Words that complete the last one of a text, with the number of records that hold each.
-
-        Where a field stands before that word, the words are those of the field.
+    def suggest(self, text: str, limit: int = 8) -> list[Completion]:
+        """What a half-typed query may become, each with the number of records that it then finds: its last
+        word completed, people, titles. A field before that word is kept, and all that stands before.
         """
         searcher = self.searcher()
-        *_, last = clean(text).split() or [""]
-        name, colon, _ = last.lstrip("+-(").rpartition(":")
-        field = FIELDS.get(name.casefold(), "") if colon else ""
-        if field not in ("", *WORD_FIELDS):
-            return []  # filters and identifiers are no words
-        return self._spells(searcher).beginning(clean(text), self.languages(searcher), limit, field)
+        every = self.languages(searcher)
+        return Completer(
+            searcher, self.store, self._spells(searcher), every, lambda q: self.search(q, limit=0).total
+        ).completions(clean(text), limit)
+
+    def browse(self, facet: str, start: str = "", limit: int = 50) -> ValueList:
+        """A part of the list of a facet's values from A to Z, from a beginning on, with their records."""
+        if facet not in FACETS:
+            raise SettingsError(f"there is no facet {facet!r}: choose from {', '.join(FACETS)}")
+        searcher = self.searcher()
+        if facet in VALUE_FACETS:
+            return browse.of_values(searcher, facet, start, limit)
+        return browse.of_counted(facet, self._listed(facet), start, limit)
+
+    def letters(self, facet: str) -> tuple[str, ...]:
+        """The letters with which some of a facet's values begin."""
+        counted = [] if facet in VALUE_FACETS else self._listed(facet)
+        return browse.letters(self.searcher(), facet, counted)
+
+    def _listed(self, facet: str) -> list[ListedValue]:
+        counted = self.search("*", limit=0, facets=(facet,), facet_values=MAX_LIMIT).facets[facet]
+        shown = ((value, counted.labels.get(value, value), count) for value, count in counted.values)
+        return [ListedValue(value, label, browse.order_key(label), count) for value, label, count in shown]
 
     def record(self, identifier: str, source: str = "") -> Hit:
         """A record as a hit without a query; UnknownRecord if there is none."""
@@ -541,6 +565,22 @@ class Library:
             notes=(*meaning.notes, *known.notes, *said),
             first=first,
         )
+
+    def _without_positions(self, searcher: Searcher, meaning: Meaning, origins: Mapping[int, Origin]) -> Note:
+        """In which sources a phrase was exact, and in which it meant all of its words, of what was found."""
+
+        def named(condition: e.Expression) -> str:
+            chosen = (*meaning.filters, condition)
+            told = searcher.search(
+                meaning.expression, limit=0, filters=chosen, facets=("origin",), collapse=False
+            )
+            known = [
+                origins[int(number)].name for number, _ in told.facets["origin"] if int(number) in origins
+            ]
+            return ", ".join(known[:_MOST_NAMED]) + (" …" if len(known) > _MOST_NAMED else "")
+
+        exact, loose = named(e.Positioned()), named(e.Not(e.Positioned()))
+        return Note("loose_some", exact=exact, loose=loose) if exact else Note("loose", loose=loose)
 
     def _handling(self, accents: str, all_words: str) -> Handling:
         settings = self.settings.search

@@ -19,7 +19,14 @@ TEXTS: Final = {
         "{sources}: indexed under another analysis policy than this query; "
         "search with the settings that were used then (--config), or harvest again"
     ),
-    "loose": "some records came without word positions: a phrase there means that all of its words occur",
+    "loose": (
+        "phrases in the full text: {loose} came without word positions, so there a phrase means that all of "
+        "its words occur"
+    ),
+    "loose_some": (
+        "phrases in the full text: exact in {exact}; {loose} came without word positions, so there a phrase "
+        "means that all of its words occur"
+    ),
     # About how a query was taken
     "read_as_word": "“{word}” was read as a word: to search a field, leave no space after the colon",
     "only_excludes": "the query only says what to leave out: it finds every other record",

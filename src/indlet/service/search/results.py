@@ -197,6 +197,9 @@ class Explained:
     tokens: int = 0  # of all records together
     norm: float = 0.0  # of the record's lnc vector: the vector space model divides by it
     outlook: tuple[float, float] = (0.0, 0.0)  # two numbers of the query, see `rank/model.py`
+    all_words: str = (
+        ""  # by the rule "records with all words first": "all", "some"; empty where it is not asked
+    )
     missing: tuple[Share, ...] = ()  # terms of the query that others hold and this record does not
 
     def to_json(self) -> JsonObject:
@@ -215,6 +218,7 @@ class Explained:
             "records": self.records,
             "tokens": self.tokens,
             "norm": self.norm,
+            "all_words": self.all_words,
         }
 
 

@@ -1,7 +1,8 @@
 """Words from the vocabulary: near a misspelt one, or beginning like an unfinished one.
 
 The index knows stems, people write words. A stem is spelt out by looking at the metadata of some records
-that hold it: the word there that has this stem is shown, or else the stem itself.
+that hold it: the word there that has this stem is shown. Where there is none, a correction shows the stem;
+completions leave it out.
 """
 
 from __future__ import annotations
@@ -62,20 +63,20 @@ class Speller:
         found: dict[str, int] = {}
         mark = FIELD_MARKS.get(field, "")
         for term, df, _ in self.searcher.terms(mark + words[-1], 4 * limit):
-            if FIELD_MARK not in term[len(mark) :]:
-                spelt = self.spelt(term, languages)
+            # A stem that no title or description spells out is no word to propose.
+            if FIELD_MARK not in term[len(mark) :] and (spelt := self.spelt(term, languages, "")):
                 found[spelt] = max(df, found.get(spelt, 0))
         return sorted(found.items(), key=lambda entry: (-entry[1], entry[0]))[:limit]
 
-    def spelt(self, term: str, languages: Sequence[str]) -> str:
-        """A word as people write it that has this term."""
+    def spelt(self, term: str, languages: Sequence[str], otherwise: str | None = None) -> str:
+        """A word as people write it that has this term; `otherwise`, or the term, where no metadata tell."""
         bare, _ = unmarked(term)
         known = self._spelt.get(bare)
         if known is None:
             if len(self._spelt) >= _REMEMBERED:
                 self._spelt.clear()
             known = self._spelt[bare] = self._read(bare, languages)
-        return known
+        return known or (bare if otherwise is None else otherwise)
 
     def _read(self, term: str, languages: Sequence[str]) -> str:
         asked = Or(tuple(Term(FIELD_MARKS[field] + term) for field in _SPELT_BY))
@@ -88,7 +89,7 @@ class Speller:
             for word in _words(stored.record.metadata):
                 if any(term in self._analyzer.term(word, name) for name in (own, *languages)):
                     counts[word] = counts.get(word, 0) + 1
-        return min(counts, key=lambda word: (-counts[word], len(word), word)) if counts else term
+        return min(counts, key=lambda word: (-counts[word], len(word), word)) if counts else ""
 
 
 def _words(metadata: Metadata) -> Iterator[str]:

@@ -78,22 +78,24 @@
         try {
           const answer = await fetch(`${form.dataset.suggest}?q=${encodeURIComponent(text)}`);
           if (!answer.ok || turn !== wanted || document.activeElement !== box) return;
-          const [, words, counts] = await answer.json();
-          list.replaceChildren(...words.map((word, i) => {
+          const { completions } = await answer.json();
+          list.replaceChildren(...completions.map((one, i) => {
             const item = document.createElement("li");
             item.id = `suggestion-${i}`;
             item.setAttribute("role", "option");
             item.setAttribute("aria-selected", "false");
             const shown = document.createElement("span"), count = document.createElement("span");
-            shown.textContent = word; count.textContent = counts[i]; count.className = "count";
+            shown.textContent = one.kind === "word" ? one.query : one.word;
+            count.textContent = [form.dataset[one.kind], one.records.toLocaleString(document.documentElement.lang)].filter(Boolean).join(" · ");
+            count.className = "count";
             item.append(shown, count);
-            item.addEventListener("mousedown", (event) => { event.preventDefault(); take(word); });
-            item.dataset.word = word;
+            item.addEventListener("mousedown", (event) => { event.preventDefault(); take(one.query); });
+            item.dataset.word = one.query;
             return item;
           }));
           current = -1;
-          list.hidden = words.length === 0;
-          box.setAttribute("aria-expanded", String(words.length > 0));
+          list.hidden = completions.length === 0;
+          box.setAttribute("aria-expanded", String(completions.length > 0));
         } catch { close(); }
       }, 120);
     });
@@ -154,6 +156,94 @@
   for (const form of document.querySelectorAll("form[data-filled-only]")) {
     form.addEventListener("formdata", (event) => {
       for (const [name, value] of [...event.formData]) if (value === "") event.formData.delete(name);
+    });
+  }
+
+  // Lists that this browser keeps, and nobody else: marked records, the last queries.
+  const kept = (name) => {
+    try { const found = JSON.parse(localStorage.getItem(name) ?? "[]"); return Array.isArray(found) ? found : []; }
+    catch { return []; }
+  };
+  const keep = (name, list) => { try { localStorage.setItem(name, JSON.stringify(list)); } catch { /* it is full, or forbidden */ } };
+
+  const MOST_MARKED = 500, MOST_QUERIES = 12;
+  const same = (one, id, source) => one.id === id && one.source === source;
+  const tell = () => {
+    const count = document.querySelector("#marked-link .count"), marked = kept("marked");
+    if (count) { count.textContent = marked.length; count.hidden = marked.length === 0; }
+    for (const button of document.querySelectorAll("[data-mark]")) {
+      const on = marked.some((one) => same(one, button.dataset.mark, button.dataset.source));
+      button.hidden = false;
+      button.setAttribute("aria-pressed", String(on));
+      button.textContent = on ? button.dataset.on : button.dataset.off;
+      button.setAttribute("aria-label", `${button.textContent}: ${button.dataset.title}`);
+    }
+  };
+  for (const button of document.querySelectorAll("[data-mark]")) {
+    button.addEventListener("click", () => {
+      const { mark: id, source, href, title, by } = button.dataset;
+      const others = kept("marked").filter((one) => !same(one, id, source));
+      const on = button.getAttribute("aria-pressed") === "true";
+      keep("marked", on ? others : [...others, { id, source, href, title, by }].slice(-MOST_MARKED));
+      tell();
+    });
+  }
+  tell();
+  window.addEventListener("storage", tell);
+
+  const list = document.getElementById("marked");
+  if (list) {
+    const show = () => {
+      const marked = kept("marked");
+      list.hidden = marked.length === 0;
+      document.getElementById("marked-none").hidden = marked.length > 0;
+      list.querySelector("ol").replaceChildren(...marked.map((one) => {
+        const item = document.createElement("li"), link = document.createElement("a");
+        const by = document.createElement("span"), field = document.createElement("input"), off = document.createElement("button");
+        link.textContent = one.title;
+        // Only to ourselves, whatever stands in the list.
+        link.href = String(one.href).startsWith("/record") ? one.href : "/";
+        by.textContent = one.by; by.className = "byline small";
+        field.type = "hidden"; field.name = "record"; field.value = `${one.source}\n${one.id}`;
+        off.type = "button"; off.className = "mark"; off.textContent = "×";
+        off.setAttribute("aria-label", `${list.dataset.remove}: ${one.title}`);
+        off.addEventListener("click", () => { keep("marked", kept("marked").filter((other) => !same(other, one.id, one.source))); show(); tell(); });
+        item.append(link, by, off, field);
+        return item;
+      }));
+    };
+    const clear = document.getElementById("marked-clear");
+    clear.addEventListener("click", () => { if (window.confirm(clear.dataset.ask)) { keep("marked", []); show(); tell(); } });
+    show();
+  }
+
+  // The last queries: noted on a result page, shown at the start.
+  const asked = document.querySelector("#results-title") && document.getElementById("q")?.value.trim();
+  if (asked && asked !== "*") {
+    keep("queries", [asked, ...kept("queries").filter((one) => one !== asked)].slice(0, MOST_QUERIES));
+  }
+  const past = document.getElementById("history");
+  if (past && kept("queries").length) {
+    past.querySelector("ul").replaceChildren(...kept("queries").map((one) => {
+      const item = document.createElement("li"), link = document.createElement("a");
+      link.href = `/?q=${encodeURIComponent(one)}`; link.textContent = one;
+      item.append(link);
+      return item;
+    }));
+    past.querySelector("button").addEventListener("click", () => { keep("queries", []); past.hidden = true; });
+    past.hidden = false;
+  }
+
+  // A citation goes to the clipboard; where that is not allowed, it is selected.
+  for (const button of document.querySelectorAll("[data-copy]")) {
+    button.hidden = false;
+    button.addEventListener("click", async () => {
+      const text = document.getElementById(button.dataset.copy);
+      try { await navigator.clipboard.writeText(text.textContent); }
+      catch { getSelection().selectAllChildren(text); document.execCommand("copy"); }
+      const before = button.textContent;
+      button.textContent = button.dataset.done;
+      setTimeout(() => { button.textContent = before; }, 1500);
     });
   }
 

@@ -25,6 +25,7 @@ from indlet.service.index.expression import (
     Not,
     Or,
     Phrase,
+    Positioned,
     Prefix,
     Term,
 )
@@ -46,6 +47,7 @@ WORDS = [f"w{number}" for number in range(60)] + [
     "a.b",
     "c++",
 ]
+PEOPLE = ["Wang, Wei", "Wei Wang", "WANG, Wei", "Müller, Jörg", "Muller, Jorg", "Office of X", "o'Neill, S."]
 ANALYZER = Analyzer(Policy())
 
 
@@ -75,6 +77,9 @@ def records(record: Make, seed: int, ids: range, seq: int) -> list[Stored]:
                     "date": [source.choice(["2001", "2001-05", "1999-12-31", "unknown"])],
                     "type": source.sample(["Text", "text", "Image"], source.randrange(3)),
                     "language": source.sample(["en", "de"], source.randrange(2)),
+                    "creator": source.sample(PEOPLE, source.randrange(4)),
+                    "subject": [f"Topic {source.randrange(30)}", source.choice(["水", "C++", "c++"])],
+                    "format": source.sample(["application/pdf", "text/html", "3 p."], source.randrange(3)),
                 },
                 **options,
             )
@@ -107,6 +112,12 @@ ASKED: list[tuple[Expression, dict[str, Any]]] = [
     (WING, {"offset": 30, "limit": 20}),
     (WING, {"sort": "newest", "limit": 40}),
     (WING, {"sort": "oldest", "collapse": False, "limit": 40}),
+    (WING, {"sort": "title", "limit": 40}),
+    (WING, {"sort": "author", "limit": 20, "offset": 15}),
+    (Everything(), {"sort": "author", "collapse": False, "limit": 400}),
+    (WING, {"facets": ("creator", "subject", "format"), "filters": [Filter("creator", "Jörg Müller")]}),
+    (Everything(), {"facets": ("creator", "subject", "format", "year"), "values": 4}),
+    (And((Phrase(("w0", "w1")), Positioned())), {"limit": 100}),
     (WING, {"facets": ("origin", "set", "type", "language", "year")}),
     (WING, {"filters": [Filter("set", "p"), Not(Filter("type", "IMAGE"))], "facets": ("set", "type")}),
     (WING, {"first": [And((Term("w0"), Term("wing")))], "limit": 60}),
@@ -139,6 +150,10 @@ def agree(here: Searcher, there: Searcher) -> None:
         assert sorted(there.near(word, edits)) == sorted(here.near(word, edits)), word
     for plain in ("eclair", "naive", "wing"):
         assert sorted(there.accented(plain)) == sorted(here.accented(plain))
+    for facet, start in (("creator", ""), ("creator", "o"), ("subject", "topic 2"), ("format", "z")):
+        for backwards in (False, True):
+            asked = facet, start, 5, backwards
+            assert there.listed(*asked) == here.listed(*asked), asked
     shown, told = there.stats(), here.stats()
     assert (shown.documents, shown.terms, shown.postings) == (told.documents, told.terms, told.postings)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from indlet.model import FIELD_MARK
 from indlet.service.index.embedded.segment import Segment
 from indlet.text.accents import without_accents
 
@@ -22,6 +23,10 @@ def prepare(segment: Segment) -> dict[str, tuple[str, ...]]:
         names, bounds = segment.arrays["names"], segment.arrays["bounds"]
         wide = np.flatnonzero(names > 0x7F)
         numbers = np.unique(np.searchsorted(bounds, wide, "right")) - 1
+        # Whole values are no words, and there are many.
+        begins = bounds[numbers]
+        whole = (names[begins] == ord(FIELD_MARK)) & (names[begins + 1] < ord("a"))
+        numbers = numbers[~whole]
         found: dict[str, list[str]] = {}
         for number in numbers.tolist():
             term = names[bounds[number] : bounds[number + 1]].tobytes().decode("utf-8", "replace")

@@ -24,9 +24,11 @@ from indlet.service.index.expression import (
     Not,
     Or,
     Phrase,
+    Positioned,
     Prefix,
     Term,
 )
+from indlet.service.index.values import VALUE_FACETS, term_beginning
 
 Mask = NDArray[np.bool_]
 
@@ -126,6 +128,10 @@ class Matcher:
                 return np.isin(segment.arrays["id"], np.array(ids, np.int64))
             case Everything():
                 return np.ones(segment.size, np.bool_)
+            case Positioned():
+                if not segment.positional:
+                    return np.zeros(segment.size, np.bool_)
+                return np.asarray(segment.arrays["placed"] != 0, np.bool_)
 
     def _marked(self, where: Array) -> Mask:
         mask = np.zeros(self.segment.size, np.bool_)
@@ -173,6 +179,8 @@ class Matcher:
         return out & together
 
     def _filter(self, facet: str, value: str) -> Mask:
+        if facet in VALUE_FACETS:
+            return self.mask(Prefix(term_beginning(facet, value)))
         column = self.segment.facets.get(facet)
         if column is None:
             return np.zeros(self.segment.size, np.bool_)

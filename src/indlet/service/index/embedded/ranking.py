@@ -156,7 +156,7 @@ def sorted_hits(
 ) -> tuple[int, tuple[Found, ...]]:
     """The number of resources among the matching documents, and the page of the best of them."""
     scores = [
-        _scores(segment, where, docs, query)
+        scores_of(segment, where, docs, query)
         for segment, where, docs in zip(segments, query.where, matched, strict=True)
     ]
     score = np.concatenate(scores or [np.empty(0)])
@@ -175,7 +175,7 @@ def sorted_hits(
     group = np.zeros(0, np.int64)
     if groups:
         group = np.concatenate([of[docs] for of, docs in zip(groups.of, matched, strict=True)])
-        which = _one_each(group, key, tie, id)
+        which = one_each(group, key, tie, id)
     total = which.size
     page = which[_best(key[which], tie[which], id[which], max(offset, 0) + max(limit, 0))[max(offset, 0) :]]
     hits = []
@@ -236,7 +236,7 @@ def tiered_hits(
     return sum(totals), tuple(hits), sum(totals[:-1]) if last else 0
 
 
-def _scores(segment: Segment, where: Array, docs: Array, query: PreparedQuery) -> Array:
+def scores_of(segment: Segment, where: Array, docs: Array, query: PreparedQuery) -> Array:
     if query.kind is None:
         return _scores_by_formula(segment, where, docs, query)
     arrays = segment.arrays
@@ -279,7 +279,7 @@ def _scores_by_formula(segment: Segment, where: Array, docs: Array, query: Prepa
     )
 
 
-def _one_each(group: Array, key: Array, tie: Array, id: Array) -> Array:
+def one_each(group: Array, key: Array, tie: Array, id: Array) -> Array:
     """Of the documents of each group the first in ranking order, and all that are alone."""
     alone = np.flatnonzero(group == 0)
     shared = np.flatnonzero(group)

@@ -18,14 +18,15 @@ from typing import Any, Final
 import numpy as np
 
 from indlet.kernels.edit_distance import near
-from indlet.service.index.embedded import accents, ranking
+from indlet.model import SORT_MARKS, VALUE_MARKS
+from indlet.service.index.embedded import accents, columns, name_order, ranking
 from indlet.service.index.embedded import facets as counting
 from indlet.service.index.embedded.matching import Matcher, look_up, postings, prefixed
 from indlet.service.index.embedded.ranking import PreparedQuery
 from indlet.service.index.embedded.segment import Array, Segment
 from indlet.service.index.embedded.vocabulary import union
 from indlet.service.index.expression import Everything, Expression, Or, Phrase, Prefix, Term, positive
-from indlet.service.index.protocol import SORTS, Explanation, NearTerm, Part, Results, Statistics
+from indlet.service.index.protocol import SORTS, Explanation, NearTerm, Part, Results, Statistics, Value
 from indlet.service.rank import Bm25, Collection, DocumentStatistics, Model, QueryTerm, canonical
 
 _NEAR: Final = 4096  # terms that are usually more than enough
@@ -69,11 +70,13 @@ class SegmentSearcher:
         facets: Sequence[str] = (),
         collapse: bool = True,
         first: Sequence[Expression] = (),
+        values: int = 50,
     ) -> Results:
         """The matching documents, best first; records of one resource are one hit if `collapse` is on.
 
         Where the order is by score, those that match the first expression of `first` come before those that
-        match the second, and so on; the others come last.
+        match the second, and so on; the others come last. Of facets with any number of values (creator,
+        subject, format) the most frequent `values` are counted.
         """
         if sort not in SORTS:
             raise ValueError(f"sort is one of {', '.join(SORTS)}, not {sort!r}")
@@ -108,12 +111,20 @@ class SegmentSearcher:
             )
         else:
             ahead = 0
-            total, hits = page or ranking.sorted_hits(
-                self.segments, matched, prepared, limit, offset, sort, groups
-            )
-        parted = counting.parted(matched, groups.of) if facets else []
-        counts = {name: counting.count(self.segments, parted, name) for name in facets}
+            in_order = name_order.hits_by_name if sort in SORT_MARKS else ranking.sorted_hits
+            total, hits = page or in_order(self.segments, matched, prepared, limit, offset, sort, groups)
+        counts = self._counts(counting.parted(matched, groups.of) if facets else [], facets, values)
         return Results(total, hits, counts, any(matcher.loose for matcher in matchers), ahead)
+
+    def _counts(
+        self, parted: Sequence[counting.Parted], facets: Sequence[str], values: int
+    ) -> dict[str, tuple[tuple[str, int], ...]]:
+        return {
+            name: columns.count(self.segments, parted, name, values)
+            if name in VALUE_MARKS
+            else counting.count(self.segments, parted, name)
+            for name in facets
+        }
 
     def matching(self, expression: Expression = Everything()) -> Iterator[int]:  # noqa: B008
         """The ids of all records that match, in no particular order."""
@@ -191,6 +202,10 @@ class SegmentSearcher:
         found = accents.accented(self.segments, plain)
         df = look_up(self.segments, [term.encode() for term in found]).sums[:, 0].tolist()
         return [term for term, count in zip(found, df, strict=True) if count]
+
+    def listed(self, facet: str, start: str, limit: int, backwards: bool = False) -> list[Value]:
+        """The values of a facet from A to Z, from a key on; backwards, those before it."""
+        return columns.listed(self.segments, facet, start, limit, backwards)
 
     def vocabulary(self) -> Iterator[tuple[bytes, int, int]]:
         """Every term with its exact df and cf, in the order of bytes."""

@@ -13,6 +13,7 @@ from typing import Final
 from indlet.service.index.opensearch.cluster import Json
 from indlet.service.index.opensearch.schema import FACETS, keys
 from indlet.service.index.opensearch.snapshot import Snapshot
+from indlet.service.index.values import VALUE_FACETS
 
 _BUCKETS: Final = 10_000  # values of one answer
 
@@ -22,8 +23,9 @@ Counted = tuple[tuple[str, int], ...]
 
 def check(names: Sequence[str]) -> None:
     for name in names:
-        if name not in FACETS:
-            raise ValueError(f"there is no facet {name!r}: choose from {', '.join(FACETS)}")
+        if name not in FACETS and name not in VALUE_FACETS:
+            known = ", ".join((*FACETS, *VALUE_FACETS))
+            raise ValueError(f"there is no facet {name!r}: choose from {known}")
 
 
 def count(

@@ -15,11 +15,13 @@ from indlet.service.index.expression import (
     Not,
     Or,
     Phrase,
+    Positioned,
     Prefix,
     Term,
 )
 from indlet.service.index.opensearch.cluster import Json
 from indlet.service.index.opensearch.schema import FACETS, REACH, named, phrase
+from indlet.service.index.values import VALUE_FACETS, term_beginning
 
 NOTHING: Json = {"match_none": {}}
 EVERYTHING: Json = {"match_all": {}}
@@ -40,6 +42,8 @@ def matching(expression: Expression) -> Json:
         case Not(part):
             return {"bool": {"must_not": [matching(part)]}}
         case Filter(facet, value):
+            if facet in VALUE_FACETS:
+                return {"prefix": {"terms": named(term_beginning(facet, value))}}
             return {"term": {f"key_{facet}": value.casefold()}} if facet in FACETS else NOTHING
         case Dates(low, high):
             return {"range": {"date": {"gte": max(low, 1), "lte": max(high, 0)}}}
@@ -47,6 +51,8 @@ def matching(expression: Expression) -> Json:
             return {"terms": {"id": list(ids)}}
         case Everything():
             return EVERYTHING
+        case Positioned():
+            return {"term": {"placed": True}}
 
 
 def all_of(queries: Iterable[Json]) -> Json:

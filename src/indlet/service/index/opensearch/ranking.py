@@ -7,9 +7,10 @@ the last one that is wanted is provably above all that were not fetched, the pag
 from __future__ import annotations
 
 from collections.abc import Collection as Collected
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
+from indlet.model import SORT_MARKS
 from indlet.service.index.opensearch.cluster import PAGE, Json, hits, total
 from indlet.service.index.opensearch.scripts import Scoring
 from indlet.service.index.opensearch.snapshot import Snapshot, column
@@ -54,6 +55,9 @@ def order_of(sort: str, scoring: Scoring) -> list[Json]:
     last: list[Json] = [{"tie": "asc"}, {"id": "asc"}]
     if sort == "score":
         return last if scoring.unordered else [{"_score": "desc"}, *last]
+    if sort in SORT_MARKS:
+        names = ("author", "title") if sort == "author" else ("title",)
+        return [*({f"order_{name}": {"order": "asc", "missing": "_last"}} for name in names), *last]
     return [{"date": {"order": "desc" if sort == "newest" else "asc", "missing": "_last"}}, *last]
 
 
@@ -68,9 +72,11 @@ def ranked(
     collapse: bool = True,
     without: Collected[int] = (),
     cleared: Collected[int] = (),
+    kept: Mapping[int, int] | None = None,
 ) -> Ranking:
     """The best `wanted` documents, one of each group. Groups in `without` are left out; those in `cleared`
-    count though they are marked as doubtful."""
+    count though they are marked as doubtful. `kept` says which record stands for each group, if not the first
+    that comes."""
     exact = sort != "score" or scoring.unordered
     body: Json = {
         "sort": order_of(sort, scoring),
@@ -88,7 +94,7 @@ def ranked(
     while True:
         page = hits(answer)
         found += [_document(hit, scoring, sort, len(found) + at) for at, hit in enumerate(page)]
-        best = _one_each(sorted(found), without, cleared) if collapse else sorted(found)
+        best = _one_each(sorted(found), without, cleared, kept or {}) if collapse else sorted(found)
         if len(page) < body["size"] or wanted <= 0:
             return Ranking(best[: max(wanted, 0)], matched, grouped)
         last = float(page[-1]["_score"] or 0.0)
@@ -122,13 +128,16 @@ def _int(value: object) -> int:
 
 
 def _one_each(
-    found: Sequence[RankedDocument], without: Collected[int], cleared: Collected[int]
+    found: Sequence[RankedDocument],
+    without: Collected[int],
+    cleared: Collected[int],
+    kept: Mapping[int, int],
 ) -> list[RankedDocument]:
     seen: set[int] = set()
     out = []
     for doc in found:
         if doc.group and (not doc.doubtful or doc.group in cleared):
-            if doc.group in seen or doc.group in without:
+            if doc.group in seen or doc.group in without or kept.get(doc.group, doc.id) != doc.id:
                 continue
             seen.add(doc.group)
         out.append(doc)

@@ -16,7 +16,7 @@ from typing import Final
 
 import orjson
 
-from indlet.model import Stored, TermVector, groups
+from indlet.model import SORT_MARKS, VALUE_MARKS, Stored, TermVector, groups
 from indlet.service.index.dates import date_number
 from indlet.service.index.opensearch.cluster import Json
 from indlet.text.accents import without_accents
@@ -30,6 +30,7 @@ REACH: Final = 50
 _FREQUENCY, _NOTHING, _SAME, _ESCAPE = "\x01", "\x02", "\x03", "\x04"
 _ODD: Final = re.compile("[\x01-\x04\ud800-\udfff]")
 
+_WHOLE: Final = (*VALUE_MARKS.values(), *SORT_MARKS.values())  # before what is no word
 _KEYWORD: Final[Json] = {"type": "keyword"}
 _NUMBER: Final[Json] = {"type": "long", "index": False}
 _LOOKED_UP: Final[Json] = {"type": "long"}
@@ -100,6 +101,7 @@ def _properties() -> Json:
         "length": _NUMBER,
         "postings": _NUMBER,
         "norm": {"type": "double", "index": False},
+        **{f"order_{name}": {"type": "keyword", "index": False} for name in SORT_MARKS},
         **{f"key_{name}": _KEYWORD for name in FACETS},
         **{f"spelt_{name}": {"type": "keyword", "index": False} for name in FACETS},
     }
@@ -144,10 +146,15 @@ def document(stored: Stored) -> Json:
     if date:
         made["date"] = date
     accents = [
-        f"{plain} {term}" for term in every if not term.isascii() and (plain := without_accents(term)) != term
+        f"{plain} {term}"
+        for term in every
+        if not term.isascii() and not term.startswith(_WHOLE) and (plain := without_accents(term)) != term
     ]
     if accents:
         made["accents"] = accents
+    for sort, mark in SORT_MARKS.items():
+        if (name := next((term for term in every if term.startswith(mark)), None)) is not None:
+            made[f"order_{sort}"] = name
     for name, values in _facets(stored, metadata, date).items():
         kept = list(dict.fromkeys(value[:LONGEST_VALUE] for value in values if value))
         if kept:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection as Collected
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
+from indlet.model import SORT_MARKS, VALUE_MARKS
 from indlet.service.index.expression import Expression, Or, Phrase, Prefix, Term, positive
 from indlet.service.index.opensearch import facets as counting
 from indlet.service.index.opensearch.cluster import Json, hits, total
@@ -19,8 +20,18 @@ from indlet.service.index.opensearch.ranking import RankedDocument, Ranking, fre
 from indlet.service.index.opensearch.resources import ambiguous
 from indlet.service.index.opensearch.scripts import Scoring
 from indlet.service.index.opensearch.snapshot import Snapshot, column
+from indlet.service.index.opensearch.values import FacetValues
 from indlet.service.index.opensearch.vocabulary import ClusterVocabulary
-from indlet.service.index.protocol import SORTS, Explanation, Found, NearTerm, Part, Results, Statistics
+from indlet.service.index.protocol import (
+    SORTS,
+    Explanation,
+    Found,
+    NearTerm,
+    Part,
+    Results,
+    Statistics,
+    Value,
+)
 from indlet.service.rank import Bm25, Collection, DocumentStatistics, Model, QueryTerm, canonical
 
 _GROUPED: Json = {"exists": {"field": "group"}}
@@ -42,6 +53,7 @@ class ClusterSearcher:
     def __init__(self, control: Control, state: PublishedState, hidden: frozenset[str] = frozenset()) -> None:
         self._snapshot = Snapshot(control, state, hidden)
         self._vocabulary = ClusterVocabulary(self._snapshot)
+        self._values = FacetValues(self._snapshot, self._vocabulary)
         self.position = state.position
 
     @cached_property
@@ -69,6 +81,7 @@ class ClusterSearcher:
         facets: Sequence[str] = (),
         collapse: bool = True,
         first: Sequence[Expression] = (),
+        values: int = 50,
     ) -> Results:
         """The matching documents, best first; records of one resource are one hit if `collapse` is on."""
         if sort not in SORTS:
@@ -88,12 +101,16 @@ class ClusterSearcher:
             count, ahead, found, members = self._tiered(question, first, wanted, left_out, facets)
         else:
             first, ahead = (), 0
-            ranking = self._ranked(question, left_out + wanted if wanted else 0)
+            kept = self._first_by_identifier(match) if sort in SORT_MARKS and collapse else None
+            ranking = self._ranked(question, left_out + wanted if wanted else 0, kept=kept)
             members = self._members(match, facets) if collapse and ranking.grouped else []
             count = ranking.total - len(members) + len({group for group, _ in members})
             found = ranking.best[left_out:]
         loose = any(map(self._any, (q for e in (expression, *filters, *first) for q in loosely(e))))
-        counts = counting.count(self._snapshot, match, facets, members)
+        counts = counting.count(self._snapshot, match, [f for f in facets if f not in VALUE_MARKS], members)
+        for name in facets:
+            if name in VALUE_MARKS:
+                counts[name] = self._values.count(match, name, members, values)
         return Results(count, tuple(self._hits(found, collapse)), counts, loose, ahead)
 
     def explain(self, expression: Expression, id: int, model: Model | None = None) -> Explanation | None:
@@ -146,6 +163,9 @@ class ClusterSearcher:
 
     def terms(self, prefix: str = "", limit: int | None = None) -> list[tuple[str, int, int]]:
         return self._vocabulary.terms(prefix, limit)
+
+    def listed(self, facet: str, start: str, limit: int, backwards: bool = False) -> list[Value]:
+        return self._values.listed(facet, start, limit, backwards)
 
     def vocabulary(self) -> Iterator[tuple[bytes, int, int]]:
         return self._vocabulary.every()
@@ -221,7 +241,8 @@ class ClusterSearcher:
 
     def _members(self, match: Json, facets: Sequence[str]) -> _Members:
         """The matching documents of groups, with their groups."""
-        columns = ("group", "ambiguous", *(f"key_{name}" for name in facets))
+        columns = ("group", "ambiguous", *(f"key_{name}" for name in facets if name not in VALUE_MARKS))
+        columns += ("words",) if any(name in VALUE_MARKS for name in facets) else ()
         found: _Members = []
         for hit in self._snapshot.each(all_of([match, _GROUPED]), columns):
             group = int(str(column(hit, "group")))
@@ -229,10 +250,24 @@ class ClusterSearcher:
                 found.append((group, hit))
         return found
 
-    def _ranked(self, asked: _Question, wanted: int, without: Collected[int] = ()) -> Ranking:
+    def _first_by_identifier(self, match: Json) -> dict[int, int]:
+        """For each group the record that stands for it where the order is by name."""
+        best: dict[int, tuple[int, int]] = {}
+        for hit in self._snapshot.each(all_of([match, _GROUPED]), ("group", "tie", "id")):
+            group, place, id = (int(str(column(hit, name))) for name in ("group", "tie", "id"))
+            best[group] = min(best.get(group, (place, id)), (place, id))
+        return {group: id for group, (_, id) in best.items()}
+
+    def _ranked(
+        self,
+        asked: _Question,
+        wanted: int,
+        without: Collected[int] = (),
+        kept: Mapping[int, int] | None = None,
+    ) -> Ranking:
         return ranked(
             self._snapshot, asked.match, asked.scoring, wanted, asked.sort, plain=asked.plain,
-            collapse=asked.collapse, without=without, cleared=self._cleared,
+            collapse=asked.collapse, without=without, cleared=self._cleared, kept=kept,
         )  # fmt: skip
 
     def _tiered(

@@ -149,6 +149,17 @@ class ClusterVocabulary:
             return self._counted("", EVERYTHING)
         return self._counted(f"{_literal(named(prefix))}.*", {"prefix": {"terms": named(prefix)}})
 
+    def counted_in(self, match: Json | None, prefix: str) -> dict[str, int]:
+        """The terms that begin so with how many of the matching documents have each; None matches all."""
+        found = self._counted(f"{_literal(named(prefix))}.*", match or {"prefix": {"terms": named(prefix)}})
+        if found is not None:
+            return found
+        counts: Counter[str] = Counter()
+        for hit in self._snapshot.each(match or EVERYTHING, ("words",)):
+            words = map(term_of, hit.get("fields", {}).get("words", ()))
+            counts.update(word for word in words if word.startswith(prefix))
+        return dict(counts)
+
     def _counted(self, pattern: str, query: Json) -> dict[str, int] | None:
         each: Json = {"field": "words", "size": _MOST, "shard_size": _MOST}
         if pattern:

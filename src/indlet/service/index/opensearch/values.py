@@ -1,0 +1,93 @@
+"""Facets with any number of values and their lists from A to Z, by the terms of `service/index/values.py`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+from indlet.model import VALUE_MARKS
+from indlet.service.index.opensearch.cluster import Json, total
+from indlet.service.index.opensearch.matching import all_of
+from indlet.service.index.opensearch.schema import named, term_of, tie
+from indlet.service.index.opensearch.snapshot import Snapshot
+from indlet.service.index.opensearch.vocabulary import ClusterVocabulary
+from indlet.service.index.protocol import Value
+from indlet.service.index.values import SEPARATOR, beginning, plain
+
+_HEAD: Final = 8  # bytes of a key by which those that are equally frequent are chosen
+
+# For each key the terms of its spellings, with how many documents have each.
+_Spelt = dict[str, Counter[str]]
+
+
+class FacetValues:
+    def __init__(self, snapshot: Snapshot, vocabulary: ClusterVocabulary) -> None:
+        self._snapshot = snapshot
+        self._vocabulary = vocabulary
+        self._known: dict[str, _Spelt] = {}
+
+    def listed(self, facet: str, start: str, limit: int, backwards: bool = False) -> list[Value]:
+        spelt, bound = self._spelt(facet), beginning(facet, start).encode("utf-8", "replace")
+        keys = sorted(spelt, key=lambda key: key.encode("utf-8", "surrogatepass"))
+        at = sum((key + SEPARATOR).encode("utf-8", "surrogatepass") < bound for key in keys)
+        chosen = keys[max(at - limit, 0) : at] if backwards else keys[at : at + max(limit, 0)]
+        return [_value(spelt[key]) for key in chosen]
+
+    def count(
+        self, match: Json, facet: str, members: Sequence[tuple[int, Json]], most: int
+    ) -> tuple[tuple[str, int], ...]:
+        """The most frequent values over what matches; `members` are the documents of groups."""
+        here = _by_key(self._vocabulary.counted_in(match, VALUE_MARKS[facet]))
+        # Who writes a name in two ways counts once.
+        several = [key for key, terms in here.items() if len(terms) > 1]
+        counts = Counter({key: sum(terms.values()) for key, terms in here.items() if len(terms) == 1})
+        asked: list[tuple[Json, Json]] = [
+            ({"size": 0}, all_of([match, {"prefix": {"terms": named(key + SEPARATOR)}}])) for key in several
+        ]
+        for key, answer in zip(several, self._snapshot.search_many(asked) if asked else (), strict=True):
+            counts[key] = total(answer)
+        counts.subtract(_repeated(members, VALUE_MARKS[facet]))
+        chosen = sorted((key for key in counts if counts[key] > 0), key=lambda key: _place(key, counts))[
+            :most
+        ]
+        spelt = self._spelt(facet) if chosen else {}
+        shown = [(_value(spelt[key]), counts[key]) for key in chosen]
+        ordered = sorted(shown, key=lambda entry: (-entry[1], entry[0].key))
+        return tuple((value.label, times) for value, times in ordered)
+
+    def _spelt(self, facet: str) -> _Spelt:
+        if facet not in self._known:
+            self._known[facet] = _by_key(self._vocabulary.counted_in(None, VALUE_MARKS[facet]))
+        return self._known[facet]
+
+
+def _by_key(terms: dict[str, int]) -> _Spelt:
+    found: _Spelt = {}
+    for term, df in terms.items():
+        found.setdefault(term.partition(SEPARATOR)[0], Counter())[term] = df
+    return found
+
+
+def _repeated(members: Sequence[tuple[int, Json]], mark: str) -> Counter[str]:
+    """How often a key was counted for a record whose resource has it by another."""
+    seen: set[tuple[int, str]] = set()
+    again: Counter[str] = Counter()
+    for group, hit in members:
+        words = map(term_of, hit.get("fields", {}).get("words", ()))
+        for key in {word.partition(SEPARATOR)[0] for word in words if word.startswith(mark)}:
+            if (group, key) in seen:
+                again[key] += 1
+            seen.add((group, key))
+    return again
+
+
+def _place(key: str, counts: Counter[str]) -> tuple[int, bytes, int]:
+    head = key.encode("utf-8", "surrogatepass")[2 : 2 + _HEAD]
+    return -counts[key], head.ljust(_HEAD, b"\0"), tie(key)
+
+
+def _value(spelt: Counter[str]) -> Value:
+    best = min(spelt, key=lambda term: (-spelt[term], term.encode("utf-8", "surrogatepass")))
+    key, _, label = best[2:].partition(SEPARATOR)
+    return Value(plain(key), plain(label))

@@ -1,0 +1,101 @@
+"""Mathematics and TeX in titles and abstracts as text that people can read: `$\\alpha$-decay of $^{12}$C` is
+"α-decay of ¹²C". What has no sign of its own stays as it is written, without its backslashes.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+from typing import Final
+
+_MOST: Final = 20_000  # characters; longer texts stay as they are
+_SIGNS: Final = {
+    "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "varepsilon": "ε", "zeta": "ζ",
+    "eta": "η", "theta": "θ", "iota": "ι", "kappa": "κ", "lambda": "λ", "mu": "μ", "nu": "ν", "xi": "ξ",
+    "pi": "π", "rho": "ρ", "sigma": "σ", "tau": "τ", "upsilon": "υ", "phi": "φ", "varphi": "φ", "chi": "χ",
+    "psi": "ψ", "omega": "ω", "Gamma": "Γ", "Delta": "Δ", "Theta": "Θ", "Lambda": "Λ", "Xi": "Ξ", "Pi": "Π",
+    "Sigma": "Σ", "Phi": "Φ", "Psi": "Ψ", "Omega": "Ω", "infty": "∞", "partial": "∂", "nabla": "∇",
+    "times": "×", "cdot": "·", "pm": "±", "mp": "∓", "leq": "≤", "le": "≤", "geq": "≥", "ge": "≥", "neq": "≠",
+    "approx": "≈", "sim": "∼", "equiv": "≡", "propto": "∝", "to": "→", "rightarrow": "→", "leftarrow": "←",
+    "Rightarrow": "⇒", "mapsto": "↦", "in": "∈", "notin": "∉", "subset": "⊂", "subseteq": "⊆", "cup": "∪",
+    "cap": "∩", "emptyset": "∅", "forall": "∀", "exists": "∃", "sum": "∑", "prod": "∏", "int": "∫",
+    "sqrt": "√", "ell": "ℓ", "hbar": "ℏ", "circ": "∘", "degree": "°", "otimes": "⊗", "oplus": "⊕",
+    "ldots": "…", "dots": "…", "cdots": "⋯", "langle": "⟨", "rangle": "⟩", "star": "⋆", "ast": "∗",
+    "dagger": "†", "ll": "≪", "gg": "≫", "wedge": "∧", "vee": "∨", "neg": "¬", "quad": " ", "ss": "ß",
+    "ae": "æ", "oe": "œ", "o": "ø", "aa": "å", "AA": "Å", "O": "Ø", "l": "ł", "L": "Ł",
+    "textendash": "–", "textemdash": "—",
+}  # fmt: skip
+_RAISED: Final = dict(zip("0123456789+-=()nia", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱᵃ", strict=True))
+_LOWERED: Final = dict(zip("0123456789+-=()aeoxhklmnpst", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₐₑₒₓₕₖₗₘₙₚₛₜ", strict=True))
+_ACCENTS: Final = {
+    "`": "\u0300", "'": "\u0301", "^": "\u0302", "~": "\u0303", '"': "\u0308", "=": "\u0304", ".": "\u0307",
+    "u": "\u0306", "v": "\u030c", "H": "\u030b", "c": "\u0327", "k": "\u0328", "r": "\u030a",
+}  # fmt: skip
+# What may be mathematics between two dollars, unlike two sums of money.
+_MATH: Final = re.compile(
+    r"\$\$?(?! )([^$]{1,300}?)(?<! )\$\$?|\\\((.{1,300}?)\\\)|\\\[(.{1,300}?)\\\]", re.DOTALL
+)
+_TELLING: Final = re.compile(r"[\\^_{}=<>]|^[A-Za-z]{1,2}$|^[A-Za-z0-9]+[+\-*/][A-Za-z0-9]+$")
+_ACCENTED: Final = re.compile(r"\{?\\([`'^~\"=.])\s*\{?\\?([A-Za-z])\}?\}?|\{?\\([uvHckr])\{([A-Za-z])\}\}?")
+_STYLED: Final = re.compile(
+    r"\\(?:text|mathrm|mathbf|mathit|mathcal|mathbb|mathsf|mathfrak|textit|textbf|textsc|textrm|texttt|emph|rm|it"
+    r"|bf|operatorname|boldsymbol|bar|hat|tilde|vec|overline)\s*\{([^{}]*)\}"
+)
+_SCRIPT: Final = re.compile(r"([\^_])(?:\{([^{}]*)\}|(\S))")
+_FRACTION: Final = re.compile(r"\\t?d?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}")
+_COMMAND: Final = re.compile(r"\\([A-Za-z]+)\s?|\\([^A-Za-z\s])")
+
+
+@lru_cache(maxsize=4096)
+def readable(text: str) -> str:
+    """The text with its mathematics as plain signs; the same text where there is none."""
+    if ("$" not in text and "\\" not in text) or len(text) > _MOST:
+        return text
+    text = _ACCENTED.sub(_accented, text)
+    return " ".join(_braceless(_MATH.sub(_formula, text)).split())
+
+
+def _accented(found: re.Match[str]) -> str:
+    sign, letter = (found[1], found[2]) if found[1] else (found[3], found[4])
+    return unicodedata.normalize("NFC", letter + _ACCENTS[sign])
+
+
+def _formula(found: re.Match[str]) -> str:
+    inner = found[1] or found[2] or found[3] or ""
+    if found[1] and not _TELLING.search(inner):
+        return found[0]
+    return _plain(inner).replace("{", "").replace("}", "")
+
+
+def _braceless(text: str) -> str:
+    """Outside of mathematics: `\\emph{x}` and `{NASA}` without their signs."""
+    if "\\" in text:
+        text = _plain(text)
+    return re.sub(r"\{([^{}]{0,200})\}", r"\1", text)
+
+
+def _plain(text: str) -> str:
+    for _ in range(8):  # one in another
+        before = text
+        text = _FRACTION.sub(r"\1/\2", _STYLED.sub(r"\1", text))
+        if text == before:
+            break
+    text = _COMMAND.sub(
+        lambda found: _SIGNS.get(found[1], found[1]) if found[1] else _escaped(found[2]), text
+    )
+    return _SCRIPT.sub(_scripted, text)
+
+
+def _escaped(sign: str) -> str:
+    return "" if sign in "()[]!" else " " if sign in ",;: " else sign
+
+
+def _scripted(found: re.Match[str]) -> str:
+    inner = (found[2] if found[2] is not None else found[3]).strip()
+    table = _RAISED if found[1] == "^" else _LOWERED
+    if inner and all(c in table for c in inner):
+        return "".join(table[c] for c in inner)
+    if found[1] == "^" and inner in ("∘", "°"):
+        return "°"
+    return f"{found[1]}{inner}" if len(inner) < 2 else f"{found[1]}({inner})"

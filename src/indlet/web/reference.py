@@ -1,0 +1,92 @@
+"""A record as a reference list has it: CSL styles, run by citeproc-py (BSD).
+
+The styles are ours (`styles/`), so that nothing of another licence travels with the package; any other
+CSL 1.0 style can be put beside them.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import threading
+import warnings
+from collections.abc import Callable
+from functools import cache
+from importlib.resources import as_file, files
+from typing import Final
+
+from indlet.formats.people import filing_name, names
+from indlet.web.citation import Citation
+from indlet.web.math_text import readable
+
+STYLES: Final = {"apa": "APA", "chicago": "Chicago", "ieee": "IEEE"}
+_AUTHORS: Final = 60  # a reference with more names nobody reads
+_TYPES: Final = {
+    "article": "article-journal", "report": "report", "thesis": "thesis", "book": "book",
+    "chapter": "chapter", "conference": "paper-conference", "dataset": "dataset", "software": "software",
+    "image": "graphic", "sound": "song", "video": "motion_picture",
+}  # fmt: skip
+_lock = threading.Lock()  # citeproc keeps the state of a bibliography in its style
+
+
+def reference(style: str, cited: Citation) -> str:
+    """The record in a style, as plain text; italics are left out."""
+    with _lock, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # elements that a style has and the library leaves out
+        return _tidy(_writer(style)(_item(cited)))
+
+
+def _item(cited: Citation) -> dict[str, object]:
+    """CSL-JSON of a record; what reads as the name of a body (`people.filing_name`) is not taken apart."""
+    people = [_person(name) for value in cited.creators[:_AUTHORS] for name in names(value)]
+    item: dict[str, object] = {
+        "id": "record",
+        "type": _TYPES.get(cited.kind, "book"),
+        "title": readable(cited.title).rstrip(".") or cited.identifier,
+        "container-title": cited.venue,
+        "publisher": cited.publisher,
+        "DOI": cited.doi,
+        "URL": cited.url,
+        "author": people,
+        "issued": {"date-parts": [[cited.year]]} if cited.year else None,
+    }
+    if item["type"] in ("article-journal", "chapter", "paper-conference") and not cited.venue:
+        item["type"] = "book"  # what it appeared in is unknown
+    return {name: value for name, value in item.items() if value}
+
+
+def _person(name: str) -> dict[str, str]:
+    family, comma, given = (part.strip() for part in re.sub(r",\s*\d{4}.*$", "", name).partition(","))
+    if comma and family and given:
+        return {"family": family, "given": given}
+    filed, comma, _ = filing_name(name).partition(", ")
+    words, last = name.split(), len(filed.split())
+    if comma and last < len(words):
+        return {"family": " ".join(words[-last:]), "given": " ".join(words[:-last])}
+    return {"family": name.strip()}
+
+
+@cache
+def _writer(style: str) -> Callable[[dict[str, object]], str]:
+    """Reads a style once; what comes out writes an item by it."""
+    from citeproc import (  # type: ignore[import-untyped]  # 0.3 s to import, and most pages cite nothing
+        Citation as Cited,
+    )
+    from citeproc import CitationItem, CitationStylesBibliography, CitationStylesStyle, formatter
+    from citeproc.source.json import CiteProcJSON  # type: ignore[import-untyped]
+
+    with as_file(files("indlet.web").joinpath(f"styles/{style}.csl")) as path:
+        read = CitationStylesStyle(str(path), validate=False)
+
+    def written(item: dict[str, object]) -> str:
+        bibliography = CitationStylesBibliography(read, CiteProcJSON([item]), formatter.plain)
+        bibliography.register(Cited([CitationItem("record")]))
+        return str(bibliography.bibliography()[0])
+
+    return written
+
+
+def _tidy(text: str) -> str:
+    """Two full stops become one, and what was escaped for HTML is text again."""
+    text = " ".join(html.unescape(text).split())
+    return re.sub(r"\.\.(?!\.)", ".", re.sub(r"\s+([.,;])", r"\1", text))
