@@ -312,8 +312,14 @@ class _Run:
 def _scratch(data: Path, name: str) -> Iterator[Path]:
     """A folder for fetched files, beside the data: what a killed crawl left in it is found and removed."""
     folder = data / "scratch" / _own_permit(name)
-    shutil.rmtree(folder, ignore_errors=True)
     folder.parent.mkdir(mode=0o700, exist_ok=True)
+    for left in folder.parent.iterdir():
+        # Other crawls that go on have folders of the same form.
+        if left == folder or not left.name.startswith("crawl-"):
+            if left.is_dir():
+                shutil.rmtree(left, ignore_errors=True)
+            else:
+                left.unlink(missing_ok=True)
     folder.mkdir(mode=0o700)
     try:
         yield folder
