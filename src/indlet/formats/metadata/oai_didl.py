@@ -88,11 +88,18 @@ def _component(node: etree._Element) -> Component | None:
         if resource.get("ref"):
             ref = ref or resource.get("ref", "").strip()
         elif "base64" in resource.get("encoding", "").split():
-            try:
-                content = base64.b64decode("".join((resource.text or "").split()), validate=True)
-            except binascii.Error:
-                content = None
+            content = _decoded(resource.text or "")
     return Component(ref, media_type, content) if ref or content is not None else None
+
+
+def _decoded(text: str) -> bytes | None:
+    """What stands in base64; None if it is not. Line breaks are taken out only where there are any."""
+    for form in (str, lambda value: "".join(value.split())):
+        try:
+            return binascii.a2b_base64(form(text), strict_mode=True)
+        except ValueError:  # binascii.Error, and text that is not ASCII
+            continue
+    return None
 
 
 def _local(node: etree._Element) -> str:

@@ -129,7 +129,7 @@ class Client:
             transport=transport,
             proxy=(harvest.proxy or None) if transport is None else None,
             trust_env=False,  # neither HTTP_PROXY nor .netrc
-            verify=_tls(),
+            verify=tls(),
             limits=httpx.Limits(max_connections=1, max_keepalive_connections=1),
         )
 
@@ -302,7 +302,7 @@ class Client:
 
 
 @cache
-def _tls() -> ssl.SSLContext:
+def tls() -> ssl.SSLContext:
     """One for all sources: reading the certificates takes longer than many a harvest."""
     return httpx.create_ssl_context()
 

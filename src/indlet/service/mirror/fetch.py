@@ -11,7 +11,7 @@ from urllib.parse import urljoin, urlsplit
 
 import httpx
 
-from indlet.service.harvest.client import USER_AGENT
+from indlet.service.harvest.client import USER_AGENT, tls
 from indlet.service.harvest.reach import OutOfReach, Reach, Resolve, addresses, request_to
 
 REDIRECTS: Final = 5
@@ -52,6 +52,7 @@ class Fetcher:
             timeout=30.0,
             follow_redirects=False,
             transport=transport,
+            verify=tls(),
             trust_env=False,  # neither HTTP_PROXY nor .netrc
         )
         self.requests = 0
