@@ -55,6 +55,16 @@ def test_a_lost_snapshot_is_made_again_while_nothing_has_changed(index: Temporar
     assert index.searcher() is held
 
 
+def test_merging_everything_lets_go_of_what_was_merged(index: TemporaryIndex, record: Make) -> None:
+    for number in range(1, 4):
+        held = write(index, record(number, number, {"wing": number}))
+    before = held.search(Term("wing"))
+    index.settle(everything=True)
+    assert index.searcher() is held
+    assert held.search(Term("wing")) == before
+    assert held.stats().segments <= 2  # one for each shard
+
+
 def test_half_of_a_commit_is_never_shown(
     index: TemporaryIndex, record: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:

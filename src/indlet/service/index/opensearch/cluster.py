@@ -129,8 +129,7 @@ class Cluster:
     def _whole(self, answer: Json) -> Json:
         shards = answer.get("_shards", {})
         if shards.get("failed") or shards.get("successful") != shards.get("total") or answer.get("timed_out"):
-            failures = shards.get("failures", [])
-            if any("missing" in str(failure.get("reason", {}).get("type")) for failure in failures):
+            if _snapshot_gone(orjson.dumps(shards.get("failures", []), default=str).decode()):
                 raise SnapshotLost(f"{self.location}: the snapshot is gone; ask again")
             raise StoreUnavailable(f"{self.location}: some shards did not answer; ask again later")
         return answer
@@ -145,9 +144,9 @@ class Cluster:
 
     def _refused(self, status: int, told: object, what: str = "") -> StoreError:
         text = orjson.dumps(told, default=str).decode()
-        if "search_context_missing" in text or (status == 404 and "point_in_time" in text):
+        if _snapshot_gone(text) or (status == 404 and "point_in_time" in text):
             return SnapshotLost(f"{self.location}: the snapshot is gone; ask again")
-        if status in _LATER or "circuit_breaking" in text or "no_shard_available" in text:
+        if status in _LATER or status >= 500 or "circuit_breaking" in text:
             return StoreUnavailable(
                 f"{self.location}: refuses for now ({status}): {text[:300]}; ask again later"
             )
@@ -156,6 +155,11 @@ class Cluster:
         if status == 409:
             return Conflict(f"{self.location}: {what} was modified by another process")
         return StoreError(f"{self.location}: refuses {what} ({status}): {text[:600]}")
+
+
+def _snapshot_gone(text: str) -> bool:
+    """Whether a point in time is no more: forgotten by a node, or gone with one."""
+    return "search_context_missing" in text or "no node found for id" in text
 
 
 class NotThere(StoreError):

@@ -107,12 +107,15 @@ class Control:
                 f"{self.name}: a search node was lost while the index is being brought up to date; ask again "
                 "when that is done (indlet index)"
             )
+        return self.replaced(state) or self.renewed(state)
+
+    def replaced(self, state: PublishedState) -> str:
+        """Publishes another point in time of the same state; none if it is the same no more."""
         fresh = self.snapshot(state.data)
         script = _script(_RENEW, generation=state.generation, lost=state.snapshot, snapshot=fresh)
-        if self._update({"script": script}) is None:
-            self.forget([fresh])
-            return self.renewed(state)
-        return fresh
+        done = self._update({"script": script}) is not None
+        self.forget([state.snapshot if done else fresh])
+        return fresh if done else ""
 
     def forget(self, snapshots: list[str]) -> None:
         if snapshots:

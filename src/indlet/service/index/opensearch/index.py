@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Hashable
+from typing import Final
 
 from indlet.errors import IndexDamaged
 from indlet.service.index.opensearch.cluster import Cluster, NotThere
@@ -12,6 +13,8 @@ from indlet.service.index.opensearch.searcher import ClusterSearcher
 from indlet.service.index.opensearch.writer import OpenSearchWriter
 from indlet.service.index.protocol import IndexState
 from indlet.text import Analyzer
+
+MERGING: Final = 6 * 3600  # seconds that merging everything may take
 
 
 class OpenSearchIndex:
@@ -62,10 +65,13 @@ class OpenSearchIndex:
         return ClusterUpkeep()
 
     def settle(self, everything: bool = False) -> None:
-        """The cluster merges by itself; `everything` asks it to do so at once."""
-        state = self._control.read()
+        """The cluster merges by itself; `everything` asks it to do so at once, and lets go of what was
+        merged, which the published point in time holds."""
+        state, cluster = self._control.read(), self._control.cluster
         if everything and state.data:
-            self._control.cluster.ask("POST", f"{state.data}/_forcemerge", max_num_segments=1)
+            cluster.ask("POST", f"{state.data}/_forcemerge", max_num_segments=1, request_timeout=MERGING)
+            cluster.ask("POST", f"{state.data}/_refresh")
+            self._control.replaced(state)
 
     def close(self) -> None:
         """The connection is shared, and stays."""
