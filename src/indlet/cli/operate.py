@@ -97,6 +97,8 @@ def restore(folder: Path, data: Path | None, config: Path | None, index: bool) -
     settings = settings_of(config)
     if settings.store.url.startswith("postgres"):
         raise SettingsError("[store] url names a PostgreSQL server: bring its dump back with  pg_restore")
+    if settings.store.url and data is None:
+        raise SettingsError("[store] url names a folder of its own: give it as --data")
     target = data or settings.data
     contents = restored(folder, target)
     say(
@@ -106,6 +108,7 @@ def restore(folder: Path, data: Path | None, config: Path | None, index: bool) -
         from indlet.service.index import follow
 
         with open_store(target, create=False) as store:
+            store.index_engine = settings.index
             done = follow.catch_up(store)
         say(f"the index was made anew, from {done.applied:,} changes")
     if kept := settings_in(folder):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from indlet.cli.provider import log_options, with_log
 from indlet.cli.show import say
 from indlet.errors import SettingsError
 from indlet.settings import Settings, Site
@@ -39,6 +40,7 @@ from indlet.settings import Settings, Site
     "--print", "printed", type=click.Choice(["apache", "nginx", "caddy"]),
     help="Print the lines that mount the node at /modoai of that server, and end.",
 )  # fmt: skip
+@log_options
 def site(
     root: str | None,
     url: str,
@@ -54,6 +56,8 @@ def site(
     title: str,
     email: str,
     printed: str | None,
+    log_level: str | None,
+    log_format: str | None,
 ) -> None:
     """Make a web server's files harvestable: what it really serves, to whom it really serves it.
 
@@ -91,11 +95,8 @@ def site(
     # Behind the web server on the same machine, its word on who asks is believed.
     trusted = ("127.0.0.1", "::1") if _is_loopback(host) else ()
     serve, crawl = replace(settings.serve, trusted_proxies=trusted), replace(settings.crawl, every=every)
-    run(
-        replace(settings, data=data, node=node, serve=serve, crawl=crawl, site=sites),
-        crawl_at_once=True,
-        portal=False,
-    )
+    settings = replace(settings, data=data, node=node, serve=serve, crawl=crawl, site=sites)
+    run(with_log(settings, log_level, log_format), crawl_at_once=True, portal=False)
 
 
 def _site(folder: str, url: str, server: str, config: tuple[str, ...], dynamic: bool) -> Site:

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -131,6 +132,21 @@ def test_an_origin_can_get_another_name_unless_that_is_taken(store: Store) -> No
         assert [o.name for o in view.origins("source")] == ["new", "taken"]
         found = view.origin("source", "new")
         assert found is not None and found.id == origin and view.totals()[origin] == (1, 0)
+
+
+def test_a_backup_is_written_or_the_tool_for_it_is_named(store: Store, tmp_path: Path) -> None:
+    with store.write() as tx:
+        tx.put(tx.origin("source", "s"), [record("one")])
+    place = tmp_path / "b" / "store.sqlite"
+    place.parent.mkdir()
+    if store.location.startswith("postgresql"):
+        with pytest.raises(StoreError, match="pg_dump --format=custom") as told:
+            store.back_up(place)
+        assert "pg_restore" in str(told.value) and not place.exists()
+        return
+    store.back_up(place)
+    with open_store(place.parent, create=False) as copy, copy.read() as view:
+        assert [s.identifier for s in view.changes()] == ["oai:x.org:one"]
 
 
 def test_odd_text_is_no_crash(store: Store) -> None:
