@@ -274,7 +274,9 @@ def test_a_proxy_in_front_by_the_shipped_file(
         posted = {"Content_Type": "application/x-www-form-urlencoded", "Origin": f"https://{NAME}"}
         status, headers, _ = visitor.ask("/admin/sign-in", "POST", form, **posted)
         assert status == 303 and "Secure" in headers["Set-Cookie"]
-        assert visitor.ask("/oai", "POST", b"x" * 2_000_000, **posted)[0] == 413
+        # Announcing too much is enough to be refused, but Apache begins to read.
+        much = b"x" * 2_000_000 if kind == "apache" else None
+        assert visitor.ask("/oai", "POST", much, Content_Length="2000000", **posted)[0] == 413
         assert visitor.ask("/metrics")[0] == 200, "from this machine"
         status, _ = _get(plain, "/?q=a")
         assert status in (301, 308)
