@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
+import subprocess
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -280,3 +282,12 @@ def test_every_written_format_is_read_back(store: Store, folder: Path, tmp_path:
         assert not hasattr(fields, "reason")
         said: CommonRecord = metadata.crosswalk(fields).read(fields)
         assert any("Flutter of wings" in s.value for s in said.statements), prefix
+
+
+@pytest.mark.skipif(shutil.which("yaz-marcdump") is None, reason="yaz is not installed")
+def test_yaz_reads_the_marc_that_we_write(store: Store, folder: Path) -> None:
+    put(store, "lanl", "Flutter", "Über die Strömung")
+    write_out(store, Settings(write=(Write(str(folder)),)))
+    for path in folder.rglob("*.mrc"):
+        done = subprocess.run(["yaz-marcdump", str(path)], capture_output=True, check=True)
+        assert b"245" in done.stdout and not done.stderr
