@@ -24,6 +24,7 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic
 
+from indlet.kernels.arrays import Bytes, Flags, Int, Numbers, Places, Small
 from indlet.kernels.jit import kernel, part
 
 BLOCK: Final = 128
@@ -31,7 +32,7 @@ PADDING: Final = 8
 STEEP: Final = 1 << 24
 
 
-def _word(typing_context: Any, array: Any, at: Any) -> Any:
+def _word(typing_context: Any, array: Any, at: Int) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
@@ -45,8 +46,29 @@ def _word(typing_context: Any, array: Any, at: Any) -> Any:
 word: Callable[..., Any] = intrinsic(_word)
 
 
+def _ones(typing_context: Any, value: Int) -> Any:
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return types.uint64(types.uint64), generate
+
+
+def _lowest_bit(typing_context: Any, value: Int) -> Any:
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.uint64(types.uint64), generate
+
+
+# ones(value): how many bits of a 64-bit number are set. lowest_bit(value): the number of the lowest one.
+ones: Callable[..., Any] = intrinsic(_ones)
+lowest_bit: Callable[..., Any] = intrinsic(_lowest_bit)
+
+
 @part
-def read_varint(stream: Any, at: Any) -> Any:
+def read_varint(stream: Bytes, at: Int) -> tuple[Int, Int]:
     """A LEB128 number and the place after it."""
     value = np.int64(0)
     shift = 0
@@ -60,7 +82,7 @@ def read_varint(stream: Any, at: Any) -> Any:
 
 
 @kernel
-def _write_varint(out: Any, at: Any, value: Any) -> Any:
+def _write_varint(out: Bytes, at: Int, value: Int) -> Int:
     while value > 0x7F:
         out[at] = value & 0x7F | 0x80
         at += 1
@@ -70,14 +92,14 @@ def _write_varint(out: Any, at: Any, value: Any) -> Any:
 
 
 @kernel
-def _write32(out: Any, at: Any, value: Any) -> None:
+def _write32(out: Bytes, at: Int, value: Int) -> None:
     for i in range(4):
         out[at + i] = (value >> (8 * i)) & 0xFF
 
 
 @kernel
-def _bits(value: Any) -> Any:
-    width = 0
+def _bits(value: Int) -> Int:
+    width = np.int64(0)
     while value > 0:
         value >>= 1
         width += 1
@@ -85,10 +107,10 @@ def _bits(value: Any) -> Any:
 
 
 @kernel
-def _pack(out: Any, at: Any, values: Any, first: Any, count: Any, width: Any) -> Any:
+def _pack(out: Bytes, at: Int, values: Small, first: Int, count: Int, width: Int) -> Int:
     """Writes `count` values of `width` bits at byte `at`; gives the byte after them."""
     held = np.uint64(0)
-    filled = 0
+    filled: Int = np.int64(0)
     for i in range(first, first + count):
         held |= np.uint64(values[i]) << np.uint64(filled)
         filled += width
@@ -104,34 +126,35 @@ def _pack(out: Any, at: Any, values: Any, first: Any, count: Any, width: Any) ->
 
 
 @part
-def decode_docs(stream: Any, at: Any, count: Any, before: Any, docs: Any, to: Any) -> Any:
+def decode_docs(stream: Bytes, at: Int, count: Int, before: Int, docs: Small, to: Int) -> Int:
     """Fills `docs` from `to` on with a block that starts at byte `at`; gives the byte where its frequencies
     are.
     """
     width = np.int64(stream[at])
     bit = (at + 2) * 8
     mask = (np.uint64(1) << np.uint64(width)) - np.uint64(1)
-    doc = np.int64(before)
-    for i in range(count):
-        gap = (word(stream, bit >> 3) >> np.uint64(bit & 7)) & mask
-        doc += np.int64(gap) + 1
-        docs[to + i] = doc
+    doc = np.uint64(before + 1)
+    # Unsigned numbers: an index that might be negative costs a comparison.
+    for i in range(np.uint64(to), np.uint64(to + count)):
+        doc += (word(stream, bit >> 3) >> np.uint64(bit & 7)) & mask
+        docs[i] = doc
+        doc += np.uint64(1)
         bit += width
     return at + 2 + (count * width + 7) // 8
 
 
 @part
-def decode_freqs(stream: Any, at: Any, count: Any, wide: Any, freqs: Any, to: Any) -> None:
+def decode_freqs(stream: Bytes, at: Int, count: Int, wide: Int, freqs: Small, to: Int) -> None:
     """Fills `freqs` from `to` on with the frequencies at byte `at`, of `wide` bits each."""
     mask = (np.uint64(1) << np.uint64(wide)) - np.uint64(1)
     bit = at * 8
-    for i in range(count):
-        freqs[to + i] = np.int64((word(stream, bit >> 3) >> np.uint64(bit & 7)) & mask) + 1
+    for i in range(np.uint64(to), np.uint64(to + count)):
+        freqs[i] = ((word(stream, bit >> 3) >> np.uint64(bit & 7)) & mask) + np.uint64(1)
         bit += wide
 
 
 @kernel
-def decode_block(stream: Any, at: Any, count: Any, before: Any, docs: Any, freqs: Any, to: Any) -> Any:
+def decode_block(stream: Bytes, at: Int, count: Int, before: Int, docs: Small, freqs: Small, to: Int) -> Int:
     """Fills `docs` and `freqs` from `to` on with a block at byte `at`; gives the byte after it."""
     wide = np.int64(stream[at + 1])
     at = decode_docs(stream, at, count, before, docs, to)
@@ -140,7 +163,7 @@ def decode_block(stream: Any, at: Any, count: Any, before: Any, docs: Any, freqs
 
 
 @kernel
-def decode(stream: Any, at: Any, docs: Any, freqs: Any, to: Any) -> Any:
+def decode(stream: Bytes, at: Int, docs: Small, freqs: Small, to: Int) -> Int:
     """Fills `docs` and `freqs` from `to` on, where they have room, with a whole list; gives its df."""
     df, at = read_varint(stream, at)
     more, at = read_varint(stream, at)
@@ -159,7 +182,7 @@ def decode(stream: Any, at: Any, docs: Any, freqs: Any, to: Any) -> Any:
 
 
 @kernel
-def room(starts: Any) -> Any:
+def room(starts: Places) -> Int:
     """An upper bound for the bytes of the lists that `encode` would write for these posting counts."""
     total = 0
     for i in range(starts.size - 1):
@@ -169,12 +192,12 @@ def room(starts: Any) -> Any:
 
 
 @kernel
-def encode(docs: Any, freqs: Any, starts: Any, lengths: Any, out: Any, ends: Any) -> Any:
+def encode(docs: Small, freqs: Small, starts: Places, lengths: Small, out: Bytes, ends: Numbers) -> Int:
     """Writes the lists docs[starts[t]:starts[t+1]] into `out`, one after another; list t ends at ends[t].
 
     Lists are in ascending order of documents and not empty. `docs` and `freqs` are overwritten.
     """
-    at = np.int64(0)
+    at: Int = np.int64(0)
     for t in range(starts.size - 1):
         low, high = starts[t], starts[t + 1]
         df = high - low
@@ -224,7 +247,7 @@ def encode(docs: Any, freqs: Any, starts: Any, lengths: Any, out: Any, ends: Any
 
 
 @kernel
-def headers(stream: Any, starts: Any, df: Any, cf: Any) -> None:
+def headers(stream: Bytes, starts: Places, df: Numbers, cf: Numbers) -> None:
     """Document and collection frequency of each term, as encoded."""
     for t in range(starts.size):
         count, at = read_varint(stream, np.int64(starts[t]))
@@ -234,7 +257,7 @@ def headers(stream: Any, starts: Any, df: Any, cf: Any) -> None:
 
 
 @kernel
-def subtract(stream: Any, starts: Any, gone: Any, ahead: Any, df: Any, cf: Any) -> None:
+def subtract(stream: Bytes, starts: Places, gone: Flags, ahead: Numbers, df: Numbers, cf: Numbers) -> None:
     """Adds to `df` and `cf` what the documents flagged in `gone` hold of each term.
 
     `ahead[d]` counts the flags before document d: a block without any is not decoded.

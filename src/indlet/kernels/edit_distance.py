@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from indlet.kernels.arrays import Bytes, Int, Numbers, Small
 from indlet.kernels.jit import kernel
 
 
 @kernel
-def near(names: Any, bounds: Any, df: Any, word: Any, most: int, found: Any, distances: Any) -> Any:
+def near(
+    names: Bytes, bounds: Small, df: Numbers, word: Bytes, most: int, found: Numbers, distances: Numbers
+) -> Int:
     """Fills in the terms that documents hold at most `most` edits from a word, and their distances, as far as
     there is room; gives how many there are.
 

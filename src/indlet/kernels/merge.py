@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import NDArray
 
+from indlet.kernels.arrays import Bytes, Flags, Numbers, Places, Small
 from indlet.kernels.codec import decode
 from indlet.kernels.jit import kernel
 
 
 @kernel
-def unpack(stream: Any, starts: Any, bounds: Any, docs: Any, freqs: Any) -> None:
+def unpack(stream: Bytes, starts: Places, bounds: Numbers, docs: Small, freqs: Small) -> None:
     for t in range(starts.size):
         decode(stream, np.int64(starts[t]), docs, freqs, bounds[t])
 
 
 @kernel
-def move(docs: Any, freqs: Any, bounds: Any, numbers: Any, targets: Any, to_docs: Any, to_freqs: Any) -> None:
+def move(
+    docs: Small,
+    freqs: Small,
+    bounds: Numbers,
+    numbers: NDArray[np.int32],
+    targets: Numbers,
+    to_docs: Small,
+    to_freqs: Small,
+) -> None:
     """Copies the live postings of list t to targets[t] on, under their new numbers (-1: deleted)."""
     for t in range(targets.size):
         to = targets[t]
@@ -30,14 +38,14 @@ def move(docs: Any, freqs: Any, bounds: Any, numbers: Any, targets: Any, to_docs
 
 
 @kernel
-def gather(source: Any, begins: Any, sizes: Any, targets: Any, out: Any) -> None:
+def gather(source: Bytes, begins: Numbers, sizes: Numbers, targets: Numbers, out: Bytes) -> None:
     for t in range(begins.size):
         for k in range(sizes[t]):
             out[targets[t] + k] = source[begins[t] + k]
 
 
 @kernel
-def equal(text: Any, names: Any, sizes: Any, same: Any) -> None:
+def equal(text: Bytes, names: Numbers, sizes: Numbers, same: Flags) -> None:
     """Flags each name that equals the one before it."""
     for i in range(1, names.size):
         if sizes[i] == sizes[i - 1]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from indlet.kernels.arrays import Bytes, Flags, Int, Numbers, Small
 from indlet.kernels.jit import kernel
 
 
 @kernel
-def measure(given: Any, ends: Any, freqs: Any, begins: Any, sizes: Any, placed: Any) -> None:
+def measure(
+    given: Bytes, ends: Numbers, freqs: Small, begins: Numbers, sizes: Numbers, placed: Flags
+) -> None:
     """The bytes of each posting's positions; a document whose positions do not fit its terms has none."""
     low = np.int64(0)
     for d in range(ends.size):
@@ -41,7 +42,7 @@ def measure(given: Any, ends: Any, freqs: Any, begins: Any, sizes: Any, placed: 
 
 
 @kernel
-def place(given: Any, ends: Any, begins: Any, sizes: Any, targets: Any, out: Any) -> None:
+def place(given: Bytes, ends: Numbers, begins: Numbers, sizes: Numbers, targets: Numbers, out: Bytes) -> None:
     low = np.int64(0)
     for d in range(ends.size):
         at = low
@@ -53,7 +54,7 @@ def place(given: Any, ends: Any, begins: Any, sizes: Any, targets: Any, out: Any
 
 
 @kernel
-def target(of: Any, begins: Any, cursors: Any, targets: Any) -> None:
+def target(of: Small, begins: Numbers, cursors: Numbers, targets: Numbers) -> None:
     for d in range(begins.size - 1):
         for i in range(begins[d], begins[d + 1]):
             targets[i] = cursors[of[i]]
@@ -62,8 +63,16 @@ def target(of: Any, begins: Any, cursors: Any, targets: Any) -> None:
 
 @kernel
 def locate(
-    places: Any, at: Any, end: Any, docs: Any, freqs: Any, placed: Any, wanted: Any, shift: Any, out: Any
-) -> Any:
+    places: Bytes,
+    at: Int,
+    end: Int,
+    docs: Small,
+    freqs: Small,
+    placed: Bytes,
+    wanted: Flags,
+    shift: Int,
+    out: Numbers,
+) -> Int:
     """Document and (position - shift) of each occurrence in a wanted document, as one number; how many."""
     n = 0
     for i in range(docs.size):
@@ -90,17 +99,17 @@ def locate(
 
 @kernel
 def copy_places(
-    places: Any,
-    starts: Any,
-    stops: Any,
-    docs: Any,
-    freqs: Any,
-    bounds: Any,
-    placed: Any,
-    gone: Any,
-    out: Any,
-    ends: Any,
-) -> Any:
+    places: Bytes,
+    starts: Numbers,
+    stops: Numbers,
+    docs: Small,
+    freqs: Small,
+    bounds: Numbers,
+    placed: Bytes,
+    gone: Flags,
+    out: Bytes,
+    ends: Numbers,
+) -> Int:
     """Copies the positions of live documents for lists docs[bounds[t]:bounds[t+1]]; `ends[t]` ends each."""
     to = np.int64(0)
     for t in range(starts.size):

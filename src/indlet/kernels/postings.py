@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from indlet.kernels.arrays import Bytes, Floats, Hashes, Int, Numbers, Small
 from indlet.kernels.jit import kernel, part
 from indlet.kernels.term_hash import spelling
 
@@ -31,8 +32,8 @@ TERMS, POSTINGS, BYTES, _MORE, _MORE_BYTES, _WORDS, _AHEAD = range(7)
 
 @kernel
 def scan(
-    ends: Any, text: Any, places: Any, firsts: Any, seconds: Any, hashes: Any, frequencies: Any, until: Any,
-    squares: Any,
+    ends: Numbers, text: Bytes, places: Numbers, firsts: Numbers, seconds: Numbers, hashes: Hashes,
+    frequencies: Numbers, until: Numbers, squares: Floats,
 ) -> None:  # fmt: skip
     """Cuts packed vectors into their terms, see `Cut`; lines in their order."""
     at = np.int64(0)
@@ -72,7 +73,7 @@ def scan(
 
 
 @kernel
-def rehash(rows: Any, terms: Any, names: Any, slots: Any) -> None:
+def rehash(rows: Numbers, terms: Int, names: Bytes, slots: Hashes) -> None:
     """Puts all terms into empty slots.
 
     A slot holds the upper half of a hash and the number of a term plus one.
@@ -89,16 +90,16 @@ def rehash(rows: Any, terms: Any, names: Any, slots: Any) -> None:
 
 @part
 def _number(
-    text: Any, low: Any, size: Any, first: Any, second: Any, value: Any, rows: Any, slots: Any, names: Any,
-    used: Any,
-) -> Any:  # fmt: skip
+    text: Bytes, low: Int, size: Int, first: Int, second: Int, value: np.uint64, rows: Numbers, slots:
+    Hashes, names: Bytes, used: Numbers,
+) -> np.uint64:  # fmt: skip
     """The number of the term that stands in `text`, which gets one if it has none."""
     upper, last, one = np.uint64(0xFFFFFFFF00000000), np.uint64(slots.size - 1), np.uint64(1)
     slot = value & last
     held = slots[slot]
     while held != np.uint64(0):
         if held & upper == value & upper:
-            term = (held & ~upper) - one
+            term: np.uint64 = (held & ~upper) - one
             row = term * np.uint64(ROW)
             place = rows[row + np.uint64(NAME)]
             if (
@@ -106,7 +107,7 @@ def _number(
                 and rows[row + np.uint64(_HIGH)] == second
                 and place & LONGEST == size
             ):
-                i: Any = np.int64(16)
+                i = 16
                 while i < size and text[low + i] == names[(place >> SIZE_BITS) + i]:
                     i += 1
                 if i >= size:
@@ -129,9 +130,10 @@ def _number(
 
 @kernel
 def _count(
-    low: Any, high: Any, text: Any, places: Any, firsts: Any, seconds: Any, hashes: Any, frequencies: Any,
-    rows: Any, slots: Any, names: Any, used: Any, begin: Any, n: Any, of: Any, freqs: Any,
-) -> Any:  # fmt: skip
+    low: Int, high: Int, text: Bytes, places: Numbers, firsts: Numbers, seconds: Numbers, hashes: Hashes,
+    frequencies: Numbers, rows: Numbers, slots: Hashes, names: Bytes, used: Numbers, begin: Int, n: Int,
+    of: Small, freqs: Small,
+) -> Int:  # fmt: skip
     """Counts terms of a document as postings from n on; gives the new number of postings.
 
     A term that a malformed vector names twice counts once, with both frequencies.
@@ -160,15 +162,23 @@ def _count(
 
 
 @kernel
-def frequencies(of: Any, df: Any) -> None:
+def frequencies(of: Small, df: Numbers) -> None:
     for i in range(of.size):
         df[of[i]] += 1
 
 
 @kernel
 def _named(
-    text: Any, low: Any, size: Any, marks: Any, column: Any, rows: Any, slots: Any, names: Any, used: Any
-) -> Any:
+    text: Bytes,
+    low: Int,
+    size: Int,
+    marks: Bytes,
+    column: Int,
+    rows: Numbers,
+    slots: Hashes,
+    names: Bytes,
+    used: Numbers,
+) -> np.int64:
     """The number of a term of a field, or of the text, by its name."""
     # It is spelt out where new names go; one that is known is written over by the next.
     to = used[BYTES]
@@ -188,10 +198,10 @@ def _named(
 
 @kernel
 def _counted(
-    low: Any, high: Any, body: Any, terms: Any, until: Any, codes: Any, runs: Any, searched: Any, spelt: Any,
-    spelt_ends: Any, marks: Any, known: Any, rows: Any, slots: Any, names: Any, used: Any, begin: Any, n: Any,
-    of: Any, freqs: Any,
-) -> Any:  # fmt: skip
+    low: Int, high: Int, body: bool, terms: NDArray[np.int32], until: Numbers, codes: Numbers, runs:
+    Numbers, searched: Int, spelt: Bytes, spelt_ends: Numbers, marks: Bytes, known: Numbers, rows:
+    Numbers, slots: Hashes, names: Bytes, used: Numbers, begin: Int, n: Int, of: Small, freqs: Small,
+) -> tuple[Int, Int]:  # fmt: skip
     """Counts the words of a document's parts as postings from n on: each in its column, or, for `body`, those
     of the searched columns as one text. Gives their number and the new number of postings.
     """
@@ -233,7 +243,7 @@ def _counted(
 
 
 @part
-def _squares(freqs: Any, begin: Any, end: Any, counts: Any) -> Any:
+def _squares(freqs: Small, begin: Int, end: Int, counts: Numbers) -> float:
     """The sum of (1 + ln f)² over postings, by ascending frequency, as `scan` has it."""
     highest = np.int64(0)
     for i in range(begin, end):
@@ -250,13 +260,13 @@ def _squares(freqs: Any, begin: Any, end: Any, counts: Any) -> Any:
 
 @kernel
 def gather(
-    text: Any, places: Any, cut_firsts: Any, seconds: Any, hashes: Any, frequencies: Any, cut_until: Any,
-    squares: Any, which: Any,
-    terms: Any, until: Any, codes: Any, firsts: Any, runs: Any, own: Any, searched: Any,
-    spelt: Any, spelt_ends: Any, longest: Any, marks: Any, known: Any,
-    rows: Any, slots: Any, names: Any, of: Any, freqs: Any, begins: Any, norms: Any, lengths: Any, used: Any,
-    counts: Any, w: Any, documents: Any,
-) -> Any:  # fmt: skip
+    text: Bytes, places: Numbers, cut_firsts: Numbers, seconds: Numbers, hashes: Hashes, frequencies:
+    Numbers, cut_until: Numbers, squares: Floats, which: Numbers, terms: NDArray[np.int32], until:
+    Numbers, codes: Numbers, firsts: Numbers, runs: Numbers, own: Bytes, searched: Int, spelt: Bytes,
+    spelt_ends: Numbers, longest: Int, marks: Bytes, known: Numbers, rows: Numbers, slots: Hashes, names:
+    Bytes, of: Small, freqs: Small, begins: Numbers, norms: Floats, lengths: Numbers, used: Numbers,
+    counts: Numbers, w: Int, documents: Int,
+) -> Int:  # fmt: skip
     """The postings of documents, from the w-th on. Gives the first that was not done, for want of room.
 
     Document w has two vectors of a `Cut`, and what the words say of which[w]. Its postings begin at

@@ -38,6 +38,7 @@ class Results:
 
     `loose` tells that a phrase was matched as a conjunction in records whose positions are not known.
     `ahead` counts the hits, of all pages, that match one of the expressions that go first.
+    `total_is_exact` tells whether `total` is all, or at least that many match.
     """
 
     total: int
@@ -45,6 +46,7 @@ class Results:
     facets: dict[str, tuple[tuple[str, int], ...]] = field(default_factory=dict)
     loose: bool = False
     ahead: int = 0
+    total_is_exact: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,12 +131,14 @@ class Searcher(Protocol):
         collapse: bool = True,
         first: Sequence[Expression] = (),
         values: int = 50,
+        exact_total: bool = True,
     ) -> Results:
         """The matching documents, best first; records of one resource are one hit if `collapse` is on.
 
         Where the order is by score, those that match the first expression of `first` come before those that
         match the second, and so on; the others come last. Of facets with any number of values (creator,
-        subject, format) the most frequent `values` are counted.
+        subject, format) the most frequent `values` are counted. Without `exact_total` the total may be a
+        lower bound, which the results then say: documents that cannot be on the page need not be counted.
         """
 
     def explain(self, expression: Expression, id: int, model: Model | None = None) -> Explanation | None:

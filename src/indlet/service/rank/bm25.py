@@ -26,11 +26,14 @@ class Bm25(Model):
     k1: float = 1.2
     b: float = 0.75
 
+    def parameters(self, collection: Collection) -> tuple[float, ...]:
+        return self.k1, self.b, collection.average
+
     def constants(self, term: QueryTerm, collection: Collection) -> tuple[float, float]:
         idf = math.log(1.0 + (collection.documents - term.df + 0.5) / (term.df + 0.5))
         return term.weight * idf * (self.k1 + 1.0), idf
 
-    def damping(self, length: int, collection: Collection) -> float:
+    def tabled(self, length: int, collection: Collection) -> float:
         return self.k1 * (1.0 - self.b + self.b * length / collection.average)
 
     def contribution(
@@ -40,4 +43,4 @@ class Bm25(Model):
         document: DocumentStatistics,
         collection: Collection,
     ) -> float:
-        return constants[0] * frequency / (frequency + self.damping(document.length, collection))
+        return constants[0] * frequency / (frequency + self.tabled(document.length, collection))

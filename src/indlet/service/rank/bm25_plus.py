@@ -25,13 +25,21 @@ class Bm25Plus(Model):
     formula: ClassVar = "w · ln((N + 1) / df) · (tf · (k₁ + 1) / (tf + k₁ · (1 − b + b · dl / avgdl)) + δ)"
     signs: ClassVar = {"k₁": "k1", "b": "b", "δ": "delta"}
 
+    kernel: ClassVar = "bm25-plus"
+
     k1: float = 1.2
     b: float = 0.75
     delta: float = 1.0
 
+    def parameters(self, collection: Collection) -> tuple[float, ...]:
+        return self.k1, self.b, collection.average, self.delta
+
     def constants(self, term: QueryTerm, collection: Collection) -> tuple[float, float]:
         idf = math.log((collection.documents + 1.0) / term.df)
         return term.weight * idf, idf
+
+    def tabled(self, length: int, collection: Collection) -> float:
+        return self.k1 * (1.0 - self.b + self.b * length / collection.average)
 
     def contribution(
         self,
@@ -40,5 +48,5 @@ class Bm25Plus(Model):
         document: DocumentStatistics,
         collection: Collection,
     ) -> float:
-        damping = self.k1 * (1.0 - self.b + self.b * document.length / collection.average)
+        damping = self.tabled(document.length, collection)
         return constants[0] * (frequency * (self.k1 + 1.0) / (frequency + damping) + self.delta)

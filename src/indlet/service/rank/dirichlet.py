@@ -30,6 +30,9 @@ class Dirichlet(Model):
 
     mu: float = 1000.0
 
+    def parameters(self, collection: Collection) -> tuple[float, ...]:
+        return (self.mu,)
+
     def constants(self, term: QueryTerm, collection: Collection) -> tuple[float, float]:
         return term.weight, self.mu * (term.cf / max(collection.length, 1))
 
@@ -42,6 +45,9 @@ class Dirichlet(Model):
 
     def discount(self, length: int) -> float:
         return math.log(self.mu / (length + self.mu))
+
+    def tabled(self, length: int, collection: Collection) -> float:
+        return self.discount(length)
 
     def contribution(
         self,

@@ -78,6 +78,14 @@ class Model:
     # formula itself that runs.
     kernel: ClassVar[str] = ""
 
+    def parameters(self, collection: Collection) -> tuple[float, ...]:
+        """For compiled code: numbers, at most four, that it needs of the model and the collection."""
+        return ()
+
+    def tabled(self, length: int, collection: Collection) -> float:
+        """For compiled code: what `contribution` and `finish` work out of a document's length alone."""
+        return 0.0
+
     def constants(self, term: QueryTerm, collection: Collection) -> tuple[float, float]:
         raise NotImplementedError
 

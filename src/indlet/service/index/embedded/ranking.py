@@ -1,54 +1,58 @@
-"""From matching documents to a page of hits: scores, order, duplicates, facets."""
+"""From matching documents to a page of hits: scores, order, duplicates, facets.
+
+Long because the order of hits is decided here in all three ways: the best, sorted, in tiers.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
 
+from indlet.kernels import best as kernel
 from indlet.kernels import scoring
-from indlet.model import FIELD_MARK
 from indlet.service.index.embedded.facets import ranges
 from indlet.service.index.embedded.segment import Array, Segment, postings_at
 from indlet.service.index.protocol import Found
-from indlet.service.rank import Bm25, Collection, DocumentStatistics, Model, QueryTerm
-from indlet.service.rank.dirichlet import Dirichlet
+from indlet.service.rank import Collection, DocumentStatistics, Model, QueryTerm
 from indlet.service.rank.vsm import Vsm
 
 KERNELS: Final[dict[str, int]] = {
     "bm25": scoring.BM25,
+    "bm25-plus": scoring.BM25_PLUS,
     "vsm": scoring.VSM,
     "dirichlet": scoring.DIRICHLET,
     "jelinek-mercer": scoring.JELINEK_MERCER,
+    "pl2": scoring.PL2,
     "boolean": scoring.BOOLEAN,
 }
 LONGEST_TABLE: Final = 1 << 12  # longer documents are rare: theirs is worked out when met
-_MARK: Final = FIELD_MARK.encode()
-_NONE_HIDDEN: Final = np.zeros(0, np.bool_)
+# Scores are bounded for classes of documents by their length or norm: so large a part is below each class.
+_BELOW: Final = (0.06, 0.25, 0.5)
+assert len(_BELOW) == kernel.CLASSES - 1
+_NO_BITS: Final = np.zeros(0, np.uint64)
 _NO_GROUP: Final = np.zeros(0, np.int64)
 
 
 class Tables(NamedTuple):
-    """What a model needs for each document length, worked out once for a snapshot."""
+    """What a model needs for each document length, or each frequency, worked out once for a snapshot."""
 
-    by_length: Array
+    values: Array
     parameters: Array
 
 
 class PreparedQuery(NamedTuple):
-    """A query ready for the kernels; `kind` is None where the model has none."""
+    """A query ready for the kernels; `formula` is None where the model has none."""
 
     model: Model
     collection: Collection
-    kind: int | None
+    constants: list[tuple[float, float]]
+    outlook: tuple[float, float]
     where: list[Array]
-    first: Array
-    second: Array
-    outlook: Array
-    tables: Tables
-    skipping: bool
+    formula: scoring.Formula | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,7 @@ class Groups:
     """
 
     of: tuple[Array, ...]
+    grouped: tuple[Array, ...]  # the same as bits: whether it has one
     ids: Array
     starts: Array
 
@@ -72,20 +77,20 @@ class Groups:
         return (id, *(other for other in members if other != id))
 
 
-NO_GROUPS: Final = Groups((), np.empty(0, np.int64), np.zeros(1, np.int64))
+NO_GROUPS: Final = Groups((), (), np.empty(0, np.int64), np.zeros(1, np.int64))
 
 
 def tables(model: Model, collection: Collection, segments: Sequence[Segment]) -> Tables:
     longest = max((int(segment.arrays["length"].max(initial=0)) for segment in segments), default=0)
     lengths = range(min(longest + 1, LONGEST_TABLE))
-    match model:
-        case Bm25(k1, b):
-            values = [model.damping(length, collection) for length in lengths]
-            return Tables(np.array(values), np.array([k1, b, collection.average]))
-        case Dirichlet(mu):
-            return Tables(np.array([model.discount(length) for length in lengths]), np.array([mu]))
-        case _:
-            return Tables(np.zeros(1), np.zeros(1))
+    parameters = np.zeros(4)
+    given = model.parameters(collection)
+    parameters[: len(given)] = given
+    if isinstance(model, Vsm):
+        values = [0.0, *(1.0 + math.log(frequency) for frequency in range(1, 64))]
+    else:
+        values = [model.tabled(length, collection) for length in lengths]
+    return Tables(np.array(values), parameters)
 
 
 def prepare(
@@ -93,19 +98,66 @@ def prepare(
 ) -> PreparedQuery:
     """`where` says for each segment where the lists of the terms begin."""
     constants = [model.constants(term, collection) for term in terms]
-    size, constant = model.outlook(terms, collection)
-    return PreparedQuery(
-        model,
-        collection,
-        KERNELS.get(model.kernel),
-        where,
-        np.array([first for first, _ in constants]),
-        np.array([second for _, second in constants]),
-        np.array([size or 1.0 if isinstance(model, Vsm) else size, constant]),
-        tables,
-        # A document's norm bounds its cosine, but not over the terms of its fields, which it does not count.
-        not isinstance(model, Vsm) or not any(_MARK in term.term for term in terms),
-    )
+    size, constant = outlook = model.outlook(terms, collection)
+    kind = KERNELS.get(model.kernel)
+    formula = None
+    if kind is not None:
+        first, second = np.array(constants).reshape(-1, 2).T.copy()
+        numbers = np.array([size or 1.0 if isinstance(model, Vsm) else size, constant])
+        formula = scoring.Formula(kind, first, second, numbers, tables.parameters, tables.values)
+    return PreparedQuery(model, collection, constants, outlook, where, formula)
+
+
+def _bits(flags: Array) -> Array:
+    """Flags of documents as bits, with room for a window after the last."""
+    out = np.zeros((-(-flags.size // kernel.WINDOW) + 1) * kernel.WORDS, np.uint64)
+    packed = np.packbits(flags, bitorder="little")
+    out.view(np.uint8)[: packed.size] = packed
+    return out
+
+
+def columns(segment: Segment) -> kernel.Columns:
+    """What the kernel that ranks has to know of a segment's documents; worked out once."""
+    found = segment.shared.get("columns")
+    if not isinstance(found, kernel.Columns):
+        arrays = segment.arrays
+        lengths, norms = arrays["length"], np.where(arrays["norm"] > 0.0, arrays["norm"], 1.0)
+        ids = arrays["id"] if arrays["id"].itemsize > 2 else arrays["id"].astype(np.uint32)  # as warmed up
+        shorter, limits = _classes(lengths)
+        smaller, norm_limits = _classes(norms)
+        found = segment.shared["columns"] = kernel.Columns(
+            lengths, arrays["norm"], arrays["tie"], ids, shorter, limits.astype(np.int64), smaller,
+            norm_limits, _bits(arrays["tie"] >> np.uint64(58) == 0),
+        )  # fmt: skip
+    return found
+
+
+def _classes(values: Array) -> tuple[Array, Array]:
+    """For each class but the last the documents that are of it or of one before, as bits; the least value of
+    each class, and the largest of all.
+    """
+    if not values.size:
+        return np.concatenate([_bits(values)] * len(_BELOW)), np.zeros(kernel.CLASSES + 1)
+    places = [int(part * (values.size - 1)) for part in _BELOW]
+    ordered = np.partition(values, (0, *places, values.size - 1))
+    limits = [ordered[0]]
+    within = []
+    for place in places:
+        below = values <= ordered[place]
+        within.append(_bits(below))
+        limits.append(values[~below].min(initial=ordered[-1]))
+    return np.concatenate(within), np.array([*limits, ordered[-1]], np.float64)
+
+
+def _hidden(segment: Segment, flags: Array | None) -> Array:
+    if flags is None:
+        return _NO_BITS
+    if "gone" not in segment.cache and segment.gone is not None:
+        segment.cache["gone"] = _bits(segment.gone)
+    if flags is not segment.gone:
+        return _bits(flags)
+    found: Array = segment.cache["gone"]
+    return found
 
 
 def top(
@@ -115,34 +167,39 @@ def top(
     limit: int,
     offset: int,
     groups: Groups,
-) -> tuple[int, tuple[Found, ...]]:
-    """The number of resources with a document that holds any of the terms and is not hidden, and the page of
-    the best.
+    exact: bool,
+) -> tuple[int, tuple[Found, ...], bool]:
+    """The number of resources with a document that holds any of the terms and is not hidden, the page of the
+    best, and whether the number is exact: if it need not be, there may be more.
     """
-    assert query.kind is not None
+    assert query.formula is not None
     offset = max(offset, 0)
     size = min(max(limit, 0) + offset, sum(segment.documents for segment in segments))
-    scores, ties = np.empty(size), np.empty(size, np.uint64)
-    where, ids = np.empty(size, np.int64), np.empty(size, np.int64)
-    among, seen = np.empty(size, np.int64), np.zeros(groups.starts.size, np.uint8)
-    total = filled = 0
+    heap = kernel.Heap(
+        np.empty(size), np.empty(size, np.uint64), np.empty(size, np.int64), np.empty(size, np.int64),
+        np.empty(size, np.int64),
+    )  # fmt: skip
+    seen = np.zeros(groups.starts.size, np.uint8)
+    total, filled, every = 0, 0, True
     for number, (segment, without) in enumerate(zip(segments, hidden, strict=True)):
-        arrays = segment.arrays
-        live, filled = scoring.best(
-            query.kind, arrays["stream"], query.where[number], query.first, query.second,
-            arrays["length"], arrays["norm"], query.tables.by_length, query.tables.parameters,
-            query.outlook, query.skipping, _NONE_HIDDEN if without is None else without,
-            arrays["tie"], arrays["id"], groups.of[number] if groups else _NO_GROUP, seen, number, scores,
-            ties, ids, where, among, filled,
+        shown = kernel.VisibleDocuments(
+            _hidden(segment, without), groups.of[number] if groups else _NO_GROUP,
+            groups.grouped[number] if groups else _NO_BITS, seen,
         )  # fmt: skip
-        total += live
-    heap = (-scores[:filled], ties[:filled], ids[:filled], where[:filled], among[:filled])
+        lists = kernel.PostingLists(segment.arrays["stream"], query.where[number])
+        live, taken, complete = kernel.best(
+            query.formula, lists, columns(segment), shown, heap, filled, number, exact
+        )
+        total, filled = total + int(live), int(taken)
+        every = every and complete
     hits = []
-    for negative, _, id, place, group in sorted(zip(*(part.tolist() for part in heap), strict=True))[offset:]:
+    for negative, _, id, place, group in sorted(
+        zip((-heap.scores[:filled]).tolist(), *(part[:filled].tolist() for part in heap[1:]), strict=True)
+    )[offset:]:
         arrays = segments[place >> 32].arrays
         doc = place & 0xFFFFFFFF
         hits.append(Found(id, -negative, arrays["date"].item(doc), groups.with_others(id, group)))
-    return total, tuple(hits)
+    return total, tuple(hits), every
 
 
 def sorted_hits(
@@ -237,15 +294,11 @@ def tiered_hits(
 
 
 def scores_of(segment: Segment, where: Array, docs: Array, query: PreparedQuery) -> Array:
-    if query.kind is None:
+    if query.formula is None:
         return _scores_by_formula(segment, where, docs, query)
     arrays = segment.arrays
     out = np.empty(docs.size)
-    scoring.scored(
-        query.kind, arrays["stream"], where, query.first, query.second,
-        arrays["length"], arrays["norm"], query.tables.by_length, query.tables.parameters, query.outlook,
-        docs, out,
-    )  # fmt: skip
+    scoring.scored(query.formula, arrays["stream"], where, arrays["length"], arrays["norm"], docs, out)
     return out
 
 
@@ -254,7 +307,7 @@ def _scores_by_formula(segment: Segment, where: Array, docs: Array, query: Prepa
     model, collection = query.model, query.collection
     lengths, norms = segment.arrays["length"], segment.arrays["norm"]
     totals = np.zeros(docs.size)
-    for start, first, second in zip(where.tolist(), query.first.tolist(), query.second.tolist(), strict=True):
+    for start, constants in zip(where.tolist(), query.constants, strict=True):
         if start < 0 or not docs.size:
             continue
         held, freqs = postings_at(segment, start)
@@ -264,18 +317,15 @@ def _scores_by_formula(segment: Segment, where: Array, docs: Array, query: Prepa
         keys = freqs[wanted].astype(np.uint64) << np.uint64(32) | lengths[held[wanted]]
         kinds, which = np.unique(keys, return_inverse=True)
         shares = [
-            model.contribution(
-                (first, second), key >> 32, DocumentStatistics(key & 0xFFFFFFFF, 1.0), collection
-            )
+            model.contribution(constants, key >> 32, DocumentStatistics(key & 0xFFFFFFFF, 1.0), collection)
             for key in kinds.tolist()
         ]
         totals[at] += np.array(shares)[which]
     if model.finishing == "same":
         return totals
-    outlook = (float(query.outlook[0]), float(query.outlook[1]))
     each = zip(totals.tolist(), lengths[docs].tolist(), norms[docs].tolist(), strict=True)
     return np.array(
-        [model.finish(total, outlook, DocumentStatistics(*told)) for total, *told in each], np.float64
+        [model.finish(total, query.outlook, DocumentStatistics(*told)) for total, *told in each], np.float64
     )
 
 
@@ -347,7 +397,7 @@ def grouped(segments: Sequence[Segment]) -> Groups:
         places.append(number_of[which[grouped_here]])
     id, number = np.concatenate(ids), np.concatenate(places)
     starts = np.concatenate(([0], np.cumsum(sizes[several])))
-    return Groups(tuple(of), id[np.lexsort((id, number))], starts)
+    return Groups(tuple(of), tuple(_bits(each > 0) for each in of), id[np.lexsort((id, number))], starts)
 
 
 def _ambiguous(segments: Sequence[Segment], found: Sequence[tuple[Array, Array]]) -> Array:

@@ -71,12 +71,14 @@ class SegmentSearcher:
         collapse: bool = True,
         first: Sequence[Expression] = (),
         values: int = 50,
+        exact_total: bool = True,
     ) -> Results:
         """The matching documents, best first; records of one resource are one hit if `collapse` is on.
 
         Where the order is by score, those that match the first expression of `first` come before those that
         match the second, and so on; the others come last. Of facets with any number of values (creator,
-        subject, format) the most frequent `values` are counted.
+        subject, format) the most frequent `values` are counted. Without `exact_total` the total may be a
+        lower bound, which the results then say: documents that cannot be on the page need not be counted.
         """
         if sort not in SORTS:
             raise ValueError(f"sort is one of {', '.join(SORTS)}, not {sort!r}")
@@ -91,10 +93,13 @@ class SegmentSearcher:
         hidden = [matcher.hidden(filters) for matcher in matchers]
         page = None
         first = first if sort == "score" else ()
-        if plain and sort == "score" and few and prepared.kind is not None and not first:
-            page = ranking.top(self.segments, hidden, prepared, limit, offset, groups)
+        if plain and sort == "score" and few and prepared.formula is not None and not first:
+            count, best, every = ranking.top(
+                self.segments, hidden, prepared, limit, offset, groups, exact_total or bool(facets)
+            )
+            page = count, best
             if not facets:
-                return Results(*page, loose=any(matcher.loose for matcher in matchers))
+                return Results(*page, loose=any(matcher.loose for matcher in matchers), total_is_exact=every)
         matched = []
         for matcher, without in zip(matchers, hidden, strict=True):
             mask = matcher.mask(expression)

@@ -82,8 +82,11 @@ class ClusterSearcher:
         collapse: bool = True,
         first: Sequence[Expression] = (),
         values: int = 50,
+        exact_total: bool = True,
     ) -> Results:
-        """The matching documents, best first; records of one resource are one hit if `collapse` is on."""
+        """The matching documents, best first; records of one resource are one hit if `collapse` is on. The
+        total is exact, asked for or not.
+        """
         if sort not in SORTS:
             raise ValueError(f"sort is one of {', '.join(SORTS)}, not {sort!r}")
         counting.check(facets)

@@ -1,0 +1,684 @@
+"""The best documents of a segment for a query, without scoring those that provably are not among them.
+
+Documents pass in windows. The documents of each list in the window become a bit set. A term's share in a
+score has an upper bound there: by the largest frequency in its blocks, and by the least length or norm of
+documents, for each of some classes of these apart. What combinations of terms can reach the worst score that
+is kept so far is worked out from these, and set operations then give the few documents that have to be
+scored.
+
+Where the total need not be exact, lists whose terms cannot reach that score together are not even decoded:
+documents are looked up in them.
+
+Long because the parts share one state, and are compiled as one.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from indlet.kernels.arrays import Bits, Bytes, Floats, Hashes, Int, Numbers, Small
+from indlet.kernels.codec import BLOCK, decode_docs, decode_freqs, lowest_bit, ones, read_varint, word
+from indlet.kernels.jit import kernel, part
+from indlet.kernels.scoring import (
+    BM25,
+    BM25_PLUS,
+    BOOLEAN,
+    DIRICHLET,
+    JELINEK_MERCER,
+    PL2,
+    VSM,
+    Formula,
+    beyond,
+    finish,
+    highest,
+    share,
+)
+
+WINDOW: Final = 8192  # documents at a time: their sums stay in a near cache
+WORDS: Final = WINDOW // 64
+_SLOTS: Final = WINDOW // BLOCK + 2  # blocks that a window may touch
+CLASSES: Final = 4
+_COMBINED: Final = 5  # terms whose combinations are worked out; there are two to that power
+_WIDTHS: Final = 33  # that a block's frequencies may have, in bits
+_FIRST_WINDOW: Final = 1024
+_FEW: Final = 16  # postings in a window; to score their documents is less work than to choose
+
+# The state of a list. Its df; where its directory and its first block are; its blocks; the first block that
+# touches the window, and the one after the last; the block in the first slot, and how many are held; of what
+# is held, the window's part; its largest frequency; how wide the widest frequencies in the window are; its
+# last document, if it has one block.
+_DF, _DIRECTORY, _FIRST, _BLOCKS, _FROM, _TO, _HELD, _COUNT, _LOW, _HIGH, _MOST, _WIDE, _END = range(13)
+_STATE: Final = 13
+
+
+class PostingLists(NamedTuple):
+    """Posting lists: a segment's stream, and where in it those of the query's terms begin (-1: nowhere)."""
+
+    stream: Bytes
+    starts: Numbers
+
+
+class Columns(NamedTuple):
+    """What a segment knows of its documents. `limits` are the least lengths of CLASSES of documents,
+    ascending, and the largest length of all; `shorter` tells of each class but the last which documents are
+    of it or of one before, as bits. `norm_limits` and `smaller` are the same of norms.
+    """
+
+    lengths: Small
+    norms: Floats
+    ties: Hashes
+    ids: Small
+    shorter: Bits
+    limits: Numbers
+    smaller: Bits
+    norm_limits: Floats
+    early: Bits  # documents whose tie is in the lowest 64th
+
+
+class VisibleDocuments(NamedTuple):
+    """Which documents of a segment count: `hidden` do not (empty: none is hidden). Of those of one group
+    (`of` tells it, 0 if a document is alone; empty if all are) one does; `grouped` are those that have one,
+    `seen` the groups that have been counted.
+    """
+
+    hidden: Bits
+    of: Numbers
+    grouped: Bits
+    seen: Bytes
+
+
+class Heap(NamedTuple):
+    """The best so far, worst on top: score, tie, id, segment and document, group."""
+
+    scores: Floats
+    ties: Hashes
+    ids: Numbers
+    where: Numbers
+    groups: Numbers
+
+
+# Lists are held one after another in plain arrays, and functions take these one by one: to take an array out
+# of a tuple, or a part of one, would count references, in every loop. `state` has _STATE numbers for a list,
+# `docs` its documents block by block, `freqs_at` and `wides` where each block's frequencies are and how wide,
+# `bits` the documents in the window.
+
+
+@part
+def _unite(out: Bits, bits: Bits, t: Int) -> None:
+    for i in range(np.uint64(WORDS)):
+        out[i] |= bits[np.uint64(t * WORDS) + i]
+
+
+@part
+def _last(stream: Bytes, directory: Int, block: Int) -> Int:
+    """The last document of a block, if there is a directory."""
+    return np.int64(word(stream, directory + 8 * block) & np.uint64(0xFFFFFFFF))
+
+
+@part
+def _begin(stream: Bytes, directory: Int, first: Int, block: Int) -> Int:
+    """The first byte of a block. Before the directory stand two numbers that mean nothing here."""
+    ends = np.int64(word(stream, directory + 8 * (block - 1)) >> np.uint64(32))
+    return first + ends * np.int64(block > 0)
+
+
+@part
+def _decode(
+    stream: Bytes,
+    state: Numbers,
+    docs: Small,
+    freqs_at: Numbers,
+    wides: Numbers,
+    t: Int,
+    block: Int,
+    slot: Int,
+) -> None:
+    """Puts a block's documents into a slot."""
+    s, slot = t * _STATE, t * _SLOTS + slot
+    at: Int = state[s + _FIRST]
+    before: Int = np.int64(-1)
+    if block > 0:
+        at = _begin(stream, state[s + _DIRECTORY], at, block)
+        before = _last(stream, state[s + _DIRECTORY], block - 1)
+    count = min(np.int64(BLOCK), state[s + _DF] - block * BLOCK)
+    wides[slot] = stream[at + 1]
+    freqs_at[slot] = decode_docs(stream, at, count, before, docs, slot * BLOCK)
+
+
+@kernel
+def _open(
+    stream: Bytes, starts: Numbers, state: Numbers, docs: Small, freqs_at: Numbers, wides: Numbers
+) -> None:
+    """Finds out about each list; those of one block are decoded once and for all."""
+    for t in range(starts.size):
+        s, slot = t * _STATE, t * _SLOTS
+        for i in range(_STATE):
+            state[s + i] = 0
+        if starts[t] < 0:
+            continue
+        df, at = read_varint(stream, starts[t])
+        more, at = read_varint(stream, at)
+        state[s + _DF], state[s + _BLOCKS] = df, (df + BLOCK - 1) // BLOCK
+        if df == 1:
+            doc, at = read_varint(stream, at)
+            docs[slot * BLOCK] = doc
+            state[s + _MOST] = freqs_at[slot] = more + 1  # no place, but the frequency itself
+            wides[slot] = -1
+        elif df <= BLOCK:
+            state[s + _FIRST] = at
+            _decode(stream, state, docs, freqs_at, wides, t, np.int64(0), np.int64(0))
+            state[s + _MOST] = np.int64(1) << wides[slot]
+        else:
+            state[s + _MOST] = np.int64(word(stream, at) & np.uint64(0xFFFFFFFF))
+            state[s + _DIRECTORY] = at + 8
+            state[s + _FIRST] = at + 8 + 8 * state[s + _BLOCKS]
+            continue
+        state[s + _COUNT], state[s + _END] = 1, docs[slot * BLOCK + df - 1]
+
+
+@part
+def _look(stream: Bytes, state: Numbers, s: Int, base: Int, limit: Int) -> None:
+    """Finds the blocks that touch the window, and how large frequencies are there; the state begins at s."""
+    block, blocks, wide = state[s + _FROM], state[s + _BLOCKS], np.int64(-1)
+    directory, first = state[s + _DIRECTORY], state[s + _FIRST]
+    if blocks == 1:
+        if state[s + _END] >= base:
+            block, wide = np.int64(0), np.int64(_WIDTHS - 1)
+        else:
+            block = np.int64(1)
+        state[s + _FROM] = block
+        block = np.int64(1)
+    else:
+        while block < blocks and _last(stream, directory, block) < base:
+            block += 1
+        state[s + _FROM] = block
+        last: Int = np.int64(-1)
+        while block < blocks and last < limit - 1:
+            wide = max(wide, np.int64(stream[_begin(stream, directory, first, block) + 1]))
+            last = _last(stream, directory, block)
+            block += 1
+    state[s + _TO], state[s + _WIDE] = block, wide
+
+
+@part
+def _seek(docs: Small, low: Int, high: Int, doc: Int) -> Int:
+    """The first place from low on, before high, whose document is not before `doc`."""
+    while low < high:
+        middle = (low + high) >> 1
+        if np.int64(docs[middle]) < doc:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@part
+def _fill(
+    stream: Bytes, state: Numbers, docs: Small, freqs_at: Numbers, wides: Numbers, bits: Bits, t: Int,
+    base: Int, limit: Int,
+) -> None:  # fmt: skip
+    """Decodes the blocks that touch the window, and sets the bits of its documents."""
+    s, own, slots = t * _STATE, t * _SLOTS * BLOCK, t * _SLOTS
+    offset = np.uint64(t * WORDS)
+    for i in range(np.uint64(WORDS)):
+        bits[offset + i] = np.uint64(0)
+    first, count = state[s + _FROM], state[s + _TO] - state[s + _FROM]
+    state[s + _LOW] = state[s + _HIGH] = own
+    if count == 0:
+        return
+    shift = first - state[s + _HELD]
+    held = state[s + _COUNT] - shift
+    if shift < 0 or held < 0:
+        held = np.int64(0)
+    elif shift > 0:
+        for slot in range(slots, slots + held):
+            freqs_at[slot], wides[slot] = freqs_at[slot + shift], wides[slot + shift]
+        for i in range(np.uint64(own), np.uint64(own + held * BLOCK)):
+            docs[i] = docs[i + np.uint64(shift * BLOCK)]
+    for slot in range(held, count):
+        _decode(stream, state, docs, freqs_at, wides, t, first + slot, slot)
+    state[s + _HELD], state[s + _COUNT] = first, max(held, count)
+    end = own + min(state[s + _DF] - first * BLOCK, count * BLOCK)
+    low = _seek(docs, own, min(end, own + BLOCK), base)
+    high = _seek(docs, max(own + (count - 1) * BLOCK, low), end, limit)
+    state[s + _LOW], state[s + _HIGH] = low, high
+    for i in range(np.uint64(low), np.uint64(high)):
+        place = np.uint64(docs[i]) - np.uint64(base)
+        bits[offset + (place >> np.uint64(6))] |= np.uint64(1) << (place & np.uint64(63))
+
+
+@part
+def _frequency(stream: Bytes, freqs_at: Numbers, wides: Numbers, place: Int) -> float:
+    """The frequency of what is held at a place; not for a list of one document."""
+    slot = np.uint64(place >> 7)
+    wide = wides[slot]
+    bit = freqs_at[slot] * 8 + (place & 127) * wide
+    mask = (np.uint64(1) << np.uint64(wide)) - np.uint64(1)
+    return float(np.int64((word(stream, bit >> 3) >> np.uint64(bit & 7)) & mask) + 1)
+
+
+@kernel
+def _asked(
+    stream: Bytes, state: Numbers, docs: Small, freqs_at: Numbers, wides: Numbers, t: Int, doc: Int
+) -> float:
+    """The frequency of a term in a document, looked up in a list that is not decoded; 0 if it has none."""
+    s = t * _STATE
+    block, to = state[s + _FROM], state[s + _TO]
+    if state[s + _BLOCKS] > 1:
+        while block < to and _last(stream, state[s + _DIRECTORY], block) < doc:
+            block += 1
+        state[s + _FROM] = block
+    if block >= to:
+        return 0.0
+    slot = block - state[s + _HELD]
+    if slot < 0 or slot >= state[s + _COUNT]:
+        slot = np.int64(0)
+        _decode(stream, state, docs, freqs_at, wides, t, block, slot)
+        state[s + _HELD], state[s + _COUNT] = block, 1
+    low = (t * _SLOTS + slot) * BLOCK
+    end = low + min(np.int64(BLOCK), state[s + _DF] - block * BLOCK)
+    place = _seek(docs, low, end, doc)
+    if place == end or np.int64(docs[place]) != doc:
+        return 0.0
+    if state[s + _DF] == 1:
+        return float(state[s + _MOST])
+    return _frequency(stream, freqs_at, wides, place)
+
+
+@kernel
+def _highest(formula: Formula, limits: Numbers, norm_limits: Floats, state: Numbers, known: Floats) -> None:
+    """Upper bounds of what each term adds to a final score, of documents of each class, by how wide the
+    frequencies of the widest block are.
+    """
+    kind, first, second, outlook, p, table = formula
+    found = 1.0
+    tabled = np.empty(CLASSES + 1)
+    for i in range(CLASSES + 1):
+        length = limits[i]
+        tabled[i] = table[length] if length < table.size else beyond(kind, p[0], p[1], p[2], length)
+    for t in range(first.size):
+        largest = max(state[t * _STATE + _MOST], 1)  # a list that is not here has none
+        for among in range(CLASSES):
+            most = np.int64(1)
+            for wide in range(_WIDTHS):
+                if kind != BOOLEAN and (wide == 0 or most < largest):
+                    most = min(np.int64(1) << wide, largest)
+                    if kind == VSM:
+                        found = first[t] * (1.0 + math.log(float(most))) / (norm_limits[among] * outlook[0])
+                    else:
+                        found = highest(
+                            kind, first[t], second[t], p[0], p[3], float(most), limits[among],
+                            tabled[among], limits[CLASSES], tabled[CLASSES],
+                        )  # fmt: skip
+                known[(CLASSES * t + among) * _WIDTHS + wide] = found
+
+
+@part
+def _reaches(bound: float, worst: float) -> bool:
+    return bool(bound + 1e-9 * (abs(bound) + 1.0) >= worst)  # room for rounding
+
+
+@part
+def _choose(
+    bits: Bits, bounds: Floats, first: Int, terms: Int, rest: float, worst: float, sums: Floats, both: Bits,
+    out: Bits,
+) -> bool:  # fmt: skip
+    """Adds documents whose terms can reach the worst score, if all that is not known (`rest`) is at its best:
+    of each least combination of terms that can, those that hold all of it. Tells whether there is one. The
+    bounds begin at `first`.
+    """
+    combined = min(terms, np.int64(_COMBINED))
+    for t in range(combined, terms):
+        rest += bounds[first + t]
+    sums[0] = rest
+    if _reaches(rest, worst):
+        for t in range(terms):
+            _unite(out, bits, t)
+        return True
+    for t in range(combined):
+        for chosen in range(1 << t):
+            sums[(1 << t) + chosen] = sums[chosen] + bounds[first + t]
+    if not _reaches(sums[(1 << combined) - 1], worst):
+        return False
+    for chosen in range(1, 1 << combined):
+        if not _reaches(sums[chosen], worst):
+            continue
+        least = True
+        for t in range(combined):
+            least = least and not ((chosen >> t) & 1 and _reaches(sums[chosen - (1 << t)], worst))
+        if not least:
+            continue
+        begun = False
+        for t in range(combined):
+            if (chosen >> t) & 1:
+                offset = np.uint64(t * WORDS)
+                if begun:
+                    for i in range(np.uint64(WORDS)):
+                        both[i] &= bits[offset + i]
+                else:
+                    for i in range(np.uint64(WORDS)):
+                        both[i] = bits[offset + i]
+                begun = True
+        _unite(out, both, 0)
+    return True
+
+
+@part
+def _counted(
+    bits: Bits, terms: Int, base: Int, hidden: Bits, of: Numbers, grouped: Bits, seen: Bytes, found: Bits
+) -> Int:
+    """Sets the bits of documents that hold any of the terms and are not hidden; gives how many count."""
+    for i in range(WORDS):
+        found[i] = np.uint64(0)
+    for t in range(terms):
+        _unite(found, bits, t)
+    first, live = np.uint64(base >> 6), np.int64(0)
+    if hidden.size:
+        for i in range(np.uint64(WORDS)):
+            found[i] &= ~hidden[first + i]
+    for i in range(WORDS):
+        live += np.int64(ones(found[i]))
+    if of.size:
+        for i in range(WORDS):
+            left = found[i] & grouped[first + np.uint64(i)]
+            while left:
+                group = of[base + 64 * i + np.int64(lowest_bit(left))]
+                live -= seen[group]
+                seen[group] = 1
+                left &= left - np.uint64(1)
+    return live
+
+
+@part
+def _worse(score: float, tie: Int, id: Int, other: float, other_tie: Int, other_id: Int) -> bool:
+    """Whether one ranks below another: by score, then by tie, then by id, lowest first."""
+    if score != other:
+        return score < other
+    return bool(tie > other_tie or (tie == other_tie and id > other_id))
+
+
+@kernel
+def _sift(
+    i: Int, scores: Floats, ties: Hashes, ids: Numbers, where: Numbers, groups: Numbers, size: Int
+) -> None:
+    """Restores the heap after what stood at i was replaced by something better."""
+    while True:
+        child = 2 * i + 1
+        if child >= size:
+            return
+        other = child + 1
+        if other < size and _worse(
+            scores[other], ties[other], ids[other], scores[child], ties[child], ids[child]
+        ):
+            child = other
+        if not _worse(scores[child], ties[child], ids[child], scores[i], ties[i], ids[i]):
+            return
+        scores[i], scores[child] = scores[child], scores[i]
+        ties[i], ties[child] = ties[child], ties[i]
+        ids[i], ids[child] = ids[child], ids[i]
+        where[i], where[child] = where[child], where[i]
+        groups[i], groups[child] = groups[child], groups[i]
+        i = child
+
+
+@kernel
+def _offer(
+    scores: Floats, ties: Hashes, ids: Numbers, where: Numbers, groups: Numbers, size: Int, score: float,
+    tie: Int, id: Int, place: Int, group: Int,
+) -> Int:  # fmt: skip
+    """Takes a document into the heap if it is better than the worst, or than the one of its group that is
+    there; gives the heap's size.
+    """
+    full = size == scores.size
+    if full and (size == 0 or _worse(score, tie, id, scores[0], ties[0], ids[0])):
+        return size
+    at = size
+    if group > 0:
+        at = np.int64(0)
+        while at < size and groups[at] != group:
+            at += 1
+    if at < size:  # one of its group is there
+        if _worse(scores[at], ties[at], ids[at], score, tie, id):
+            scores[at], ties[at], ids[at], where[at] = score, tie, id, place
+            _sift(at, scores, ties, ids, where, groups, size)
+        return size
+    if full:
+        at = np.int64(0)
+    else:
+        size += 1
+        while at > 0:
+            up = (at - 1) >> 1
+            if not _worse(score, tie, id, scores[up], ties[up], ids[up]):
+                break
+            scores[at], ties[at], ids[at] = scores[up], ties[up], ids[up]
+            where[at], groups[at] = where[up], groups[up]
+            at = up
+    scores[at], ties[at], ids[at], where[at], groups[at] = score, tie, id, place, group
+    if at == 0:
+        _sift(at, scores, ties, ids, where, groups, size)
+    return size
+
+
+@kernel
+def _add_up(
+    kind: Int, first: Floats, second: Floats, p: Floats, table: Floats, stream: Bytes, lengths: Small,
+    state: Numbers, docs: Small, freqs_at: Numbers, wides: Numbers, terms: Int, base: Int, sums: Floats,
+) -> None:  # fmt: skip
+    """The sums of all documents in the window over the terms that are decoded."""
+    for i in range(WINDOW):
+        sums[i] = 0.0
+    freqs = np.empty(BLOCK, np.uint32)
+    p0, p1, p2, p3 = p[0], p[1], p[2], p[3]
+    for t in range(terms):
+        low, high = state[t * _STATE + _LOW], state[t * _STATE + _HIGH]
+        while low < high:
+            slot = low >> 7
+            end = min(high, (slot + 1) * BLOCK)
+            if wides[slot] < 0:
+                freqs[0] = freqs_at[slot]
+            else:
+                decode_freqs(stream, freqs_at[slot], end - slot * BLOCK, wides[slot], freqs, np.int64(0))
+            for i in range(low, end):
+                doc = np.int64(docs[i])
+                length = np.int64(0) if kind == VSM else np.int64(lengths[doc])
+                key = np.int64(freqs[i - slot * BLOCK]) if kind == VSM else length
+                tabled = table[key] if key < table.size else beyond(kind, p0, p1, p2, key)
+                sums[doc - base] += share(
+                    kind, first[t], second[t], p0, p3, float(freqs[i - slot * BLOCK]), length, tabled
+                )
+            low = end
+
+
+@part
+def _at_best(
+    kind: Int, size: float, constant: float, total: float, rest: float, tabled: float, norm: float
+) -> float:
+    """The score of a document with that sum so far, if it gets all of the rest."""
+    if kind == VSM:
+        return finish(kind, size, constant, total, tabled, norm) + rest
+    return finish(kind, size, constant, total + rest, tabled, norm)
+
+
+@kernel
+def best(
+    formula: Formula, lists: PostingLists, columns: Columns, shown: VisibleDocuments, heap: Heap, size: Int,
+    number: Int, exact: bool,
+) -> tuple[Int, Int, bool]:  # fmt: skip
+    """Offers the documents that are not hidden and hold any of the terms to the heap.
+
+    Equal scores rank by tie, then by id, lowest first. Gives the number of those documents, the heap's size,
+    and whether the number is all of them: it is if it has to be `exact`.
+    """
+    kind, first_of, second_of, outlook, p, table = formula
+    stream, starts = lists
+    lengths, norms, ties, ids, shorter, limits, smaller, norm_limits, early = columns
+    hidden, of, grouped, seen = shown
+    scores, heap_ties, heap_ids, where, groups = heap
+    terms = starts.size
+    p0, p1, p2, p3, asked, constant = p[0], p[1], p[2], p[3], outlook[0], outlook[1]
+    state, docs = np.empty(terms * _STATE, np.int64), np.empty(terms * _SLOTS * BLOCK, np.uint32)
+    freqs_at, wides = np.empty(terms * _SLOTS, np.int64), np.empty(terms * _SLOTS, np.int64)
+    bits, sums = np.empty(terms * WORDS, np.uint64), np.empty(WINDOW)
+    found, both = np.empty(WORDS, np.uint64), np.empty(WORDS, np.uint64)
+    chosen, here = np.empty(WORDS, np.uint64), np.empty(WORDS, np.uint64)
+    combinations = np.empty(1 << _COMBINED)
+    # Of the window: bounds for each class of documents, and for the first the sums from each term on.
+    known, bounds = np.empty(terms * CLASSES * _WIDTHS), np.empty((CLASSES + 1) * terms)
+    places, added = np.empty(terms, np.int64), np.zeros(CLASSES)  # what `finish` adds at most to sums
+    within = smaller if kind == VSM else shorter
+    words = within.size // (CLASSES - 1)
+    if kind in (DIRICHLET, JELINEK_MERCER):
+        for i in range(CLASSES):
+            length = limits[i]
+            tabled = table[length] if length < table.size else beyond(kind, p0, p1, p2, length)
+            added[i] = finish(kind, asked, constant, 0.0, tabled, 1.0)
+    _open(stream, starts, state, docs, freqs_at, wides)
+    _highest(formula, limits, norm_limits, state, known)
+    live, every, limit = np.int64(0), True, np.int64(0)
+    while limit < lengths.size:
+        # The first window is a small one: all its documents are scored, for nothing is known yet.
+        base, limit = limit, limit + (WINDOW if limit else _FIRST_WINDOW)
+        full = size == scores.size
+        worst = scores[0] if full and size > 0 else -np.inf
+        essential, touched, rest = np.int64(0), False, 0.0
+        for t in range(terms - 1, -1, -1):
+            _look(stream, state, t * _STATE, base, limit)
+            wide = state[t * _STATE + _WIDE]
+            for among in range(CLASSES):
+                bounds[among * terms + t] = 0.0
+                if wide >= 0:
+                    touched = True
+                    bounds[among * terms + t] = known[(CLASSES * t + among) * _WIDTHS + wide]
+            rest += bounds[t]
+            bounds[CLASSES * terms + t] = rest
+            # The first class has the highest bounds.
+            if essential == 0 and _reaches(rest + added[0], worst):
+                essential = np.int64(t + 1)
+        if not touched:
+            continue
+        decoded, held = np.int64(0), np.int64(0)
+        while decoded < terms:
+            s = decoded * _STATE
+            if (
+                decoded >= essential
+                and not exact
+                and kind != BOOLEAN
+                and held < state[s + _TO] - state[s + _FROM]
+            ):
+                break  # to look up so few documents is less work
+            _fill(stream, state, docs, freqs_at, wides, bits, decoded, base, limit)
+            held += state[s + _HIGH] - state[s + _LOW]
+            places[decoded] = state[s + _LOW]
+            decoded += 1
+        for t in range(decoded, terms):
+            every = every and state[t * _STATE + _WIDE] < 0
+        if decoded == 0:
+            continue
+        live += _counted(bits, decoded, base, hidden, of, grouped, seen, found)
+        if full and (size == 0 or essential == 0):
+            continue
+        offset = np.uint64(base >> 6)
+        if full and kind == BOOLEAN:
+            if heap_ties[0] >> np.uint64(58) == np.uint64(0):
+                for i in range(np.uint64(WORDS)):
+                    found[i] &= early[offset + i]
+        elif full and held > _FEW:
+            # From class to class, fewer combinations can reach the worst score.
+            for i in range(WORDS):
+                chosen[i] = np.uint64(0)
+            for among in range(CLASSES):
+                rest = added[among]
+                for t in range(decoded, terms):
+                    rest += bounds[among * terms + t]
+                for i in range(WORDS):
+                    here[i] = np.uint64(0)
+                if not _choose(bits, bounds, among * terms, decoded, rest, worst, combinations, both, here):
+                    break
+                if among < CLASSES - 1:
+                    shift = np.uint64(among * words) + offset
+                    for i in range(np.uint64(WORDS)):
+                        chosen[i] |= here[i] & within[shift + i]
+                else:
+                    _unite(chosen, here, 0)
+            for i in range(np.uint64(WORDS)):
+                found[i] &= chosen[i]
+        picked = np.int64(0)
+        for i in range(WORDS):
+            picked += np.int64(ones(found[i]))
+        # Nanoseconds, more or less: to work out a share, to find one, to clear the sums.
+        cost = 5 if kind in (BM25, BM25_PLUS, VSM) else 50 if kind == PL2 else 20
+        many = kind != BOOLEAN and picked * (20 + 8 * decoded + cost) > 2000 + held * (3 + cost)
+        if many:
+            _add_up(
+                kind, first_of, second_of, p, table, stream, lengths, state, docs, freqs_at, wides, decoded,
+                base, sums,
+            )  # fmt: skip
+        counted = np.int64(0)  # words whose documents are before places[t]
+        for i in range(WORDS):
+            left = found[i]
+            if left and not many:
+                for t in range(decoded):
+                    for k in range(t * WORDS + counted, t * WORDS + i):
+                        places[t] += np.int64(ones(bits[k]))
+                counted = np.int64(i)
+            while left:
+                bit = lowest_bit(left)
+                below = (np.uint64(1) << bit) - np.uint64(1)
+                left &= left - np.uint64(1)
+                place = 64 * i + np.int64(bit)
+                doc = base + place
+                length, norm, tabled, total = np.int64(0), 1.0, 0.0, 0.0
+                if kind == VSM:
+                    norm = norms[doc]
+                elif kind != BOOLEAN:
+                    length = np.int64(lengths[doc])
+                    tabled = table[length] if length < table.size else beyond(kind, p0, p1, p2, length)
+                if many:
+                    total = sums[place]
+                elif kind != BOOLEAN:
+                    if full and kind in (VSM, DIRICHLET):
+                        # The document's own norm or length gives a closer bound than its class.
+                        rest = bounds[CLASSES * terms + decoded] if decoded < terms else 0.0
+                        for t in range(decoded):
+                            rest += bounds[t] * float((bits[t * WORDS + i] >> bit) & np.uint64(1))
+                        if kind == VSM:
+                            rest *= norm_limits[0] / (norm or 1.0)
+                        else:
+                            rest = finish(kind, asked, constant, rest, tabled, norm)
+                        if not _reaches(rest, scores[0]):
+                            continue
+                    for t in range(decoded):
+                        own = bits[t * WORDS + i]
+                        if (own >> bit) & np.uint64(1):
+                            if state[t * _STATE + _DF] == 1:
+                                frequency = float(state[t * _STATE + _MOST])
+                            else:
+                                at = places[t] + np.int64(ones(own & below))
+                                frequency = _frequency(stream, freqs_at, wides, at)
+                            if kind == VSM:
+                                key = np.int64(frequency)
+                                tabled = table[key] if key < table.size else beyond(kind, p0, p1, p2, key)
+                            total += share(kind, first_of[t], second_of[t], p0, p3, frequency, length, tabled)
+                for t in range(decoded, terms):
+                    rest = bounds[CLASSES * terms + t]
+                    if not _reaches(_at_best(kind, asked, constant, total, rest, tabled, norm), worst):
+                        break
+                    if state[t * _STATE + _WIDE] >= 0:
+                        frequency = _asked(stream, state, docs, freqs_at, wides, t, doc)
+                        if frequency > 0.0:
+                            if kind == VSM:
+                                key = np.int64(frequency)
+                                tabled = table[key] if key < table.size else beyond(kind, p0, p1, p2, key)
+                            total += share(kind, first_of[t], second_of[t], p0, p3, frequency, length, tabled)
+                score = finish(kind, asked, constant, total, tabled, norm)
+                if size == scores.size and score < scores[0]:
+                    continue
+                group = of[doc] if of.size else np.int64(0)
+                size = _offer(
+                    scores, heap_ties, heap_ids, where, groups, size, score, ties[doc], np.int64(ids[doc]),
+                    (number << 32) + doc, group,
+                )  # fmt: skip
+    return live, size, every
