@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sqlite3
 from http.server import BaseHTTPRequestHandler
@@ -111,16 +112,19 @@ def test_what_was_given_once_is_used_again(tmp_path: Path) -> None:
 
 def test_an_older_store_is_cleaned_when_it_is_opened(tmp_path: Path) -> None:
     url = f"http://me:{PASSWORD}@127.0.0.1:9/oai"
-    with open_store(tmp_path) as store, store.write() as tx:
-        origin = tx.origin("source", "old", {"url": url})
-        tx.state(origin, {"url": url, "last": {"reason": f"{url}: HTTP status 500"}})
-        tx.note_run(tx.start_run(origin, "harvest"), {"reason": f"{url}: HTTP status 500"}, "failed")
-    with sqlite3.connect(tmp_path / "store.sqlite") as connection:
-        version = connection.execute("PRAGMA user_version").fetchone()[0]
+    said = json.dumps({"reason": f"{url}: HTTP status 500"})
+    origin = 1
+    with contextlib.closing(sqlite3.connect(tmp_path / "store.sqlite", isolation_level=None)) as connection:
+        for step in STEPS[:STEP]:
+            step(connection)
+        state = json.dumps({"url": url, "last": json.loads(said)})
+        connection.execute(
+            "INSERT INTO origins VALUES (?, 'source', 'old', ?, ?)", (origin, json.dumps({"url": url}), state)
+        )
+        connection.execute("INSERT INTO runs VALUES (1, ?, 'harvest', 0, 1, 'failed', ?)", (origin, said))
         connection.execute(f"PRAGMA user_version = {STEP}")
-        assert PASSWORD in everything(tmp_path)
+    assert PASSWORD in everything(tmp_path)
     with open_store(tmp_path) as store, store.read() as view:
         assert view.origins("source")[0].settings == {"url": "http://127.0.0.1:9/oai"}
         assert view.meta(f"credentials:{origin}") == json.dumps(["me", PASSWORD])
     assert PASSWORD not in everything(tmp_path)
-    assert version > STEP

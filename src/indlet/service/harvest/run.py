@@ -174,6 +174,7 @@ class Run:
             for record in feed.records(answer.body, answer.url, self.analyzer, full_text):
                 self.committer.add(record)
         self._remember(url=self.source.url, format=feed.FEED, other={**self.state.other, "feed": given})
+        self.committer.settle_deletions()
         self._end("complete", "")
 
     def _harvest(self) -> None:
