@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -97,7 +98,9 @@ def test_who_writes_and_is_gone_is_followed_by_another(
             held = write(index, record(1, 2, {"new": 1}))
             break
         except IndexBusy:
-            pass
+            time.sleep(0.05)  # the lease has not ended yet
+    else:
+        pytest.fail("nobody could follow the writer that is gone")
     with pytest.raises(IndexBusy, match="taken over"):
         stalled.commit()
     stalled.__exit__()
