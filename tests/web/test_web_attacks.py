@@ -16,11 +16,13 @@ import pytest
 from tests.web.nodes import PASSWORD, free_socket, settings_for, until
 
 from indlet.model import Record
+from indlet.node.probe import probe_in_child
 from indlet.provider.pipeline import crawl
 from indlet.provider.serve import server
 from indlet.service.index import follow
 from indlet.settings import Access, Admin, Crawl, Hierarchy, Node, Serve, Settings
 from indlet.store import Store
+from indlet.web.admin import desk
 from indlet.web.app import application
 
 get = partial(httpx.get, timeout=60)  # the machine may be busy
@@ -185,8 +187,11 @@ def test_a_test_of_a_source_is_a_post_with_the_token(tmp_path: Path) -> None:
         )
 
 
-def test_a_source_that_hangs_its_reader_does_not_hang_the_node(tmp_path: Path) -> None:
+def test_a_source_that_hangs_its_reader_does_not_hang_the_node(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What a source answers is read in a child with a time limit; pages are answered meanwhile."""
+    monkeypatch.setattr(desk, "probe_in_child", partial(probe_in_child, seconds=10.0))
     with (
         endless() as source,
         serving(tmp_path) as address,
