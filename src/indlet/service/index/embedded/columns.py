@@ -107,27 +107,23 @@ def count(
     segments: Sequence[Segment], matched: Sequence[Parted], facet: str, most: int
 ) -> tuple[tuple[str, int], ...]:
     """The most frequent values of a facet over the matching documents; a resource counts once for a value."""
-    heads, digests, counts = [], [], []
-    owned: list[tuple[Array, Array]] = []  # digests and groups of documents that are not alone
-    for segment, (docs, shared, owners) in zip(segments, matched, strict=True):
-        keys = keys_of(segment, facet)
-        numbers, times = _counted(_codes(keys, docs), keys.digests.size)
-        if shared.size:
-            codes = _codes(keys, shared)
-            owned.append((keys.digests[codes], np.repeat(owners, np.diff(keys.starts)[shared])))
-            more = np.unique(codes)
-            numbers, times = np.append(numbers, more), np.append(times, np.zeros(more.size, np.int64))
-        heads.append(keys.heads[numbers])
-        digests.append(keys.digests[numbers])
-        counts.append(times)
-    if not heads or most <= 0:
+    if not segments or most <= 0:
         return ()
-    found, first, which = np.unique(np.concatenate(digests), return_index=True, return_inverse=True)
-    totals = np.bincount(which, np.concatenate(counts), found.size).astype(np.int64)
+    found, head, numbers = _numbered(segments, facet)
+    codes, owned = (
+        [],
+        list[tuple[Array, Array]](),
+    )  # of documents that are alone; numbers and groups of others
+    for segment, known, (docs, shared, owners) in zip(segments, numbers, matched, strict=True):
+        keys = keys_of(segment, facet)
+        codes.append(known[_codes(keys, docs)])
+        if shared.size:
+            owned.append((known[_codes(keys, shared)], np.repeat(owners, np.diff(keys.starts)[shared])))
     if owned:
-        totals += _once_each(owned, found)
-    head = np.concatenate(heads)[first]
-    chosen = np.flatnonzero(totals)
+        codes.append(_once_each(owned))
+    chosen, totals = _counted(np.concatenate(codes), found.size)
+    found, head = found[chosen], head[chosen]
+    chosen = np.arange(totals.size)
     if chosen.size > most:
         least = np.partition(totals[chosen], chosen.size - most)[chosen.size - most]
         level = chosen[totals[chosen] == least]
@@ -148,15 +144,34 @@ def _counted(codes: Array, size: int) -> tuple[Array, Array]:
     return numbers, counts[numbers]
 
 
-def _once_each(owned: Sequence[tuple[Array, Array]], found: Array) -> Array:
-    """How many groups have each of the digests found."""
-    digests, owners = (np.concatenate(part) for part in zip(*owned, strict=True))
-    order = np.lexsort((digests, owners))
-    digests, owners = digests[order], owners[order]
-    new = np.ones(digests.size, np.bool_)
-    new[1:] = (digests[1:] != digests[:-1]) | (owners[1:] != owners[:-1])
-    out: Array = np.bincount(np.searchsorted(found, digests[new]), minlength=found.size)
+def _once_each(owned: Sequence[tuple[Array, Array]]) -> Array:
+    """The numbers of values that groups have, each once for a group."""
+    numbers, owners = (np.concatenate(part) for part in zip(*owned, strict=True))
+    order = np.lexsort((numbers, owners))
+    numbers, owners = numbers[order], owners[order]
+    new = np.ones(numbers.size, np.bool_)
+    new[1:] = (numbers[1:] != numbers[:-1]) | (owners[1:] != owners[:-1])
+    out: Array = numbers[new]
     return out
+
+
+def _numbered(segments: Sequence[Segment], facet: str) -> tuple[Array, Array, list[Array]]:
+    """All values of a facet, as digests and heads, and for each segment the numbers of its keys among them.
+
+    Made once for these segments: the first of them keeps it until it is among others.
+    """
+    place, names = f"numbered:{facet}", [segment.file.name for segment in segments]
+    known = segments[0].shared.get(place)
+    if known is None or known[0] != names:
+        keys = [keys_of(segment, facet) for segment in segments]
+        digests, first, which = np.unique(
+            np.concatenate([each.digests for each in keys]), return_index=True, return_inverse=True
+        )
+        heads = np.concatenate([each.heads for each in keys])[first]
+        bounds = np.cumsum([each.digests.size for each in keys])[:-1]
+        known = segments[0].shared[place] = (names, (digests, heads, np.split(which, bounds)))
+    found: tuple[Array, Array, list[Array]] = known[1]
+    return found
 
 
 def _codes(keys: Keys, docs: Array) -> Array:
