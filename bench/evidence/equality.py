@@ -245,7 +245,7 @@ def show(found: Found, figures: Figures) -> str:
         f"providers with two hierarchies each. Events: {told}. After each step the harvested index and "
         f"a new index of the union are compared: documents, document and collection frequency "
         f"of every term, every length, "
-        f"and for 30 queries and each of {len(MODELS)} models all scores, bit by bit, and the order.\n\n"
+        f"and for 30 queries and each model all scores, bit by bit, and the order.\n\n"
         f"{verdict}; {compared:,} scores were compared. That the comparison can tell is shown by the same "
         f"one made just before each harvest, when the service does not yet know of the step.\n\n"
         f"{picture('equality', 'Size of the union and number of differences over the steps')}\n\n{body}"

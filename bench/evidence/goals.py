@@ -124,7 +124,11 @@ def _ingest(found: Found) -> Verdict:
 def _models(found: Found) -> Verdict:
     figures = search_ratios(found["search"], "p50_ms")
     base = figures["indlet bm25"][0].median
-    ratios = {name: figures[f"indlet {name}"][0].median / base for name in MODELS if name != "bm25"}
+    ratios = {
+        name: figures[f"indlet {name}"][0].median / base
+        for name in MODELS
+        if name != "bm25" and f"indlet {name}" in figures
+    }
     told = ", ".join(f"{name} {ratio:.2f}" for name, ratio in ratios.items())
     return Verdict(told, max(ratios.values()) <= 1.5)
 

@@ -199,7 +199,7 @@ def show(found: Found, figures: Figures) -> str:
         left.set(xlabel="records", title="Seconds")
         logarithmic(left)
         left.legend(fontsize=8)
-        for number, model in enumerate(MODELS):
+        for number, model in enumerate(rows[0]["models"]):
             times = [row["models"][model]["p50_ms"] for row in rows]
             right.plot(sizes, times, f"{MARKERS[number]}-", color=COLOURS[number], label=model)
         right.set(xlabel="records", title="Median query, ms")
@@ -262,7 +262,7 @@ def show(found: Found, figures: Figures) -> str:
                 "vocabulary",
                 "wire MB",
                 "index B/posting",
-                *(f"{m} p50/p95 ms" for m in MODELS),
+                *(f"{m} p50/p95 ms" for m in rows[0]["models"]),
             ],
             [
                 [
