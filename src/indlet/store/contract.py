@@ -7,8 +7,11 @@ the whole contract: who implements a store reads one file.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol, Self
 
@@ -21,12 +24,23 @@ NO_LIMIT: Final = 2**62
 PARTS: Final = ("metadata", "properties", "raw", "vector", "positions")
 
 
-class Origin(NamedTuple):
+@dataclass(frozen=True)
+class Origin:
+    """Where records come from. Every search asks for names alone: JSON is read where it is looked at."""
+
     id: int
     kind: str
     name: str
-    settings: JsonObject
-    state: JsonObject
+    settings_text: str
+    state_text: str
+
+    @cached_property
+    def settings(self) -> JsonObject:
+        return dict(json.loads(self.settings_text))
+
+    @cached_property
+    def state(self) -> JsonObject:
+        return dict(json.loads(self.state_text))
 
 
 class FileState(NamedTuple):

@@ -287,14 +287,14 @@ class SqlView(SqlWaitingView):
     # Origins, journal, failures, files
 
     def origins(self, kind: str | None = None) -> list[Origin]:
-        chosen, values = _equal("kind", kind)
-        rows = self._all(
-            f"SELECT id, kind, name, settings, state FROM origins WHERE {chosen} ORDER BY id", values
-        )
-        return [Origin(i, k, n, json.loads(settings), json.loads(state)) for i, k, n, settings, state in rows]
+        return self._origins(*_equal("kind", kind))
 
     def origin(self, kind: str, name: str) -> Origin | None:
-        return next((o for o in self.origins(kind) if o.name == name), None)
+        return next(iter(self._origins("kind = ? AND name = ?", [kind, name])), None)
+
+    def _origins(self, condition: str, values: list[SqlValue]) -> list[Origin]:
+        statement = f"SELECT id, kind, name, settings, state FROM origins WHERE {condition} ORDER BY id"
+        return [Origin(*row) for row in self._all(statement, values)]
 
     def state(self, origin: int) -> JsonObject:
         row = self._one("SELECT state FROM origins WHERE id = ?", (origin,))

@@ -19,7 +19,7 @@ import numpy as np
 from indlet.kernels import merge as k
 from indlet.kernels import term_hash
 from indlet.service.index.embedded.facets import Parted, ranges
-from indlet.service.index.embedded.matching import prefixed
+from indlet.service.index.embedded.matching import first_from, prefixed
 from indlet.service.index.embedded.segment import Array, Segment
 from indlet.service.index.protocol import Value
 from indlet.service.index.values import SEPARATOR, beginning, plain
@@ -220,20 +220,8 @@ def _from(segment: Segment, facet: str, start: str, backwards: bool) -> Iterator
     """(key, term, df) of the live terms of a facet from a key on, or before it."""
     every = prefixed(segment, beginning(facet, "").encode())
     df = segment.frequencies()[0]
-    at = _below(segment, every, beginning(facet, start).encode("utf-8", "replace"))
+    at = first_from(segment, every, beginning(facet, start).encode("utf-8", "replace"))
     for number in range(at - 1, every.start - 1, -1) if backwards else range(at, every.stop):
         if df[number]:
             term = segment.term(number)
             yield term.partition(_SEPARATOR)[0], term, int(df[number])
-
-
-def _below(segment: Segment, terms: range, bound: bytes) -> int:
-    """The first of the terms that is not less than the bound."""
-    low, high = terms.start, terms.stop
-    while low < high:
-        middle = (low + high) // 2
-        if segment.term(middle) < bound:
-            low = middle + 1
-        else:
-            high = middle
-    return low

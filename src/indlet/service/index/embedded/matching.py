@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
@@ -62,20 +63,15 @@ def look_up(segments: Sequence[Segment], terms: list[bytes]) -> Looked:
 
 def prefixed(segment: Segment, prefix: bytes) -> range:
     """The numbers of the terms that begin so."""
-
-    def below(bound: bytes) -> int:
-        low, high = 0, segment.arrays["starts"].size
-        while low < high:
-            middle = (low + high) // 2
-            if segment.term(middle) < bound:
-                low = middle + 1
-            else:
-                high = middle
-        return low
-
+    every = range(segment.arrays["starts"].size)
     stem = prefix.rstrip(b"\xff")
-    end = below(stem[:-1] + bytes([stem[-1] + 1])) if stem else segment.arrays["starts"].size
-    return range(below(prefix), end)
+    end = first_from(segment, every, stem[:-1] + bytes([stem[-1] + 1])) if stem else every.stop
+    return range(first_from(segment, every, prefix), end)
+
+
+def first_from(segment: Segment, terms: range, bound: bytes) -> int:
+    """The first of the terms that is not less than the bound."""
+    return bisect_left(terms, bound, key=segment.term) + terms.start
 
 
 def postings(segment: Segment, number: int) -> tuple[Array, Array]:
