@@ -33,16 +33,16 @@ def watch(store: Store, settings: Settings, now: Callable[[], float] = time.time
     sources = {source_name(source): source for source in settings.source if not source.paused}
     with store.read() as view:
         origins = [o for o in view.origins("source") if o.name in sources]
-    for origin in origins:
-        interval = seconds(sources[origin.name].every or settings.harvest.every)
-        confirmed = period(str(origin.state.get("confirmed", "")))
-        silent = (
-            interval is not None
-            and confirmed is not None
-            and now() - confirmed.last > _INTERVALS * interval
-            and "adopted" not in origin.state
-        )
-        with store.write() as tx:
+    with store.write() as tx:
+        for origin in origins:
+            interval = seconds(sources[origin.name].every or settings.harvest.every)
+            confirmed = period(str(origin.state.get("confirmed", "")))
+            silent = (
+                interval is not None
+                and confirmed is not None
+                and now() - confirmed.last > _INTERVALS * interval
+                and "adopted" not in origin.state
+            )
             if silent:
                 said = f"not harvested in full since {origin.state['confirmed']}"
                 why = origin.state.get("last", {}).get("reason", "")

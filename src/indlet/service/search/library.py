@@ -108,6 +108,7 @@ class Library:
         self._views: WeakKeyDictionary[Searcher, tuple[tuple[int, ...], Searcher]] = WeakKeyDictionary()
         self._spoken: WeakKeyDictionary[Searcher, Spoken] = WeakKeyDictionary()
         self._verified: tuple[Searcher, dict[tuple[str, str], e.Expression]] | None = None
+        self._analysed_by: dict[int, tuple[str, str]] = {}  # by origins: its state, the digest of a policy
         self._counted: tuple[Searcher, JsonObject] | None = None
         self._named: dict[int, Named] = {}
         self._called: tuple[Any, Mapping[str, Mapping[str, str]]] | None = None
@@ -656,12 +657,14 @@ class Library:
         return self._restricted.get(origin.name, bool(rules.get("networks") or rules.get("tokens")))
 
     def _analysed_otherwise(self, origin: Origin) -> bool:
-        """Whether an origin's records were last analysed by a policy under which words become other terms."""
-        if origin.kind == "hierarchy":
-            digest = origin.state.get("policy", "")
-        else:
-            shape = SourceState.from_json(origin.state).shape
-            digest = shape.own_policy if shape else ""
+        """Whether an origin's records were last analysed by a policy under which words become other terms.
+
+        Every search asks it of every origin: of a state that has not changed, the answer is remembered.
+        """
+        state, digest = self._analysed_by.get(origin.id, ("", ""))
+        if state != origin.state_text:
+            digest = _policy_digest(origin)
+            self._analysed_by[origin.id] = origin.state_text, digest
         return bool(digest) and digest not in self._policies
 
     def _same_resource(self, stored: Stored) -> tuple[int, ...]:
@@ -686,6 +689,14 @@ def one_resource(live: Sequence[Stored]) -> bool:
 
 def _any_of(terms: Iterable[str]) -> e.Expression:
     return e.Or(tuple(map(e.Term, terms)))
+
+
+def _policy_digest(origin: Origin) -> str:
+    """The digest of the policy by which an origin's records were last analysed; empty if unknown."""
+    if origin.kind == "hierarchy":
+        return str(origin.state.get("policy", ""))
+    shape = SourceState.from_json(origin.state).shape
+    return shape.own_policy if shape else ""
 
 
 def _check(
