@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import time
-from email.utils import parsedate_to_datetime
 from typing import Final, NamedTuple
-from urllib.parse import unquote, urlencode, urlsplit
+from urllib.parse import unquote, urlsplit
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -18,15 +17,16 @@ from starlette.responses import Response
 from indlet.errors import QueryError
 from indlet.formats.feed_writer import FEEDS, Enclosure, Feed, FeedEntry, rfc822
 from indlet.model import Stored
-from indlet.oai.tokens import sealed, unsealed
 from indlet.provider.serve.feeds import (
     ENTRIES,
     archive_links,
-    archive_number,
     chosen_format,
     content_type,
     document,
+    named_number,
+    with_number,
 )
+from indlet.provider.serve.http import unchanged
 from indlet.web.citation import citation
 from indlet.web.i18n import Strings, strings
 from indlet.web.portal import Portal
@@ -63,14 +63,15 @@ class Current:
         position = min(position, newest)  # what is hidden may be newer
         t = strings(self.portal.pages.language(request))
         mark = f"{newest} {position} {request.url.query} {sorted(hidden)} {t.code} {self.portal.root}"
-        etag = f'"{hashlib.sha256(f"{form.media_type} {mark}".encode()).hexdigest()[:24]}"'
+        etag = hashlib.sha256(f"{form.media_type} {mark}".encode()).hexdigest()[:24]
         headers = {
-            "ETag": etag,
+            "ETag": f'"{etag}"',
             "Last-Modified": rfc822(updated),
             "Cache-Control": "no-cache",
             "Vary": "Accept-Language, Cookie",
         }
-        if _unchanged(request, etag, updated):
+        # A second that is not over may still bring changes with the same date.
+        if unchanged(request, etag, updated if updated < int(time.time()) - 1 else None):
             return Response(status_code=304, headers=headers)
         try:
             found = self._changes(request, state, hidden)
@@ -117,7 +118,7 @@ class Current:
         with self.portal.store.read() as view:
             known = view.origins()
             origins = [o.id for o in known if o.id not in hidden and (not sources or o.name in sources)]
-            archive = archive_number(request.query_params.get("archive"), self._key)
+            archive = named_number(request, "archive", self._key)
             found = document(view, origins, sets[0] if sets else None, archive)
         if found is None:
             raise HTTPException(404)
@@ -138,7 +139,7 @@ class Current:
     ) -> Changes:
         """The latest changes that match a query, newest first; as far back as the steps reach."""
         found: list[Stored] = []
-        before = self._before(request.query_params.get("before"))
+        before = named_number(request, "before", self._key)
         first, following = before is None, None
         with self.portal.store.read() as view:
             names = {o.id: o.name for o in view.origins()}
@@ -160,20 +161,11 @@ class Current:
                 if len(found) > ENTRIES or before is None:
                     break
         total = self.portal.library.search(state.q or "*", limit=0, filters=state.chosen()).total
-        links = {} if first else {"first": _with(address, arguments)}
+        links = {} if first else {"first": with_number(address, arguments, "before", None, self._key)}
         if following is not None:
-            cursor = sealed(b"before %d" % following, self._key)
-            links["next"] = _with(address, [*arguments, ("before", cursor)])
+            links["next"] = with_number(address, arguments, "before", following, self._key)
         entries = [self._entry(one, names.get(one.origin, "")) for one in found[:ENTRIES]]
         return Changes(entries, links, total=total)
-
-    def _before(self, text: str | None) -> int | None:
-        if text is None:
-            return None
-        body = unsealed(text, self._key)
-        if body is None or not body.startswith(b"before "):
-            raise HTTPException(404)
-        return int(body[7:])
 
     def _entry(self, stored: Stored, source: str) -> FeedEntry:
         record = stored.record
@@ -197,23 +189,5 @@ class Current:
         )
 
 
-def _with(address: str, arguments: list[tuple[str, str]]) -> str:
-    return f"{address}?{urlencode(arguments)}" if arguments else address
-
-
 def _file_name(url: str) -> str:
     return unquote(urlsplit(url).path).rpartition("/")[2][:200]
-
-
-def _unchanged(request: Request, etag: str, updated: int) -> bool:
-    if match := request.headers.get("if-none-match"):
-        tags = [tag.strip().removeprefix("W/") for tag in match.split(",")]
-        return etag in tags or "*" in tags
-    since = request.headers.get("if-modified-since")
-    # A second that is not over may still bring changes with the same date.
-    if not since or updated >= int(time.time()) - 1:
-        return False
-    try:
-        return parsedate_to_datetime(since).timestamp() >= updated
-    except (ValueError, TypeError):
-        return False

@@ -8,15 +8,12 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from indlet.formats.feed_writer import rfc3339
-from indlet.oai.xml import text
+from indlet.formats.sitemap import sitemap, sitemap_index
 from indlet.service.index import expression as e
 from indlet.web.citation import record_path
 from indlet.web.portal import Portal
 
 PART: Final = 2_000  # records of a part; 50,000 parts may be named
-_NAMESPACE: Final = "http://www.sitemaps.org/schemas/sitemap/0.9"
-_START: Final = '<?xml version="1.0" encoding="UTF-8"?>\n'
 _PAGES: Final = ("/", "/browse", "/help")
 
 
@@ -27,12 +24,8 @@ class PortalSitemap:
     def index(self, request: Request) -> Response:
         """Names the parts; how many there are tells of shown records alone."""
         total = self.portal.library.searcher().search(e.Everything(), limit=0, collapse=False).total
-        root = text(self.portal.root)
-        parts = "".join(
-            f"<sitemap><loc>{root}/portal-sitemap/{number}.xml</loc></sitemap>\n"
-            for number in range(max(1, -(-total // PART)))
-        )
-        return _xml(f'<sitemapindex xmlns="{_NAMESPACE}">\n{parts}</sitemapindex>\n')
+        parts = range(max(1, -(-total // PART)))
+        return _xml(sitemap_index(f"{self.portal.root}/portal-sitemap/{number}.xml" for number in parts))
 
     def part(self, request: Request) -> Response:
         number = int(request.path_params["number"])
@@ -45,20 +38,14 @@ class PortalSitemap:
         with library.store.read() as view:
             records = view.by_id([hit.id for hit in found.hits])
             names = {origin.id: origin.name for origin in view.origins()}
-        urls = [(page, "") for page in _PAGES] if not number else []
-        urls += [
-            (record_path(stored.identifier, names.get(stored.origin, "")), rfc3339(stored.datestamp))
+        pages: list[tuple[str, int | None]] = [(page, None) for page in _PAGES] if not number else []
+        pages += [
+            (record_path(stored.identifier, names.get(stored.origin, "")), stored.datestamp)
             for hit in found.hits
             if (stored := records.get(hit.id)) is not None and not stored.deleted
         ]
-        lines = "".join(
-            f"<url><loc>{text(self.portal.root + path)}</loc>"
-            + (f"<lastmod>{when}</lastmod>" if when else "")
-            + "</url>\n"
-            for path, when in urls
-        )
-        return _xml(f'<urlset xmlns="{_NAMESPACE}">\n{lines}</urlset>\n')
+        return _xml(sitemap((self.portal.root + path, when) for path, when in pages))
 
 
-def _xml(body: str) -> Response:
-    return Response(_START + body, media_type="application/xml", headers={"Cache-Control": "max-age=3600"})
+def _xml(body: bytes) -> Response:
+    return Response(body, media_type="application/xml", headers={"Cache-Control": "max-age=3600"})

@@ -75,14 +75,24 @@ def chosen_format(request: Request) -> str:
     return SPELLINGS[given]
 
 
-def archive_number(text: str | None, key: bytes) -> int | None:
-    """The number of the archive that an address names; 404 for one that we did not name."""
+def named_number(request: Request, argument: str, key: bytes) -> int | None:
+    """The number in an argument that `with_number` wrote; None without one, 404 for one that we did not."""
+    text = request.query_params.get(argument)
     if text is None:
         return None
-    body = unsealed(text, key)
-    if body is None or not body.startswith(b"archive "):
+    body, start = unsealed(text, key), f"{argument} ".encode()
+    if body is None or not body.startswith(start):
         raise HTTPException(404)
-    return int(body[8:])
+    return int(body.removeprefix(start))
+
+
+def with_number(
+    address: str, arguments: Sequence[tuple[str, str]], argument: str, number: int | None, key: bytes
+) -> str:
+    """An address whose argument holds a number that nobody can read or make up; or is not there."""
+    named = [] if number is None else [(argument, sealed(f"{argument} {number}".encode(), key))]
+    query = urlencode([*arguments, *named])
+    return f"{address}?{query}" if query else address
 
 
 def archive_links(
@@ -91,9 +101,7 @@ def archive_links(
     """The relations of a document to its archives, with their addresses."""
 
     def at(number: int | None) -> str:
-        named = [] if number is None else [("archive", sealed(b"archive %d" % number, key))]
-        query = urlencode([*arguments, *named])
-        return f"{address}?{query}" if query else address
+        return with_number(address, arguments, "archive", number, key)
 
     current = {} if found.archive is None else {"current": at(None)}
     return current | {relation: at(number) for relation, number in found.archives.items()}
@@ -122,9 +130,7 @@ class ProviderFeeds:
             names = {o.id: o.name for o in known if shown is None or o.id in shown}
             sources = wanted.getlist("source")
             origins = [number for number, name in names.items() if not sources or name in sources]
-            found = document(
-                view, origins, wanted.get("set"), archive_number(wanted.get("archive"), self._key)
-            )
+            found = document(view, origins, wanted.get("set"), named_number(request, "archive", self._key))
             latest = view.latest(origins) or 0
         if found is None:
             raise HTTPException(404)

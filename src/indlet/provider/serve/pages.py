@@ -16,9 +16,9 @@ import orjson
 from lxml import etree
 
 from indlet.formats.feed_writer import FEEDS
+from indlet.formats.sitemap import sitemap, sitemap_index
 from indlet.oai.dates import written
 from indlet.oai.names import FT_PATH, OAI_PATH
-from indlet.oai.xml import text
 from indlet.provider.serve.access import Permit
 from indlet.settings import Settings
 from indlet.store import Store, View
@@ -28,8 +28,6 @@ SCHEMAS: Final = (
     "tf.xsd", "tf_basic.xsd", "tf_boolean.xsd", "tf_compact.xsd", "tf_positions.xsd",
 )  # fmt: skip
 SITEMAP_URLS: Final = 50_000  # as many as a sitemap may hold
-_START = '<?xml version="1.0" encoding="UTF-8"?>\n'
-_SITEMAP = "http://www.sitemaps.org/schemas/sitemap/0.9"
 
 
 @cache
@@ -146,10 +144,7 @@ class RepositoryPages:
                     break
             else:
                 starts.pop()
-        parts = "".join(
-            f"<sitemap><loc>{text(self._root)}/sitemap/{start}.xml</loc></sitemap>\n" for start in starts
-        )
-        return f'{_START}<sitemapindex xmlns="{_SITEMAP}">\n{parts}</sitemapindex>\n'.encode()
+        return sitemap_index(f"{self._root}/sitemap/{start}.xml" for start in starts)
 
     def sitemap_part(self, permit: Permit, after: int) -> bytes:
         with self._store.read() as view:
@@ -159,9 +154,5 @@ class RepositoryPages:
         found = view.addresses(limit, after=after, origins=origins)
         # Several documents of one file are parts of one page: its address stands once, with the latest date.
         latest = {url.partition("#")[0]: datestamp for _, datestamp, url in found if url}
-        told = [f"<url><loc>{text(self._root)}/</loc></url>\n"] if front or not latest else []
-        told += [
-            f"<url><loc>{text(url)}</loc><lastmod>{written(stamp)}</lastmod></url>\n"
-            for url, stamp in latest.items()
-        ]
-        return f'{_START}<urlset xmlns="{_SITEMAP}">\n{"".join(told)}</urlset>\n'.encode()
+        first: list[tuple[str, int | None]] = [(f"{self._root}/", None)] if front or not latest else []
+        return sitemap([*first, *latest.items()])
