@@ -227,6 +227,16 @@ class Serve:
 
 
 @dataclass(frozen=True, slots=True)
+class Networks:
+    """From where the node may be used, as CIDR blocks. Empty lists mean from everywhere."""
+
+    search: tuple[str, ...] = ()  # people who search: portal, API, feeds
+    harvest: tuple[str, ...] = ()  # harvesters: /oai, /ft-oai, virtual repositories, ResourceSync
+    native: tuple[str, ...] = ()  # native systems and who keeps them: the desk, its alerts, /metrics
+    repository: tuple[str, ...] = ()  # users of the repository: /about, /content, its sitemap
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
     """A provider as a service sees it."""
 
@@ -369,6 +379,7 @@ class Settings:
     crawl: Crawl = field(default_factory=Crawl)
     analysis: Analysis = field(default_factory=Analysis)
     serve: Serve = field(default_factory=Serve)
+    networks: Networks = field(default_factory=Networks)
     harvest: Harvest = field(default_factory=Harvest)
     search: Search = field(default_factory=Search)
     portal: Appearance = field(default_factory=Appearance)

@@ -28,6 +28,7 @@ from indlet.node.jobs import Jobs
 from indlet.oai.names import OAI_PATH
 from indlet.provider import serve
 from indlet.provider.hierarchy import named
+from indlet.provider.serve.relations import Relations
 from indlet.provider.serve.usage import usage_of
 from indlet.provider.site.source import guarded_name, site_name
 from indlet.service.api import routes as api
@@ -94,7 +95,7 @@ def application(
 
     provides = bool(settings.hierarchy or settings.site or settings.library)
     provides = provides or any(source.republish for source in settings.source)
-    routes: list[BaseRoute] = [
+    searched: list[BaseRoute] = [
         Route("/", portal.search),
         Route("/search", _to_search),
         Route("/advanced", Advanced(portal).page),
@@ -103,10 +104,7 @@ def application(
         Route("/marked", portal.marked),
         Route("/marked.{kind:str}", results.marked, methods=["POST"]),
         Route("/information", portal.information),
-        Route("/logo", portal.logo),
-        Route("/colours.css", portal.colours),
         Route("/portal-sitemap.xml", sitemap.index),
-        Route("/robots.txt", _robots(root, provides)),
         Route("/portal-sitemap/{number:int}.xml", sitemap.part),
         *([Route("/compare", comparing.compare), Route("/explain", explaining.page)] if pages.models else []),
         Route("/record", records.page),
@@ -119,17 +117,25 @@ def application(
         Route("/opensearch.xml", portal.description),
         Route("/results.{kind:str}", _only(results.file, "kind", tuple(KINDS))),
         Route("/feed.{kind:str}", current.feed),
-        Route("/metrics", metrics.text),
-        Route("/static/{name}", _static),
-        *desk.routes(),
         Route("/api/", portal.api),
         Route("/api", portal.api),
         *api.routes(library),
     ]
+    if not provides:
+        searched.append(Route("/sitemap.xml", sitemap.index))
+    relations = Relations(settings)
+    routes: list[BaseRoute] = [
+        Route("/logo", portal.logo),
+        Route("/colours.css", portal.colours),
+        Route("/robots.txt", _robots(root, provides)),
+        Route("/static/{name}", _static),
+        *relations.only("search", searched),
+        *relations.only("native", [Route("/metrics", metrics.text), *desk.routes()]),
+    ]
     if provides:
         routes += serve.routes(store, settings, landing="/about", usage=usage)
     else:
-        routes += [Route("/healthz", _healthy(store)), Route("/sitemap.xml", sitemap.index)]
+        routes.append(Route("/healthz", _healthy(store)))
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:

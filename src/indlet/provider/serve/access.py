@@ -185,14 +185,14 @@ def _inside(address: Address, networks: Iterable[Network]) -> bool:
 def _networks(access: Access, where: str) -> tuple[Network, ...]:
     if any(not token.strip() for token in access.tokens):
         raise SettingsError(f"{where}: access.tokens holds an empty token; remove it")
-    return _blocks(access.networks, f"{where}: access.networks")
+    return blocks(access.networks, f"{where}: access.networks")
 
 
 def trusted_proxies(settings: Settings) -> tuple[Network, ...]:
-    return _blocks(settings.serve.trusted_proxies, "serve.trusted_proxies")
+    return blocks(settings.serve.trusted_proxies, "serve.trusted_proxies")
 
 
-def _blocks(networks: Iterable[str], where: str) -> tuple[Network, ...]:
+def blocks(networks: Iterable[str], where: str) -> tuple[Network, ...]:
     try:
         return tuple(ipaddress.ip_network(network, strict=False) for network in networks)
     except ValueError as e:

@@ -27,6 +27,7 @@ from indlet.provider.serve.hosts import KnownHosts
 from indlet.provider.serve.http import RequestSlots, TooMuch, arguments, coded, tag, wants_page
 from indlet.provider.serve.pages import SCHEMAS, RepositoryPages, as_page, packaged
 from indlet.provider.serve.patience import Patient
+from indlet.provider.serve.relations import Relations
 from indlet.provider.serve.repository import Repository
 from indlet.provider.serve.request_log import RequestLog
 from indlet.provider.serve.resourcesync import PATH as SYNC_PATH
@@ -80,26 +81,33 @@ def routes(
     # Rules of access are found by name: a hierarchy must have here the one that it was crawled under.
     settings = identified(store, replace(settings, hierarchy=named(settings.hierarchy)))
     web = _Web(store, settings, clock, usage or Usage())
-    found: list[BaseRoute] = [
+    open_to_all: list[BaseRoute] = [
+        Route("/oai.xsl", web.packaged("static/oai.xsl", "text/xsl")),
+        *(Route(f"{SCHEMA_PATH}/{name}", web.packaged(f"schema/{name}", "text/xml")) for name in SCHEMAS),
+        Route("/robots.txt", web.page(lambda permit: web.pages.robots(), "text/plain")),
+        Route("/healthz", web.page(web.pages.health, "application/json")),
+    ]
+    harvested: list[BaseRoute] = [
         Route(OAI_PATH, web.oai(extended=False), methods=["GET", "POST"]),
         Route(FT_PATH, web.oai(extended=True), methods=["GET", "POST"]),
         *(Route(path + "/", web.moved(path)) for path in (OAI_PATH, FT_PATH)),
         *(route for virtual in settings.repository for route in web.virtual(virtual)),
-        Route("/oai.xsl", web.packaged("static/oai.xsl", "text/xsl")),
-        *(Route(f"{SCHEMA_PATH}/{name}", web.packaged(f"schema/{name}", "text/xml")) for name in SCHEMAS),
-        Route("/robots.txt", web.page(lambda permit: web.pages.robots(), "text/plain")),
+    ]
+    visited: list[BaseRoute] = [
         Route("/sitemap.xml", web.page(web.pages.sitemap, "text/xml")),
         Route("/sitemap/{after:int}.xml", web.sitemap_part),
-        Route("/healthz", web.page(web.pages.health, "application/json")),
         Route("/content/{path:anything}", Content(store, settings, web.gate, web.desk).respond),
     ]
     if settings.site:
-        found += _resource_sync(web, ResourceSync(store, settings, clock))
+        harvested += _resource_sync(web, ResourceSync(store, settings, clock))
     if feeds:
-        found.append(Route("/feed.{kind:str}", web.feed(ProviderFeeds(store, settings))))
+        visited.append(Route("/feed.{kind:str}", web.feed(ProviderFeeds(store, settings))))
     if landing:
-        found.append(Route(landing, web.page(web.pages.landing, "text/html")))
-    return found
+        visited.append(Route(landing, web.page(web.pages.landing, "text/html")))
+    relations = Relations(settings)
+    return [
+        *open_to_all, *relations.only("harvest", harvested), *relations.only("repository", visited)
+    ]  # fmt: skip
 
 
 def _resource_sync(web: _Web, sync: ResourceSync) -> list[BaseRoute]:
