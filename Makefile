@@ -28,7 +28,7 @@ test-cluster: $(STAMP) postgresql opensearch
 
 CLUSTER := tests/store tests/service/test_equality.py tests/provider/test_crawl_killed.py \
   tests/service/harvest/test_harvest_owed.py tests/service/harvest/test_unchanged.py tests/service/harvest/test_set_names.py \
-  tests/service/index/test_index_contract.py tests/service/index/opensearch tests/node/test_worker.py
+  tests/service/index/test_index_contract.py tests/service/index/opensearch tests/node/test_worker.py tests/node/test_requests.py
 
 postgresql:
 	@test -n "$$INDLET_TEST_POSTGRESQL" || command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || \

@@ -15,8 +15,9 @@ import pytest
 from tests.stores import command_options, store_in
 
 from indlet.errors import StoreUnavailable
+from indlet.node.job_entries import last_runs, pause
 from indlet.node.schedule import Work
-from indlet.node.worker import Worker, WorkerJob, last_runs, pause
+from indlet.node.worker import Worker, WorkerJob
 from indlet.settings import Crawl, Hierarchy, IndexEngine, Settings, Source
 from indlet.store import Store
 
@@ -206,7 +207,12 @@ def test_what_a_worker_does_follows_from_the_settings(stores: tuple[Store, Store
     )
     stores[0].index_engine = IndexEngine("opensearch", ("http://127.0.0.1:9",))
     found = {job.name: (job.priority, job.host) for job in Worker(stores[0], settings).jobs()}
-    assert found == {"index": (0, ""), "crawl papers": (1, ""), "harvest one": (2, "one.example.org")}
+    assert found == {
+        "index": (0, ""),
+        "crawl papers": (1, ""),
+        "harvest one": (2, "one.example.org"),
+        "alerts": (4, ""),
+    }
 
 
 def test_the_command_crawls_and_drains(tmp_path: Path) -> None:

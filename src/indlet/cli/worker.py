@@ -23,7 +23,7 @@ from indlet.store import Store, open_configured
 @click.option("--at-once", type=click.IntRange(1, 64), default=2, show_default=True, help="Jobs at a time.")
 @click.option("--pause", "wish", flag_value="pause", help="Let no worker of the store begin a job; then end.")
 @click.option("--resume", "wish", flag_value="resume", help="Let them begin jobs again; then end.")
-@click.option("--status", "wish", flag_value="status", help="Show when each job ended last; then end.")
+@click.option("--status", "wish", flag_value="status", help="Show what was done and what waits; then end.")
 def worker(data: Path | None, config: Path | None, at_once: int, wish: str | None) -> None:
     """Crawl, harvest, index and write out, beside any number of other workers of the same store.
 
@@ -37,6 +37,7 @@ def worker(data: Path | None, config: Path | None, at_once: int, wish: str | Non
     settings = settings_of(config)
     settings = replace(settings, data=data or settings.data, hierarchy=named(settings.hierarchy))
     try:
+        from indlet.node import job_entries
         from indlet.node import worker as workers
     except ModuleNotFoundError as e:
         if (e.name or "").startswith("indlet"):
@@ -48,7 +49,7 @@ def worker(data: Path | None, config: Path | None, at_once: int, wish: str | Non
             _show(store)
             return
         if wish is not None:
-            workers.pause(store, wish == "pause")
+            job_entries.pause(store, wish == "pause")
             return
         working = workers.Worker(store, settings, at_once)
 
@@ -64,10 +65,13 @@ def worker(data: Path | None, config: Path | None, at_once: int, wish: str | Non
 
 
 def _show(store: Store) -> None:
-    from indlet.node.worker import last_runs, paused
+    from indlet.node.job_entries import last_runs, paused, requests
 
     if paused(store):
         say("paused: indlet worker --resume lets jobs begin again")
     for name, run in sorted(last_runs(store).items()):
         moment = datetime.fromtimestamp(run.ended, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         say(printable(f"{moment}  {name}  {run.worker}  {run.error or 'done'}"))
+    for name, request in requests(store).items():
+        moment = datetime.fromtimestamp(request.asked, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        say(printable(f"{moment}  {name}  asked for"))

@@ -3,6 +3,8 @@
 What the desk decides (sources added, changed, paused, removed) is one entry of the store: it outlives a
 restart. The settings file says which sources there are and what they are at first; where the desk has changed
 a field of one, that holds, until the desk takes it back. Of two sources of one name the file's counts.
+
+A node with `jobs = false` harvests nothing: what its desk asks for is an entry for the workers.
 """
 
 from __future__ import annotations
@@ -16,10 +18,11 @@ from typing import Any, Final
 
 import orjson
 
-from indlet.errors import SettingsError
+from indlet.errors import SettingsError, StoreError, StoreUnavailable
 from indlet.model import JsonMapping, JsonObject
+from indlet.node import job_entries
 from indlet.node.harvest_child import harvest_in_child
-from indlet.node.schedule import NotDone, Schedule, Work, next_run
+from indlet.node.schedule import NotDone, NotYet, Schedule, Work, next_run
 from indlet.service.harvest.negotiate import source_name
 from indlet.service.harvest.progress import Progress
 from indlet.service.harvest.run import RunOptions
@@ -49,6 +52,7 @@ class Harvests:
         self._changed = changed
         self._report = report
         self._clock = clock
+        self._by_workers = not settings.node.jobs
         self._guard = threading.Lock()
         self._live: dict[str, Progress] = {}
         # A process for each is worth its memory only as long as there are cores for them.
@@ -92,7 +96,13 @@ class Harvests:
         return {field: str(getattr(written, field)) for field in self._decided()["changed"].get(name, {})}
 
     def running(self) -> dict[str, Progress]:
-        """How far the harvests are that this node runs now."""
+        """How far the harvests are that this node runs now; what waits for a worker has not begun."""
+        if self._by_workers:
+            return {
+                job.removeprefix(_job("")): Progress(job.removeprefix(_job("")))
+                for job in job_entries.requests(self._store)
+                if job.startswith(_job("")) and not self._store.busy(job_entries.permit("job", job))
+            }
         names = [job.name for job in self.schedule.jobs() if job.started is not None]
         found = {}
         with self._guard:
@@ -113,6 +123,7 @@ class Harvests:
         with self._keeping() as kept:
             kept["added"][name] = asdict(source)
             kept["paused"].pop(name, None)
+        job_entries.withdraw(self._store, f"remove {name}")
         with self._store.write() as tx:
             origin = tx.origin("source", name, source.public())
         with self._store.read() as view:
@@ -129,6 +140,8 @@ class Harvests:
         with self._keeping() as kept:
             kept["paused"][name] = paused
         self.schedule.pause(_job(name), paused=paused)
+        if paused:
+            job_entries.withdraw(self._store, _job(name))
 
     def edit(self, name: str, changes: Mapping[str, str]) -> list[str]:
         """Change fields of a source, its name too; which ones were different. A run of it must not be on."""
@@ -191,6 +204,9 @@ class Harvests:
             raise SettingsError(f"{identifier!r} is not among the failures of {name!r} any more")
         self._not_running(name)
         job = f"retry {name}"
+        if self._by_workers:
+            job_entries.ask(self._store, job, only=(identifier,))
+            return
         if any(found.name == job and found.started is not None for found in self.schedule.jobs()):
             raise SettingsError(f"a record of {name!r} is being asked for already; wait for that to end")
         work = self.work(name, replace(source, paused=False), RunOptions(only=(identifier,)))
@@ -205,22 +221,45 @@ class Harvests:
         with self._keeping() as kept:
             kept["added"].pop(name, None)
             kept["paused"].pop(name, None)
+        job_entries.withdraw(self._store, _job(name))
         count = 0
         with self._store.read() as view:
             origin = view.origin("source", name)
+            live = view.totals().get(origin.id, (0, 0))[0] if origin is not None and records else 0
         if origin is not None:
             with self._store.write() as tx:
-                if records:
+                if records and not self._by_workers:
                     count = tx.forget(origin.id)
                 # A source that comes back is harvested from its beginning.
                 left = {k: v for k, v in origin.state.items() if k not in ("marks", "run")}
                 tx.state(origin.id, {**left, "removed": True})
+            if records and self._by_workers:
+                job_entries.ask(self._store, f"remove {name}")
+                return live
         self._changed()
         return count
+
+    def forget(self, name: str) -> int:
+        """Delete the records of a source that was removed; how many there were. NotYet while it is read."""
+        with self._store.read() as view:
+            origin = view.origin("source", name)
+        if origin is None or not origin.state.get("removed"):
+            return 0
+        try:
+            with self._store.job(f"harvest-{origin.id}"), self._store.write() as tx:
+                return tx.forget(origin.id)
+        except StoreUnavailable:
+            raise
+        except StoreError as e:
+            raise NotYet(str(e)) from e
 
     def start(self, name: str, *, full: bool = False) -> None:
         """Harvest a source now."""
         source = replace(self._known(name), paused=False)
+        if self._by_workers:
+            self._not_running(name)
+            job_entries.ask(self._store, _job(name), full=full)
+            return
         if _job(name) not in {job.name for job in self.schedule.jobs()}:
             self._plan(name, source, every="")
         if not self.schedule.run_now(_job(name), self.work(name, source, RunOptions(full=full))):
@@ -260,6 +299,8 @@ class Harvests:
             self._plan(name, sources[name])
 
     def _plan(self, name: str, source: Source, *, at_once: bool = False, every: str | None = None) -> None:
+        if self._by_workers:
+            return
         with self._store.read() as view:
             origin = view.origin("source", name)
             runs = view.runs(origin.id, _JOURNAL) if origin is not None else []
@@ -284,6 +325,13 @@ class Harvests:
 
     def next_runs(self) -> dict[str, float]:
         """When the sources on the schedule are harvested next."""
+        if self._by_workers:
+            ended, now = job_entries.last_runs(self._store), self._clock()
+            return {
+                name: next_run(every, ended[_job(name)].ended) if _job(name) in ended else now
+                for name, source in self.sources().items()
+                if (every := source.every or self._settings.harvest.every) and not source.paused
+            }
         return {
             job.name.removeprefix(_job("")): job.due
             for job in self.schedule.jobs()

@@ -13,7 +13,7 @@ from indlet.errors import StoreError
 from indlet.node.harvests import Harvests
 from indlet.node.indexing import EVERY, IndexJob
 from indlet.node.notify import tell, watch
-from indlet.node.schedule import Schedule
+from indlet.node.schedule import Schedule, Work
 from indlet.node.write_out import WriteTask
 from indlet.service.harvest.progress import Progress
 from indlet.settings import Settings, Write
@@ -36,28 +36,43 @@ class Jobs:
         self.harvests = Harvests(store, settings, self.schedule, self._changed, report)
 
     def begin(self, *, harvest_at_once: bool = False) -> None:
-        """Puts the jobs on the schedule and starts it; `harvest_at_once`: the settings' sources now."""
-        self.schedule.add(INDEX, EVERY, self.index, at_once=True)
+        """Puts the jobs on the schedule and starts it; `harvest_at_once`: the settings' sources now.
+
+        A node that leaves its jobs to workers looks after an index of its own alone.
+        """
+        if self._own_index:
+            self.schedule.add(INDEX, EVERY, self.index, at_once=True)
         if self._settings.node.jobs:
             self.harvests.plan(at_once=harvest_at_once)
             for task in self._settings.write:
                 write = write_job(self._store, task)
                 self.schedule.add(f"write {task.folder}", task.every, write, at_once=True)
             if self._settings.source or self._settings.write:
-                self.schedule.add("alerts", self._settings.notify.every, self._alerts, at_once=True)
+                work = alerts_job(self._store, self._settings)
+                self.schedule.add("alerts", self._settings.notify.every, work, at_once=True)
         self.schedule.start()
 
-    def _alerts(self, stop: threading.Event) -> None:
-        watch(self._store, self._settings)
-        tell(self._store, self._settings)
+    @property
+    def _own_index(self) -> bool:
+        return self._settings.node.jobs or self._store.index_engine.engine == "embedded"
 
     def _changed(self) -> None:
         """A harvest has ended, or records were removed: the index should know soon."""
-        if not self.schedule.wake(INDEX):
+        if self._own_index and not self.schedule.wake(INDEX):
             self.index(threading.Event())
 
 
-def write_job(store: Store, write: Write) -> Callable[[threading.Event], None]:
+def alerts_job(store: Store, settings: Settings) -> Work:
+    """Silent sources raise an alert, and alerts go out, as a job."""
+
+    def run(stop: threading.Event) -> None:
+        watch(store, settings)
+        tell(store, settings)
+
+    return run
+
+
+def write_job(store: Store, write: Write) -> Work:
     """A task of local write as a job: one that stopped before its end has failed."""
     task = WriteTask(store, write)
 

@@ -60,6 +60,10 @@ class NotDone(IndletError):
     """A run that failed and has said so itself."""
 
 
+class NotYet(IndletError):
+    """A run that has to wait for another one: it is due as before."""
+
+
 @dataclass(slots=True)
 class Job:
     """A row of the table: what is done how often, and how it stands. Times are seconds since 1970."""

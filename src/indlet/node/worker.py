@@ -1,9 +1,10 @@
 """A worker: does the jobs of a store beside any number of other workers, on this machine and on others.
 
-What is due is an entry of the store, which says when each job ended last. Who begins a job takes the store's
-permit for it, which ends with the process, however that ends: so a job is done by one worker at a time, and
-one whose worker was killed is due as before and taken up by the next that looks. A harvest also takes the
-permit for its host, so that no host is asked by two workers at once.
+What is due is an entry of the store, which says when each job ended last; what a desk asks for is another
+one, and comes first (job_entries.py). Who begins a job takes the store's permit for it, which ends with the
+process, however that ends: so a job is done by one worker at a time, and one whose worker was killed is due
+as before and taken up by the next that looks. A job that asks a host also takes the permit for that, so that
+no host is asked by two workers at once.
 """
 
 from __future__ import annotations
@@ -13,49 +14,49 @@ import logging
 import socket
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
-from hashlib import blake2b
+from dataclasses import replace
 from os import getpid
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
-import orjson
-
 from indlet import logs
 from indlet.errors import IndletError, StoreError
-from indlet.model import JsonObject
+from indlet.node import upkeep
 from indlet.node.crawl_child import crawl_in_child
 from indlet.node.harvests import Harvests
 from indlet.node.indexing import EVERY, IndexJob
-from indlet.node.jobs import write_job
-from indlet.node.schedule import NotDone, Schedule, Work, next_run
-from indlet.provider.pipeline import crawl_groups
-from indlet.settings import Settings
-from indlet.store import Store, configured_for
+from indlet.node.job_entries import EndedJob, JobRequest, last_runs, note_end, paused, permit, requests
+from indlet.node.jobs import alerts_job, write_job
+from indlet.node.schedule import Job, NotDone, NotYet, Schedule, Work, next_run
+from indlet.provider.pipeline import CrawlGroup, crawl_groups
+from indlet.service.harvest.run import RunOptions
+from indlet.service.index.engines import index_of
+from indlet.settings import Settings, Source
+from indlet.store import Store, configured_for, withheld
 
 LOOK: Final = 2.0  # seconds between looks at what is due
-_KEY: Final = "worker jobs"
-_PAUSED: Final = "workers paused"
+ASKED: Final = -1  # the priority of what somebody waits for
 log = logging.getLogger("indlet.worker")
 
 
 class WorkerJob(NamedTuple):
-    """Lower priorities come first; of one, what is overdue the longest. `host` is who will be asked."""
+    """Lower priorities come first; of one, what is overdue the longest.
+
+    `host` is who will be asked, `lane` a disk that one job at a time reads.
+    """
 
     name: str
     priority: int
     every: str
     work: Work
     host: str = ""
+    lane: str = ""
+    request: JobRequest | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class EndedJob:
-    """What the store keeps of a job. Times are the store's, seconds since 1970."""
-
-    ended: float
-    error: str
-    worker: str
+class _Running(NamedTuple):
+    thread: threading.Thread
+    stop: threading.Event
 
 
 class Worker:
@@ -67,9 +68,9 @@ class Worker:
         self._at_once, self._look = at_once, look
         self._harvests = Harvests(store, settings, Schedule(), lambda: None)
         self._index = IndexJob(store, settings)
-        self._draining, self._stop = threading.Event(), threading.Event()
+        self._draining = threading.Event()
         self._guard = threading.Lock()
-        self._running: dict[str, threading.Thread] = {}
+        self._running: dict[str, _Running] = {}
 
     def drain(self) -> None:
         """Begin nothing more, and end when what is on has ended."""
@@ -82,7 +83,9 @@ class Worker:
     def stop(self) -> None:
         """Also cut short what is on: it is taken up again from its last commit."""
         self._draining.set()
-        self._stop.set()
+        with self._guard:
+            for running in self._running.values():
+                running.stop.set()
 
     def run(self) -> None:
         while not self._draining.is_set():
@@ -96,71 +99,119 @@ class Worker:
 
     def running(self) -> dict[str, threading.Thread]:
         with self._guard:
-            return dict(self._running)
+            return {name: running.thread for name, running in self._running.items()}
 
     def look(self) -> list[str]:
         """Begins what is due and what there is room for; the names of the jobs."""
+        known = {job.name: job for job in self.jobs()}
+        self._stop_all_but(known)
         if paused(self._store):
             return []
         begun = []
-        for job in self._due():
+        for job in self._due(known):
             with self._guard:
                 if len(self._running) >= self._at_once:
                     break
                 if job.name in self._running:
                     continue
-                thread = threading.Thread(target=self._do, args=(job,), name=f"job {job.name}", daemon=True)
-                self._running[job.name] = thread
+                stop = threading.Event()
+                thread = threading.Thread(
+                    target=self._do, args=(job, stop), name=f"job {job.name}", daemon=True
+                )
+                self._running[job.name] = _Running(thread, stop)
             thread.start()
             begun.append(job.name)
         return begun
 
     def jobs(self) -> Iterator[WorkerJob]:
-        """Everything that this worker could do, by the settings and by what the desk has decided."""
+        """Everything that this worker could do, by the settings and by what the desk has decided.
+
+        What the desk asks for stands after what is done by the clock, and takes the place of a job so called.
+        """
+        sources = self._harvests.sources()
         if self._store.index_engine.engine != "embedded":  # that is an affair of each web node
             yield WorkerJob("index", 0, EVERY, self._index)
         for group in crawl_groups(self._settings):
-            yield WorkerJob(f"crawl {', '.join(group.names)}", 1, group.every, self._crawl(group.names))
-        for name, source in self._harvests.sources().items():
+            yield self._crawl(group)
+        for name, source in sources.items():
             every = source.every or self._settings.harvest.every
             if not source.paused:
-                host = urlsplit(source.url).hostname or ""
-                yield WorkerJob(f"harvest {name}", 2, every, self._harvests.work(name, source), host)
+                work = self._harvests.work(name, source)
+                yield WorkerJob(f"harvest {name}", 2, every, work, _host(source.url))
         for write in self._settings.write:
             yield WorkerJob(f"write {write.folder}", 3, write.every, write_job(self._store, write))
+        if sources or self._settings.write:
+            every = self._settings.notify.every
+            yield WorkerJob("alerts", 4, every, alerts_job(self._store, self._settings))
+        for name, request in requests(self._store).items():
+            if (asked := self._asked(name, request, sources)) is not None:
+                yield asked
 
-    def _due(self) -> list[WorkerJob]:
+    def _asked(self, job: str, request: JobRequest, sources: dict[str, Source]) -> WorkerJob | None:
+        kind, _, name = job.partition(" ")
+        store, settings = self._store, self._settings
+        if kind in ("harvest", "retry"):
+            if (source := sources.get(name)) is None:
+                return None  # removed since
+            options = RunOptions(full=request.full, only=request.only)
+            work = self._harvests.work(name, replace(source, paused=False), options)
+            every = source.every or settings.harvest.every if kind == "harvest" else ""
+            return WorkerJob(job, ASKED, every, work, _host(source.url), request=request)
+        works: dict[str, Work] = {
+            "check": lambda stop: upkeep.check(store, index_of(store).searcher()),
+            "rebuild": lambda stop: upkeep.rebuild(store, settings, stop),
+            "remove": lambda stop: f"{self._harvests.forget(name)} records deleted",
+            "release": lambda stop: f"{withheld.release(store, name)} records deleted",
+        }
+        return WorkerJob(job, ASKED, "", works[kind], request=request) if kind in works else None
+
+    def _stop_all_but(self, known: dict[str, WorkerJob]) -> None:
+        """A run whose source was paused or removed at a desk is cut short."""
+        with self._guard:
+            for name, running in self._running.items():
+                if name not in known:
+                    running.stop.set()
+
+    def _due(self, known: dict[str, WorkerJob]) -> list[WorkerJob]:
         ended, now = last_runs(self._store), self._store.now()
-        due = [(job.priority, when, job) for job in self.jobs() if (when := _due_at(job, ended)) <= now]
+        due = [(job.priority, when, job) for job in known.values() if (when := _due_at(job, ended)) <= now]
         return [job for _, _, job in sorted(due, key=lambda entry: entry[:2])]
 
-    def _do(self, job: WorkerJob) -> None:
+    def _do(self, job: WorkerJob, stop: threading.Event) -> None:
         try:
             with contextlib.ExitStack() as permits:
                 try:
-                    permits.enter_context(self._store.job(_permit("job", job.name)))
-                    if job.host:
-                        permits.enter_context(self._store.job(_permit("host", job.host)))
+                    for kind, name in (("job", job.name), ("host", job.host), ("lane", job.lane)):
+                        if name:
+                            permits.enter_context(self._store.job(permit(kind, name)))
                 except StoreError:
-                    return  # another worker is at it, or asks that host
-                if _due_at(job, last_runs(self._store)) <= self._store.now():
-                    self._carry_out(job)
+                    return  # another worker is at it, asks that host, or reads that disk
+                if self._still_due(job):
+                    self._carry_out(job, stop)
         except Exception:
             log.exception("%s: its end could not be noted; it runs again", job.name)
         finally:
             with self._guard:
                 del self._running[job.name]
 
-    def _carry_out(self, job: WorkerJob) -> None:
-        began, error = self._store.now(), ""
+    def _still_due(self, job: WorkerJob) -> bool:
+        """Another worker may have ended it between the look and the permit."""
+        if job.request is not None:
+            return requests(self._store).get(job.name) == job.request
+        return _due_at(job, last_runs(self._store)) <= self._store.now()
+
+    def _carry_out(self, job: WorkerJob, stop: threading.Event) -> None:
+        began, error, said = self._store.now(), "", None
         try:
-            job.work(self._stop)
+            said = job.work(stop)
+        except NotYet:
+            return
         except IndletError as e:
             error = str(e)
         except Exception as e:
             error = f"{type(e).__name__}: {e}"
             log.exception("%s: failed; it runs again when it is due", job.name)
-        if self._stop.is_set():
+        if stop.is_set():
             return  # cut short: still due
         ended = self._store.now()
         if job.name != "index" or error:
@@ -169,52 +220,45 @@ class Worker:
             logs.event(
                 "job", level, job=job.name, worker=self.name, seconds=round(ended - began, 3), **outcome
             )
-        _note(self._store, job.name, EndedJob(ended, error[:500], self.name))
+        words = said[:500] if isinstance(said, str) else ""
+        note_end(self._store, job.name, EndedJob(ended, error[:500], self.name, words), job.request)
 
-    def _crawl(self, names: tuple[str, ...]) -> Work:
+    def _crawl(self, group: CrawlGroup) -> WorkerJob:
         def work(stop: threading.Event) -> None:
             settings = configured_for(self._store, self._settings)
-            done = crawl_in_child(settings, lambda summary: None, stop, names)
+            done = crawl_in_child(settings, lambda summary: None, stop, group.names)
             if reasons := [f"{each.hierarchy}: {each.reason}" for each in done if each.reason]:
                 raise NotDone("; ".join(reasons))
 
-        return work
+        roots = [h.root for h in self._settings.hierarchy if group.lane and h.name in group.names]
+        host = _host(roots[0]) if roots else ""
+        lane = group.lane or "crawl"
+        return WorkerJob(f"crawl {', '.join(group.names)}", 1, group.every, work, host, lane)
 
 
-def pause(store: Store, on: bool) -> None:
-    """No worker of the store begins a job until this is taken back; what is on goes on."""
-    with store.write() as tx:
-        tx.meta(_PAUSED, int(on))
+def table(store: Store, settings: Settings) -> list[Job]:
+    """The jobs of all workers, as a desk shows them."""
+    ended, rows = last_runs(store), []
+    for job in {job.name: job for job in Worker(store, settings).jobs()}.values():
+        row = Job(job.name, job.name.partition(" ")[0], job.every, job.work)
+        if (last := ended.get(job.name)) is not None:
+            row.ended, row.error = last.ended, last.error
+            row.succeeded = None if last.error else last.ended
+        due = _due_at(job, ended)
+        row.due = due if due < float("inf") else None
+        row.started = row.due if store.busy(permit("job", job.name)) else None
+        rows.append(row)
+    return rows
 
 
-def paused(store: Store) -> bool:
-    with store.read() as view:
-        return bool(view.meta(_PAUSED))
-
-
-def last_runs(store: Store) -> dict[str, EndedJob]:
-    with store.read() as view:
-        return _read(view.meta(_KEY))
-
-
-def _read(raw: bytes | None) -> dict[str, EndedJob]:
-    kept: JsonObject = orjson.loads(raw) if raw else {}
-    return {name: EndedJob(*told) for name, told in kept.items()}
-
-
-def _note(store: Store, name: str, run: EndedJob) -> None:
-    with store.write() as tx:
-        kept = _read(tx.meta_value(_KEY, None)) | {name: run}
-        told = {known: (last.ended, last.error, last.worker) for known, last in kept.items()}
-        tx.meta(_KEY, orjson.dumps(told))
-
-
-def _permit(kind: str, name: str) -> str:
-    return f"{kind}-{blake2b(name.encode(), digest_size=8).hexdigest()}"
+def _host(url: str) -> str:
+    return urlsplit(url).hostname or ""
 
 
 def _due_at(job: WorkerJob, ended: dict[str, EndedJob]) -> float:
-    """When a job is due: at once if it never ran; never again if it has no interval."""
+    """When a job is due: at once if it never ran; when asked for; never again if it has no interval."""
+    if job.request is not None:
+        return job.request.asked
     last = ended.get(job.name)
     if last is None:
         return 0.0

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from indlet.model import JsonObject
+from indlet.node import job_entries
 from indlet.node.alerts import KINDS, Alert, acknowledge, alerts
 from indlet.oai.dates import written
 from indlet.oai.xml import attribute, text
@@ -59,6 +60,10 @@ class AlertsDesk:
 
     def release(self, form: Form) -> tuple[str, str]:
         name = form.get("name", "")
+        waiting = {found.source for found in withheld.waiting_deletions(self._store) if found.waiting}
+        if name in waiting and not self._settings.node.jobs:
+            job_entries.ask(self._store, f"release {name}")
+            return "/admin/alerts", f"{name}: asked of the workers"
         count = withheld.release(self._store, name)
         return "/admin/alerts", f"{name}: {count} records deleted"
 

@@ -284,7 +284,7 @@ class Desk:
         )  # fmt: skip
 
     def jobs(self, request: Request, t: Strings, session: Session) -> Response:
-        jobs = self.schedule.jobs()
+        jobs = show.jobs(self.schedule, self.portal.library)
         return self._render(
             request, session, "jobs", "admin/jobs.html", jobs=jobs, busy=any(j.started for j in jobs)
         )
@@ -300,7 +300,8 @@ class Desk:
         return self._shut(request, t) or self.acts.alerts.feed(request)
 
     def jobs_json(self, request: Request, t: Strings, session: Session) -> Response:
-        return JSONResponse({"jobs": [job.to_json() for job in self.schedule.jobs()]})
+        jobs = show.jobs(self.schedule, self.portal.library)
+        return JSONResponse({"jobs": [job.to_json() for job in jobs]})
 
     def _test(self, request: Request, session: Session, form: Form) -> Response:
         """A source, probed; its form stays filled in, ready to add it."""

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from indlet.model import JsonMapping, JsonObject
+from indlet.node import worker
+from indlet.node.schedule import Job, Schedule
 from indlet.service.harvest.progress import Progress
 from indlet.service.index import follow
 from indlet.service.search.library import Library
@@ -120,6 +122,12 @@ def source_rows(
             )
         )
     return rows
+
+
+def jobs(schedule: Schedule, library: Library) -> list[Job]:
+    """This node's, and those of the workers where it leaves its jobs to them."""
+    by_workers = not library.settings.node.jobs
+    return [*schedule.jobs(), *(worker.table(library.store, library.settings) if by_workers else [])]
 
 
 def _progress(live: Progress | None, journal: Sequence[RunEntry]) -> JsonMapping | None:
