@@ -70,8 +70,7 @@ class Current:
             "Cache-Control": "no-cache",
             "Vary": "Accept-Language, Cookie",
         }
-        # A second that is not over may still bring changes with the same date.
-        if unchanged(request, etag, updated if updated < int(time.time()) - 1 else None):
+        if unchanged(request, etag, updated, time.time()):
             return Response(status_code=304, headers=headers)
         try:
             found = self._changes(request, state, hidden)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import feedparser
@@ -53,6 +54,13 @@ def test_an_unchanged_feed_is_not_sent_again(filled: Provider) -> None:
         assert filled.client.get("/feed.json", headers=known).status_code == 304
     filled.put([filled.record(50)])
     assert filled.client.get("/feed.json", headers={"if-none-match": tag}).status_code == 200
+
+
+def test_the_date_of_a_second_that_is_not_over_proves_nothing(filled: Provider) -> None:
+    filled.clock.now = time.time() + 60  # however slow this test is: that second is not over
+    filled.put([filled.record(50)])
+    date = filled.client.get("/feed.json").headers["last-modified"]
+    assert filled.client.get("/feed.json", headers={"if-modified-since": date}).status_code == 200
 
 
 def test_archives_and_the_landing_page(filled: Provider) -> None:

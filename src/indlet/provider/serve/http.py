@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Iterable
 from email.utils import formatdate, parsedate_to_datetime
 from hashlib import blake2b
@@ -108,7 +110,7 @@ def coded(
         out["ETag"] = f'W/"{etag}"'
     if modified is not None:
         out["Last-Modified"] = formatdate(modified, usegmt=True)
-    if status == 200 and unchanged(request, etag, modified):
+    if status == 200 and unchanged(request, etag, modified, time.time()):
         return Response(None, 304, out)
     coding = (
         negotiated(request.headers.get("accept-encoding"), offered) if len(body) >= SMALLEST else "identity"
@@ -119,15 +121,18 @@ def coded(
     return Response(body, status, out, media_type)
 
 
-def unchanged(request: Request, etag: str, modified: float | None) -> bool:
-    """Whether the requester's copy is still good (RFC 9110, section 13): by tag, or else by time."""
+def unchanged(request: Request, etag: str, modified: float | None, now: float = math.inf) -> bool:
+    """Whether the requester's copy is still good (RFC 9110, section 13): by tag, or else by time.
+
+    A second that is not over at `now` may still bring changes with the same date: its date proves nothing.
+    """
     if request.method not in ("GET", "HEAD"):
         return False
     if known := request.headers.get("if-none-match"):
         tags = [tag.strip().removeprefix("W/").strip('"') for tag in known.split(",")]
         return bool(etag) and (etag in tags or "*" in tags)
     since = request.headers.get("if-modified-since")
-    if since and modified is not None:
+    if since and modified is not None and modified < now - 2:
         try:
             return int(modified) <= parsedate_to_datetime(since).timestamp()
         except (ValueError, OverflowError):
