@@ -196,7 +196,7 @@ class Bench:
         urls = [
             item.identifier
             for page in lists.pages("ListIdentifiers", arguments)
-            for item in page.items
+            for item in page.page.items
             if not item.deleted
         ]
         client.close()

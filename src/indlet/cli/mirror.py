@@ -108,8 +108,8 @@ def _list(lists: ListReader, deleted: bool, since: str, set_spec: str) -> None:
     arguments = {"metadataPrefix": "oai_dc", "from": since, "set": set_spec}
     arguments = {name: value for name, value in arguments.items() if value}
     out = sys.stdout
-    for page in lists.pages("ListIdentifiers", arguments):
-        for item in page.items:
+    for found in lists.pages("ListIdentifiers", arguments):
+        for item in found.page.items:
             if item.deleted == deleted and item.identifier.isprintable():
                 out.write(item.identifier + os.linesep)
     out.flush()

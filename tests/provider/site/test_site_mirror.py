@@ -85,6 +85,31 @@ def test_a_mirror_equals_the_served_tree_and_stays_in_step(bench: Bench, tmp_pat
         assert aside.read_text() == "a file where a folder was"
 
 
+def test_what_was_only_touched_does_not_come_again(bench: Bench, tmp_path: Path) -> None:
+    copy, web = tmp_path / "copy", bench.web
+    with bench.listening() as node:
+        run(f"{node}/oai", "--to", copy)
+        for number in range(9):
+            os.utime(web.root / f"d{number % 3}/{number}.txt", (1_600_000_000, 1_600_000_000))
+        os.utime(web.root / "large.bin", (1_600_000_000, 1_600_000_000))
+        web.write("d0/9.txt", "other bytes")
+        (web.root / "d1/10.txt").unlink()
+        bench.crawl()
+        done = run(f"{node}/oai", "--to", copy).output
+        assert done.startswith("12 records: 1 files came with them, 0 were fetched, 10 were here already")
+        assert contents(copy) == served(web)
+        # What is missing here comes again, touched or not.
+        (copy / web.url.removeprefix("http://") / "d0/0.txt").unlink()
+        run(f"{node}/oai", "--to", copy, "--full")
+        assert contents(copy) == served(web)
+        # Many that changed come by the list.
+        for path in web.root.rglob("*.txt"):
+            path.write_bytes(os.urandom(99))
+        bench.crawl()
+        assert "24 files came with them, 0 were fetched" in run(f"{node}/oai", "--to", copy).output
+        assert contents(copy) == served(web)
+
+
 def test_changed_and_deleted_urls_are_listed_for_any_crawler(bench: Bench) -> None:
     with bench.listening() as node:
         everything = run(f"{node}/oai", "--list").output.split()
@@ -292,6 +317,35 @@ def test_the_forms_of_dspace_and_eprints_are_mirrored_too(tmp_path: Path) -> Non
     host = base.removeprefix("http://")
     assert {f"{host}/bitstream/1/thesis.pdf", f"{host}/12/1/paper.pdf", f"{host}/12/2/data.csv"} < set(found)
     assert [data for path, (data, _) in found.items() if path.startswith("records/")] == [b"a text"]
+
+
+PLAIN = '<d:Resource mimeType="x/y" encoding="base64">{}</d:Resource>'
+PAGES = [
+    # answer, whether texts are taken out of it
+    (PLAIN.format("QUJD"), True),
+    (PLAIN.format("QU\nJD") + PLAIN.format(""), True),
+    ("<?a b?>" + PLAIN.format("QUJD"), True),
+    (PLAIN.format("QU&#13;\nJD"), False),
+    (PLAIN.format("#0") + PLAIN.format("QUJD"), True),
+    (PLAIN.format("not base64"), True),
+    (f"<!-- {PLAIN.format('QUJD')} -->" + PLAIN.format("REVG"), False),
+    (f"<x><![CDATA[{PLAIN.format('QUJD')}]]></x>" + PLAIN.format("REVG"), False),
+    ('<?pi encoding="base64">?>' + PLAIN.format("REVG"), False),
+    (PLAIN.format("REVG") + "<?pi?>", False),
+    ("<x a=' encoding=\"base64\">' b='c'>text</x>" + PLAIN.format("REVG"), False),
+    (PLAIN.replace('"', "'").format("QUJD"), False),
+]
+
+
+@pytest.mark.parametrize(("inside", "taken"), PAGES)
+def test_files_taken_out_of_an_answer_are_those_that_a_parser_finds(inside: str, taken: bool) -> None:
+    body = f"<d:C {NAMESPACE}><d:Component>{inside}</d:Component></d:C>".encode()
+    rest, contents = oai_didl.without_content(body)
+    assert bool(contents) == taken
+    expected = oai_didl.read(etree.fromstring(body))
+    if inside == PLAIN.format("#0") + PLAIN.format("QUJD"):
+        assert [one.content for one in expected] == [b"ABC"]
+    assert oai_didl.read(etree.fromstring(rest), contents) == expected
 
 
 def test_a_didl_comes_back_as_it_was_written() -> None:

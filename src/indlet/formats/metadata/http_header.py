@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from lxml import etree
+
 from indlet.oai.names import XSI_NAMESPACE
 from indlet.oai.xml import attribute, text
 
@@ -22,3 +24,15 @@ def write(headers: Iterable[tuple[str, str]], sha256: str, schema: str) -> bytes
         f'<http:headers xmlns:http="{NAMESPACE}" xmlns:xsi="{XSI_NAMESPACE}" xsi:schemaLocation="{where}">'
         f"{fields}{digest}</http:headers>"
     ).encode()
+
+
+def read(root: etree._Element) -> tuple[tuple[tuple[str, str], ...], str]:
+    """The fields, and the SHA-256 where it is told. Elements are known by their local names."""
+    fields, digest = list[tuple[str, str]](), ""
+    for node in root:
+        name = str(node.tag).rpartition("}")[2]
+        if name == "header":
+            fields.append((node.get("name", ""), node.text or ""))
+        elif name == "digest":
+            digest = digest or (node.text or "").strip().lower()
+    return tuple(fields), digest

@@ -44,6 +44,7 @@ class MirrorJournal:
         self.own = folder / OWN
         self._path = self.own / "journal.jsonl"
         self._file: TextIO | None = None
+        self._lines: dict[str, str] = {}  # of the records that are kept
         self.state = MirrorState()
 
     @contextlib.contextmanager
@@ -74,20 +75,26 @@ class MirrorJournal:
 
     def keep(self, identifier: str, files: list[Kept]) -> None:
         """Note the files of a record; none for one that is deleted."""
+        line = self._append({"record": identifier, "files": [asdict(file) for file in files]})
+        self._keep(identifier, files, line)
+
+    def _keep(self, identifier: str, files: list[Kept], line: str) -> None:
         self.state.owed.pop(identifier, None)
         if files:
-            self.state.records[identifier] = files
+            self.state.records[identifier], self._lines[identifier] = files, line
         else:
             self.state.records.pop(identifier, None)
-        self._append({"record": identifier, "files": [asdict(file) for file in files]})
+            self._lines.pop(identifier, None)
 
     def owe(self, identifier: str, reason: str) -> None:
         self.state.owed[identifier] = reason
         self._append({"owed": identifier, "reason": reason})
 
-    def _append(self, line: dict[str, object]) -> None:
+    def _append(self, values: dict[str, object]) -> str:
         assert self._file is not None, "a journal is open while it is written"
-        self._file.write(json.dumps(line) + "\n")
+        line = json.dumps(values) + "\n"
+        self._file.write(line)
+        return line
 
     def _load(self) -> None:
         if not self._path.exists():
@@ -95,13 +102,13 @@ class MirrorJournal:
         with self._path.open("rb") as file:
             for raw in file:
                 with contextlib.suppress(ValueError, KeyError, TypeError):
-                    self._take(json.loads(raw))
+                    self._take(json.loads(raw), raw.decode())
         # A torn line must not be continued by the next one.
         with self._path.open("ab") as file:
             if file.tell():
                 file.write(b"\n")
 
-    def _take(self, line: dict[str, object]) -> None:
+    def _take(self, line: dict[str, object], written: str) -> None:
         state = self.state
         if isinstance(line.get("state"), dict):
             for name, value in dict(line["state"]).items():  # type: ignore[call-overload]
@@ -111,12 +118,7 @@ class MirrorJournal:
             state.owed[str(line["owed"])] = str(line["reason"])
         elif isinstance(line.get("files"), list):
             files = [Kept(**file) for file in line["files"]]  # type: ignore[attr-defined]
-            identifier = str(line["record"])
-            state.owed.pop(identifier, None)
-            if files:
-                state.records[identifier] = files
-            else:
-                state.records.pop(identifier, None)
+            self._keep(str(line["record"]), files, written.rstrip("\n") + "\n")
 
     def _compact(self) -> None:
         state = self.state
@@ -126,9 +128,7 @@ class MirrorJournal:
                 name: getattr(state, name) for name in ("base_url", "prefix", "since", "token", "begun")
             }
             file.write(json.dumps({"state": values}) + "\n")
-            for identifier, files in state.records.items():
-                line = {"record": identifier, "files": [asdict(one) for one in files]}
-                file.write(json.dumps(line) + "\n")
+            file.writelines(self._lines.values())
             for identifier, reason in state.owed.items():
                 file.write(json.dumps({"owed": identifier, "reason": reason}) + "\n")
             file.flush()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from hashlib import sha256
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from indlet.errors import RemoteError
-from indlet.formats.metadata import oai_didl
+from indlet.formats.metadata import http_header, oai_didl
 from indlet.formats.metadata.oai_didl import Component
 from indlet.oai.read import Item
 from indlet.service.mirror.archive import WarcFile
@@ -22,6 +22,8 @@ from indlet.service.mirror.paths import inside, path_of
 
 # Prefixes under which repositories give out DIDL, ours first; DSpace and EPrints use the second.
 PREFIXES: Final = ("oai_didl", "didl", "nl_didl")
+REQUEST_BYTES: Final = 1 << 16  # what a request costs, in bytes of an answer
+Headers = tuple[tuple[str, str], ...]
 
 
 @dataclass
@@ -35,6 +37,25 @@ class Mirrored:
     deleted: int = 0
     bytes: int = 0
     failed: dict[str, str] = field(default_factory=dict)  # identifier -> why
+
+
+@dataclass
+class Glance:
+    """What a list of header fields tells of a mirror's files."""
+
+    begun: str = ""
+    deleted: list[str] = field(default_factory=list)
+    same: list[tuple[str, Headers]] = field(default_factory=list)  # other fields, the same bytes
+    changed: list[str] = field(default_factory=list)
+    listed_bytes: int = 0
+    changed_bytes: int = 0
+    broken: bool = False
+
+    @property
+    def suffices(self) -> bool:
+        """Whether asking for what changed, one by one, costs less than a list of all records with files."""
+        one_by_one = len(self.changed) * REQUEST_BYTES + self.changed_bytes
+        return not self.broken and (not self.changed or one_by_one < self.listed_bytes)
 
 
 class Mirror:
@@ -64,20 +85,19 @@ class Mirror:
         state = self._journal.state
         if state.base_url not in ("", url):
             raise RemoteError(f"{self._folder}: is a mirror of {state.base_url}; choose another folder")
-        prefix = state.prefix or self._prefix(url)
+        offered = self._lists.prefixes()
+        prefix = state.prefix or _prefix(url, offered)
         if full or not state.base_url:
             self._journal.progress(base_url=url, prefix=prefix, since="", token="", begun="")
         owed = list(state.owed)
-        arguments = {"metadataPrefix": prefix} | ({"from": state.since} if state.since else {})
-        begun, token, seen = state.begun if state.token else "", state.token, set[str]()
-        for page in self._lists.pages("ListRecords", arguments, token):
-            begun = begun or page.response_date
-            for item in page.items:
-                seen.add(item.identifier)
-                self._item(item)
-            for problem in page.problems:
-                self._fail(problem.where, problem.reason)
-            self._journal.progress(token=page.token or "", begun=begun)
+        window = {"from": state.since} if state.since else {}
+        glance = None
+        if state.records and not state.token and http_header.PREFIX in offered:
+            glance = self._glance({"metadataPrefix": http_header.PREFIX, **window})
+        if glance is not None and glance.suffices:
+            begun, seen = self._by_headers(glance, prefix)
+        else:
+            begun, seen = self._by_records({"metadataPrefix": prefix, **window})
         for identifier in owed:
             if identifier not in seen and identifier in state.owed:
                 self._again(identifier, prefix)
@@ -90,32 +110,78 @@ class Mirror:
         self._journal.progress(since=begun or state.since, token="", begun="")
         return self.done
 
-    def _prefix(self, url: str) -> str:
-        offered = self._lists.prefixes()
-        prefix = next((prefix for prefix in PREFIXES if prefix in offered), "")
-        if not prefix:
-            raise RemoteError(
-                f"{url}: offers no DIDL ({', '.join(PREFIXES)}), so its resources cannot be mirrored; "
-                "--list names its identifiers"
-            )
-        return prefix
+    def _by_records(self, arguments: Mapping[str, str]) -> tuple[str, set[str]]:
+        """Take what a list of records holds; its responseDate, and the identifiers that it named."""
+        state = self._journal.state
+        begun, seen = state.begun if state.token else "", set[str]()
+        for page, contents in self._lists.pages("ListRecords", arguments, state.token):
+            begun = begun or page.response_date
+            for item in page.items:
+                seen.add(item.identifier)
+                self._item(item, contents)
+            for problem in page.problems:
+                self._fail(problem.where, problem.reason)
+            self._journal.progress(token=page.token or "", begun=begun)
+        return begun, seen
+
+    def _glance(self, arguments: Mapping[str, str]) -> Glance:
+        """What changed, by header fields and digests: a touched file need not come again."""
+        glance, records = Glance(), self._journal.state.records
+        for page, _ in self._lists.pages("ListRecords", arguments):
+            glance.begun = glance.begun or page.response_date
+            glance.broken |= bool(page.problems)
+            for item in page.items:
+                if item.deleted:
+                    glance.deleted.append(item.identifier)
+                    continue
+                fields, digest = http_header.read(item.metadata) if item.metadata is not None else ((), "")
+                length = _field(fields, "content-length")
+                size = int(length) if length.isdecimal() else 0
+                glance.listed_bytes += size
+                kept = records.get(item.identifier, [])
+                if len(kept) == 1 and digest and kept[0].sha256 == digest:
+                    glance.same.append((item.identifier, fields))
+                else:
+                    glance.changed.append(item.identifier)
+                    glance.changed_bytes += size
+        return glance
+
+    def _by_headers(self, glance: Glance, prefix: str) -> tuple[str, set[str]]:
+        """Take what a glance showed; only what has other bytes is asked for, one by one."""
+        for identifier in glance.deleted:
+            self._delete(identifier)
+        wanted = list(glance.changed)
+        for identifier, fields in glance.same:
+            (kept,) = self._journal.state.records[identifier]
+            place = self._folder / kept.path
+            if not _is_file_of(place, kept.size) or identifier in self._journal.state.owed:
+                wanted.append(identifier)
+                continue
+            _date(place, fields)
+            self.done.unchanged += 1
+        self.done.records += len(glance.deleted) + self.done.unchanged
+        for identifier in wanted:
+            self._again(identifier, prefix)
+        return glance.begun, {*glance.deleted, *(one for one, _ in glance.same), *glance.changed}
 
     def _again(self, identifier: str, prefix: str) -> None:
         """Ask once more for a record whose files could not be had."""
-        page = self._lists.ask({"verb": "GetRecord", "identifier": identifier, "metadataPrefix": prefix})
+        page, contents = self._lists.ask(
+            {"verb": "GetRecord", "identifier": identifier, "metadataPrefix": prefix}
+        )
         if any(code == "idDoesNotExist" for code, _ in page.errors):
             self._delete(identifier)
         for item in page.items:
-            self._item(item)
+            self._item(item, contents)
 
-    def _item(self, item: Item) -> None:
+    def _item(self, item: Item, contents: Sequence[memoryview]) -> None:
         self.done.records += 1
         if item.deleted:
             self._delete(item.identifier)
         elif item.metadata is None:
             self._fail(item.identifier, "a record without metadata")
         else:
-            self._record(item.identifier, oai_didl.read(item.metadata))
+            self._record(item.identifier, oai_didl.read(item.metadata, contents))
         self._report(self.done)
 
     def _record(self, identifier: str, components: list[Component], last: bool = False) -> None:
@@ -172,7 +238,7 @@ class Mirror:
             self._archive.add(component.ref or identifier, headers, place)
         return Kept(path, component.ref, size, digest)
 
-    def _fetched(self, component: Component, part: Path) -> tuple[int, str, tuple[tuple[str, str], ...]]:
+    def _fetched(self, component: Component, part: Path) -> tuple[int, str, Headers]:
         if not component.ref:
             raise NotFetched("a file that is neither inside its record nor anywhere else")
         found = self._fetcher.fetch(component.ref, part)
@@ -219,9 +285,23 @@ class Mirror:
         self._journal.owe(identifier, reason)
 
 
+def _prefix(url: str, offered: Sequence[str]) -> str:
+    prefix = next((prefix for prefix in PREFIXES if prefix in offered), "")
+    if not prefix:
+        raise RemoteError(
+            f"{url}: offers no DIDL ({', '.join(PREFIXES)}), so its resources cannot be mirrored; "
+            "--list names its identifiers"
+        )
+    return prefix
+
+
+def _field(headers: Iterable[tuple[str, str]], wanted: str) -> str:
+    return next((value for name, value in headers if name.lower() == wanted), "")
+
+
 def _fault(component: Component, size: int, digest: str) -> str:
     """What is wrong with bytes, by what their record says of them; empty if nothing is."""
-    stated = next((v for n, v in component.headers if n.lower() == "content-length"), "")
+    stated = _field(component.headers, "content-length")
     if stated.isdecimal() and int(stated) != size:
         return f"{size:,} bytes, where its record says {int(stated):,}"
     if component.sha256 and digest != component.sha256:
@@ -230,9 +310,8 @@ def _fault(component: Component, size: int, digest: str) -> str:
 
 
 def _modified(headers: Iterable[tuple[str, str]]) -> float:
-    stated = next((value for name, value in headers if name.lower() == "last-modified"), "")
     try:
-        return parsedate_to_datetime(stated).timestamp()
+        return parsedate_to_datetime(_field(headers, "last-modified")).timestamp()
     except (ValueError, TypeError, OverflowError):
         return -1.0
 
