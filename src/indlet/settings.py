@@ -258,6 +258,8 @@ class Source:
     disk_bytes: int = 0  # what its records may take in the store; 0: the harvest section's
     delay_seconds: float = -1.0  # pause between requests; negative: the harvest section's
     republish: bool = False  # serve its records again, so that others can harvest them here
+    mode: str = "fresh"  # "historical": each run asks for everything, in date windows
+    window: str = ""  # length of these, such as "90d"; empty: the harvest section's
     paused: bool = False
 
     def __post_init__(self) -> None:
@@ -287,6 +289,7 @@ class Harvest:
     backoff_limit_seconds: float = 300.0
     retry_after_limit_seconds: float = 600.0
     overlap_seconds: int = 2
+    window: str = "365d"  # length of the date windows of historical runs
     withhold_share: float = 0.2  # more deletions in one run than this share of a source …
     withhold_records: int = 50  # … and than so many wait for an operator
     response_bytes: int = 256 * MB
@@ -468,6 +471,12 @@ def from_mapping(raw: JsonMapping, where: str = "settings") -> Settings:
                 raise SettingsError(
                     f"{where}: two entries [[{kind}]] are called {name!r}; give each its own name"
                 )
+    for source in settings.source:
+        if source.mode not in ("fresh", "historical"):
+            raise SettingsError(
+                f'{where}: source {source.name or source.url}: mode is "fresh" or "historical", '
+                f"not {source.mode!r}"
+            )
     _check_users(settings, where)
     _check_engine(settings.index, where)
     password = os.environ.get("INDLET_ADMIN_PASSWORD_HASH", "")

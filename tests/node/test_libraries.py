@@ -291,3 +291,19 @@ def test_yaz_reads_the_marc_that_we_write(store: Store, folder: Path) -> None:
     for path in folder.rglob("*.mrc"):
         done = subprocess.run(["yaz-marcdump", str(path)], capture_output=True, check=True)
         assert b"245" in done.stdout and not done.stderr
+
+
+def test_a_historical_round_looks_at_every_file_and_writes_what_is_missing(
+    store: Store, folder: Path
+) -> None:
+    settings = Settings(write=(Write(str(folder), "oai_dc"),))
+    put(store, "lanl", "Flutter", "Waves", "Ice")
+    write_out(store, settings)
+    lost, *kept = sorted(files(folder))
+    (folder / lost).unlink()
+    inodes = [(folder / name).stat().st_ino for name in kept]
+    assert [done.files for done in write_out(store, settings)] == [0]
+    (done,) = write_out(store, settings, historical=True)
+    assert (done.files, done.unchanged, list(alerts(store))) == (1, 2, [])
+    assert sorted(files(folder)) == sorted([lost, *kept])
+    assert [(folder / name).stat().st_ino for name in kept] == inodes

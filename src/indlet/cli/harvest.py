@@ -39,6 +39,7 @@ WIDTH = 100
 @click.option("--from", "since", metavar="D", default="", help="Only what changed since; 2024-05-01.")
 @click.option("--until", metavar="D", default="", help="Only what changed until.")
 @click.option("--full", is_flag=True, help="Everything anew, not only what changed.")
+@click.option("--historical", is_flag=True, help="The same in date windows; once interrupted, it goes on.")
 @click.option("--reconcile", is_flag=True, help="Then delete what the source no longer lists.")
 @click.option("--index", "index_format", metavar="P", default="", help="Index format: tf_basic …, or none.")
 @click.option("--fulltext", is_flag=True, help="Where there is no index, fetch and analyse linked documents.")
@@ -57,7 +58,7 @@ WIDTH = 100
 @click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
 def harvest(
     urls: tuple[str, ...], data: Path | None, config: Path | None, set_spec: str, since: str, until: str,
-    full: bool, reconcile: bool, index_format: str, fulltext: bool, name: str, token: str,
+    full: bool, historical: bool, reconcile: bool, index_format: str, fulltext: bool, name: str, token: str,
     token_file: TextIO | None,
     timeout: float | None, retries: int | None, delay: float | None, at_once: int | None,
     as_json: bool, quiet: bool,
@@ -99,7 +100,7 @@ def harvest(
     if at_once is not None:
         chosen = replace(chosen, at_once=at_once)
     settings = replace(settings, harvest=chosen)
-    options = RunOptions(full, since, until, reconcile)
+    options = RunOptions(full, since, until, reconcile, historical)
     with open_configured(settings) as store, Shown(quiet or as_json) as shown:
         done = harvest_all(
             store,

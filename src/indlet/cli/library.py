@@ -27,11 +27,13 @@ if TYPE_CHECKING:
     "--config", "-c", type=click.Path(path_type=Path, dir_okay=False), default=Path("indlet.toml"),
     show_default=True, metavar="FILE", help="A settings file.",
 )  # fmt: skip
+@click.option("--historical", is_flag=True, help="Everything, in date windows, not only what changed.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON.")
-def sync(config: Path, as_json: bool) -> None:
+def sync(config: Path, historical: bool, as_json: bool) -> None:
     """One round: read what the catalogue exported, harvest the others, write what the catalogue imports.
 
-    For cron. An interrupted round is completed by the next one.
+    For cron. An interrupted round is completed by the next one. A historical one also asks the others for
+    all that they have, and looks at every file in the import folders; what is there already stays as it is.
 
     \b
     Exit status
@@ -42,18 +44,22 @@ def sync(config: Path, as_json: bool) -> None:
     from indlet.node.notify import tell, watch
     from indlet.node.write_out import write_out
     from indlet.provider import pipeline
+    from indlet.service.harvest.run import RunOptions
     from indlet.service.pipeline import harvest_all
     from indlet.store import open_configured
 
     settings = load(config)
+    options = RunOptions(historical=historical)
     if not (settings.library or settings.hierarchy or settings.source or settings.write):
         raise SettingsError(f"{config}: nothing to do; it needs [[library]], [[source]] or [[write]]")
     with open_configured(settings) as store:
         read = pipeline.crawl(store, settings) if settings.library or settings.hierarchy else []
         harvested = (
-            harvest_all(store, settings, extract=extractor(settings.crawl.limits)) if settings.source else []
+            harvest_all(store, settings, options=options, extract=extractor(settings.crawl.limits))
+            if settings.source
+            else []
         )
-        written = write_out(store, settings)
+        written = write_out(store, settings, historical=historical)
         watch(store, settings)
         try:
             tell(store, settings)

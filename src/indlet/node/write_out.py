@@ -60,9 +60,9 @@ class Written:
     reason: str = ""
 
 
-def write_out(store: Store, settings: Settings, stop: threading.Event | None = None) -> list[Written]:
-    """Every task of the settings, one after the other."""
-    return [WriteTask(store, task).run(stop or threading.Event()) for task in settings.write]
+def write_out(store: Store, settings: Settings, *, historical: bool = False) -> list[Written]:
+    """Every task of the settings, one after the other; `historical`: all records, not what changed."""
+    return [WriteTask(store, task).run(threading.Event(), historical) for task in settings.write]
 
 
 class WriteTask:
@@ -82,13 +82,15 @@ class WriteTask:
         self._folder = Path(task.folder)
         self._name = str(self._folder)
 
-    def run(self, stop: threading.Event) -> Written:
+    def run(self, stop: threading.Event, historical: bool = False) -> Written:
         """Bring the folder up to the store; interrupted, the next run goes on from there."""
         done = Written(str(self._folder))
         with self._store.job(f"write-{blake2b(str(self._folder).encode(), digest_size=6).hexdigest()}"):
             with self._store.write() as tx:
                 origin = tx.origin(KIND, str(self._folder), {"format": self._task.format})
                 run = tx.start_run(origin, KIND)
+                if historical:
+                    tx.state(origin, {"position": 0})
             try:
                 self._follow(origin, stop, done)
             except OSError as e:
@@ -180,7 +182,7 @@ class WriteTask:
         else:
             _replace(place, data)
             done.files += 1
-            if before is not None:
+            if before is not None and (before.path, before.digest) != (path, digest):
                 said = f"changed at its origin on {written(stored.datestamp)}; {path} was written anew"
                 alert = RaisedAlert("changed", stored.identifier, said, "import it again in the catalogue")
         state = FileState(

@@ -45,10 +45,11 @@ from indlet.service.harvest.run_state import (
     Window,
 )
 from indlet.service.harvest.source_state import KeptRun, Shape, SourceState
+from indlet.service.harvest.windows import history
 from indlet.service.harvest.withhold import DeletionGuard
 from indlet.service.records.normalise import Normaliser
 from indlet.service.records.stored_policy import remember
-from indlet.settings import Harvest, Source
+from indlet.settings import Harvest, Source, seconds
 from indlet.store import Store, Transaction
 from indlet.text import Analyzer
 
@@ -63,6 +64,7 @@ class RunOptions:
     since: str = ""
     until: str = ""
     reconcile: bool = False
+    historical: bool = False  # everything, in date windows; one that was interrupted goes on
     only: tuple[str, ...] = ()  # ask for these records that failed, and for nothing else
 
 
@@ -247,7 +249,13 @@ class Run:
             agreement.policy.digest if agreement.policy else "", self.analyzer.policy.digest,
             self.source.fulltext,
         )  # fmt: skip
-        if self.options.full or (self.state.shape or shape) != shape:
+        key = (
+            self.source.set, self.options.since or self.source.from_, self.options.until or self.source.until
+        )  # fmt: skip
+        kept, historical = self.state.run, self.options.historical or self.source.mode == "historical"
+        begun_before = kept is not None and (kept.everything or kept.historical) and kept.key == key
+        anew = self.options.full or (historical and not begun_before)
+        if anew or (self.state.shape or shape) != shape:
             self._remember(run=None, marks={})
         indexed = normaliser.has_index
         self._remember(
@@ -264,14 +272,21 @@ class Run:
         )
         remember(self.store, self.analyzer.policy)
         since, until = self._bounds(agreement)
-        key = (
-            self.source.set, self.options.since or self.source.from_, self.options.until or self.source.until
-        )  # fmt: skip
         kept = self.state.run
         self.resumed = kept is not None and kept.key == key
         if kept is None or not self.resumed:
-            begun = ListState(Overview((Window(since, until),)))
-            kept = KeptRun(key, dates.write(self.now(), True), begun, everything=not (since or until))
+            windows: tuple[Window, ...] = (Window(since, until),)
+            if historical:
+                windows = history(
+                    windows[0], self.traits.earliest, self.now(), self._window, agreement.seconds
+                )
+            kept = KeptRun(
+                key,
+                dates.write(self.now(), True),
+                ListState(Overview(windows, parted=len(windows) > 1)),
+                everything=not (since or until),
+                historical=historical,
+            )
             self._remember(run=kept)
         self.committer.commit(kept.state)
         return kept.state
@@ -292,12 +307,22 @@ class Run:
             until = until if len(until) > 10 else f"{until}T23:59:59Z"
         return since, until
 
+    @property
+    def _window(self) -> timedelta:
+        """The length of a historical run's windows."""
+        length = self.source.window or self.harvest.window
+        found = seconds(length)
+        if found is None or not 0 < found < 1e10:
+            raise SettingsError(f"{self.name}: window is {length!r}; write one such as '90d'")
+        return timedelta(seconds=found)
+
     def _follow(self, state: RunState) -> tuple[RunState, Stop]:
         """Do what is decided, and decide what is next, until the run ends."""
         state, action = decide.resume(state)
         missing = list[str]()
         while True:
             if self.halt.is_set():
+                self.committer.commit(state)  # the next run goes on at this page, not at the last commit
                 raise Interrupted
             match action:
                 case Stop():

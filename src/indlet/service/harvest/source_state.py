@@ -29,14 +29,19 @@ class KeptRun:
     asked: str  # when it began
     state: RunState
     everything: bool = False  # it lists all that the source has
+    historical: bool = False  # in date windows, from the beginning
 
     @classmethod
     def from_json(cls, data: JsonMapping) -> KeptRun:
-        return cls(tuple(data["key"]), data["asked"], from_json(data["course"]), bool(data.get("everything")))
+        return cls(
+            tuple(data["key"]), data["asked"], from_json(data["course"]), bool(data.get("everything")),
+            bool(data.get("historical")),
+        )  # fmt: skip
 
     def to_json(self) -> JsonObject:
         return {
             "key": list(self.key), "asked": self.asked, "everything": self.everything,
+            "historical": self.historical,
             "course": to_json(self.state),
         }  # fmt: skip
 

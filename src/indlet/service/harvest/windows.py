@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Final
 
 from indlet.service.harvest import dates
@@ -22,6 +23,8 @@ from indlet.service.harvest.run_state import (
 SPLITS: Final = 64
 # Pages in a row that bring nothing new: a list with more of them goes in circles.
 STALE_PAGES: Final = 3
+# Windows of a historical run.
+MOST: Final = 1000
 
 
 def first_page(overview: Overview, window: Window | None = None, restarts: int = 0) -> ListState:
@@ -29,6 +32,29 @@ def first_page(overview: Overview, window: Window | None = None, restarts: int =
     if window is not None:
         overview = replace(overview, windows=(window, *overview.windows[1:]))
     return ListState(overview, Cursor(restarts=restarts))
+
+
+def history(
+    whole: Window, earliest: str, now: datetime, length: timedelta, seconds: bool
+) -> tuple[Window, ...]:
+    """A window in parts of a length, the oldest first.
+
+    Open ends stay open, for neither the earliest datestamp nor our clock can be relied on. There are about
+    MOST parts at most, whatever a source calls its earliest datestamp.
+    """
+    granule = timedelta(seconds=1) if seconds else timedelta(days=1)
+    since, until = whole.since, whole.until
+    begin = dates.parse(since or earliest)
+    end = min(dates.parse(until) or now, now)
+    if begin is None or begin >= end:
+        return (whole,)
+    step = max(length // granule, (end - begin) // granule // MOST, 1) * granule
+    found = list[Window]()
+    while begin + step < end:
+        begin += step
+        found.append(Window(since, dates.write(begin - granule, seconds)))
+        since = dates.write(begin, seconds)
+    return (*found, Window(since, until))
 
 
 def split(overview: Overview, parts: tuple[Window, ...]) -> tuple[RunState, Action]:
