@@ -13,6 +13,7 @@ ROOMS = [
     "settings",
     "logs",
     "memo",
+    "durable",
     "process",
     "text",
     "oai",

@@ -13,9 +13,7 @@ import indlet
 PACKAGE = Path(indlet.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
 LONG = "Long because"
-# How many functions are longer than a screen, and how often `Any` stands in for a type: may only fall.
-LONG_FUNCTIONS = 11
-ANY = 112
+ANY = 112  # how often `Any` stands in for a type: may only fall
 
 
 def trees() -> list[tuple[Path, ast.Module]]:
@@ -41,15 +39,16 @@ def test_a_public_class_name_has_one_meaning() -> None:
     assert not [name for name, count in names.items() if count > 1]
 
 
-def test_functions_fit_a_screen() -> None:
-    long = [
+def test_a_function_longer_than_a_screen_says_why() -> None:
+    silent = [
         f"{path.relative_to(PACKAGE)}: {node.name}"
         for path, tree in trees()
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and (node.end_lineno or 0) - node.lineno >= 60
+        and LONG not in (ast.get_docstring(node) or "")
     ]
-    assert len(long) <= LONG_FUNCTIONS, long
+    assert not silent
 
 
 def test_little_is_untyped() -> None:

@@ -87,29 +87,16 @@ def harvest(
     from indlet.service.pipeline import harvest_all
     from indlet.store import open_configured
 
-    settings = _settings(data, config)
-    token = secret(token, token_file) or ""
-    sources = _sources(settings, urls, set_spec, index_format, fulltext, name, token)
+    settings = _adjusted(_settings(data, config), timeout, retries, at_once)
+    sources = _sources(
+        settings, urls, set_spec, index_format, fulltext, name, secret(token, token_file) or ""
+    )
     if delay is not None:
         sources = [replace(s, delay_seconds=delay) for s in sources]
-    chosen = settings.harvest
-    if timeout is not None:
-        chosen = replace(chosen, timeout_seconds=timeout, stall_seconds=timeout)
-    if retries is not None:
-        chosen = replace(chosen, retries=retries)
-    if at_once is not None:
-        chosen = replace(chosen, at_once=at_once)
-    settings = replace(settings, harvest=chosen)
     options = RunOptions(full, since, until, reconcile, historical)
     with open_configured(settings) as store, Shown(quiet or as_json) as shown:
-        done = harvest_all(
-            store,
-            settings,
-            sources,
-            options=options,
-            extract=extractor(settings.crawl.limits),
-            started=shown.follow,
-        )
+        extract = extractor(settings.crawl.limits)
+        done = harvest_all(store, settings, sources, options=options, extract=extract, started=shown.follow)
     if as_json:
         say_json([p.to_json() for p in done], indent=True)
     else:
@@ -126,6 +113,20 @@ def harvest(
         sys.exit(1)
     if not all(p.ok for p in done):
         sys.exit(3)
+
+
+def _adjusted(
+    settings: Settings, timeout: float | None, retries: int | None, at_once: int | None
+) -> Settings:
+    """The settings with what the command line says instead."""
+    chosen = settings.harvest
+    if timeout is not None:
+        chosen = replace(chosen, timeout_seconds=timeout, stall_seconds=timeout)
+    if retries is not None:
+        chosen = replace(chosen, retries=retries)
+    if at_once is not None:
+        chosen = replace(chosen, at_once=at_once)
+    return replace(settings, harvest=chosen)
 
 
 @click.command()

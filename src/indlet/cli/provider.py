@@ -173,19 +173,11 @@ def crawl(
     if roots:
         settings = _from_options(roots, data, base_url, content_url, private, name, workers)
         if config:
-            given = load(config)
-            settings = replace(
-                given,
-                data=data or given.data,
-                node=replace(given.node, base_url=base_url or given.node.base_url),
-                crawl=replace(given.crawl, workers=workers or given.crawl.workers),
-                hierarchy=settings.hierarchy,
-            )
+            settings = replace(load(config), hierarchy=settings.hierarchy)
+            settings = _chosen(settings, data, workers, base_url)
     else:
         settings = load(config or CONFIG) if config or CONFIG.exists() or not forget else Settings()
-        settings = replace(settings, data=data or settings.data)
-        if workers:
-            settings = replace(settings, crawl=replace(settings.crawl, workers=workers))
+        settings = _chosen(settings, data, workers)
     if forget is not None:
         _forget(settings, forget)
         return
@@ -199,6 +191,16 @@ def crawl(
         print_summaries(summaries, as_json, settings.data)
     statuses = {summary.status for summary in summaries}
     sys.exit(1 if 1 in statuses else max(statuses, default=0))
+
+
+def _chosen(settings: Settings, data: Path | None, workers: int, base_url: str = "") -> Settings:
+    """The settings with what the command line says instead."""
+    return replace(
+        settings,
+        data=data or settings.data,
+        node=replace(settings.node, base_url=base_url or settings.node.base_url),
+        crawl=replace(settings.crawl, workers=workers or settings.crawl.workers),
+    )
 
 
 @click.command()

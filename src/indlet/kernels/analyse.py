@@ -121,6 +121,8 @@ def read(
     """The tokens of metadata, records in JSON one after another, from the given record on; gives the first
     that was not done, because the table is full.
 
+    Long because it is one loop over the bytes whose state would have to be handed around.
+
     An element is known by the first eight bytes of its name and the name's length. The values of one with a
     column are parts: `ids` gets the numbers of their tokens up to until[p], `sizes` their bytes. Those of one
     with a column below -1 stand in text[spans[record, 2c]:spans[record, 2c + 1]], where c is -2 less the

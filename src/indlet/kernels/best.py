@@ -509,6 +509,8 @@ def best(
 ) -> tuple[Int, Int, bool]:  # fmt: skip
     """Offers the documents that are not hidden and hold any of the terms to the heap.
 
+    Long because it is one loop: every step reads and moves the same cursors.
+
     Equal scores rank by tie, then by id, lowest first. Gives the number of those documents, the heap's size,
     and whether the number is all of them: it is if it has to be `exact`.
     """

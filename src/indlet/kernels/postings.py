@@ -269,6 +269,8 @@ def gather(
 ) -> Int:  # fmt: skip
     """The postings of documents, from the w-th on. Gives the first that was not done, for want of room.
 
+    Long because three sources of postings are merged in one loop.
+
     Document w has two vectors of a `Cut`, and what the words say of which[w]. Its postings begin at
     begins[documents + w].
     """

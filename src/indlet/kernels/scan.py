@@ -386,7 +386,7 @@ def _opened(role: int, head: Rows, content: int, to: int) -> bool:
 def walk(tags: Tags, page: PageArrays) -> int:
     """Reads records on from where it stopped; says why it stops.
 
-    One loop, longer than a screen: its state is these numbers, and parts of it would hand all of them around.
+    Long because its state is these numbers, and parts of the loop would hand all of them around.
     There is room in `page.raw` for all that is left of the text, at four bytes for one, and in the tables for
     all that can be in it.
     """

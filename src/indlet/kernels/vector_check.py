@@ -27,6 +27,7 @@ def _check(
     data: NDArray[np.uint8], ends: NDArray[np.int64], totals: NDArray[np.int64], hashes: NDArray[np.uint64],
     owners: NDArray[np.int64],
 ) -> None:  # fmt: skip
+    """Long because the parts of a line are read in one go, byte by byte."""
     mask = np.uint64(len(hashes) - 1)
     begin = 0
     for number in range(len(ends)):

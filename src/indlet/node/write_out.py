@@ -7,10 +7,7 @@ same bytes again. A folder that cannot be written stops its task and no other: n
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
-import tempfile
 import threading
 import time
 from dataclasses import dataclass
@@ -20,6 +17,7 @@ from typing import Final, NamedTuple
 
 import orjson
 
+from indlet.durable import write_whole
 from indlet.errors import SettingsError
 from indlet.formats import CommonRecord, MetadataFormat, common_record
 from indlet.formats.crosswalk import Crosswalk
@@ -236,17 +234,5 @@ def _same(place: Path, data: bytes) -> bool:
 
 
 def _replace(place: Path, data: bytes) -> None:
-    """The file with these bytes, all of them or none."""
     place.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=".", suffix=".part", dir=place.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).chmod(0o644)
-        Path(name).replace(place)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            Path(name).unlink()
-        raise
+    write_whole(place, data, 0o644)

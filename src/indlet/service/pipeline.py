@@ -64,33 +64,44 @@ def harvest_all(
             finally:
                 queue.done(number)
 
+    with collector_resting(), Indexer(store, analyzer.policy) as indexer:
+
+        def look() -> None:
+            if index:
+                indexer.look(sum(p.remaining or 0 for p in progress if p.ended is None))
+
+        _in_threads(work, min(len(wanted), max(settings.harvest.at_once, 1)), queue, stop, look)
+    if broken:
+        raise broken[0]
+    if index and wanted:
+        bring_up(store, analyzer)
+    return progress
+
+
+def _in_threads(
+    work: Callable[[], None], at_once: int, queue: RunQueue, stop: threading.Event, look: Callable[[], None]
+) -> None:
+    """Works until the queue is empty, and looks on meanwhile; Ctrl-C stops all."""
     threads = list[threading.Thread]()
 
     def begin() -> None:
         threads.append(threading.Thread(target=work, name=f"harvest-{len(threads)}", daemon=True))
         threads[-1].start()
 
-    with collector_resting(), Indexer(store, analyzer.policy) as indexer:
-        try:
-            for _ in range(min(len(wanted), max(settings.harvest.at_once, 1))):
-                begin()
-            for thread in threads:  # more may come to them
-                while thread.is_alive():
-                    thread.join(0.05)  # with a timeout, so that Ctrl-C gets through
-                    if queue.more_workers() and not stop.is_set():
-                        begin()
-                    if index:
-                        indexer.look(sum(p.remaining or 0 for p in progress if p.ended is None))
-        except KeyboardInterrupt:
-            stop.set()
-            for thread in threads:
-                thread.join()
-            raise
-    if broken:
-        raise broken[0]
-    if index and wanted:
-        bring_up(store, analyzer)
-    return progress
+    try:
+        for _ in range(at_once):
+            begin()
+        for thread in threads:  # more may come to them
+            while thread.is_alive():
+                thread.join(0.05)  # with a timeout, so that Ctrl-C gets through
+                if queue.more_workers() and not stop.is_set():
+                    begin()
+                look()
+    except KeyboardInterrupt:
+        stop.set()
+        for thread in threads:
+            thread.join()
+        raise
 
 
 def bring_up(store: Store, analyzer: Analyzer | None = None) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 import secrets
 import shutil
 import time
@@ -18,6 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
+from indlet.durable import sync
 from indlet.errors import StoreError
 from indlet.store.contract import Store, View
 from indlet.store.private import keep_private
@@ -68,10 +68,10 @@ def back_up(store: Store, folder: Path, settings_file: Path | None = None) -> Co
         (partial / _LIST).write_text(json.dumps(asdict(contents), indent=2) + "\n", encoding="utf-8")
         for path in partial.iterdir():
             path.chmod(0o600)
-            _synced(path)
-        _synced(partial)
+            sync(path)
+        sync(partial)
         partial.rename(folder)
-    _synced(folder.absolute().parent)
+    sync(folder.absolute().parent)
     return contents
 
 
@@ -148,7 +148,7 @@ def _copied(source: Path, target: Path, digest: str) -> None:
             shutil.copyfileobj(given, taken, 1 << 20)
         if _digest(beside) != digest:
             raise StoreError(f"{source}: is not what was backed up: its digest differs; use another backup")
-        _synced(beside)
+        sync(beside)
         beside.rename(target)
 
 
@@ -179,12 +179,3 @@ def _has_room(folder: Path, size: int) -> None:
 def _digest(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _synced(path: Path) -> None:
-    """What was written is on the disk."""
-    number = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)

@@ -77,8 +77,7 @@ def application(
         store, settings, follow=False, restricted=restricted, patience=_PATIENCE if follow else None
     )
     pages = Pages.of(settings)
-    root = settings.base_url()
-    portal = Portal(library, pages, root)
+    portal = Portal(library, pages, settings.base_url())
     usage, meter = usage_of(store), Meter()
     keep = partial(keep_ended_sessions, store)
     gate = Gate(
@@ -88,37 +87,14 @@ def application(
     own = jobs is None
     jobs = jobs or Jobs(store, settings)
     desk = Desk(portal, gate, usage, jobs)
-    records, current, comparing = Records(portal), Current(portal), Comparing(portal)
-    explaining, results = Explaining(portal), ResultExport(portal)
-    browsing, sitemap = Browsing(portal), PortalSitemap(portal)
     metrics = Metrics(library, meter, portal.visible, desk.totals.get, settings.admin.metrics_token)
-
     provides = bool(settings.hierarchy or settings.site or settings.library)
     provides = provides or any(source.republish for source in settings.source)
+    sitemap = PortalSitemap(portal)
     searched: list[BaseRoute] = [
-        Route("/", portal.search),
-        Route("/search", _to_search),
-        Route("/advanced", Advanced(portal).page),
-        Route("/browse", browsing.overview),
-        Route("/browse/{kind}", browsing.page),
-        Route("/marked", portal.marked),
-        Route("/marked.{kind:str}", results.marked, methods=["POST"]),
-        Route("/information", portal.information),
+        *_portal_routes(portal),
         Route("/portal-sitemap.xml", sitemap.index),
         Route("/portal-sitemap/{number:int}.xml", sitemap.part),
-        *([Route("/compare", comparing.compare), Route("/explain", explaining.page)] if pages.models else []),
-        Route("/record", records.page),
-        Route("/record/{identifier:path}", records.page),
-        Route("/export/{name}", records.export),
-        Route("/unapi", records.unapi),
-        Route("/suggest", portal.suggest),
-        Route("/help", portal.help),
-        Route("/preferences", portal.preferences),
-        Route("/opensearch.xml", portal.description),
-        Route("/results.{kind:str}", _only(results.file, "kind", tuple(KINDS))),
-        Route("/feed.{kind:str}", current.feed),
-        Route("/api/", portal.api),
-        Route("/api", portal.api),
         *api.routes(library),
     ]
     if not provides:
@@ -127,7 +103,7 @@ def application(
     routes: list[BaseRoute] = [
         Route("/logo", portal.logo),
         Route("/colours.css", portal.colours),
-        Route("/robots.txt", _robots(root, provides)),
+        Route("/robots.txt", _robots(settings.base_url(), provides)),
         Route("/static/{name}", _static),
         *relations.only("search", searched),
         *relations.only("native", [Route("/metrics", metrics.text), *desk.routes()]),
@@ -152,35 +128,7 @@ def application(
             if own:
                 jobs.schedule.close()
 
-    def not_found(request: Request, error: Exception) -> Response:
-        # Not by the router, which would put the Host header into the answer.
-        path = request.url.path
-        if path.endswith("/") and path.strip("/") and request.method in ("GET", "HEAD"):
-            query = f"?{request.url.query}" if request.url.query else ""
-            return RedirectResponse(f"/{quote(path.strip('/'))}{query}", 307)
-        t = strings(pages.language(request))
-        status = error.status_code if isinstance(error, HTTPException) else 404
-        if status != 404:
-            return pages.message(
-                request, status, t("error.bad"), str(getattr(error, "detail", "")), tone="warn"
-            )
-        title, text = t("error.not_found"), t("error.not_found_text")
-        return pages.message(request, 404, title, text, action=(t("error.start"), "/"))
-
-    def broken(request: Request, error: Exception) -> Response:
-        t = strings(pages.language(request))
-        if isinstance(error, IndletError):
-            _log.error("%s: %s", request.url.path, error)
-            return pages.message(
-                request,
-                503,
-                t("error.busy"),
-                t("error.internal_text"),
-                tone="bad",
-                headers={"Retry-After": "5"},
-            )
-        return pages.message(request, 500, t("error.internal"), t("error.internal_text"), tone="bad")
-
+    not_found, broken = partial(_not_found, pages), partial(_broken, pages)
     app = Starlette(
         routes=routes,
         lifespan=lifespan,
@@ -190,6 +138,62 @@ def application(
     app.router.redirect_slashes = False
     app.state.library, app.state.desk = library, desk
     return app
+
+
+def _portal_routes(portal: Portal) -> list[BaseRoute]:
+    """What readers see: search, records, lists, exports, feeds."""
+    browsing, results, records = Browsing(portal), ResultExport(portal), Records(portal)
+    routes: list[BaseRoute] = [
+        Route("/", portal.search),
+        Route("/search", _to_search),
+        Route("/advanced", Advanced(portal).page),
+        Route("/browse", browsing.overview),
+        Route("/browse/{kind}", browsing.page),
+        Route("/marked", portal.marked),
+        Route("/marked.{kind:str}", results.marked, methods=["POST"]),
+        Route("/information", portal.information),
+        Route("/record", records.page),
+        Route("/record/{identifier:path}", records.page),
+        Route("/export/{name}", records.export),
+        Route("/unapi", records.unapi),
+        Route("/suggest", portal.suggest),
+        Route("/help", portal.help),
+        Route("/preferences", portal.preferences),
+        Route("/opensearch.xml", portal.description),
+        Route("/results.{kind:str}", _only(results.file, "kind", tuple(KINDS))),
+        Route("/feed.{kind:str}", Current(portal).feed),
+        Route("/api/", portal.api),
+        Route("/api", portal.api),
+    ]
+    if portal.pages.models:
+        routes += [
+            Route("/compare", Comparing(portal).compare),
+            Route("/explain", Explaining(portal).page),
+        ]
+    return routes
+
+
+def _not_found(pages: Pages, request: Request, error: Exception) -> Response:
+    # Not by the router, which would put the Host header into the answer.
+    path = request.url.path
+    if path.endswith("/") and path.strip("/") and request.method in ("GET", "HEAD"):
+        query = f"?{request.url.query}" if request.url.query else ""
+        return RedirectResponse(f"/{quote(path.strip('/'))}{query}", 307)
+    t = strings(pages.language(request))
+    status = error.status_code if isinstance(error, HTTPException) else 404
+    if status != 404:
+        return pages.message(request, status, t("error.bad"), str(getattr(error, "detail", "")), tone="warn")
+    title, text = t("error.not_found"), t("error.not_found_text")
+    return pages.message(request, 404, title, text, action=(t("error.start"), "/"))
+
+
+def _broken(pages: Pages, request: Request, error: Exception) -> Response:
+    t = strings(pages.language(request))
+    if not isinstance(error, IndletError):
+        return pages.message(request, 500, t("error.internal"), t("error.internal_text"), tone="bad")
+    _log.error("%s: %s", request.url.path, error)
+    title, text, later = t("error.busy"), t("error.internal_text"), {"Retry-After": "5"}
+    return pages.message(request, 503, title, text, tone="bad", headers=later)
 
 
 def _warm_up() -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import fcntl
 import logging
-import os
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
@@ -18,6 +17,7 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
+from indlet.durable import write_whole
 from indlet.errors import StoreError
 from indlet.oai.dates import written
 from indlet.provider.serve.repository import OaiAnswer
@@ -134,12 +134,7 @@ class _File:
             fcntl.flock(lock, fcntl.LOCK_EX)
             every = self.read(most)
             _add(every, fresh.items(), most)
-            draft = self._path.with_suffix(".new")
-            with draft.open("wb") as file:
-                file.write(_packed(every))
-                file.flush()
-                os.fsync(file.fileno())
-            draft.replace(self._path)
+            write_whole(self._path, _packed(every))
         return every
 
     def read(self, most: int) -> Counts:

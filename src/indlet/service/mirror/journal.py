@@ -8,12 +8,12 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
-import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TextIO
 
+from indlet.durable import write_whole
 from indlet.errors import StoreError
 from indlet.service.mirror.paths import OWN
 
@@ -122,15 +122,7 @@ class MirrorJournal:
 
     def _compact(self) -> None:
         state = self.state
-        fresh = self._path.with_suffix(".new")
-        with fresh.open("w", encoding="utf-8") as file:
-            values = {
-                name: getattr(state, name) for name in ("base_url", "prefix", "since", "token", "begun")
-            }
-            file.write(json.dumps({"state": values}) + "\n")
-            file.writelines(self._lines.values())
-            for identifier, reason in state.owed.items():
-                file.write(json.dumps({"owed": identifier, "reason": reason}) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(self._path)
+        values = {name: getattr(state, name) for name in ("base_url", "prefix", "since", "token", "begun")}
+        owed = [{"owed": name, "reason": reason} for name, reason in state.owed.items()]
+        first, last = json.dumps({"state": values}) + "\n", "".join(json.dumps(one) + "\n" for one in owed)
+        write_whole(self._path, (first + "".join(self._lines.values()) + last).encode())

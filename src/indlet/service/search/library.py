@@ -239,6 +239,8 @@ class Library:
 
         Parameters of the model may be named: `mu=500`, `k1=0.9`, `lambda_=0.5`. `accents` and `all_words` are
         as the settings say where they are empty.
+
+        Long because each option and each part of the result is named.
         """
         started = time.perf_counter()
         text = text.encode("utf-8", "replace").decode()  # a command line may hold what is no text
@@ -272,35 +274,25 @@ class Library:
             notes.append(self._without_positions(searcher, meaning, origins))
         every = (*spoken.frequent, *spoken.rare)
         suggestions = self._suggestions(searcher, meaning, every)
+        shares = Shares(searcher, meaning, ranking, self.analyzer)
+        sets = self.set_names() if "set" in facets else {}
         return Result(
-            text,
-            ranking.name,
-            hits.parameters_of(ranking),
-            found.total,
-            hits.hits(
-                self.store,
-                found.hits,
-                origins,
-                self.analyzer,
-                Shares(searcher, meaning, ranking, self.analyzer),
-                offset,
-            ),
-            offset,
-            limit,
-            sort,
-            every,
-            {
-                name: hits.facet(
-                    name, found.facets, origins, facet_values, self.set_names() if name == "set" else None
-                )
-                for name in facets
-            },
-            hits.histogram(found.facets.get("year", ())),
-            tuple(notes),
-            suggestions,
-            hits.corrected(text, suggestions),
-            (time.perf_counter() - started) * 1000,
-            found.ahead,
+            query=text,
+            model=ranking.name,
+            parameters=hits.parameters_of(ranking),
+            total=found.total,
+            hits=hits.hits(self.store, found.hits, origins, self.analyzer, shares, offset),
+            offset=offset,
+            limit=limit,
+            sort=sort,
+            languages=every,
+            facets={name: hits.facet(name, found.facets, origins, facet_values, sets) for name in facets},
+            histogram=hits.histogram(found.facets.get("year", ())),
+            notes=tuple(notes),
+            suggestions=suggestions,
+            corrected=hits.corrected(text, suggestions),
+            took_ms=(time.perf_counter() - started) * 1000,
+            ahead=found.ahead,
         )
 
     def compare(self, text: str, models: Sequence[str] = tuple(MODELS), **options: Any) -> Comparison:

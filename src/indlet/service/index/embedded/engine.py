@@ -19,6 +19,7 @@ from typing import IO, Final, Self
 
 import numpy as np
 
+from indlet.durable import sync
 from indlet.errors import IndexBusy, IndexDamaged, StoreError
 from indlet.model import JsonObject, Stored
 from indlet.service.index.embedded import manifest as manifests
@@ -81,7 +82,7 @@ class Engine:
         folder = Path(path)
         with _locked(folder), manifests.turn(folder):
             (folder / manifests.NAME).unlink(missing_ok=True)
-            manifests.sync(folder)
+            sync(folder)
             for file in folder.iterdir():
                 if file.name not in manifests.LOCKS:
                     file.unlink()
@@ -287,7 +288,7 @@ class Engine:
     def _publish(self, segments: list[Segment], generation: int, extra: JsonObject) -> None:
         entries = tuple(SegmentEntry(segment.file, segment.deletions_file) for segment in segments)
         fresh = Manifest(generation, self._position, entries, dict(extra))
-        manifests.sync(self._folder)
+        sync(self._folder)
         fresh.write(self._folder)
         with self._guard:
             self._anew = False

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import json
-import os
 import secrets
 import zlib
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from indlet.durable import write_whole
 from indlet.errors import IndexDamaged
 
 REMEDY: Final = "the index is derived from the store: rebuild it with  indlet reindex"
@@ -66,13 +66,7 @@ class Manifest:
                 "extra": self.extra,
             }
         )
-        fresh = folder / (NAME + ".new")
-        with fresh.open("w") as handle:
-            handle.write(f"{zlib.crc32(body.encode()):08x} {body}\n")
-            handle.flush()
-            os.fsync(handle.fileno())
-        fresh.replace(folder / NAME)
-        sync(folder)
+        write_whole(folder / NAME, f"{zlib.crc32(body.encode()):08x} {body}\n".encode())
 
 
 def name(kind: str, generation: int) -> str:
@@ -107,15 +101,6 @@ def sweep(folder: Path, wanted: set[str]) -> None:
             running = file.name.startswith(f"{MERGED}-") and not idle
             if file.name not in wanted and file.name not in (NAME, *LOCKS) and not running:
                 file.unlink(missing_ok=True)
-
-
-def sync(folder: Path) -> None:
-    """Makes the names in a folder durable."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def read(folder: Path) -> Manifest:

@@ -99,6 +99,11 @@ class Matcher:
             mask &= self.mask(part)
         return ~mask if self.segment.gone is None else ~mask | self.segment.gone
 
+    def matched(self, expression: Expression, hidden: Mask | None) -> NDArray[np.int64]:
+        """The documents that match and are not hidden."""
+        mask = self.mask(expression)
+        return np.flatnonzero(mask if hidden is None else mask & ~hidden)
+
     def mask(self, expression: Expression) -> Mask:
         segment = self.segment
         match expression:

@@ -15,6 +15,7 @@ from typing import Final
 
 import numpy as np
 
+from indlet.durable import sync
 from indlet.errors import IndexDamaged
 from indlet.service.index.embedded import manifest as manifests
 from indlet.service.index.embedded.manifest import Manifest, SegmentEntry
@@ -110,7 +111,7 @@ def _swap(folder: Path, chosen: Sequence[Segment], joined: Segment) -> bool:
     if joined.documents:
         entries.append(SegmentEntry(joined.file, joined.deletions_file))
     fresh = Manifest(generation, manifest.position, tuple(entries), manifest.extra)
-    manifests.sync(folder)
+    sync(folder)
     fresh.write(folder)
     # What the writer has written and not committed is none of our business.
     for name in manifest.files() - fresh.files():

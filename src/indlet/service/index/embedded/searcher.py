@@ -100,12 +100,7 @@ class SegmentSearcher:
             page = count, best
             if not facets:
                 return Results(*page, loose=any(matcher.loose for matcher in matchers), total_is_exact=every)
-        matched = []
-        for matcher, without in zip(matchers, hidden, strict=True):
-            mask = matcher.mask(expression)
-            if without is not None:
-                mask &= ~without
-            matched.append(np.flatnonzero(mask))
+        matched = [m.matched(expression, without) for m, without in zip(matchers, hidden, strict=True)]
         if first:
             tiers = [
                 ranking.tiers([matcher.mask(part) for part in first], docs)
