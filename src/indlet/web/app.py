@@ -29,7 +29,7 @@ from indlet.oai.names import OAI_PATH
 from indlet.provider import serve
 from indlet.provider.hierarchy import named
 from indlet.provider.serve.relations import Relations
-from indlet.provider.serve.usage import usage_of
+from indlet.provider.serve.usage import Usage, usage_of
 from indlet.provider.site.source import guarded_name, site_name
 from indlet.service.api import routes as api
 from indlet.service.index.engines import warm
@@ -113,31 +113,32 @@ def application(
     else:
         routes.append(Route("/healthz", _healthy(store)))
 
-    @contextlib.asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        # A page must not wait 5 ms, the usual interval, each time another thread has the interpreter.
-        sys.setswitchinterval(0.0005)
-        if follow:
-            threading.Thread(target=_warm_up, name="warming", daemon=True).start()
-            if own:
-                jobs.begin()
-        try:
-            yield
-        finally:
-            usage.save()
-            if own:
-                jobs.schedule.close()
-
     not_found, broken = partial(_not_found, pages), partial(_broken, pages)
     app = Starlette(
         routes=routes,
-        lifespan=lifespan,
+        lifespan=lambda app: _lifespan(usage, jobs if own else None, follow),
         exception_handlers={HTTPException: not_found, IndletError: broken, Exception: broken},
         middleware=[Middleware(_metered, meter=meter), Middleware(SecurityHeaders)],
     )
     app.router.redirect_slashes = False
     app.state.library, app.state.desk = library, desk
     return app
+
+
+@contextlib.asynccontextmanager
+async def _lifespan(usage: Usage, own: Jobs | None, follow: bool) -> AsyncIterator[None]:
+    # A page must not wait 5 ms, the usual interval, each time another thread has the interpreter.
+    sys.setswitchinterval(0.0005)
+    if follow:
+        threading.Thread(target=_warm_up, name="warming", daemon=True).start()
+        if own:
+            own.begin()
+    try:
+        yield
+    finally:
+        usage.save()
+        if own:
+            own.schedule.close()
 
 
 def _portal_routes(portal: Portal) -> list[BaseRoute]:
