@@ -79,14 +79,9 @@ def application(
     pages = Pages.of(settings)
     portal = Portal(library, pages, settings.base_url())
     usage, meter = usage_of(store), Meter()
-    keep = partial(keep_ended_sessions, store)
-    gate = Gate(
-        store.secret("sessions"), settings, ended=ended_sessions(store), keep=keep,
-        others=partial(ended_sessions, store) if store.shared else None,
-    )  # fmt: skip
     own = jobs is None
     jobs = jobs or Jobs(store, settings)
-    desk = Desk(portal, gate, usage, jobs)
+    desk = Desk(portal, _gate(store, settings), usage, jobs)
     metrics = Metrics(library, meter, portal.visible, desk.totals.get, settings.admin.metrics_token)
     provides = bool(settings.hierarchy or settings.site or settings.library)
     provides = provides or any(source.republish for source in settings.source)
@@ -123,6 +118,12 @@ def application(
     app.router.redirect_slashes = False
     app.state.library, app.state.desk = library, desk
     return app
+
+
+def _gate(store: Store, settings: Settings) -> Gate:
+    ended = partial(ended_sessions, store)
+    keep, others = partial(keep_ended_sessions, store), ended if store.shared else None
+    return Gate(store.secret("sessions"), settings, ended=ended(), keep=keep, others=others)
 
 
 @contextlib.asynccontextmanager
