@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indlet.kernels.codec import word
-from indlet.kernels.jit import kernel, part
+from indlet.kernels.jit import allocating_kernel, kernel, part
 from indlet.kernels.postings import LOST
 from indlet.kernels.term_hash import spelling
 
@@ -272,7 +272,7 @@ EVIDENCE = np.dtype(
 )  # fmt: skip
 
 
-@kernel
+@allocating_kernel
 def evidence(
     tokens: Tokens, mask: int, known: Known, stated: NDArray[np.int64], out: Rows, letters: NDArray[np.int64]
 ) -> None:

@@ -100,6 +100,25 @@ class Heap(NamedTuple):
     groups: Numbers
 
 
+class Scratch(NamedTuple):
+    """Room to work in; no kernel that ranks makes an array."""
+
+    numbers: Numbers
+    small: Small
+    reals: Floats
+    words: Bits
+
+
+def scratch(terms: int) -> Scratch:
+    """Room for so many terms."""
+    return Scratch(
+        np.empty(terms * (2 * _SLOTS + 1 + _STATE), np.int64),
+        np.empty(terms * _SLOTS * BLOCK + BLOCK, np.uint32),
+        np.empty(WINDOW + (1 << _COMBINED) + 2 * CLASSES + 1 + terms * (CLASSES + 1 + CLASSES * _WIDTHS)),
+        np.empty((terms + 4) * WORDS, np.uint64),
+    )
+
+
 # Lists are held one after another in plain arrays, and functions take these one by one: to take an array out
 # of a tuple, or a part of one, would count references, in every loop. `state` has _STATE numbers for a list,
 # `docs` its documents block by block, `freqs_at` and `wides` where each block's frequencies are and how wide,
@@ -289,13 +308,14 @@ def _asked(
 
 
 @kernel
-def _highest(formula: Formula, limits: Numbers, norm_limits: Floats, state: Numbers, known: Floats) -> None:
+def _highest(
+    formula: Formula, limits: Numbers, norm_limits: Floats, state: Numbers, known: Floats, tabled: Floats
+) -> None:
     """Upper bounds of what each term adds to a final score, of documents of each class, by how wide the
     frequencies of the widest block are.
     """
     kind, first, second, outlook, p, table = formula
     found = 1.0
-    tabled = np.empty(CLASSES + 1)
     for i in range(CLASSES + 1):
         length = limits[i]
         tabled[i] = table[length] if length < table.size else beyond(kind, p[0], p[1], p[2], length)
@@ -466,11 +486,11 @@ def _offer(
 def _add_up(
     kind: Int, first: Floats, second: Floats, p: Floats, table: Floats, stream: Bytes, lengths: Small,
     state: Numbers, docs: Small, freqs_at: Numbers, wides: Numbers, terms: Int, base: Int, sums: Floats,
+    freqs: Small,
 ) -> None:  # fmt: skip
     """The sums of all documents in the window over the terms that are decoded."""
     for i in range(WINDOW):
         sums[i] = 0.0
-    freqs = np.empty(BLOCK, np.uint32)
     p0, p1, p2, p3 = p[0], p[1], p[2], p[3]
     for t in range(terms):
         low, high = state[t * _STATE + _LOW], state[t * _STATE + _HIGH]
@@ -505,7 +525,7 @@ def _at_best(
 @kernel
 def best(
     formula: Formula, lists: PostingLists, columns: Columns, shown: VisibleDocuments, heap: Heap, size: Int,
-    number: Int, exact: bool,
+    number: Int, exact: bool, scratch: Scratch,
 ) -> tuple[Int, Int, bool]:  # fmt: skip
     """Offers the documents that are not hidden and hold any of the terms to the heap.
 
@@ -521,15 +541,19 @@ def best(
     scores, heap_ties, heap_ids, where, groups = heap
     terms = starts.size
     p0, p1, p2, p3, asked, constant = p[0], p[1], p[2], p[3], outlook[0], outlook[1]
-    state, docs = np.empty(terms * _STATE, np.int64), np.empty(terms * _SLOTS * BLOCK, np.uint32)
-    freqs_at, wides = np.empty(terms * _SLOTS, np.int64), np.empty(terms * _SLOTS, np.int64)
-    bits, sums = np.empty(terms * WORDS, np.uint64), np.empty(WINDOW)
-    found, both = np.empty(WORDS, np.uint64), np.empty(WORDS, np.uint64)
-    chosen, here = np.empty(WORDS, np.uint64), np.empty(WORDS, np.uint64)
-    combinations = np.empty(1 << _COMBINED)
+    numbers, docs, reals, words_of = scratch
+    slots = terms * _SLOTS
+    freqs_at, wides, places = numbers[:slots], numbers[slots : 2 * slots], numbers[2 * slots :]
+    state = places[terms:]
+    freqs = docs[slots * BLOCK :]
+    bits, found = words_of[: terms * WORDS], words_of[terms * WORDS :]
+    both, chosen, here = found[WORDS:], found[2 * WORDS :], found[3 * WORDS :]
     # Of the window: bounds for each class of documents, and for the first the sums from each term on.
-    known, bounds = np.empty(terms * CLASSES * _WIDTHS), np.empty((CLASSES + 1) * terms)
-    places, added = np.empty(terms, np.int64), np.zeros(CLASSES)  # what `finish` adds at most to sums
+    sums, combinations = reals[:WINDOW], reals[WINDOW : WINDOW + (1 << _COMBINED)]
+    added, by_limit = reals[WINDOW + (1 << _COMBINED) :], reals[WINDOW + (1 << _COMBINED) + CLASSES :]
+    bounds, known = by_limit[CLASSES + 1 :], by_limit[CLASSES + 1 + (CLASSES + 1) * terms :]
+    for i in range(CLASSES):
+        added[i] = 0.0  # what `finish` adds at most to sums
     within = smaller if kind == VSM else shorter
     words = within.size // (CLASSES - 1)
     if kind in (DIRICHLET, JELINEK_MERCER):
@@ -538,7 +562,7 @@ def best(
             tabled = table[length] if length < table.size else beyond(kind, p0, p1, p2, length)
             added[i] = finish(kind, asked, constant, 0.0, tabled, 1.0)
     _open(stream, starts, state, docs, freqs_at, wides)
-    _highest(formula, limits, norm_limits, state, known)
+    _highest(formula, limits, norm_limits, state, known, by_limit)
     live, every, limit = np.int64(0), True, np.int64(0)
     while limit < lengths.size:
         # The first window is a small one: all its documents are scored, for nothing is known yet.
@@ -616,7 +640,7 @@ def best(
         if many:
             _add_up(
                 kind, first_of, second_of, p, table, stream, lengths, state, docs, freqs_at, wides, decoded,
-                base, sums,
+                base, sums, freqs,
             )  # fmt: skip
         counted = np.int64(0)  # words whose documents are before places[t]
         for i in range(WORDS):
@@ -676,7 +700,9 @@ def best(
                                 tabled = table[key] if key < table.size else beyond(kind, p0, p1, p2, key)
                             total += share(kind, first_of[t], second_of[t], p0, p3, frequency, length, tabled)
                 score = finish(kind, asked, constant, total, tabled, norm)
-                if size == scores.size and score < scores[0]:
+                if size == scores.size and (
+                    score < scores[0] or (score == scores[0] and ties[doc] > heap_ties[0])
+                ):
                     continue
                 group = of[doc] if of.size else np.int64(0)
                 size = _offer(

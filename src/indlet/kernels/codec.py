@@ -25,7 +25,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from indlet.kernels.arrays import Bytes, Flags, Int, Numbers, Places, Small
-from indlet.kernels.jit import kernel, part
+from indlet.kernels.jit import allocating_kernel, kernel, part
 
 BLOCK: Final = 128
 PADDING: Final = 8
@@ -256,7 +256,7 @@ def headers(stream: Bytes, starts: Places, df: Numbers, cf: Numbers) -> None:
         cf[t] = count + more
 
 
-@kernel
+@allocating_kernel
 def subtract(stream: Bytes, starts: Places, gone: Flags, ahead: Numbers, df: Numbers, cf: Numbers) -> None:
     """Adds to `df` and `cf` what the documents flagged in `gone` hold of each term.
 

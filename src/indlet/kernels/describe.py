@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from indlet.kernels.jit import kernel
+from indlet.kernels.jit import allocating_kernel, kernel
 from indlet.kernels.scan import Bytes, Numbers, Rows
 from indlet.kernels.term_hash import digest
 
@@ -94,7 +94,7 @@ def _looked_up(
     return slot, most
 
 
-@kernel
+@allocating_kernel
 def described(
     heads: Rows, values: Rows, text: Bytes, forms: int, mask: int, names: Bytes, name_ends: Numbers,
     out: Bytes, ends: Numbers,

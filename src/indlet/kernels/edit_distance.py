@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from indlet.kernels.arrays import Bytes, Int, Numbers, Small
-from indlet.kernels.jit import kernel
+from indlet.kernels.jit import allocating_kernel
 
 
-@kernel
+@allocating_kernel
 def near(
     names: Bytes, bounds: Small, df: Numbers, word: Bytes, most: int, found: Numbers, distances: Numbers
 ) -> Int:

@@ -12,7 +12,7 @@ import numpy as np
 
 from indlet.kernels.arrays import Bytes, Flags, Floats, Int, Numbers, Small
 from indlet.kernels.codec import BLOCK, decode_block, decode_docs, read_varint, word
-from indlet.kernels.jit import kernel, part
+from indlet.kernels.jit import allocating_kernel, part
 
 BM25: Final = 0
 VSM: Final = 1
@@ -117,7 +117,7 @@ def highest(
     return max(most, 0.0)
 
 
-@kernel
+@allocating_kernel
 def scored(
     formula: Formula, stream: Bytes, starts: Numbers, lengths: Small, norms: Floats, wanted: Numbers,
     out: Floats,
@@ -171,7 +171,7 @@ def scored(
         out[i] = finish(kind, outlook[0], outlook[1], out[i], known, norms[doc])
 
 
-@kernel
+@allocating_kernel
 def mark(stream: Bytes, starts: Numbers, mask: Flags) -> None:
     """Flags the documents that hold any of the terms."""
     docs = np.empty(BLOCK, np.uint32)

@@ -6,6 +6,7 @@ Long because the order of hits is decided here in all three ways: the best, sort
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -33,6 +34,8 @@ LONGEST_TABLE: Final = 1 << 12  # longer documents are rare: theirs is worked ou
 # Scores are bounded for classes of documents by their length or norm: so large a part is below each class.
 _BELOW: Final = (0.06, 0.25, 0.5)
 assert len(_BELOW) == kernel.CLASSES - 1
+_KEPT_TERMS: Final = 8  # a third of a megabyte for each thread
+_kept: Final = threading.local()
 _NO_BITS: Final = np.zeros(0, np.uint64)
 _NO_GROUP: Final = np.zeros(0, np.int64)
 
@@ -160,6 +163,16 @@ def _hidden(segment: Segment, flags: Array | None) -> Array:
     return found
 
 
+def _scratch(terms: int) -> kernel.Scratch:
+    """Room for a kernel to work in; what has served a thread for a query of usual size serves it again."""
+    if terms > _KEPT_TERMS:
+        return kernel.scratch(terms)
+    found: kernel.Scratch | None = getattr(_kept, "scratch", None)
+    if found is None:
+        found = _kept.scratch = kernel.scratch(_KEPT_TERMS)
+    return found
+
+
 def top(
     segments: Sequence[Segment],
     hidden: Sequence[Array | None],
@@ -180,6 +193,7 @@ def top(
         np.empty(size, np.int64),
     )  # fmt: skip
     seen = np.zeros(groups.starts.size, np.uint8)
+    scratch = _scratch(len(query.constants))
     total, filled, every = 0, 0, True
     for number, (segment, without) in enumerate(zip(segments, hidden, strict=True)):
         shown = kernel.VisibleDocuments(
@@ -188,7 +202,7 @@ def top(
         )  # fmt: skip
         lists = kernel.PostingLists(segment.arrays["stream"], query.where[number])
         live, taken, complete = kernel.best(
-            query.formula, lists, columns(segment), shown, heap, filled, number, exact
+            query.formula, lists, columns(segment), shown, heap, filled, number, exact, scratch
         )
         total, filled = total + int(live), int(taken)
         every = every and complete
