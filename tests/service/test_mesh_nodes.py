@@ -211,3 +211,31 @@ def test_what_is_passed_on_says_where_it_came_from(laboratories: list[Laboratory
     answers = [httpx.get(f"{node.url}/ft-oai", params=asked).content for node in (one, three)]
     vectors = [etree.tostring(next(etree.fromstring(a).iter("{*}index"))[0], method="c14n") for a in answers]
     assert vectors[0] == vectors[1]  # the statistics of a cache are those of the origin
+
+
+def test_an_origin_met_through_others_is_held_once_when_it_becomes_a_source(
+    laboratories: list[Laboratory],
+) -> None:
+    larc, lanl, afrl, _ = laboratories
+    afrl.write("ice.txt", "ice on wings")
+    afrl.crawl()
+    lanl.harvests(afrl)
+    larc.harvests(lanl)
+    rounds([lanl, larc])
+    with larc.store.read() as view:
+        (met,) = [o for o in view.origins("source") if o.settings.get("learned_from")]
+    assert met.name != "ours"
+    # The same origin, by its own address, under a name that the operator chose.
+    larc.settings = replace(
+        larc.settings,
+        source=(*larc.settings.source, Source(f"{afrl.url}/oai", name="ours", republish=True, index="none")),
+    )
+    rounds([lanl, larc])
+    assert larc.holds().keys() == afrl.holds().keys()  # which fails where one is held twice
+    with larc.store.read() as view:
+        origins = {o.name: o for o in view.origins("source")}
+        kept = [s for s in view.changes() if s.origin == origins["ours"].id]
+    assert origins.keys() == {"lanl", "ours"}
+    assert origins["ours"].id == met.id
+    assert "learned_from" not in origins["ours"].settings
+    assert [[spec for spec in s.sets.split() if spec.startswith("from:")] for s in kept] == [["from:ours"]]

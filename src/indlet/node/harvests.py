@@ -23,6 +23,7 @@ from indlet.model import JsonMapping, JsonObject
 from indlet.node import job_entries
 from indlet.node.harvest_child import harvest_in_child
 from indlet.node.schedule import NotDone, NotYet, Schedule, Work, next_run
+from indlet.service.harvest.cache import claim
 from indlet.service.harvest.negotiate import source_name
 from indlet.service.harvest.progress import Progress
 from indlet.service.harvest.run import RunOptions
@@ -124,6 +125,7 @@ class Harvests:
             kept["added"][name] = asdict(source)
             kept["paused"].pop(name, None)
         job_entries.withdraw(self._store, f"remove {name}")
+        claim(self._store, name, source.url)
         with self._store.write() as tx:
             origin = tx.origin("source", name, source.public())
         with self._store.read() as view:

@@ -27,6 +27,7 @@ from indlet.settings import Source
 from indlet.store import Origin, Store, Transaction, View
 
 Placed = tuple[str, str, Record]  # the name and URL of a record's origin, and what is kept of it
+_BATCH: Final = 500
 _WAIT: Final = 60.0  # seconds for another run to commit the copies that it has
 
 
@@ -68,7 +69,7 @@ class Cache:
     @contextlib.contextmanager
     def placed(self, copies: Sequence[RecordCopy]) -> Iterator[list[Placed]]:
         """(name, URL, record) of the copies that are kept and of their origins, while nobody else decides."""
-        with self._turn(), self.store.read() as view:
+        with _turn(self.store), self.store.read() as view:
             yield list(self._decided(view, copies))
 
     def origin(self, tx: Transaction, name: str, url: str) -> int:
@@ -145,20 +146,52 @@ class Cache:
             properties["source_datestamp"] = version.datestamp
         return replace(record, sets=tuple(dict.fromkeys(sets)), properties=properties)
 
-    @contextlib.contextmanager
-    def _turn(self) -> Iterator[None]:
-        """The only permit to decide between copies: two runs may bring the same record."""
-        until = time.monotonic() + _WAIT
-        with contextlib.ExitStack() as stack:
-            while True:
-                try:
-                    stack.enter_context(self.store.job("copies"))
-                    break
-                except StoreError:
-                    if time.monotonic() > until:
-                        raise
-                    time.sleep(0.02)
-            yield
+
+def claim(store: Store, name: str, url: str) -> None:
+    """Give the origin that was met through other nodes the name under which it is a source from now on.
+
+    It is told by its key. Without this its records would be held twice, under two names.
+    """
+    key = origin_key(url)
+
+    def met(view: View) -> Origin | None:
+        known = [o for o in view.origins("source") if origin_key(str(o.settings.get("url", ""))) == key]
+        return None if any(o.name == name for o in known) else next(iter(known), None)
+
+    with store.read() as view:
+        if (found := met(view)) is None or "learned_from" not in found.settings:
+            return
+    with _turn(store), store.read() as view, store.write() as tx:
+        origin = met(view)
+        if origin is None or not tx.rename_origin("source", origin.name, name):
+            return
+        before, after = set_spec((FROM, origin.name)), set_spec((FROM, name))
+        tx.name_set(origin.id, after, name)
+        moved = list[Record]()
+        for stored in view.changes():
+            if stored.origin == origin.id and before in stored.sets.split():
+                sets = tuple(after if spec == before else spec for spec in stored.sets.split())
+                moved.append(replace(stored.record, sets=sets))
+            if len(moved) == _BATCH:
+                tx.put(origin.id, moved)
+                moved = []
+        tx.put(origin.id, moved)
+
+
+@contextlib.contextmanager
+def _turn(store: Store) -> Iterator[None]:
+    """The only permit to decide between copies: two runs may bring the same record."""
+    until = time.monotonic() + _WAIT
+    with contextlib.ExitStack() as stack:
+        while True:
+            try:
+                stack.enter_context(store.job("copies"))
+                break
+            except StoreError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.02)
+        yield
 
 
 def _held_here(view: View, origin: int, identifier: str) -> Held | None:

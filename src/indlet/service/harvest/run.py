@@ -19,7 +19,7 @@ from typing import Any
 from indlet.errors import IndletError, RemoteError, SettingsError, Unreachable
 from indlet.model import Failure
 from indlet.service.harvest import dates, decide, feed, owed, sets
-from indlet.service.harvest.cache import Cache
+from indlet.service.harvest.cache import Cache, claim
 from indlet.service.harvest.client import Client, NoAnswer, spellings
 from indlet.service.harvest.commit import Committer
 from indlet.service.harvest.fetch_page import Interrupted, PageFetcher
@@ -104,6 +104,7 @@ class Run:
             harvest.pages,
         )
         delay = source.delay_seconds if source.delay_seconds >= 0 else harvest.delay_seconds
+        claim(store, name, source.url)
         with store.write() as tx:
             self.origin = tx.origin("source", name, source.public())
             user, password = _credentials(tx, self.origin, source)
