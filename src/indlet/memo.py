@@ -15,22 +15,34 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
+class _Memo(dict[Sized, T]):
+    """What a function made of values. A look-up is one of a dictionary; a full one begins anew."""
+
+    def __init__(self, function: Callable[[Sized], T], most: int) -> None:
+        self._function, self._most = function, most
+
+    def __missing__(self, value: Sized) -> T:
+        made = self._function(value)
+        if len(value) <= SHORT:
+            if len(self) >= self._most:
+                self.clear()
+            self[value] = made
+        return made
+
+
 def remembered(most: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """A function of a string or of bytes (its last argument) that remembers so many short ones."""
 
     def decorated(function: Callable[P, T]) -> Callable[P, T]:
-        known: Callable[..., T] = lru_cache(maxsize=most)(function)
         plain: Callable[..., T] = function
-
-        # Called for every value of every record: without a list of arguments where there is one.
-        @wraps(function)
-        def about(value: Sized) -> T:
-            return known(value) if len(value) <= SHORT else plain(value)
+        if function.__code__.co_argcount == 1:  # called for every value of every record
+            return cast("Callable[P, T]", _Memo(plain, most).__getitem__)
+        known: Callable[..., T] = lru_cache(maxsize=most)(function)
 
         @wraps(function)
         def asked(*arguments: Sized) -> T:
             return known(*arguments) if len(arguments[-1]) <= SHORT else plain(*arguments)
 
-        return cast("Callable[P, T]", about if function.__code__.co_argcount == 1 else asked)
+        return cast("Callable[P, T]", asked)
 
     return decorated

@@ -48,6 +48,9 @@ _ISBN: Final = re.compile(
 _ISSN: Final = re.compile(r"(?:^|\bissn[:\s]*)(\d{4}-?\d{3}[\dX])(?![\d-])", re.IGNORECASE)
 # Most addresses: a host without a port, a path, a query.
 _PLAIN_URL: Final = re.compile(r"https?://([a-z0-9.-]+)((?:/[^\s?#]*)?)((?:\?[^\s#]+)?)$", re.IGNORECASE)
+# Most handles and DOIs.
+_PLAIN_HANDLE: Final = re.compile(r"hdl\.handle\.net/\d[\d.]*/[a-z0-9._-]*[a-z0-9]$")
+_PLAIN_DOI: Final = re.compile(r"10\.\d{4,9}/[a-z0-9._-]*[a-z0-9]$")
 _SPACE: Final = re.compile(r"[\s\x00-\x1f]")
 _BRACKETS: Final = {")": "(", "]": "[", "}": "{"}
 
@@ -60,8 +63,13 @@ def keys_of(value: str) -> list[str]:
         if "arxiv" not in lower:
             if lower.startswith("oai:"):
                 return [lower]
-            if "10." not in value and "handle.net/" not in lower and (plain := _plain_url(value)):
-                return [f"url:{plain}"]
+            if "10." not in value and (plain := _plain_url(value)):
+                if "handle.net/" not in lower:
+                    return [f"url:{plain}"]
+                if _PLAIN_HANDLE.match(plain):
+                    return [f"hdl:{plain[15:]}", f"url:{plain}"]
+            if _PLAIN_DOI.match(lower):
+                return [f"doi:{lower}"]
     value = " ".join(value[:_LONGEST].split())
     found = list(dict.fromkeys(_known(value)))
     if not found and value:
@@ -94,8 +102,10 @@ def key_in(scheme: str, value: str) -> str:
 
 def of_record(identifier: str, metadata: Metadata) -> list[str]:
     """The keys of a record: of its OAI identifier, and of what its metadata call its identifiers."""
-    values = [identifier, *metadata.get("identifier", ())[:_MOST]]
-    return list(dict.fromkeys(key for value in values for key in keys_of(value)))
+    found = keys_of(identifier)
+    for value in metadata.get("identifier", ())[:_MOST]:
+        found += keys_of(value)
+    return list(dict.fromkeys(found))
 
 
 def first(scheme: str, values: Iterable[str]) -> str:
@@ -201,7 +211,7 @@ def _bounded(key: str) -> str:
     """A key as a name in an index: without white space and controls, and not too long."""
     if len(key) <= _KEY and key.isprintable() and " " not in key and "\u3000" not in key:
         return key
-    key = _SPACE.sub("_", key)
+    key = key.replace(" ", "_") if key.isprintable() else _SPACE.sub("_", key)
     if len(key) > _KEY:
         return key[: _KEY - 16] + blake2b(key.encode("utf-8", "replace"), digest_size=8).hexdigest()
     return key

@@ -20,6 +20,7 @@ import re
 import unicodedata
 from typing import Final
 
+from indlet.memo import remembered
 from indlet.text.accents import without_accents
 
 _MOST: Final = 300  # characters of a name
@@ -45,10 +46,14 @@ _PERSON: Final = 4
 _BESIDE: Final = re.compile(
     r"\(.*?\)|\b\d{3,4}\b\s*[-–]?|\b(?:jr|sr|ph\.?\s*d|dr|prof|md)\b\.?", re.IGNORECASE
 )
+# Without one of these a name of ASCII has nothing such beside it.
+_PERHAPS: Final = re.compile(r"[(\d]|[js]r|p[hr]|dr|md", re.IGNORECASE)
 
 
 def names(value: str) -> list[str]:
     """The names in one value: many repositories put several there, with semicolons between them."""
+    if ";" not in value:
+        return [name] if (name := value.strip()) else []
     return [name for part in value.split(";") if (name := part.strip())]
 
 
@@ -77,12 +82,10 @@ def query_keys(name: str) -> list[str]:
 
 def parts(name: str) -> tuple[str, str]:
     """The family name and the first given name, or its initial; both empty where there is no letter."""
-    name = folded(_BESIDE.sub(" ", name[:_MOST]))
-    before, comma, after = name.partition(",")
-    first, rest = _WORD.findall(before), _WORD.findall(after.partition(",")[0])
-    if comma and first and rest:
+    first, rest, given = _words(name)
+    if first and given:
         return "".join(first)[:_LONGEST], rest[0][:_LONGEST]
-    words = first or rest
+    words = first or rest[:given]
     if not words:
         return "", ""
     start = len(words) - 1
@@ -91,16 +94,26 @@ def parts(name: str) -> tuple[str, str]:
     return "".join(words[start:])[:_LONGEST], words[0][:_LONGEST] if start else ""
 
 
+@remembered(1 << 10)
+def _words(name: str) -> tuple[list[str], list[str], int]:
+    """A name's words before the first comma, those after, and how many of these precede the second."""
+    name = name[:_MOST]
+    if not name.isascii() or _PERHAPS.search(name):
+        name = _BESIDE.sub(" ", name)
+    before, _, after = folded(name).partition(",")
+    given, _, beyond = after.partition(",")
+    rest = _WORD.findall(given)
+    return _WORD.findall(before), rest + _WORD.findall(beyond) if beyond else rest, len(rest)
+
+
 def filing_name(name: str) -> str:
     """A name as a list files it: family name, comma, given names; in small letters without accents.
 
     "Wang, Wei" and "Wei Wang" are one, "Wang, W." is another. What reads as the name of a body (five words or
     more without a comma, or a word such as "of") stays in its order. Empty where there is no letter.
     """
-    name = folded(_BESIDE.sub(" ", name[:_MOST]))
-    before, comma, after = name.partition(",")
-    first, rest = _WORD.findall(before), _WORD.findall(after)
-    if comma and first and rest:
+    first, rest, _ = _words(name)
+    if first and rest:
         return f"{' '.join(first)}, {' '.join(rest)}"
     words = first or rest
     if len(words) < 2 or len(words) > _PERSON or not _BODY.isdisjoint(words):

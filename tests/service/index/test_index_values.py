@@ -9,15 +9,18 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from indlet.formats.file_formats import file_format
-from indlet.formats.people import filing_name
+from indlet.formats.people import filing_name, folded
 from indlet.model import Record
 from indlet.service.index import Searcher, follow
 from indlet.service.index import expression as e
 from indlet.service.index.engines import index_of
 from indlet.service.index.values import title_order, value_key
 from indlet.store import Store
+from indlet.text.tokens import split
 
 PEOPLE = [
     "Wang, Wei",
@@ -176,3 +179,11 @@ def test_a_title_is_sorted_without_its_article(language: str, title: str, order:
 )
 def test_formats_have_short_names(value: str, name: str) -> None:
     assert file_format(value) == name
+
+
+_LETTERS = st.sampled_from("aZ9 .,<=:\u0338\u0301\u0307IéßﬁΣς½…\u00a0\u2028й和ᄒ\u1161\u3000İ¨")
+
+
+@given(st.lists(_LETTERS, max_size=12).map("".join))
+def test_a_title_that_is_folded_piece_by_piece_is_the_title_folded(title: str) -> None:
+    assert title_order({"title": [f"x {title}"]}) == " ".join(split(folded(f"x {title}")))

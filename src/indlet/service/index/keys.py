@@ -14,7 +14,7 @@ from typing import Final
 from indlet.formats import identifiers, people
 from indlet.memo import remembered
 from indlet.model import KEY_MARKS, Metadata
-from indlet.service.index.values import value_terms
+from indlet.service.index.values import labelled, value_terms
 from indlet.text.tokens import split, words
 
 # What an index says of the keys in it: one without, or with others, is made anew.
@@ -26,12 +26,15 @@ _WORDS: Final = 60  # of a title
 
 def keys(identifier: str, metadata: Metadata) -> bytes:
     """The terms of all keys of a record, separated by spaces."""
-    named = KEY_MARKS["identifier"]
+    get, named = metadata.get, KEY_MARKS["identifier"]
     found = [named + key for key in identifiers.of_record(identifier, metadata)]
-    for element in ("creator", "contributor"):
-        for value in metadata.get(element, ())[:_NAMES]:
-            found += _people(element, value)
-    for title in metadata.get("title", ())[:_TITLES]:
+    for value in get("creator", ())[:_NAMES]:
+        for name in people.names(value)[:_NAMES]:
+            found += _creator(name)
+    for value in get("contributor", ())[:_NAMES]:
+        for name in people.names(value)[:_NAMES]:
+            found += _contributor(name)
+    for title in get("title", ())[:_TITLES]:
         found += title_keys(title)
         whole, colon, _ = title.partition(":")
         if colon and len(whole.split()) > 2:
@@ -41,10 +44,14 @@ def keys(identifier: str, metadata: Metadata) -> bytes:
 
 
 @remembered(1 << 15)
-def _people(element: str, value: str) -> tuple[str, ...]:
-    """The terms of the people that a value names."""
-    mark = KEY_MARKS[element]
-    return tuple([mark + key for name in people.names(value)[:_NAMES] for key in people.record_keys(name)])
+def _creator(name: str) -> tuple[str, ...]:
+    """The terms of a creator: of the person, and of the value that facets show."""
+    return (*[KEY_MARKS["creator"] + key for key in people.record_keys(name)], *labelled("creator", name))
+
+
+@remembered(1 << 15)
+def _contributor(name: str) -> tuple[str, ...]:
+    return tuple([KEY_MARKS["contributor"] + key for key in people.record_keys(name)])
 
 
 def title_keys(title: str) -> list[str]:

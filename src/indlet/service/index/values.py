@@ -8,6 +8,7 @@ the records' order by title or author. Spaces are U+0002 here, for they separate
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from indlet.formats import people
@@ -22,6 +23,8 @@ SPACE: Final = "\x02"
 LONGEST: Final = 200  # characters of a value; longer ones are cut
 _KEY: Final = 120  # of a key
 _MOST: Final = 200  # values of a record
+# White space after which a mark is no accent.
+_APART: Final = re.compile("[\u1680\u2028\u2029]")
 # Words that do not count where a title begins with them, by language.
 _ARTICLES: Final = {
     "en": frozenset(("a", "an", "the")),
@@ -35,35 +38,42 @@ _ARTICLES: Final = {
 
 
 def value_terms(metadata: Metadata) -> list[str]:
-    """The terms of a record's values, and those that it is sorted by."""
+    """The terms of a record's formats and subjects, and those that it is sorted by."""
     found: list[str] = []
-    for facet in VALUE_FACETS:
-        for value in metadata.get(facet, ())[:_MOST]:
-            found += _of_value(facet, value)
+    for value in metadata.get("format", ())[:_MOST]:
+        found += _format(value)
+    for value in metadata.get("subject", ())[:_MOST]:
+        found += _subject(value)
     if title := title_order(metadata):
         found.append(SORT_MARKS["title"] + _packed(title))
     for value in metadata.get("creator", ())[:1]:
-        found += _first_author(value)
+        if filed := next(filter(None, map(_author, people.names(value))), ""):
+            found.append(filed)
     return found
 
 
-@remembered(1 << 15)
-def _of_value(facet: str, value: str) -> tuple[str, ...]:
-    """The terms of what one element says: several names may stand in it."""
-    labels = [value]
-    if facet == "creator":
-        labels = people.names(value)[:_MOST]
-    elif facet == "format":
-        labels = [name] if (name := file_format(value)) else []
-    keyed = ((value_key(facet, text), " ".join(text[:LONGEST].split())) for text in labels)
-    mark = VALUE_MARKS[facet]
-    return tuple([mark + _packed(key) + SEPARATOR + _packed(text) for key, text in keyed if key])
+def labelled(facet: str, value: str) -> tuple[str, ...]:
+    """The term of a value of a facet (of creators: of one name); none if it has no letter."""
+    key = value_key(facet, value)
+    if not key:
+        return ()
+    return (VALUE_MARKS[facet] + _packed(key) + SEPARATOR + _packed(" ".join(value[:LONGEST].split())),)
+
+
+@remembered(1 << 12)
+def _format(value: str) -> tuple[str, ...]:
+    return labelled("format", name) if (name := file_format(value)) else ()
 
 
 @remembered(1 << 15)
-def _first_author(value: str) -> tuple[str, ...]:
-    filed = next(filter(None, map(people.filing_name, people.names(value))), "")
-    return (SORT_MARKS["author"] + _packed(filed[:_KEY]),) if filed else ()
+def _subject(value: str) -> tuple[str, ...]:
+    return labelled("subject", value)
+
+
+@remembered(1 << 15)
+def _author(name: str) -> str:
+    filed = people.filing_name(name)
+    return SORT_MARKS["author"] + _packed(filed[:_KEY]) if filed else ""
 
 
 def value_key(facet: str, value: str) -> str:
@@ -103,7 +113,18 @@ def title_order(metadata: Metadata) -> str:
 
 
 def _words(title: str) -> list[str]:
-    return split(people.folded(title[:1000]))
+    """The words of a title without case and accents. Its pieces are folded one by one, for they come back."""
+    title = title[:1000]
+    if _APART.search(title):
+        return split(people.folded(title))
+    pieces = split(title)
+    return pieces if title.isascii() else [word for piece in pieces for word in _folded(piece)]
+
+
+@remembered(1 << 15)
+def _folded(piece: str) -> list[str]:
+    # After a space, as it stands in the title: a mark that begins it is an accent.
+    return [piece] if piece.isascii() else split(people.folded(f" {piece}"))
 
 
 def _packed(text: str) -> str:
