@@ -148,6 +148,10 @@ class Write:
     folder: str
     format: str = "marc21"
     mapping: str = ""  # a table on top of the standard crosswalk
+    # Tables of subjects: one from the others' scheme to ours, or two by way of a common one.
+    subjects: tuple[str, ...] = ()
+    # "codes"; "words": what codes stand for; "learned": from the records of our own libraries as well
+    subject_method: str = "codes"
     from_: tuple[str, ...] = ("*",)  # sources, "source:set", or "*" for all that is harvested
     path: str = "{source}/{year}/{name}"  # below the folder, without ending
     deletions: str = "alert"  # "alert"; "file": a tombstone beside the file; "remove": the file goes
@@ -438,7 +442,12 @@ def load(path: Path) -> Settings:
             replace(x, read=_beside(here, x.read), mapping=_table(here, x.mapping)) for x in settings.library
         ),
         write=tuple(
-            replace(x, folder=_beside(here, x.folder), mapping=_table(here, x.mapping))
+            replace(
+                x,
+                folder=_beside(here, x.folder),
+                mapping=_table(here, x.mapping),
+                subjects=tuple(_beside(here, table) for table in x.subjects),
+            )
             for x in settings.write
         ),
         site=tuple(

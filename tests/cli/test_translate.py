@@ -129,3 +129,14 @@ def test_every_pair_of_formats(tmp_path: Path) -> None:
             assert not isinstance(again, Broken)
             said = other.crosswalk(again).read(again).simple()
             assert said == {"title": ["Wings"], "creator": ["Austen, Jane"]}
+
+
+def test_subjects_by_tables(tmp_path: Path) -> None:
+    record = METADATA["oai_dc"].crosswalk(()).write(CommonRecord.of({"title": ["A"], "subject": ["UC-414"]}))
+    path, table = tmp_path / "a.xml", tmp_path / "uc.tsv"
+    path.write_bytes(METADATA["oai_dc"].pack(record))
+    table.write_text("UC-414\t77\tHigh energy physics\n")
+    for more, subject in ([], "77"), (["--words"], "High energy physics"):
+        asked = ("--from", "oai_dc", "--to", "oai_dc", "--subjects", str(table), *more, str(path))
+        status, out, _ = run(*asked)
+        assert status == 0 and f">{subject}<".encode() in out

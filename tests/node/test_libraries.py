@@ -14,10 +14,12 @@ from typing import Any
 import pymarc
 import pytest
 
+from indlet.errors import SettingsError
 from indlet.formats import METADATA, CommonRecord
 from indlet.model import Record, TermVector
 from indlet.node.alerts import acknowledge, alerts
 from indlet.node.write_out import WriteTask, write_out
+from indlet.oai.xml import element
 from indlet.provider.pipeline import crawl
 from indlet.settings import Crawl, LibraryFolder, Settings, Write
 from indlet.store import Store, open_store, withheld
@@ -53,11 +55,12 @@ def records(store: Store) -> dict[str, Record]:
         return {s.identifier.rpartition(":")[2]: s.record for s in view.changes() if not s.deleted}
 
 
-def put(store: Store, source: str, *titles: str, date: str = "1999") -> None:
+def put(store: Store, source: str, *titles: str, date: str = "1999", subject: str = "") -> None:
+    more = {"subject": [subject]} if subject else {}
     with store.write() as tx:
         origin = tx.origin("source", source, {"url": f"http://{source}.example.org"})
         tx.put(origin, [
-            Record(f"oai:{source}.example.org:r/{title}", {"title": [title], "date": [date]},
+            Record(f"oai:{source}.example.org:r/{title}", {"title": [title], "date": [date], **more},
                    TermVector.of({"wing": 1}), ("reports",))
             for title in titles
         ])  # fmt: skip
@@ -307,3 +310,47 @@ def test_a_historical_round_looks_at_every_file_and_writes_what_is_missing(
     assert (done.files, done.unchanged, list(alerts(store))) == (1, 2, [])
     assert sorted(files(folder)) == sorted([lost, *kept])
     assert [(folder / name).stat().st_ino for name in kept] == inodes
+
+
+def subjects_written(store: Store, folder: Path, *tables: str, method: str = "codes") -> dict[str, list[str]]:
+    settings = Settings(write=(Write(str(folder), "oai_dc", subjects=tables, subject_method=method),))
+    (done,) = write_out(store, settings, historical=True)
+    assert done.reason == "" and done.failed == 0
+    records = [METADATA["oai_dc"].read(element(data)).simple() for data in files(folder).values()]
+    return {record["title"][0]: record.get("subject", []) for record in records}
+
+
+def test_subjects_are_written_in_our_scheme(store: Store, folder: Path, tmp_path: Path) -> None:
+    put(store, "lanl", "Flutter", subject="UC-414")
+    put(store, "afrl", "Wings over wheat", subject="UC-0")
+    pairs, common, ours = (tmp_path / name for name in ("pairs.tsv", "common.tsv", "ours.tsv"))
+    pairs.write_text("UC-414\t77\tHigh energy physics\nUC-414\t73\n")
+    common.write_text("UC-414\t430100\n")
+    ours.write_text("430100\t78\n")
+    other = {"Wings over wheat": ["UC-0"]}  # no table knows it
+    assert subjects_written(store, folder, str(pairs)) == {"Flutter": ["77", "73"], **other}
+    assert subjects_written(store, folder, str(common), str(ours)) == {"Flutter": ["78"], **other}
+    words = subjects_written(store, folder, str(pairs), method="words")
+    assert words == {"Flutter": ["High energy physics"], **other}
+    with store.write() as tx:
+        own = tx.origin("library", "larc")
+        texts = [("wings of planes", "aero"), ("barley and oats", "agri")] * 6
+        tx.put(own, [
+            Record(f"oai:larc:{n}", {"title": [f"{text} {n}"], "subject": [code]})
+            for n, (text, code) in enumerate(texts)
+        ])  # fmt: skip
+    learned = subjects_written(store, folder, str(pairs), method="learned")
+    assert learned == {"Flutter": ["77", "73"], "Wings over wheat": ["UC-0", "aero"]}
+    assert subjects_written(store, folder, method="learned")["Flutter"] == ["UC-414", "aero"]
+
+
+def test_tables_of_subjects_that_do_not_fit_are_refused(store: Store, folder: Path) -> None:
+    wrong: list[tuple[tuple[str, ...], str, str]] = [
+        ((), "guess", "one of codes, words, learned"),
+        ((), "words", "names no table"),
+        (("a", "b", "c"), "codes", "more than two"),
+        (("none.tsv",), "codes", "none.tsv"),
+    ]
+    for tables, method, said in wrong:
+        with pytest.raises(SettingsError, match=said):
+            WriteTask(store, Write(str(folder), subjects=tables, subject_method=method))

@@ -14,6 +14,7 @@ from indlet.errors import SettingsError
 from indlet.formats.crosswalk import Lost
 from indlet.formats.metadata import oai_marc
 from indlet.formats.record import Broken
+from indlet.formats.subject_translation import subject_translation
 from indlet.formats.translate import Translator, format_named
 
 # A file is read as a whole.
@@ -26,6 +27,8 @@ _SHOWN: Final = 60
 @click.option("--to", "target", required=True, metavar="FORMAT", help="Format to translate to.")
 @click.option("--mapping", default="", metavar="TABLE", help="A table on top of that of the files' format.")
 @click.option("--to-mapping", default="", metavar="TABLE", help="A table on top of that of the other format.")
+@click.option("--subjects", multiple=True, metavar="TABLE", help="Subjects by this table, or by two in turn.")
+@click.option("--words", is_flag=True, help="Subjects as the words that their codes stand for in the table.")
 @click.option("--report", is_flag=True, help="Show what was lost, by field, instead of the records.")
 @click.option("--output", type=click.File("wb", lazy=True), default="-", metavar="FILE", help="Write there.")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE…")
@@ -34,6 +37,8 @@ def translate(
     target: str,
     mapping: str,
     to_mapping: str,
+    subjects: tuple[str, ...],
+    words: bool,
     report: bool,
     output: BinaryIO,
     files: tuple[Path, ...],
@@ -46,7 +51,10 @@ def translate(
     """
     if target == oai_marc.FORMAT.prefix:
         raise SettingsError("oai_marc is only read; translate to marc21")
-    translator = Translator(format_named(source), format_named(target), mapping, to_mapping)
+    method = "words" if words else "codes"
+    translator = Translator(
+        format_named(source), format_named(target), mapping, to_mapping, subject_translation(subjects, method)
+    )
     head, tail = translator.target.around
     lost: Counter[tuple[str, str]] = Counter()
     example: dict[tuple[str, str], str] = {}

@@ -12,6 +12,7 @@ from indlet.errors import SettingsError
 from indlet.formats import METADATA, crosswalk
 from indlet.formats.crosswalk import Crosswalk, Lost
 from indlet.formats.record import Broken, CommonRecord, Fields, MetadataFormat
+from indlet.formats.subject_translation import SubjectTranslation
 from indlet.formats.tagged import named_format
 
 
@@ -33,6 +34,7 @@ class Translator:
     target: MetadataFormat
     own: str = ""
     own_out: str = ""
+    subjects: SubjectTranslation | None = None
 
     def records(self, data: bytes) -> Iterator[Translation | Broken]:
         """Each record of a file. What cannot be read, mapped or written is broken; the others go on."""
@@ -52,6 +54,8 @@ class Translator:
         record = table.read(fields, lost)
         if not record.statements:
             return Broken(number, f"record {number}: nothing of it could be mapped")
+        if self.subjects is not None:
+            record = self.subjects.translated(record)
         try:
             packed = self.target.pack(out.write(record, lost))
         except ValueError as error:

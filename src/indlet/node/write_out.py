@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import threading
 import time
+from collections import deque
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -22,16 +23,20 @@ from indlet.errors import SettingsError
 from indlet.formats import CommonRecord, MetadataFormat, common_record
 from indlet.formats.crosswalk import Crosswalk
 from indlet.formats.dublin import year
+from indlet.formats.subject_translation import subject_translation
+from indlet.formats.subjects import SubjectClassifier
 from indlet.formats.translate import format_named, on_top
-from indlet.model import Stored
+from indlet.model import Stored, TermVector
 from indlet.oai.dates import written
 from indlet.oai.provenance import own_sets
 from indlet.settings import Settings, Write
 from indlet.store import FileState, Origin, Store
+from indlet.text import Analyzer, Policy
 
 KIND: Final = "write"
 DELETIONS: Final = ("alert", "file", "remove")
 _BATCH: Final = 200
+_SAMPLE: Final = 20_000  # records that subjects are learned from
 _PLACES: Final = ("source", "year", "name", "set")
 _UNSAFE = re.compile(r"[^\w.,=@+-]+")
 _PART_BYTES: Final = 120
@@ -77,6 +82,8 @@ class WriteTask:
         self._store, self._task = store, task
         self._format: MetadataFormat = format_named(task.format)
         self._table: Crosswalk = on_top(task.mapping, self._format.crosswalk(()), self._format)
+        self._subjects = subject_translation(task.subjects, task.subject_method)
+        self._analyzer = Analyzer(Policy())
         self._folder = Path(task.folder)
         self._name = str(self._folder)
 
@@ -113,9 +120,14 @@ class WriteTask:
         with self._store.read() as view:
             known = {state.resource: state for state in view.files(origin)}
             position = int(view.state(origin).get("position", 0))
+        parts = ["metadata", "properties", "raw"]
+        if self._task.subject_method == "learned":
+            learned = _learned(self._store, self._analyzer)
+            self._subjects = subject_translation(self._task.subjects, "learned", learned)
+            parts.append("vector")
         while not stop.is_set():
             with self._store.read() as view:
-                changes = list(view.changes(position, _BATCH, parts=("metadata", "properties", "raw")))
+                changes = list(view.changes(position, _BATCH, parts=parts))
                 sources = {o.id: o for o in view.origins() if o.kind != KIND}
             if not changes:
                 return
@@ -190,8 +202,12 @@ class WriteTask:
 
     def _data(self, stored: Stored) -> bytes:
         record = CommonRecord.of(orjson.loads(stored.metadata), stored.identifier, written(stored.datestamp))
+        record = common_record(stored.raw, record)
+        if self._subjects is not None:
+            terms = _terms(stored, self._analyzer) if self._subjects.learned else {}
+            record = self._subjects.translated(record, terms)
         head, tail = self._format.around
-        return head + self._format.pack(self._table.write(common_record(stored.raw, record))) + tail
+        return head + self._format.pack(self._table.write(record)) + tail
 
     def _path(self, stored: Stored, source: Origin) -> str:
         metadata = orjson.loads(stored.metadata)
@@ -218,6 +234,25 @@ class WriteTask:
             tombstone = {"identifier": stored.identifier, "deleted": written(stored.datestamp)}
             _replace(place.with_name(f"{place.name}.deleted"), orjson.dumps(tombstone) + b"\n")
         return [RaisedAlert("deleted", stored.identifier, said, "delete it in the catalogue")]
+
+
+def _learned(store: Store, analyzer: Analyzer) -> SubjectClassifier:
+    """The subjects of our own records, learned from their terms: of the latest, where there are many."""
+    kept = deque[tuple[dict[str, int], list[str]]](maxlen=_SAMPLE)
+    with store.read() as view:
+        ours = {origin.id for origin in view.origins() if origin.kind not in ("source", KIND)}
+        for stored in view.changes(parts=("metadata", "vector")):
+            if stored.deleted or stored.origin not in ours:
+                continue
+            if codes := orjson.loads(stored.metadata).get("subject"):
+                kept.append((_terms(stored, analyzer), codes))
+    classifier = SubjectClassifier()
+    classifier.learn(kept)
+    return classifier
+
+
+def _terms(stored: Stored, analyzer: Analyzer) -> dict[str, int]:
+    return TermVector(analyzer.completed(stored).vector or b"").frequencies()
 
 
 def _safe(text: str) -> str:
