@@ -1,13 +1,16 @@
-"""Harvesting a web server: the experiment of the mod_oai paper (Nelson, Van de Sompel, Liu et al. 2004).
+"""The experiment of the mod_oai paper (Nelson, Van de Sompel, Liu et al. 2004) with real servers.
 
-    python -m bench.site [--files 5268] [--megabytes 292] [--tree FOLDER] [--server apache-event]
-                         [--chunks 10,50,100,500,1000,5000] [--json FILE]
+    python -m bench.site --files 5268 --megabytes 292 --server apache-event --json RESULT
+    python -m bench.site --tree /usr/share/doc --server nginx
+    python -m bench.site --histories 100
 
-A generated site with the paper's numbers (5,268 files of 292 MB, of which the home page leads to 709), or a
-copy of a real tree of pages. It is copied by wget from the home page, by wget from a full list of URLs, by
-ListIdentifiers and wget, and by ListRecords with DIDL (`indlet mirror`): all of it once, then after a quarter
-of the files was touched. Requests and bytes are those that the web server and the node answered. The crawl
-of the node is told apart: it happens by itself. Then pages of several sizes. Needs wget and the server.
+A site is copied in four ways: by wget from the home page, by wget from a full list of URLs, by
+ListIdentifiers and wget, and by ListRecords with DIDL (`indlet mirror`). Three stages: all of it once, after
+a quarter of the files was touched, and after the same quarter got other bytes. Every way is a program of its
+own, its start included; requests and bytes (of bodies) are those that the web server and the node answered.
+The crawl of the node is told apart: it happens by itself. Then pages of several sizes. `--histories`: random
+histories after each of which incremental harvesters must know what a full harvest tells. Needs wget and the
+servers.
 """
 
 from __future__ import annotations
@@ -18,7 +21,6 @@ import os
 import random
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -28,17 +30,15 @@ from pathlib import Path
 from urllib.parse import quote
 
 import httpx
-from bench.processes import cpu_of
+from bench.processes import cpu_of, descendants, indlet
 from rich.console import Console
 from rich.table import Table
+from tests.provider.site.test_site_histories import history
 from tests.provider.site.web_servers import Web, free_port, web_server
 
-from indlet.service.harvest.client import Client
-from indlet.service.mirror.fetch import Fetcher
-from indlet.service.mirror.journal import MirrorJournal
-from indlet.service.mirror.pages import ListReader
-from indlet.service.mirror.run import Mirror
-from indlet.settings import Harvest
+from indlet.provider.workers import Workers
+from indlet.settings import Settings
+from indlet.text import policy_of
 
 BASELINE, UPDATE = 946_684_800, 1_009_843_200  # 2000-01-01 and 2002-01-01, as in the paper
 LINKED = 709 / 5268
@@ -83,10 +83,24 @@ def generate(root: Path, files: int, megabytes: float, seed: int = 1) -> None:
             os.utime(place, (BASELINE, BASELINE))
 
 
+def plant(tree: Path, root: Path) -> None:
+    """A real tree as a site: its files with their names, without links and what nobody may read."""
+    for place in sorted(tree.rglob("*")):
+        if place.is_file() and not place.is_symlink() and os.access(place, os.R_OK):
+            target = root / place.relative_to(tree)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(place, target)
+            os.utime(target, (BASELINE, BASELINE))
+
+
+Way = Callable[[], Path]  # does it, and says where the copy is
+
+
 class Bench:
     def __init__(self, web: Web, work: Path) -> None:
         self.web, self.work = web, work
         self.log = web.run / "access.log"
+        self.told = work / "requests.jsonl"
         self.node = ""
         self.pid = 0
 
@@ -97,20 +111,12 @@ class Bench:
         config = self.work / "indlet.toml"
         config.write_text(
             f'data = "{self.work / "data"}"\n[node]\nport = {port}\n[serve]\nrecords_per_page = {records}\n'
-            f"identifiers_per_page = {identifiers}\n"
+            f'identifiers_per_page = {identifiers}\n[log]\nlevel = "info"\nformat = "json"\n'
             f'[[site]]\nroot = "{self.web.root}"\nurl = "{self.web.url}"\nname = "site"\n'
         )
-        command = [
-            sys.executable,
-            "-m",
-            "indlet",
-            "serve",
-            "--config",
-            str(config),
-            "--no-crawl",
-            "--no-portal",
-        ]
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        command = indlet("serve", "--config", config, "--no-crawl", "--no-portal")
+        with self.told.open("ab") as told:
+            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=told)
         self.node, self.pid = f"http://127.0.0.1:{port}/oai", process.pid
         try:
             while True:
@@ -124,33 +130,29 @@ class Bench:
             process.terminate()
             process.wait()
 
-    def crawl(self) -> float:
-        begun = time.monotonic()
-        config = self.work / "indlet.toml"
-        subprocess.run(
-            [sys.executable, "-m", "indlet", "crawl", "--config", str(config), "-q"],
-            stdout=subprocess.DEVNULL,
-            check=False,
-        )
-        return time.monotonic() - begun
+    def crawl(self) -> tuple[float, float]:
+        """Seconds and processor seconds of a crawl."""
+        begun, before = time.monotonic(), children_cpu()
+        command = indlet("crawl", "--config", self.work / "indlet.toml", "-q")
+        subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
+        return round(time.monotonic() - begun, 2), round(children_cpu() - before, 2)
 
-    def measured(self, way: str, stage: str, run: Callable[[], tuple[int, int, Path, float]]) -> Cost:
-        """What a way costs; `run` gives requests and bytes of the node, the copy, and processor seconds."""
+    def measured(self, way: str, stage: str, run: Way) -> Cost:
         self.log.write_bytes(b"")
-        before, begun = self._server_cpu(), time.monotonic()
-        requests, size, copy, cpu = run()
-        seconds = time.monotonic() - begun
-        served = [int(line.split()[-1]) for line in self.log.read_text().splitlines()]
+        self.told.write_bytes(b"")
+        server, begun, client = self._server_cpu(), time.monotonic(), children_cpu()
+        copy = run()
+        seconds, client = time.monotonic() - begun, children_cpu() - client
+        answers = [int(line.split()[1]) for line in self.log.read_text().splitlines()]
+        answers += [one["bytes"] for line in self.told.read_text().splitlines()
+                    if (one := json.loads(line)).get("event") == "request"]  # fmt: skip
         return Cost(
-            way, stage, round(seconds, 2), requests + len(served), size + sum(served), round(cpu, 2),
-            round(self._server_cpu() - before, 2), *self._compared(copy),
+            way, stage, round(seconds, 2), len(answers), sum(answers), round(client, 2),
+            round(self._server_cpu() - server, 2), *self._compared(copy),
         )  # fmt: skip
 
     def _server_cpu(self) -> float:
-        pids = [
-            int(p.name) for p in Path("/proc").iterdir() if p.name.isdecimal() and _is_server(p, self.web)
-        ]
-        return sum(cpu_of(pid) for pid in [*pids, *([self.pid] if self.pid else [])])
+        return sum(cpu_of(pid) for top in (self.web.pid, self.pid) for pid in [top, *descendants(top)])
 
     def _compared(self, copy: Path) -> tuple[int, int]:
         """How many files a copy has, and how many are those of the site, by size and time."""
@@ -164,60 +166,40 @@ class Bench:
 
     # The ways
 
-    def wget(self, copy: str, *arguments: str) -> Callable[[], tuple[int, int, Path, float]]:
-        def run() -> tuple[int, int, Path, float]:
-            folder = self.work / copy
-            before = os.times()
-            subprocess.run(
-                ["wget", "-q", "-x", "-e", "robots=off", "-P", str(folder), *arguments], check=False
-            )
-            after = os.times()
-            cpu = after.children_user + after.children_system - before.children_user - before.children_system
-            return 0, 0, folder, cpu
+    def wget(self, copy: str, *arguments: str | Path) -> Way:
+        folder = self.work / copy
+
+        def run() -> Path:
+            command = ["wget", "-q", "-x", "-e", "robots=off", "-P", folder, *arguments]
+            subprocess.run(command, check=False)
+            return folder
 
         return run
 
-    def listed(self, since: str) -> Callable[[], tuple[int, int, Path, float]]:
-        def run() -> tuple[int, int, Path, float]:
-            begun = time.process_time()
-            requests, size, urls = self.identifiers(since)
-            names = self.work / "urls"
-            names.write_text("\n".join(urls))
-            own = time.process_time() - begun
-            _, _, folder, cpu = self.wget("listed", "-N", "-i", str(names))()
-            return requests, size, folder, cpu + own
+    def listed(self, since: str) -> Way:
+        urls = self.work / "urls"
+
+        def run() -> Path:
+            with urls.open("wb") as out:
+                given = ["--since", since] if since else []
+                subprocess.run(indlet("mirror", self.node, "--list", *given), stdout=out, check=True)
+            return self.wget("listed", "-N", "-i", urls)()
 
         return run
 
-    def identifiers(self, since: str = "") -> tuple[int, int, list[str]]:
-        client = Client(Harvest())
-        lists = ListReader(client, self.node, Harvest())
-        arguments = {"metadataPrefix": "oai_dc"} | ({"from": since} if since else {})
-        urls = [
-            item.identifier
-            for page in lists.pages("ListIdentifiers", arguments)
-            for item in page.page.items
-            if not item.deleted
-        ]
-        client.close()
-        return client.requests, client.wire, urls
+    def mirrored(self, copy: str = "mirrored") -> Way:
+        folder = self.work / copy
 
-    def mirrored(self, copy: str = "mirrored") -> Callable[[], tuple[int, int, Path, float]]:
-        def run() -> tuple[int, int, Path, float]:
-            begun = time.process_time()
-            client, folder = Client(Harvest()), self.work / copy
-            folder.mkdir(exist_ok=True)
-            fetcher = Fetcher(self.node, "", (), 1 << 32, 3600)
-            with MirrorJournal(folder).opened() as journal:
-                done = Mirror(folder, ListReader(client, self.node, Harvest()), fetcher, journal).run(
-                    self.node
-                )
-            assert not done.failed, done.failed
-            client.close()
-            fetcher.close()
-            return client.requests, client.wire, folder, time.process_time() - begun
+        def run() -> Path:
+            subprocess.run(indlet("mirror", self.node, "--to", folder, "-q"), check=True)
+            return folder
 
         return run
+
+
+def children_cpu() -> float:
+    found = os.times()
+    return found.children_user + found.children_system
 
 
 def _facts(place: Path) -> tuple[int, int]:
@@ -225,59 +207,75 @@ def _facts(place: Path) -> tuple[int, int]:
     return found.st_size, int(found.st_mtime)
 
 
-def _is_server(process: Path, web: Web) -> bool:
-    try:
-        return str(web.run).encode() in (process / "cmdline").read_bytes()
-    except OSError:
-        return False
+def _now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
 def experiment(bench: Bench, chunks: list[int]) -> dict[str, object]:
     web = bench.web
     files = sorted(p for p in web.root.rglob("*") if p.is_file())
+    some = random.Random(2).sample([p for p in files if p.name != "index.html"], len(files) // 4)
     everything = bench.work / "all"
     everything.write_text("\n".join(f"{web.url}/{quote(str(p.relative_to(web.root)))}" for p in files))
-    costs: list[Cost] = []
+    # Asked by HEAD, as the wget of the paper did: after a 304 wget follows no links of the page it has.
+    recursive = ("-r", "-l", "inf", "-np", "-N", "--no-if-modified-since", f"{web.url}/index.html")
+    costs, crawls, before = list[Cost](), list[tuple[float, float]](), ""
     with bench.serving():
-        first_crawl = bench.crawl()
-        # Asked by HEAD, as the wget of the paper did: after a 304 wget follows no links of the page it has.
-        recursive = ("-r", "-l", "inf", "-np", "-N", "--no-if-modified-since", f"{web.url}/index.html")
-        before = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        for stage in ("baseline", "update"):
-            if stage == "update":
+        for stage in ("baseline", "touched", "changed"):
+            if stage != "baseline":
                 time.sleep(1.1)
-                before = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-                for place in random.Random(2).sample(files, len(files) // 4):
-                    os.utime(place, (UPDATE, UPDATE))
-                second_crawl = bench.crawl()
-            since = "" if stage == "baseline" else before
+                before = _now()
+            for number, place in enumerate(some if stage != "baseline" else ()):
+                if stage == "changed":
+                    place.write_bytes(random.Random(number).randbytes(place.stat().st_size))
+                moment = UPDATE + 86_400 * (stage == "changed")
+                os.utime(place, (moment, moment))
+            crawls.append(bench.crawl())
             costs += [
                 bench.measured("wget from the home page", stage, bench.wget("home", *recursive)),
                 bench.measured(
                     "wget from a full list", stage, bench.wget("full", "-N", "-i", str(everything))
                 ),
-                bench.measured("ListIdentifiers + wget", stage, bench.listed(since)),
+                bench.measured("ListIdentifiers + wget", stage, bench.listed(before)),
                 bench.measured("ListRecords, DIDL", stage, bench.mirrored()),
             ]
     sweep = []
     for size in chunks:
         with bench.serving(size, size):
-            begun = time.monotonic()
-            pages, _, _ = bench.identifiers()
-            listed = time.monotonic() - begun
-            cost = bench.measured("sweep", "", bench.mirrored(f"sweep-{size}"))
+            listed = bench.measured("", "", lambda: _listing(bench))
+            cost = bench.measured("", "", bench.mirrored(f"sweep-{size}"))
             shutil.rmtree(bench.work / f"sweep-{size}")
-            sweep.append({"page": size, "identifiers": round(listed, 3), "identifier_pages": pages,
-                          "records": cost.seconds, "record_requests": cost.requests})  # fmt: skip
+            row: dict[str, object] = {"page": size}
+            for verb, one in (("identifiers", listed), ("records", cost)):
+                cpu = round(one.client_cpu + one.server_cpu, 2)
+                row |= {f"{verb}_requests": one.requests, f"{verb}_seconds": one.seconds, f"{verb}_cpu": cpu}
+            sweep.append(row)
     return {
         "server": web.kind,
         "files": len(files),
         "bytes": sum(p.stat().st_size for p in files),
-        "first_crawl": round(first_crawl, 2),
-        "second_crawl": round(second_crawl, 2),
+        "load": round(os.getloadavg()[0], 1),
+        "crawls": crawls,
         "costs": [asdict(cost) for cost in costs],
         "sweep": sweep,
     }
+
+
+def _listing(bench: Bench) -> Path:
+    subprocess.run(indlet("mirror", bench.node, "--list"), stdout=subprocess.DEVNULL, check=True)
+    return bench.work / "nothing"
+
+
+def histories(number: int) -> None:
+    """So many random histories; AssertionError where a harvester has missed something."""
+    settings = Settings()
+    workers = Workers(1, settings.crawl.limits, policy_of(settings.analysis))
+    with web_server("apache-event") as web, workers:
+        web.start()
+        for seed in range(number):
+            with tempfile.TemporaryDirectory() as work:
+                history(web, Path(work), workers, seed)
+    print(f"{number} histories: no incremental harvester missed anything")
 
 
 def shown(found: dict[str, object]) -> None:
@@ -304,19 +302,23 @@ def main() -> None:
     parser.add_argument("--server", default="apache-event")
     parser.add_argument("--chunks", default="10,50,100,500,1000,5000")
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--histories", type=int, default=0, help="run so many random histories instead")
     options = parser.parse_args()
+    if options.histories:
+        histories(options.histories)
+        return
     with tempfile.TemporaryDirectory() as work, web_server(options.server) as web:
         if options.tree:
-            shutil.copytree(options.tree, web.root, dirs_exist_ok=True)
-            for place in web.root.rglob("*"):
-                if place.is_file():
-                    os.utime(place, (BASELINE, BASELINE))
+            plant(options.tree, web.root)
         else:
             generate(web.root, options.files, options.megabytes)
         log = web.run / "access.log"
+        web.extra = f'LogFormat "%>s %B" bytes\nCustomLog {log} bytes'
         if web.kind == "nginx":
-            raise SystemExit("its access log is not set up for this; choose apache-event or apache-prefork")
-        web.extra = f'LogFormat "%>s %O" bytes\nCustomLog {log} bytes'
+            web.extra, web.log_format = (
+                f"access_log {log} bytes;",
+                "log_format bytes '$status $body_bytes_sent';",
+            )
         web.start()
         found = experiment(Bench(web, Path(work)), [int(size) for size in options.chunks.split(",") if size])
     shown(found)

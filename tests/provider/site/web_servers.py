@@ -47,6 +47,7 @@ worker_processes 1;
 events {{ worker_connections 256; }}
 http {{
   access_log off;
+  {log_format}
   client_body_temp_path {run}/body;
   proxy_temp_path {run}/proxy;
   fastcgi_temp_path {run}/fastcgi;
@@ -102,6 +103,7 @@ class Web:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.extra = ""
+        self.log_format = ""  # of nginx, whose server block cannot hold one
         self.php = False
         self._process: subprocess.Popen[bytes] | None = None
         self.write_passwords(*USERS)
@@ -173,9 +175,14 @@ class Web:
         raise RuntimeError(f"{self.kind} does not start: {' '.join(logs)[-2000:]}")
 
     def _config(self) -> str:
-        places = {"port": self.port, "run": self.run, "root": self.root, "extra": self.extra}
+        places: dict[str, object] = {
+            "port": self.port,
+            "run": self.run,
+            "root": self.root,
+            "extra": self.extra,
+        }
         if self.kind == "nginx":
-            return _NGINX.format(**places)
+            return _NGINX.format(log_format=self.log_format, **places)
         if self.kind == "caddy":
             return (
                 f"{{\n admin off\n auto_https off\n}}\nhttp://127.0.0.1:{self.port} {{\n root * {self.root}\n"
@@ -197,6 +204,11 @@ class Web:
         self.stop()
         self.extra = extra
         self.start()
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None, "a server that runs has a process"
+        return self._process.pid
 
     def stop(self) -> None:
         if self._process is not None:
