@@ -157,6 +157,20 @@ def test_a_rule_that_appears_holds_before_the_next_crawl(apache: Web, make: Make
     assert client.harvested(address=OFFICE) == PUBLIC | {"/office/o.html"}
 
 
+def test_a_rule_that_appears_while_a_list_is_read_holds_for_the_rest(apache: Web, make: Make) -> None:
+    guard(apache)
+    apache.start()
+    bench = make(apache, remember_seconds=0.0)
+    bench.crawl()
+    pages = bench.serve().pages("ListRecords", metadataPrefix="oai_didl")
+    first = {h.findtext(f"{OAI}identifier", "") for h in next(pages).iter(f"{OAI}header")}
+    (path,) = (one for one in PUBLIC if apache.url + one not in first)
+    name = path.rpartition("/")[2]
+    apache.write(".htaccess", f'<Files "{name}">\nRequire all denied\n</Files>\n')
+    rest = {h.findtext(f"{OAI}identifier", "") for page in pages for h in page.iter(f"{OAI}header")}
+    assert apache.url + path not in rest
+
+
 def test_what_becomes_guarded_is_deleted_for_strangers_and_stays_for_others(apache: Web, make: Make) -> None:
     guard(apache)
     apache.start()

@@ -147,6 +147,24 @@ def test_each_credential_gets_its_own_mirror(web: Web, make: Make, tmp_path: Pat
         assert contents(copy) == served(web, PUBLIC)
 
 
+def test_an_address_gets_its_own_mirror(web: Web, make: Make, tmp_path: Path) -> None:
+    guard(web)
+    here = {f"/here/{name}" for name in ("a.html", "large.bin")}
+    web.write("here/a.html")
+    web.write("here/large.bin", os.urandom(5000))
+    if web.kind == "nginx":
+        web.extra += "location /here/ { allow 127.0.0.1; deny all; }\n"
+    else:
+        web.write("here/.htaccess", "Require ip 127.0.0.1\n")
+    web.start()
+    bench = make(web, by_value_bytes=1000)
+    bench.crawl()
+    with bench.listening() as node:
+        run(f"{node}/oai", "--to", tmp_path / "copy")
+    assert contents(tmp_path / "copy") == served(web, PUBLIC | here)
+    assert bench.serve().harvested() == PUBLIC
+
+
 def test_a_broken_off_mirror_goes_on_where_it_was(bench: Bench, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     with bench.listening(records_per_page=5) as node:
@@ -300,6 +318,12 @@ DSPACE = f"""<d:DIDL {NAMESPACE}><d:DIDLInfo/><d:Item id="uuid-1">
 </d:Item></d:DIDL>"""
 EPRINTS = f"""<d:DIDL {NAMESPACE}><d:Item>
 <d:Descriptor><d:Statement mimeType="text/xml"/></d:Descriptor>
+<d:Item><d:Descriptor><d:Statement mimeType="application/xml">
+<p:ObjectType xmlns:p="urn:mpeg:mpeg21:2005:01-DIP-NS"
+>info:eu-repo/semantics/descriptiveMetadata</p:ObjectType>
+</d:Statement></d:Descriptor>
+<d:Component><d:Resource mimeType="application/xml"><dc><title>A paper</title></dc></d:Resource></d:Component>
+</d:Item>
 <d:Item><d:Component><d:Resource ref="{{base}}/12/1/paper.pdf" mimeType="x/pdf"/></d:Component></d:Item>
 <d:Item><d:Component><d:Resource ref="{{base}}/12/2/data.csv" mimeType="text/csv"/></d:Component></d:Item>
 </d:Item></d:DIDL>"""

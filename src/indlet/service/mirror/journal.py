@@ -9,17 +9,16 @@ import contextlib
 import fcntl
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
 from indlet.durable import write_whole
 from indlet.errors import StoreError
 from indlet.service.mirror.paths import OWN
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(NamedTuple):
     """One file of a record."""
 
     path: str
@@ -75,7 +74,7 @@ class MirrorJournal:
 
     def keep(self, identifier: str, files: list[Kept]) -> None:
         """Note the files of a record; none for one that is deleted."""
-        line = self._append({"record": identifier, "files": [asdict(file) for file in files]})
+        line = self._append({"record": identifier, "files": [file._asdict() for file in files]})
         self._keep(identifier, files, line)
 
     def _keep(self, identifier: str, files: list[Kept], line: str) -> None:

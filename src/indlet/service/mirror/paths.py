@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -35,6 +36,7 @@ def path_of(url: str, identifier: str = "", number: int = 0) -> Path:
     return Path(_name(quote(host, safe=":.-_")), *names)
 
 
+@lru_cache(4096)  # hosts and folders come again and again
 def _name(segment: str) -> str:
     """A segment's own name where a file can bear it; otherwise as it stands in the URL, made harmless."""
     raw = unquote_to_bytes(segment)

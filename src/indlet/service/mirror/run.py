@@ -75,6 +75,7 @@ class Mirror:
         self._owners = {
             file.path: identifier for identifier, files in journal.state.records.items() for file in files
         }
+        self._part = journal.own / "part"  # the file that is being written
         self._checked: set[Path] = set()  # folders that are there, and inside
         self._later: list[tuple[str, list[Component]]] = []
         self.done = Mirrored()
@@ -208,7 +209,8 @@ class Mirror:
     def _take(self, identifier: str, component: Component, number: int, before: dict[str, Kept]) -> Kept:
         relative = path_of(component.ref, identifier, number)
         place, path = self._folder / relative, str(relative)
-        if place.parent not in self._checked:
+        folder = place.parent
+        if folder not in self._checked:
             inside(self._folder, relative)
         if self._owners.get(path, identifier) != identifier:
             raise NotFetched(f"{component.ref}: {self._owners[path]} has a file of that name already")
@@ -217,11 +219,11 @@ class Mirror:
             self.done.unchanged += 1
             _date(place, component.headers)
             return known
-        if place.parent not in self._checked:
-            place.parent.mkdir(parents=True, exist_ok=True)
+        if folder not in self._checked:
+            folder.mkdir(parents=True, exist_ok=True)
             inside(self._folder, relative)  # once more, now that its folder is there
-            self._checked.add(place.parent)
-        part = self._journal.own / "part"
+            self._checked.add(folder)
+        part = self._part
         headers, content = component.headers, component.content
         digest = sha256(content).hexdigest() if content is not None else ""
         if content is not None and not _fault(component, len(content), digest):
