@@ -21,10 +21,11 @@ demo: $(STAMP)
 test: $(STAMP) browser servers
 	$(BIN)/python -m pytest $(PYTEST)
 
-# What is promised of every store, on PostgreSQL, and of every index, on OpenSearch. INDLET_TEST_POSTGRESQL and
-# INDLET_TEST_OPENSEARCH name servers that run already.
+# What is promised of every store, on PostgreSQL, and of every index, on OpenSearch; what runs on the embedded ones is
+# `make test`. INDLET_TEST_POSTGRESQL and INDLET_TEST_OPENSEARCH name servers that run already.
 test-cluster: $(STAMP) postgresql opensearch
-	INDLET_TEST_STORE=postgresql INDLET_TEST_INDEX=opensearch $(BIN)/python -m pytest $(CLUSTER) $(PYTEST)
+	INDLET_TEST_STORE=postgresql INDLET_TEST_INDEX=opensearch $(BIN)/python -m pytest $(CLUSTER) \
+	  -k "not sqlite and not embedded" -n 2 --dist loadgroup $(PYTEST)
 
 CLUSTER := tests/store tests/service/test_equality.py tests/provider/test_crawl_killed.py \
   tests/service/harvest/test_harvest_owed.py tests/service/harvest/test_unchanged.py tests/service/harvest/test_set_names.py \

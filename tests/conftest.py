@@ -13,13 +13,21 @@ _node = pytest.StashKey[opensearch_server.OpenSearchNode]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # Workers of pytest-xdist inherit the server's address.
+    # Workers of pytest-xdist inherit the server's address. The node starts while the other server is made.
+    if opensearch_server.on_opensearch() and opensearch_server.SERVER not in os.environ:
+        config.stash[_node] = node = opensearch_server.OpenSearchNode(wait=False)
+        os.environ[opensearch_server.SERVER] = node.url
     if on_postgresql() and SERVER not in os.environ:
         config.stash[_server] = server = PostgresServer()
         os.environ[SERVER] = server.url
-    if opensearch_server.on_opensearch() and opensearch_server.SERVER not in os.environ:
-        config.stash[_node] = node = opensearch_server.OpenSearchNode()
-        os.environ[opensearch_server.SERVER] = node.url
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Tests of the one cluster run in one process: one of them ends all its snapshots."""
+    for item in items:
+        if "opensearch" in item.nodeid and config.pluginmanager.hasplugin("xdist"):
+            item.add_marker(pytest.mark.xdist_group("opensearch"))
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from uuid import uuid4
 
-from tests.opensearch_server import SERVER
+from tests.opensearch_server import SERVER, awaited
 
 from indlet.service.index.opensearch.cluster import Cluster
 from indlet.service.index.opensearch.index import OpenSearchIndex
@@ -16,7 +16,7 @@ class TemporaryIndex(OpenSearchIndex):
 
     def __init__(self, _: object = None, shards: int = 2, name: str = "") -> None:
         self.name = name or f"test-{uuid4().hex[:12]}"
-        self.cluster = Cluster([os.environ[SERVER]])
+        self.cluster = Cluster([awaited(os.environ[SERVER])])
         super().__init__(self.cluster, self.name, shards)
 
     def refresh(self) -> None:

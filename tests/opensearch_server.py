@@ -19,6 +19,7 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from xml.sax.saxutils import escape
 
@@ -45,7 +46,9 @@ def on_opensearch() -> bool:
 class OpenSearchNode:
     """A node on loopback with a small heap, in a temporary folder, as an unprivileged user."""
 
-    def __init__(self, heap: str = "512m", number: int = 1, seeds: tuple[int, ...] = ()) -> None:
+    def __init__(
+        self, heap: str = "512m", number: int = 1, seeds: tuple[int, ...] = (), *, wait: bool = True
+    ) -> None:
         self.java, version = _java()
         self.version = os.environ.get("OPENSEARCH_VERSION") or (NEWER if version >= 21 else OLDER)
         self.home = assembled(self.version)
@@ -56,7 +59,7 @@ class OpenSearchNode:
         self._number, self._seeds = number, seeds or (self.transport,)
         self._process: subprocess.Popen[bytes] | None = None
         self._configure()
-        self.start()
+        self.start(wait)
 
     def start(self, wait: bool = True) -> None:
         old = self.version.startswith("2.")
@@ -78,21 +81,21 @@ class OpenSearchNode:
             env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"},
         )  # fmt: skip
         log.close()
+        if wait:
+            self.wait()
+
+    def wait(self) -> None:
+        """Until it answers."""
         until = time.monotonic() + SECONDS
-        while wait and not self.answers():
-            if self._process.poll() is not None or time.monotonic() > until:
+        while not self.answers():
+            if self._process is None or self._process.poll() is not None or time.monotonic() > until:
                 said = (self.folder / "log").read_text(errors="replace")[-2000:]
                 self.remove()
                 raise RuntimeError(f"OpenSearch {self.version} did not start: {said}")
             time.sleep(0.2)
 
     def answers(self) -> bool:
-        try:
-            health = f"{self.url}/_cluster/health?wait_for_status=yellow"
-            with urllib.request.urlopen(health, timeout=5) as told:
-                return bool(told.status == 200)
-        except OSError:
-            return False
+        return answers(self.url)
 
     def kill(self) -> None:
         if self._process is not None:
@@ -123,6 +126,26 @@ class OpenSearchNode:
         if os.geteuid() == 0:
             for path in (self.folder, *self.folder.rglob("*")):
                 shutil.chown(path, "nobody")
+
+
+def answers(url: str) -> bool:
+    try:
+        health = f"{url}/_cluster/health?wait_for_status=yellow"
+        with urllib.request.urlopen(health, timeout=5) as told:
+            return bool(told.status == 200)
+    except OSError:
+        return False
+
+
+@cache
+def awaited(url: str) -> str:
+    """The same URL, once its node answers: conftest.py does not wait for it."""
+    until = time.monotonic() + SECONDS
+    while not answers(url):
+        if time.monotonic() > until:
+            raise RuntimeError(f"the OpenSearch node at {url} did not answer within {SECONDS:.0f} s")
+        time.sleep(0.2)
+    return url
 
 
 def assembled(version: str) -> Path:

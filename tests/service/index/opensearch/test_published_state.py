@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.opensearch_index import TemporaryIndex
-from tests.opensearch_server import SERVER, on_opensearch
+from tests.opensearch_server import SERVER, awaited, on_opensearch
 from tests.stores import store_in
 
 from indlet.errors import IndexBusy, IndexDamaged, QueryError, StoreUnavailable
@@ -146,7 +146,7 @@ def test_the_index_of_a_store_follows_it_on_either_engine(tmp_path: Path) -> Non
             )
         follow.catch_up(store)
         embedded = index_of(store).searcher()
-        store.index_engine = IndexEngine("opensearch", (os.environ[SERVER],), 1)
+        store.index_engine = IndexEngine("opensearch", (awaited(os.environ[SERVER]),), 1)
         assert follow.lag(store)[1] == 0
         assert follow.catch_up(store).applied == 29
         clustered = index_of(store).searcher()
