@@ -33,14 +33,16 @@ _DEFAULTS: Final = {
     "application_name": "indlet",
     "client_encoding": "UTF8",
     "connect_timeout": 10,
-    # A server whose machine has gone is noticed within a minute; so is a client, which ends its locks.
+    # A server whose machine has gone is noticed within a minute; so is a client, which ends its locks. What was
+    # sent and not acknowledged counts too: keepalives rest until then, and the system would wait a quarter hour.
     "keepalives_idle": 30,
     "keepalives_interval": 10,
     "keepalives_count": 3,
+    "tcp_user_timeout": 60_000,
 }
 _SESSION: Final = (
     f"SET lock_timeout = '{BUSY_SECONDS}s'; SET tcp_keepalives_idle = 30; SET tcp_keepalives_interval = 10; "
-    "SET tcp_keepalives_count = 3"
+    "SET tcp_keepalives_count = 3; SET tcp_user_timeout = 60000"
 )
 _SNAPSHOT: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT 1"  # taken by the first question
 
