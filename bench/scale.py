@@ -2,7 +2,9 @@
 
     python -m bench.scale [--records 100000] [--queries 200] [--json FILE]     a node of its own
     INDLET_TEST_OPENSEARCH=http://… python -m bench.scale                      one that runs already
-    INDLET_DATA=… python -m bench.scale --collections cranfield,cacm           answers alone, to real topics
+    INDLET_DATA=… python -m bench.scale --records 0 --collections cranfield,cacm,reuters21578 \
+        --shards 1,3,6 --replica       answers alone, to real topics (Reuters has none: titles of its stories)
+    OPENSEARCH_VERSION=2.19.6 JAVA=…/java-17/bin/java python -m bench.scale …  another version
 
 Records are those of bench/generated.py. Queries are asked of the engines in turn; OpenSearch's own BM25 is
 asked over an index of the same words made in the ordinary way. Printed: records a second, bytes a posting
@@ -25,6 +27,7 @@ from pathlib import Path
 
 import orjson
 from bench.effectiveness import documents
+from bench.evidence.material import reuters
 from bench.generated import collection, queries
 from tests.opensearch_index import TemporaryIndex
 from tests.opensearch_server import SERVER, OpenSearchNode
@@ -99,14 +102,20 @@ def searching(searcher: Searcher) -> Callable[[list[str]], object]:
 def real(name: str) -> tuple[list[Stored], list[list[str]]]:
     """The documents and topics of a collection."""
     folder = Path(os.environ["INDLET_DATA"]) / name
+    if name == "reuters21578":
+        stories = reuters(folder, 21_578, 1).stories
+        texts = {str(number): story.text for number, story in enumerate(stories, 1)}
+        topics = [story.text.strip().partition("\n")[0][:200] for story in stories[::97]]
+    else:
+        texts = documents(folder)
+        topics = [json.loads(line)["text"] for line in (folder / "queries.jsonl").read_text().splitlines()]
     changes = []
-    for number, (identifier, text) in enumerate(documents(folder).items(), 1):
+    for number, (identifier, text) in enumerate(texts.items(), 1):
         vector = ANALYZER.vector(text)
         changes.append(
             Stored(number, number, 1, f"oai:{name}:{identifier}", 0, 0, "", "en", vector.length, 0,
                    b"{}", b"", b"", vector.packed, None, b"")
         )  # fmt: skip
-    topics = [json.loads(line)["text"] for line in (folder / "queries.jsonl").read_text().splitlines()]
     return changes, [[t for word in topic.split() for t in ANALYZER.terms(word, "en")] for topic in topics]
 
 
@@ -121,12 +130,14 @@ def generated(records: int, count: int) -> tuple[list[Stored], list[list[str]]]:
     return changes, queries(made, count)
 
 
-def compared(changes: list[Stored], asked: list[list[str]], *, speed: bool) -> Iterator[tuple[str, object]]:
+def compared(
+    changes: list[Stored], asked: list[list[str]], shards: int = 3, *, speed: bool
+) -> Iterator[tuple[str, object]]:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         engines: dict[str, Index] = {
             "embedded": stack.enter_context(closing(EmbeddedIndex(folder))),
-            "opensearch": stack.enter_context(closing(TemporaryIndex(shards=3))),
+            "opensearch": stack.enter_context(closing(TemporaryIndex(shards=shards))),
         }
         for name, index in engines.items():
             yield f"{name}: records/s", round(len(changes) / written(index, changes))
@@ -176,23 +187,30 @@ def main() -> None:
     options.add_argument("--records", type=int, default=100_000)
     options.add_argument("--queries", type=int, default=200)
     options.add_argument("--collections", default="")
+    options.add_argument("--shards", default="3", help="of the real collections, such as 1,3,6")
+    options.add_argument("--replica", action="store_true", help="a second node, so that there are replicas")
     options.add_argument("--json", type=Path)
     given = options.parse_args()
-    node = None
+    nodes = []
     if SERVER not in os.environ:
-        node = OpenSearchNode("1g")
-        os.environ[SERVER] = node.url
+        nodes.append(OpenSearchNode("1g"))
+        os.environ[SERVER] = nodes[0].url
+        if given.replica:
+            nodes.append(OpenSearchNode("512m", 2, (nodes[0].transport,)))
+        print(f"OpenSearch {nodes[0].version}, {len(nodes)} nodes", flush=True)
     told: dict[str, dict[str, object]] = {}
     try:
         for name in filter(None, given.collections.split(",")):
             changes, topics = real(name)
-            told[name] = _shown(name, compared(changes, topics[: given.queries], speed=False))
+            for shards in map(int, given.shards.split(",")):
+                title = f"{name}, {shards} shards"
+                told[title] = _shown(title, compared(changes, topics[: given.queries], shards, speed=False))
         if given.records:
             name = f"{given.records} generated records"
             made = generated(given.records, given.queries)
             told[name] = _shown(name, compared(*made, speed=True))
     finally:
-        if node is not None:
+        for node in reversed(nodes):
             node.remove()
     if given.json:
         given.json.write_text(json.dumps(told, indent=1))

@@ -22,6 +22,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
+import click
 import pytest
 from click.testing import CliRunner
 from cryptography import x509
@@ -30,6 +31,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from tests.provider.site.web_servers import MODULES, available, free_port
 
 from indlet.cli import cli
+from indlet.settings import load
 from indlet.store import open_store
 from indlet.web.auth import hash_password
 
@@ -385,3 +387,20 @@ def test_the_container_is_built_and_run(tmp_path: Path) -> None:
         raise AssertionError("it did not answer")
     finally:
         subprocess.run([engine, "stop", name], capture_output=True, timeout=60)
+
+
+def test_the_cluster_of_the_compose_file_has_commands_and_settings_that_exist() -> None:
+    yaml = pytest.importorskip("yaml")
+    services = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
+    ours = {name: each for name, each in services.items() if each["image"] == "indlet"}
+    assert sorted(ours) == ["web1", "web2", "worker1", "worker2"]
+    for each in ours.values():
+        name, *options = each["command"]
+        command = cli.get_command(click.Context(cli), name)
+        assert command is not None
+        command.make_context(name, options)
+        assert each["volumes"] == ["./cluster.toml:/etc/indlet.toml:ro"]
+    settings = load(DEPLOY / "cluster.toml")
+    assert not settings.node.jobs and settings.index.engine == "opensearch"
+    hosts = [url.partition("://")[2].partition(":")[0] for url in settings.index.url]
+    assert set(hosts) == {name for name in services if name.startswith("search")}
