@@ -33,8 +33,8 @@ _DEFAULTS: Final = {
     "application_name": "indlet",
     "client_encoding": "UTF8",
     "connect_timeout": 10,
-    # A server whose machine has gone is noticed within a minute; so is a client, which ends its locks. What was
-    # sent and not acknowledged counts too: keepalives rest until then, and the system would wait a quarter hour.
+    # A server whose machine has gone is noticed within a minute; so is a client, which ends its locks. While
+    # something sent is not acknowledged, keepalives rest, and the system would wait a quarter of an hour.
     "keepalives_idle": 30,
     "keepalives_interval": 10,
     "keepalives_count": 3,
