@@ -154,6 +154,7 @@ class Write:
     subject_method: str = "codes"
     from_: tuple[str, ...] = ("*",)  # sources, "source:set", or "*" for all that is harvested
     path: str = "{source}/{year}/{name}"  # below the folder, without ending
+    required: tuple[str, ...] = ("title",)  # elements without which a written record raises an alert
     deletions: str = "alert"  # "alert"; "file": a tombstone beside the file; "remove": the file goes
     every: str = "1h"
 
@@ -378,6 +379,13 @@ class Notify:
 
 
 @dataclass(frozen=True, slots=True)
+class Duplicates:
+    """Records of several sources that may be of one work."""
+
+    every: str = ""  # how often they are looked for, such as "1d"; empty: only when asked
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     data: Path = Path("indlet-data")
     node: Node = field(default_factory=Node)
@@ -392,6 +400,7 @@ class Settings:
     portal: Appearance = field(default_factory=Appearance)
     admin: Admin = field(default_factory=Admin)
     notify: Notify = field(default_factory=Notify)
+    duplicates: Duplicates = field(default_factory=Duplicates)
     log: Log = field(default_factory=Log)
     user: tuple[User, ...] = ()
     hierarchy: tuple[Hierarchy, ...] = ()

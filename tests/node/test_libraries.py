@@ -354,3 +354,19 @@ def test_tables_of_subjects_that_do_not_fit_are_refused(store: Store, folder: Pa
     for tables, method, said in wrong:
         with pytest.raises(SettingsError, match=said):
             WriteTask(store, Write(str(folder), subjects=tables, subject_method=method))
+
+
+def test_a_translation_that_loses_a_required_field_raises_an_alert(store: Store, folder: Path) -> None:
+    put(store, "lanl", "Flutter")
+    (done,) = write_out(store, Settings(write=(Write(str(folder), required=("title", "rights")),)))
+    (alert,) = alerts(store)
+    assert (done.files, alert.kind) == (1, "translation")
+    assert alert.reason == "written as marc21 without rights"
+    table = folder.parent / "own.tsv"
+    table.write_text("245\ta\tvalue~[0-9]+\ttitle\t\tout\tnumbers only\n")
+    other = folder.parent / "other"
+    other.mkdir()
+    write_out(store, Settings(write=(Write(str(other), mapping=str(table)),)))
+    assert "written as marc21 without title" in [a.reason for a in alerts(store)]
+    with pytest.raises(SettingsError, match="required names colour"):
+        write_out(store, Settings(write=(Write(str(folder), required=("colour",)),)))

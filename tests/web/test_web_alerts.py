@@ -11,6 +11,8 @@ from starlette.testclient import TestClient
 from tests.web.nodes import PASSWORD
 
 from indlet.model import Record
+from indlet.node.duplicates import look
+from indlet.service.duplicates.decisions import decisions
 from indlet.store import Store, withheld
 
 Desk = tuple[Store, TestClient, str]
@@ -73,3 +75,37 @@ def test_deletions_that_wait_are_decided(desk: Desk, action: str, left: int) -> 
         assert sum(live for live, _ in view.totals().values()) == left
     assert not any(one.waiting for one in withheld.waiting_deletions(store))
     assert act(desk, action, "afrl") == 409
+
+
+def test_a_record_of_our_own_is_marked_as_deleted_and_unmarked(desk: Desk) -> None:
+    store, client, _ = desk
+    with store.write() as tx:
+        tx.put(tx.origin("hierarchy", "larc"), [Record("oai:larc:1", {"title": ["Ice"]})])
+    assert act(desk, "withdraw", " oai:larc:1 ") == 303
+    page = client.get("/admin/provider").text
+    assert "admin: oai:larc:1" in page
+    with store.read() as view:
+        found = view.get("oai:larc:1")
+    assert found is not None and found.deleted
+    assert act(desk, "withdraw", "oai:afrl:3") == 409  # its origin alone deletes it
+    assert act(desk, "restore", "oai:larc:1") == 303
+    assert "admin: oai:larc:1" not in client.get("/admin/provider").text
+    assert act(desk, "restore", "oai:larc:1") == 409
+
+
+def test_possible_duplicates_are_shown_side_by_side_and_decided(desk: Desk) -> None:
+    store, client, _ = desk
+    said = {"title": ["Flutter of <swept> wings at transonic speed"], "creator": ["Garrick, I."]}
+    with store.write() as tx:
+        for source in ("lanl", "larc"):
+            tx.put(tx.origin("source", source), [Record(f"oai:{source}:1", {**said, "date": ["1957"]})])
+    assert "Flutter" not in client.get("/admin/duplicates").text  # nobody has looked yet
+    look(store)
+    page = client.get("/admin/duplicates").text
+    assert page.count("Flutter of &lt;swept&gt; wings") == 2
+    assert act(desk, "different", "oai:lanl:1 oai:larc:1") == 303
+    assert "Flutter" not in client.get("/admin/duplicates").text
+    assert [(d.decision, d.by) for made in decisions(store).values() for d in made] == [
+        ("different", "admin")
+    ]
+    assert act(desk, "same", "oai:lanl:1") == 409

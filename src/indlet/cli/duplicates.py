@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
-import orjson
 
 from indlet.cli.options import config_option, data_option
 from indlet.cli.show import printable, say, say_json
 from indlet.model import JsonObject
 from indlet.settings import Settings, load
 
-if TYPE_CHECKING:
-    from indlet.service.duplicates.pairs import Pair
-    from indlet.store import Store
-
 _WIDTH: Final = 100  # characters of a value on a terminal
-_BATCH: Final = 200
 
 
 @click.command()
@@ -51,6 +44,7 @@ def duplicates(
     indlet duplicates --data larc-data --decide same oai:lanl:1 oai:larc:7 --by Ruth
     """
     from indlet.service.duplicates import decisions
+    from indlet.service.duplicates.listed import listed
     from indlet.store import open_configured
 
     if decide is None and records:
@@ -63,53 +57,11 @@ def duplicates(
             decisions.decide(store, records[0], records[1], decide, by=by)
             return
         count = 0
-        for one in _listed(store, least, within, everything):
+        for one in listed(store, least, within, everything):
             count += 1
             say_json(one) if jsonl else _show(one)
     if not count and not jsonl:
         say("no possible duplicates")
-
-
-def _listed(store: Store, least: float, within: bool, everything: bool) -> Iterator[JsonObject]:
-    """Each pair with what people compare, best first."""
-    from indlet.service.duplicates import decisions
-    from indlet.service.duplicates.pairs import stored_pairs
-
-    found = stored_pairs(store, least=least, within=within)
-    made = decisions.decisions(store)
-    if not everything:
-        found = [p for p in found if not decisions.current(made, p.first.identifier, p.second.identifier)]
-    for start in range(0, len(found), _BATCH):
-        batch = found[start : start + _BATCH]
-        shown = _described(store, batch)
-        for pair in batch:
-            decided = decisions.current(made, pair.first.identifier, pair.second.identifier)
-            yield {
-                "score": pair.score,
-                "why": pair.reasons,
-                "decision": decided and decided.decision,
-                "by": decided and decided.by,
-                "at": decided and decided.at,
-                "records": [shown[one.id] for one in (pair.first, pair.second) if one.id in shown],
-            }
-
-
-def _described(store: Store, batch: list[Pair]) -> dict[int, JsonObject]:
-    with store.read() as view:
-        names = {origin.id: origin.name for origin in view.origins()}
-        stored = view.by_id(sorted({one.id for pair in batch for one in pair[:2]}))
-    shown = {}
-    for number, record in stored.items():
-        metadata = orjson.loads(record.metadata or b"{}")
-        shown[number] = {
-            "id": record.identifier,
-            "source": names.get(record.origin, ""),
-            "title": next(iter(metadata.get("title", ())), ""),
-            "authors": metadata.get("creator") or metadata.get("contributor") or [],
-            "year": next(iter(metadata.get("date", ())), "")[:10],
-            "identifiers": metadata.get("identifier", []),
-        }
-    return shown
 
 
 def _show(pair: JsonObject) -> None:

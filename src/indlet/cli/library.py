@@ -40,6 +40,7 @@ def sync(config: Path, historical: bool, as_json: bool) -> None:
       0  all was done
       1  a step could not be done, or not in full; the others were
     """
+    from indlet.node.duplicates import look
     from indlet.node.fetched import extractor
     from indlet.node.notify import tell, watch
     from indlet.node.write_out import write_out
@@ -60,6 +61,8 @@ def sync(config: Path, historical: bool, as_json: bool) -> None:
             else []
         )
         written = write_out(store, settings, historical=historical)
+        if settings.duplicates.every:
+            look(store)
         watch(store, settings)
         try:
             tell(store, settings)

@@ -93,6 +93,9 @@ class Rule:
         return any(s.name == step for s in self.steps)
 
 
+UNWRITTEN: Final = "no row writes it"
+
+
 @dataclass(frozen=True, slots=True)
 class Lost:
     """A value that a translation does not carry: its place in the record and why."""
@@ -289,7 +292,7 @@ def _left_out(statement: Statement, rule: Rule | None) -> Iterator[Lost]:
     where += f".{statement.refinement}" if statement.refinement else ""
     where += f"[{statement.scheme}]" if statement.scheme else ""
     if rule is None:
-        yield Lost(where, statement.value, "no row writes it")
+        yield Lost(where, statement.value, UNWRITTEN)
     elif rule.refinement != statement.refinement or rule.scheme not in (statement.scheme, ANY_SCHEME):
         yield Lost(where, statement.value, f"written as plain {rule.element}")
 

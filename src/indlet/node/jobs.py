@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from indlet.errors import StoreError
+from indlet.node.duplicates import duplicates_job
 from indlet.node.harvests import Harvests
 from indlet.node.indexing import EVERY, IndexJob
 from indlet.node.notify import tell, watch
@@ -17,7 +19,7 @@ from indlet.node.schedule import Schedule, Work
 from indlet.node.write_out import WriteTask
 from indlet.service.harvest.progress import Progress
 from indlet.settings import Settings, Write
-from indlet.store import Store
+from indlet.store import Store, configured_for
 
 INDEX: Final = "index"
 
@@ -50,6 +52,9 @@ class Jobs:
             if self._settings.source or self._settings.write:
                 work = alerts_job(self._store, self._settings)
                 self.schedule.add("alerts", self._settings.notify.every, work, at_once=True)
+            if self._settings.duplicates.every:
+                work = partial(duplicates_job, configured_for(self._store, self._settings))
+                self.schedule.add("duplicates", self._settings.duplicates.every, work, at_once=True)
         self.schedule.start()
 
     @property

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import orjson
 
 from indlet.errors import StoreError
-from indlet.model import Record, Stored
+from indlet.model import JsonObject, Record, Stored
 from indlet.oai.dates import written
 from indlet.oai.provenance import version_of
 from indlet.provider.withdrawn import keep_withdrawn, withdrawn
@@ -99,6 +99,17 @@ def restore(store: Store, identifier: str) -> str:
         keep_withdrawn(tx, origin.id, marks)
         tx.drop_files(origin.id, [path])  # so that it is read again
     return origin.name
+
+
+def marked(store: Store) -> list[JsonObject]:
+    """The records of this node's own that are marked as deleted, the latest first."""
+    with store.read() as view:
+        found = [
+            {**mark, "identifier": identifier}
+            for origin in view.origins("hierarchy")
+            for identifier, mark in withdrawn(view, origin.id).items()
+        ]
+    return sorted(found, key=lambda mark: str(mark.get("at", "")), reverse=True)
 
 
 def _live(store: Store, identifier: str) -> tuple[Stored, Origin]:

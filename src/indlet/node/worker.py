@@ -15,6 +15,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from os import getpid
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
@@ -23,6 +24,7 @@ from indlet import logs
 from indlet.errors import IndletError, StoreError
 from indlet.node import upkeep
 from indlet.node.crawl_child import crawl_in_child
+from indlet.node.duplicates import duplicates_job
 from indlet.node.harvests import Harvests
 from indlet.node.indexing import EVERY, IndexJob
 from indlet.node.job_entries import EndedJob, JobRequest, last_runs, note_end, paused, permit, requests
@@ -143,6 +145,8 @@ class Worker:
         if sources or self._settings.write:
             every = self._settings.notify.every
             yield WorkerJob("alerts", 4, every, alerts_job(self._store, self._settings))
+        if every := self._settings.duplicates.every:
+            yield WorkerJob("duplicates", 4, every, partial(duplicates_job, self._settings))
         for name, request in requests(self._store).items():
             if (asked := self._asked(name, request, sources)) is not None:
                 yield asked

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -21,12 +21,12 @@ import orjson
 from indlet.durable import write_whole
 from indlet.errors import SettingsError
 from indlet.formats import CommonRecord, MetadataFormat, common_record
-from indlet.formats.crosswalk import Crosswalk
+from indlet.formats.crosswalk import UNWRITTEN, Crosswalk, Lost
 from indlet.formats.dublin import year
 from indlet.formats.subject_translation import subject_translation
 from indlet.formats.subjects import SubjectClassifier
 from indlet.formats.translate import format_named, on_top
-from indlet.model import Stored, TermVector
+from indlet.model import DUBLIN_CORE, Stored, TermVector
 from indlet.oai.dates import written
 from indlet.oai.provenance import own_sets
 from indlet.settings import Settings, Write
@@ -39,7 +39,9 @@ _BATCH: Final = 200
 _SAMPLE: Final = 20_000  # records that subjects are learned from
 _PLACES: Final = ("source", "year", "name", "set")
 _UNSAFE = re.compile(r"[^\w.,=@+-]+")
+_ELEMENT = re.compile(r"[.\[]")  # what follows an element: a refinement or a scheme
 _PART_BYTES: Final = 120
+_MEND: Final = "mend the record at its source, or the table of [[write]]"
 
 
 class RaisedAlert(NamedTuple):
@@ -74,6 +76,9 @@ class WriteTask:
     def __init__(self, store: Store, task: Write) -> None:
         if task.deletions not in DELETIONS:
             raise SettingsError(f"[[write]]: deletions is {task.deletions!r}; one of {', '.join(DELETIONS)}")
+        if unknown := set(task.required) - set(DUBLIN_CORE):
+            known = ", ".join(DUBLIN_CORE)
+            raise SettingsError(f"[[write]]: required names {', '.join(sorted(unknown))}; known are {known}")
         try:
             task.path.format(**dict.fromkeys(_PLACES, "x"))
         except (KeyError, IndexError, ValueError) as e:
@@ -143,9 +148,8 @@ class WriteTask:
                         gone.append(before.path)
                         known.pop(stored.identifier, None)
                     continue
-                state, alert = self._put(stored, source, before, done)
-                if alert is not None:
-                    raised.append(alert)
+                state, said = self._put(stored, source, before, done)
+                raised += said
                 if state is not None:
                     rows.append(state)
                     if before is not None and before.path != state.path:
@@ -174,14 +178,17 @@ class WriteTask:
 
     def _put(
         self, stored: Stored, source: Origin, before: FileState | None, done: Written
-    ) -> tuple[FileState | None, RaisedAlert | None]:
-        alert = None
+    ) -> tuple[FileState | None, list[RaisedAlert]]:
         try:
-            data = self._data(stored)
+            data, missing = self._data(stored)
         except ValueError as e:
             done.failed += 1
             reason = f"cannot be written as {self._task.format}: {e}"
-            return None, RaisedAlert("translation", stored.identifier, reason, "mend the table of [[write]]")
+            return None, [RaisedAlert("translation", stored.identifier, reason, _MEND)]
+        raised = list[RaisedAlert]()
+        if missing:
+            reason = f"written as {self._task.format} without {', '.join(missing)}"
+            raised.append(RaisedAlert("translation", stored.identifier, reason, _MEND))
         path = self._path(stored, source)
         digest = blake2b(data, digest_size=16).hexdigest()
         place = self._folder / path
@@ -194,20 +201,26 @@ class WriteTask:
             done.files += 1
             if before is not None and (before.path, before.digest) != (path, digest):
                 said = f"changed at its origin on {written(stored.datestamp)}; {path} was written anew"
-                alert = RaisedAlert("changed", stored.identifier, said, "import it again in the catalogue")
+                remedy = "import it again in the catalogue"
+                raised.append(RaisedAlert("changed", stored.identifier, said, remedy))
         state = FileState(
             path, stored.identifier, len(data), int(time.time()), "", digest, self._task.format, KIND, ""
         )
-        return state, alert
+        return state, raised
 
-    def _data(self, stored: Stored) -> bytes:
+    def _data(self, stored: Stored) -> tuple[bytes, list[str]]:
+        """A record in the catalogue's format, and the required elements that nothing of it says there."""
         record = CommonRecord.of(orjson.loads(stored.metadata), stored.identifier, written(stored.datestamp))
-        record = common_record(stored.raw, record)
+        record, lost = common_record(stored.raw, record), list[Lost]()
         if self._subjects is not None:
             terms = _terms(stored, self._analyzer) if self._subjects.learned else {}
             record = self._subjects.translated(record, terms)
+        fields = self._table.write(record, lost)
+        unwritten = Counter(_ELEMENT.split(x.where, maxsplit=1)[0] for x in lost if x.reason == UNWRITTEN)
+        said = Counter(statement.element for statement in record.statements)
         head, tail = self._format.around
-        return head + self._format.pack(self._table.write(record)) + tail
+        missing = [element for element in self._task.required if said[element] <= unwritten[element]]
+        return head + self._format.pack(fields) + tail, missing
 
     def _path(self, stored: Stored, source: Origin) -> str:
         metadata = orjson.loads(stored.metadata)

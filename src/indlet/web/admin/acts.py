@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Final, NamedTuple
 from urllib.parse import urlencode, urlsplit
 
 from indlet.errors import IndletError, SettingsError
+from indlet.node import duplicates, ownership
 from indlet.node.jobs import Jobs
 from indlet.node.probe import Probe, probe_in_child
 from indlet.service.search.library import Library
@@ -45,6 +47,9 @@ class Acts:
             Act("retry", "operator", self._retry),
             Act("acknowledge", "operator", self.alerts.acknowledge),
             Act("keep", "operator", self.alerts.keep),
+            *(Act(said, "operator", partial(self._decide, said)) for said in ("same", "different", "later")),
+            Act("withdraw", "operator", self._withdraw),
+            Act("restore", "operator", self._restore),
             Act("release", "admin", self.alerts.release),
             Act("check", "operator", lambda form: self._upkeep("check")),
             Act("rebuild", "admin", lambda form: self._upkeep("rebuild")),
@@ -133,6 +138,23 @@ class Acts:
         name, records = form.get("name", ""), bool(form.get("records"))
         count = self._harvests.remove(name, records=records)
         return "/admin", f"{name}, with {count} records" if records else f"{name}, its records left"
+
+    # Records
+
+    def _decide(self, choice: str, form: Form) -> tuple[str, str]:
+        one, _, other = form.get("name", "").partition(" ")
+        duplicates.decide(self._library.store, one, other, choice, form["by"])
+        return "/admin/duplicates", form.get("name", "")
+
+    def _withdraw(self, form: Form) -> tuple[str, str]:
+        identifier = form.get("name", "").strip()
+        ownership.withdraw(self._library.store, identifier, form["by"])
+        return "/admin/provider", identifier
+
+    def _restore(self, form: Form) -> tuple[str, str]:
+        identifier = form.get("name", "").strip()
+        ownership.restore(self._library.store, identifier)
+        return "/admin/provider", identifier
 
     def _upkeep(self, what: str) -> tuple[str, str]:
         self.upkeep.begin(what)

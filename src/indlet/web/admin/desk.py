@@ -15,6 +15,7 @@ from starlette.routing import BaseRoute, Route
 
 from indlet import logs
 from indlet.errors import IndletError, SettingsError
+from indlet.node import duplicates, ownership
 from indlet.node.jobs import Jobs
 from indlet.node.probe import Probe, probe_in_child
 from indlet.provider.serve.http import TooMuch, posted
@@ -29,7 +30,7 @@ from indlet.web.portal import Portal
 
 _GUESSES: Final = 50  # sign-ins that wait at most
 _DEVICE_SECONDS: Final = 365 * 86400
-_TABS: Final = ("overview", "alerts", "provider", "store", "jobs", "log")
+_TABS: Final = ("overview", "alerts", "duplicates", "provider", "store", "jobs", "log")
 _LOGGED: Final = 200  # acts that the log shows
 Page = Callable[[Request, Strings, Session], Response]
 
@@ -38,8 +39,7 @@ class Desk:
     def __init__(self, portal: Portal, gate: Gate, usage: Usage, jobs: Jobs) -> None:
         self.portal = portal
         self.settings = portal.library.settings
-        self.gate = gate
-        self.usage = usage
+        self.gate, self.usage = gate, usage
         self.totals = show.Totals(portal.store)
         self.schedule, self.harvests = jobs.schedule, jobs.harvests
         # Sign-ins that wait, by who guesses; a hash takes 32 MB, a probe a process: few of them at once.
@@ -59,6 +59,7 @@ class Desk:
             Route("/admin/log", self._page(self.logged)),
             Route("/admin/jobs.json", self._page(self.jobs_json)),
             Route("/admin/alerts", self._page(self.alerts)),
+            Route("/admin/duplicates", self._page(self.duplicates)),
             Route("/admin/alerts.json", self._page(lambda request, t, session: self.acts.alerts.json())),
             Route("/admin/alerts.atom", self.alerts_feed),
             Route("/admin/test", self.act, methods=["POST"]),
@@ -120,13 +121,9 @@ class Desk:
                 return await anyio.to_thread.run_sync(self._signed_in, request, place, user)
             else:
                 logs.event(
-                    "desk",
-                    logging.WARNING,
-                    act="sign-in",
-                    user=user,
-                    outcome="wrong password",
+                    "desk", logging.WARNING, act="sign-in", user=user, outcome="wrong password",
                     client=address_of(request, self.settings),
-                )
+                )  # fmt: skip
                 problem, status = t("desk.wrong_named" if self.settings.user else "desk.wrong"), 403
         headers = {"Cache-Control": "no-store"} | ({"Retry-After": "5"} if status == 429 else {})
         return self.portal.pages.render(
@@ -274,7 +271,7 @@ class Desk:
         return self._render(
             request, session, "provider", "admin/provider.html",
             hierarchies=show.hierarchies(self.portal.store, self.settings, self.totals.get()),
-            usage=self.usage.counts()[:100],
+            usage=self.usage.counts()[:100], withdrawn=ownership.marked(self.portal.store)[:100],
         )  # fmt: skip
 
     def upkeep(self, request: Request, t: Strings, session: Session) -> Response:
@@ -285,15 +282,18 @@ class Desk:
 
     def jobs(self, request: Request, t: Strings, session: Session) -> Response:
         jobs = show.jobs(self.schedule, self.portal.library)
-        return self._render(
-            request, session, "jobs", "admin/jobs.html", jobs=jobs, busy=any(j.started for j in jobs)
-        )
+        busy = any(j.started for j in jobs)
+        return self._render(request, session, "jobs", "admin/jobs.html", jobs=jobs, busy=busy)
 
     def logged(self, request: Request, t: Strings, session: Session) -> Response:
         return self._render(request, session, "log", "admin/log.html", entries=self.log.entries(_LOGGED))
 
     def alerts(self, request: Request, t: Strings, session: Session) -> Response:
         return self._render(request, session, "alerts", "admin/alerts.html", **self.acts.alerts.context())
+
+    def duplicates(self, request: Request, t: Strings, session: Session) -> Response:
+        found = duplicates.waiting(self.portal.store)
+        return self._render(request, session, "duplicates", "admin/duplicates.html", found=found)
 
     def alerts_feed(self, request: Request) -> Response:
         t = strings(self.portal.pages.language(request))

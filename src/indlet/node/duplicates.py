@@ -1,0 +1,105 @@
+"""Looks for records that may be of one work, in a process of its own: pairs for the desk, and alerts.
+
+What was found is kept in the store with the change that it was found at, so nothing is compared twice while
+nothing changes.
+"""
+
+from __future__ import annotations
+
+import threading
+from itertools import islice
+from typing import Final
+
+import orjson
+
+from indlet import process
+from indlet.errors import StoreError
+from indlet.model import JsonObject
+from indlet.node import children
+from indlet.oai.dates import written
+from indlet.service.duplicates import decisions
+from indlet.service.duplicates.listed import listed
+from indlet.settings import Settings
+from indlet.store import Store, Transaction, open_configured
+
+KIND: Final = "duplicates"
+SHOWN: Final = 200  # pairs that are kept for the desk, and raise an alert; of more, the best
+_FOUND: Final = "duplicates-found"
+_REMEDY: Final = "compare the two and decide: /admin/duplicates, or  indlet duplicates"
+
+
+def look(store: Store) -> int:
+    """Find the pairs that nobody has decided on; how many are shown. Alerts follow them."""
+    with store.read() as view:
+        seq = view.last_seq()
+        known = orjson.loads(view.meta(_FOUND) or b"{}")
+        if known.get("seq") == seq:
+            return len(known["pairs"])
+    pairs = list(islice((pair for pair in listed(store) if len(pair["records"]) == 2), SHOWN))
+    with store.write() as tx:
+        with store.read() as view:
+            open_before = [alert for alert in view.alerts(acknowledged=True) if alert.kind == KIND]
+        for alert in open_before:
+            if alert.record not in {_name(pair) for pair in pairs}:
+                tx.resolve_alerts(KIND, alert.source, [alert.record])
+        for pair in pairs:
+            first, second = pair["records"]
+            said = f"{', '.join(pair['why'])}: {second['id']} of {second['source']}"
+            tx.alert(KIND, str(first["source"]), _name(pair), said, _REMEDY)
+        found = {"seq": seq, "at": written(int(store.now())), "pairs": pairs}
+        tx.meta(_FOUND, orjson.dumps(found))
+    return len(pairs)
+
+
+def waiting(store: Store) -> tuple[str, list[JsonObject]]:
+    """When pairs were looked for last, and those that nobody has decided on since."""
+    with store.read() as view:
+        found = orjson.loads(view.meta(_FOUND) or b"{}")
+        made = decisions.decisions_in(view)
+    pairs = [p for p in found.get("pairs", ()) if not decisions.current(made, *_identifiers(p))]
+    return str(found.get("at", "")), pairs
+
+
+def decide(store: Store, one: str, other: str, decision: str, by: str) -> None:
+    """Keep what somebody decided; the alert about the two is over, or is raised again by the next look."""
+    decisions.decide(store, one, other, decision, by=by)
+    with store.read() as view:
+        about = [alert for alert in view.alerts(acknowledged=True) if alert.kind == KIND]
+    with store.write() as tx:
+        for alert in about:
+            if alert.record in (f"{one} {other}", f"{other} {one}"):
+                tx.resolve_alerts(KIND, alert.source, [alert.record])
+        if decision == "open":
+            _forget(tx)
+
+
+def duplicates_job(settings: Settings, stop: threading.Event) -> None:
+    """The search as a job: it takes seconds of the processor, so it happens in a child process."""
+    status = children.run(__name__, settings, lambda line: None, stop)
+    if status and not stop.is_set():
+        raise StoreError(f"the search for duplicates ended with status {status}; see the log")
+
+
+def _forget(tx: Transaction) -> None:
+    tx.meta(_FOUND, b"{}")
+
+
+def _identifiers(pair: JsonObject) -> tuple[str, str]:
+    first, second = pair["records"]
+    return str(first["id"]), str(second["id"])
+
+
+def _name(pair: JsonObject) -> str:
+    return " ".join(_identifiers(pair))
+
+
+def main() -> None:
+    """The child."""
+    process.lower_priority()
+    settings = process.receive_task()
+    with open_configured(settings) as store:
+        look(store)
+
+
+if __name__ == "__main__":
+    main()
