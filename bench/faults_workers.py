@@ -19,6 +19,7 @@ import asyncio
 import contextlib
 import os
 import random
+import shutil
 import signal
 import socket
 import subprocess
@@ -283,6 +284,8 @@ def run_round(kind: str, bench: Bench, seen: Outcome) -> None:
             workers.append(worker(bench.config(kind)))
         else:
             relay = Relay(bench.server.folder / ".s.PGSQL.5432") if kind == "cut" else None
+            if relay is not None:
+                stack.callback(shutil.rmtree, relay.folder, ignore_errors=True)
             config = bench.config(kind, relay.folder if relay else None)
             workers += [worker(config), worker(config)]
             wait_for(lambda: _records(store) > 0)
