@@ -20,7 +20,17 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from indlet.kernels.arrays import Bits, Bytes, Floats, Hashes, Int, Numbers, Small
-from indlet.kernels.codec import BLOCK, decode_docs, decode_freqs, lowest_bit, ones, read_varint, word
+from indlet.kernels.codec import (
+    BLOCK,
+    WIDTH,
+    decode_docs,
+    decode_freqs,
+    frequency_of,
+    lowest_bit,
+    ones,
+    read_varint,
+    word,
+)
 from indlet.kernels.jit import kernel, part
 from indlet.kernels.scoring import (
     BM25,
@@ -119,10 +129,9 @@ def scratch(terms: int) -> Scratch:
     )
 
 
-# Lists are held one after another in plain arrays, and functions take these one by one: to take an array out
-# of a tuple, or a part of one, would count references, in every loop. `state` has _STATE numbers for a list,
-# `docs` its documents block by block, `freqs_at` and `wides` where each block's frequencies are and how wide,
-# `bits` the documents in the window.
+# Lists are held one after another in plain arrays, and functions take these one by one. `state` has _STATE
+# numbers for a list, `docs` its documents block by block, `freqs_at` and `ways` where frequencies of blocks
+# are and how they are written, `bits` the documents in the window.
 
 
 @part
@@ -150,7 +159,7 @@ def _decode(
     state: Numbers,
     docs: Small,
     freqs_at: Numbers,
-    wides: Numbers,
+    ways: Numbers,
     t: Int,
     block: Int,
     slot: Int,
@@ -163,13 +172,13 @@ def _decode(
         at = _begin(stream, state[s + _DIRECTORY], at, block)
         before = _last(stream, state[s + _DIRECTORY], block - 1)
     count = min(np.int64(BLOCK), state[s + _DF] - block * BLOCK)
-    wides[slot] = stream[at + 1]
+    ways[slot] = stream[at + 1]
     freqs_at[slot] = decode_docs(stream, at, count, before, docs, slot * BLOCK)
 
 
 @kernel
 def _open(
-    stream: Bytes, starts: Numbers, state: Numbers, docs: Small, freqs_at: Numbers, wides: Numbers
+    stream: Bytes, starts: Numbers, state: Numbers, docs: Small, freqs_at: Numbers, ways: Numbers
 ) -> None:
     """Finds out about each list; those of one block are decoded once and for all."""
     for t in range(starts.size):
@@ -185,11 +194,11 @@ def _open(
             doc, at = read_varint(stream, at)
             docs[slot * BLOCK] = doc
             state[s + _MOST] = freqs_at[slot] = more + 1  # no place, but the frequency itself
-            wides[slot] = -1
+            ways[slot] = -1
         elif df <= BLOCK:
             state[s + _FIRST] = at
-            _decode(stream, state, docs, freqs_at, wides, t, np.int64(0), np.int64(0))
-            state[s + _MOST] = np.int64(1) << wides[slot]
+            _decode(stream, state, docs, freqs_at, ways, t, np.int64(0), np.int64(0))
+            state[s + _MOST] = np.int64(1) << (ways[slot] & WIDTH)
         else:
             state[s + _MOST] = np.int64(word(stream, at) & np.uint64(0xFFFFFFFF))
             state[s + _DIRECTORY] = at + 8
@@ -216,7 +225,7 @@ def _look(stream: Bytes, state: Numbers, s: Int, base: Int, limit: Int) -> None:
         state[s + _FROM] = block
         last: Int = np.int64(-1)
         while block < blocks and last < limit - 1:
-            wide = max(wide, np.int64(stream[_begin(stream, directory, first, block) + 1]))
+            wide = max(wide, np.int64(stream[_begin(stream, directory, first, block) + 1]) & WIDTH)
             last = _last(stream, directory, block)
             block += 1
     state[s + _TO], state[s + _WIDE] = block, wide
@@ -236,7 +245,7 @@ def _seek(docs: Small, low: Int, high: Int, doc: Int) -> Int:
 
 @part
 def _fill(
-    stream: Bytes, state: Numbers, docs: Small, freqs_at: Numbers, wides: Numbers, bits: Bits, t: Int,
+    stream: Bytes, state: Numbers, docs: Small, freqs_at: Numbers, ways: Numbers, bits: Bits, t: Int,
     base: Int, limit: Int,
 ) -> None:  # fmt: skip
     """Decodes the blocks that touch the window, and sets the bits of its documents."""
@@ -254,11 +263,11 @@ def _fill(
         held = np.int64(0)
     elif shift > 0:
         for slot in range(slots, slots + held):
-            freqs_at[slot], wides[slot] = freqs_at[slot + shift], wides[slot + shift]
+            freqs_at[slot], ways[slot] = freqs_at[slot + shift], ways[slot + shift]
         for i in range(np.uint64(own), np.uint64(own + held * BLOCK)):
             docs[i] = docs[i + np.uint64(shift * BLOCK)]
     for slot in range(held, count):
-        _decode(stream, state, docs, freqs_at, wides, t, first + slot, slot)
+        _decode(stream, state, docs, freqs_at, ways, t, first + slot, slot)
     state[s + _HELD], state[s + _COUNT] = first, max(held, count)
     end = own + min(state[s + _DF] - first * BLOCK, count * BLOCK)
     low = _seek(docs, own, min(end, own + BLOCK), base)
@@ -270,18 +279,15 @@ def _fill(
 
 
 @part
-def _frequency(stream: Bytes, freqs_at: Numbers, wides: Numbers, place: Int) -> float:
+def _frequency(stream: Bytes, freqs_at: Numbers, ways: Numbers, place: Int) -> float:
     """The frequency of what is held at a place; not for a list of one document."""
     slot = np.uint64(place >> 7)
-    wide = wides[slot]
-    bit = freqs_at[slot] * 8 + (place & 127) * wide
-    mask = (np.uint64(1) << np.uint64(wide)) - np.uint64(1)
-    return float(np.int64((word(stream, bit >> 3) >> np.uint64(bit & 7)) & mask) + 1)
+    return float(frequency_of(stream, freqs_at[slot], ways[slot], place & 127))
 
 
 @kernel
 def _asked(
-    stream: Bytes, state: Numbers, docs: Small, freqs_at: Numbers, wides: Numbers, t: Int, doc: Int
+    stream: Bytes, state: Numbers, docs: Small, freqs_at: Numbers, ways: Numbers, t: Int, doc: Int
 ) -> float:
     """The frequency of a term in a document, looked up in a list that is not decoded; 0 if it has none."""
     s = t * _STATE
@@ -295,7 +301,7 @@ def _asked(
     slot = block - state[s + _HELD]
     if slot < 0 or slot >= state[s + _COUNT]:
         slot = np.int64(0)
-        _decode(stream, state, docs, freqs_at, wides, t, block, slot)
+        _decode(stream, state, docs, freqs_at, ways, t, block, slot)
         state[s + _HELD], state[s + _COUNT] = block, 1
     low = (t * _SLOTS + slot) * BLOCK
     end = low + min(np.int64(BLOCK), state[s + _DF] - block * BLOCK)
@@ -304,7 +310,7 @@ def _asked(
         return 0.0
     if state[s + _DF] == 1:
         return float(state[s + _MOST])
-    return _frequency(stream, freqs_at, wides, place)
+    return _frequency(stream, freqs_at, ways, place)
 
 
 @kernel
@@ -485,7 +491,7 @@ def _offer(
 @kernel
 def _add_up(
     kind: Int, first: Floats, second: Floats, p: Floats, table: Floats, stream: Bytes, lengths: Small,
-    state: Numbers, docs: Small, freqs_at: Numbers, wides: Numbers, terms: Int, base: Int, sums: Floats,
+    state: Numbers, docs: Small, freqs_at: Numbers, ways: Numbers, terms: Int, base: Int, sums: Floats,
     freqs: Small,
 ) -> None:  # fmt: skip
     """The sums of all documents in the window over the terms that are decoded."""
@@ -497,10 +503,10 @@ def _add_up(
         while low < high:
             slot = low >> 7
             end = min(high, (slot + 1) * BLOCK)
-            if wides[slot] < 0:
+            if ways[slot] < 0:
                 freqs[0] = freqs_at[slot]
             else:
-                decode_freqs(stream, freqs_at[slot], end - slot * BLOCK, wides[slot], freqs, np.int64(0))
+                decode_freqs(stream, freqs_at[slot], end - slot * BLOCK, ways[slot], freqs, np.int64(0))
             for i in range(low, end):
                 doc = np.int64(docs[i])
                 length = np.int64(0) if kind == VSM else np.int64(lengths[doc])
@@ -543,7 +549,7 @@ def best(
     p0, p1, p2, p3, asked, constant = p[0], p[1], p[2], p[3], outlook[0], outlook[1]
     numbers, docs, reals, words_of = scratch
     slots = terms * _SLOTS
-    freqs_at, wides, places = numbers[:slots], numbers[slots : 2 * slots], numbers[2 * slots :]
+    freqs_at, ways, places = numbers[:slots], numbers[slots : 2 * slots], numbers[2 * slots :]
     state = places[terms:]
     freqs = docs[slots * BLOCK :]
     bits, found = words_of[: terms * WORDS], words_of[terms * WORDS :]
@@ -561,7 +567,7 @@ def best(
             length = limits[i]
             tabled = table[length] if length < table.size else beyond(kind, p0, p1, p2, length)
             added[i] = finish(kind, asked, constant, 0.0, tabled, 1.0)
-    _open(stream, starts, state, docs, freqs_at, wides)
+    _open(stream, starts, state, docs, freqs_at, ways)
     _highest(formula, limits, norm_limits, state, known, by_limit)
     live, every, limit = np.int64(0), True, np.int64(0)
     while limit < lengths.size:
@@ -595,7 +601,7 @@ def best(
                 and held < state[s + _TO] - state[s + _FROM]
             ):
                 break  # to look up so few documents is less work
-            _fill(stream, state, docs, freqs_at, wides, bits, decoded, base, limit)
+            _fill(stream, state, docs, freqs_at, ways, bits, decoded, base, limit)
             held += state[s + _HIGH] - state[s + _LOW]
             places[decoded] = state[s + _LOW]
             decoded += 1
@@ -639,7 +645,7 @@ def best(
         many = kind != BOOLEAN and picked * (20 + 8 * decoded + cost) > 2000 + held * (3 + cost)
         if many:
             _add_up(
-                kind, first_of, second_of, p, table, stream, lengths, state, docs, freqs_at, wides, decoded,
+                kind, first_of, second_of, p, table, stream, lengths, state, docs, freqs_at, ways, decoded,
                 base, sums, freqs,
             )  # fmt: skip
         counted = np.int64(0)  # words whose documents are before places[t]
@@ -683,7 +689,7 @@ def best(
                                 frequency = float(state[t * _STATE + _MOST])
                             else:
                                 at = places[t] + np.int64(ones(own & below))
-                                frequency = _frequency(stream, freqs_at, wides, at)
+                                frequency = _frequency(stream, freqs_at, ways, at)
                             if kind == VSM:
                                 key = np.int64(frequency)
                                 tabled = table[key] if key < table.size else beyond(kind, p0, p1, p2, key)
@@ -693,7 +699,7 @@ def best(
                     if not _reaches(_at_best(kind, asked, constant, total, rest, tabled, norm), worst):
                         break
                     if state[t * _STATE + _WIDE] >= 0:
-                        frequency = _asked(stream, state, docs, freqs_at, wides, t, doc)
+                        frequency = _asked(stream, state, docs, freqs_at, ways, t, doc)
                         if frequency > 0.0:
                             if kind == VSM:
                                 key = np.int64(frequency)

@@ -6,8 +6,12 @@ A term's entry in the stream::
     df == 1:        varint document                           (its frequency is cf)
     df > BLOCK:     uint32 largest frequency, uint32 largest frequency/length in units of 2^-24, rounded up;
                     for each block: uint32 last document, uint32 end of its bytes counted from the first block
-    each block:     byte w, byte v, then gaps of w bits, then frequencies less one of v bits, from the low bit
-    up
+    each block:     byte w, byte v, then gaps of w bits, then frequencies, from the low bit up
+
+Frequencies are numbers of v bits, less one. Where that is shorter (v has SPARSE set) they are 16 bytes, in
+which a bit is set for each document with more than one, and then, for these alone, numbers less two: of as
+many bits as the lowest six of v tell, or one bit less if LESS is set. Segments of the first version have none
+of that kind. Either way the lowest six bits of v are the width of the largest frequency less one.
 
 A gap is the difference to the document before, less one; the first counts from -1. The stream ends in eight
 zero bytes, so that a value can be read as one unaligned word.
@@ -30,6 +34,9 @@ from indlet.kernels.jit import allocating_kernel, kernel, part
 BLOCK: Final = 128
 PADDING: Final = 8
 STEEP: Final = 1 << 24
+SPARSE: Final = 0x80
+LESS: Final = 0x40
+WIDTH: Final = 0x3F
 
 
 def _word(typing_context: Any, array: Any, at: Int) -> Any:
@@ -125,6 +132,21 @@ def _pack(out: Bytes, at: Int, values: Small, first: Int, count: Int, width: Int
     return at
 
 
+@kernel
+def _pack_sparse(out: Bytes, at: Int, values: Small, first: Int, count: Int, width: Int) -> Int:
+    """Writes 16 bytes that tell which values are above 0, then these, less one; they are overwritten."""
+    for i in range(16):
+        out[at + i] = 0
+    to = first
+    for i in range(count):
+        value = values[first + i]
+        if value > 0:
+            out[at + (i >> 3)] |= 1 << (i & 7)
+            values[to] = value - 1
+            to += 1
+    return _pack(out, at + 16, values, first, to - first, width)
+
+
 @part
 def decode_docs(stream: Bytes, at: Int, count: Int, before: Int, docs: Small, to: Int) -> Int:
     """Fills `docs` from `to` on with a block that starts at byte `at`; gives the byte where its frequencies
@@ -144,22 +166,64 @@ def decode_docs(stream: Bytes, at: Int, count: Int, before: Int, docs: Small, to
 
 
 @part
-def decode_freqs(stream: Bytes, at: Int, count: Int, wide: Int, freqs: Small, to: Int) -> None:
-    """Fills `freqs` from `to` on with the frequencies at byte `at`, of `wide` bits each."""
+def _value(stream: Bytes, bit: Int, mask: np.uint64) -> np.uint64:
+    value: np.uint64 = (word(stream, bit >> 3) >> np.uint64(bit & 7)) & mask
+    return value
+
+
+@part
+def decode_freqs(stream: Bytes, at: Int, count: Int, how: Int, freqs: Small, to: Int) -> None:
+    """Fills `freqs` from `to` on with the frequencies at byte `at`, written as the block's `how` tells."""
+    wide, bit = how, at * 8
+    if how & SPARSE:
+        wide, bit = (how & WIDTH) - ((how >> 6) & 1), bit + 128
     mask = (np.uint64(1) << np.uint64(wide)) - np.uint64(1)
-    bit = at * 8
+    if not how & SPARSE:
+        for i in range(np.uint64(to), np.uint64(to + count)):
+            freqs[i] = _value(stream, bit, mask) + np.uint64(1)
+            bit += wide
+        return
     for i in range(np.uint64(to), np.uint64(to + count)):
-        freqs[i] = ((word(stream, bit >> 3) >> np.uint64(bit & 7)) & mask) + np.uint64(1)
-        bit += wide
+        freqs[i] = 1
+    for half in range(2):
+        left = word(stream, at + 8 * half)
+        while left:
+            freqs[np.uint64(to + 64 * half) + lowest_bit(left)] = _value(stream, bit, mask) + np.uint64(2)
+            left &= left - np.uint64(1)
+            bit += wide
+
+
+@part
+def frequency_of(stream: Bytes, at: Int, how: Int, i: Int) -> Int:
+    """The frequency of the i-th document of a block, whose frequencies are at byte `at`."""
+    wide, bit, least = how, at * 8, np.int64(1)
+    if how & SPARSE:
+        half, below = i >> 6, (np.uint64(1) << np.uint64(i & 63)) - np.uint64(1)
+        own = word(stream, at + 8 * half)
+        if not own & (below + np.uint64(1)):
+            return np.int64(1)
+        i = np.int64(ones(own & below)) + np.int64(ones(word(stream, at))) * half
+        wide, bit, least = (how & WIDTH) - ((how >> 6) & 1), bit + 128, np.int64(2)
+    mask = (np.uint64(1) << np.uint64(wide)) - np.uint64(1)
+    return np.int64(_value(stream, bit + i * wide, mask)) + least
+
+
+@part
+def after_freqs(stream: Bytes, at: Int, count: Int, how: Int) -> Int:
+    """The byte after a block's frequencies."""
+    if how & SPARSE:
+        count = np.int64(ones(word(stream, at))) + np.int64(ones(word(stream, at + 8)))
+        return at + 16 + (count * ((how & WIDTH) - ((how >> 6) & 1)) + 7) // 8
+    return at + (count * how + 7) // 8
 
 
 @kernel
 def decode_block(stream: Bytes, at: Int, count: Int, before: Int, docs: Small, freqs: Small, to: Int) -> Int:
     """Fills `docs` and `freqs` from `to` on with a block at byte `at`; gives the byte after it."""
-    wide = np.int64(stream[at + 1])
+    how = np.int64(stream[at + 1])
     at = decode_docs(stream, at, count, before, docs, to)
-    decode_freqs(stream, at, count, wide, freqs, to)
-    return at + (count * wide + 7) // 8
+    decode_freqs(stream, at, count, how, freqs, to)
+    return after_freqs(stream, at, count, how)
 
 
 @kernel
@@ -224,20 +288,25 @@ def encode(docs: Small, freqs: Small, starts: Places, lengths: Small, out: Bytes
         before = np.int64(-1)
         for begin in range(low, high, BLOCK):
             count = min(BLOCK, high - begin)
-            gaps = np.int64(0)
-            rest = np.int64(0)
+            gaps, most, several = np.int64(0), np.int64(0), np.int64(0)
             for i in range(begin, begin + count):
                 doc = np.int64(docs[i])
                 docs[i] = doc - before - 1
                 gaps |= doc - before - 1
                 before = doc
                 freqs[i] -= 1
-                rest |= np.int64(freqs[i])
-            width, wide = _bits(gaps), _bits(rest)
+                most = max(most, np.int64(freqs[i]))
+                several += freqs[i] > 0
+            width, wide = _bits(gaps), _bits(most)
+            inner = _bits(most - 1)
             out[at] = width
             out[at + 1] = wide
-            at = _pack(out, at + 2, docs, begin, count, width)
-            at = _pack(out, at, freqs, begin, count, wide)
+            head, at = at + 1, _pack(out, at + 2, docs, begin, count, width)
+            if 16 + (several * inner + 7) // 8 < (count * wide + 7) // 8:
+                out[head] = SPARSE | wide | (LESS if inner < wide else 0)
+                at = _pack_sparse(out, at, freqs, begin, count, inner)
+            else:
+                at = _pack(out, at, freqs, begin, count, wide)
             if df > BLOCK:
                 _write32(out, directory, before)
                 _write32(out, directory + 4, at - first)

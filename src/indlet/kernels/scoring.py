@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from indlet.kernels.arrays import Bytes, Flags, Floats, Int, Numbers, Small
-from indlet.kernels.codec import BLOCK, decode_block, decode_docs, read_varint, word
+from indlet.kernels.codec import BLOCK, after_freqs, decode_block, decode_docs, read_varint, word
 from indlet.kernels.jit import allocating_kernel, part
 
 BM25: Final = 0
@@ -189,8 +189,8 @@ def mark(stream: Bytes, starts: Numbers, mask: Flags) -> None:
         before = np.int64(-1)
         for done in range(0, df, BLOCK):
             count = min(BLOCK, df - done)
-            wide = np.int64(stream[at + 1])
-            at = decode_docs(stream, at, count, before, docs, np.int64(0)) + (count * wide + 7) // 8
+            how = np.int64(stream[at + 1])
+            at = after_freqs(stream, decode_docs(stream, at, count, before, docs, np.int64(0)), count, how)
             before = np.int64(docs[count - 1])
             for i in range(count):
                 mask[docs[i]] = True

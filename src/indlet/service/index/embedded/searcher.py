@@ -169,15 +169,25 @@ class SegmentSearcher:
 
     def terms(self, prefix: str = "", limit: int | None = None) -> list[tuple[str, int, int]]:
         """Terms that begin so with their df and cf: the `limit` most frequent ones, most frequent first."""
-        start = prefix.encode("utf-8", "surrogatepass")
-        totals: dict[bytes, tuple[int, int]] = {}
-        for segment in self.segments:
-            df, cf = segment.frequencies()
-            for number in prefixed(segment, start):
-                name = segment.term(number)
-                seen = totals.get(name, (0, 0))
-                totals[name] = seen[0] + int(df[number]), seen[1] + int(cf[number])
-        ranked = ((-df, name, cf) for name, (df, cf) in totals.items() if df)
+        names: set[bytes] = set()
+        spans = [prefixed(segment, prefix.encode("utf-8", "surrogatepass")) for segment in self.segments]
+        counts = [
+            segment.frequencies()[0][span.start : span.stop]
+            for segment, span in zip(self.segments, spans, strict=True)
+        ]
+        # So many documents have at least `limit` terms: those of a segment that has as many.
+        least = 1
+        if limit:
+            for df in counts:
+                if df.size > limit:
+                    least = max(least, int(np.partition(df, df.size - limit)[df.size - limit]))
+        for segment, span, df in zip(self.segments, spans, counts, strict=True):
+            # Whatever reaches that in all segments together has its part of it in one.
+            enough = np.flatnonzero(df >= -(-least // len(self.segments)))
+            names.update(map(segment.term, (enough + span.start).tolist()))
+        words = list(names)
+        totals = look_up(self.segments, words).sums.tolist()
+        ranked = ((-df, name, cf) for name, (df, cf) in zip(words, totals, strict=True) if df)
         picked = sorted(ranked) if limit is None else heapq.nsmallest(limit, ranked)
         return [(name.decode(errors="replace"), -df, cf) for df, name, cf in picked]
 

@@ -1,9 +1,12 @@
 """An immutable part of the index: one file of plain arrays, memory-mapped.
 
 The file is the arrays one after another, each at a multiple of 64 bytes, then a JSON directory (name -> type,
-place, count; and `facts`), then the directory's size and a magic word. Deleting documents leaves it
-untouched: a small file beside it (`Deletions`) says which documents have gone and what that takes from each
-term.
+place, count; and `facts`), then the directory's size and a magic word. An array of whole numbers may be
+stored in a narrower type: as what is above the least number, or as steps from one number to the next. The
+directory then also has that type (none if all is zero), which of the two, and the number to begin with.
+
+Deleting documents leaves the file untouched: a small file beside it (`Deletions`) says which documents have
+gone and what that takes from each term.
 """
 
 from __future__ import annotations
@@ -26,7 +29,9 @@ from indlet.model import JsonMapping, JsonObject
 from indlet.service.index.embedded.manifest import REMEDY as REMEDY
 from indlet.service.index.embedded.manifest import SegmentFile as SegmentFile
 
-MAGIC: Final = b"indlet-1"
+MAGIC: Final = b"indlet-2"
+# Before that, arrays were stored as they are, and frequencies were all of one width in a block.
+_READ: Final = (b"indlet-1", MAGIC)
 ALIGN: Final = 64
 Array = NDArray[Any]
 
@@ -54,9 +59,12 @@ class ArrayFile:
         entry[2] += piece.size
 
     def add(self, name: str, array: Array) -> None:
-        self.begin(name, array.dtype)
-        if array.size:
-            self.append(name, array)
+        stored, how = _narrowed(array)
+        self.begin(name, stored.dtype)
+        if stored.size:
+            self.append(name, stored)
+        if how is not None:
+            self._directory[name] = [array.dtype.str, self._directory[name][1], array.size, *how]
 
     def close(self, facts: JsonMapping) -> SegmentFile:
         directory = json.dumps({"arrays": self._directory, "facts": facts}).encode()
@@ -92,15 +100,48 @@ def read_arrays(folder: Path, file: SegmentFile) -> tuple[dict[str, Array], Json
         if zlib.crc32(data) != file.checksum:
             raise IndexDamaged(f"{path} fails its checksum; {REMEDY}")
         _verified.add(known)
-    if data[-8:] != MAGIC:
+    if data[-8:] not in _READ:
         raise IndexDamaged(f"{path} is of another version; {REMEDY}")
     size = int.from_bytes(data[-16:-8], "little")
     directory = json.loads(data[-16 - size : -16])
     arrays = {
         name: np.frombuffer(data, dtype=np.dtype(dtype), count=count, offset=place)
-        for name, (dtype, place, count) in directory["arrays"].items()
+        if not how
+        else _widened(data, np.dtype(dtype), place, count, *how)
+        for name, (dtype, place, count, *how) in directory["arrays"].items()
     }
     return arrays, directory["facts"]
+
+
+def _narrowed(array: Array) -> tuple[Array, tuple[str, bool, int] | None]:
+    """What to store for an array; and, if that is not the array, its type, whether it is steps from one
+    number to the next, and the number to begin with.
+    """
+    if array.dtype.kind not in "iu" or not array.size or (array.itemsize == 1 and array[0] != array[-1]):
+        return array, None
+    plain = array.view(np.dtype(f"u{array.itemsize}"))  # differences of any two fit into that
+    best, how = array, None
+    for steps, first in ((False, int(array.argmin())), (True, 0)):
+        rest = np.diff(plain, prepend=plain[0]) if steps else plain - plain[first]
+        most = int(rest.max())
+        size = next(size for size in (0, 1, 2, 4, 8) if most < 1 << 8 * size)
+        if size < best.itemsize and best.size:
+            kind = np.dtype(f"u{size or 1}")
+            best = rest.astype(kind) if size else rest[:0].astype(kind)
+            how = (kind.str if size else "", steps, int(array[first]))
+    return best, how
+
+
+def _widened(
+    data: mmap.mmap, dtype: np.dtype[Any], place: int, count: int, stored: str, steps: bool, begin: int
+) -> Array:
+    out: Array = np.zeros(count, np.dtype(f"u{dtype.itemsize}"))
+    if stored:
+        rest = np.frombuffer(data, np.dtype(stored), count, place)
+        out[:] = np.cumsum(rest, dtype=out.dtype) if steps else rest
+    out = out.view(dtype)
+    out += dtype.type(begin)
+    return out
 
 
 def check(folder: Path, file: SegmentFile) -> None:
