@@ -6,6 +6,7 @@ the record (from bit 3 on) and the field (the lowest three bits).
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -328,16 +329,17 @@ def evidence(
             row.words += known.units[met[i], best] > 0
 
 
-@kernel
-def walk(
-    moves: NDArray[np.uint32], rows: NDArray[np.int64], features: NDArray[np.int64], text: NDArray[np.uint8],
-    met: NDArray[np.int64], counts: NDArray[np.float32], slots: NDArray[np.int32],
-) -> int:  # fmt: skip
-    """The features that an automaton meets in a text, how often each, and how many they are.
+@allocating_kernel
+def weigh(
+    weights: NDArray[np.float32], moves: NDArray[np.uint32], rows: NDArray[np.int64],
+    features: NDArray[np.int64], text: NDArray[np.uint8], slots: NDArray[np.int32], out: NDArray[np.float32],
+) -> None:  # fmt: skip
+    """Adds up, for each class, the weights of the features that an automaton meets in a text.
 
-    `text.langid.walk` is the plain twin. `slots` are zero, and more than twice the bytes of the text.
+    `text.langid.weighed` is the plain twin. `slots` are zero, and more than twice the bytes of the text.
     """
     state, many = np.int64(0), 0
+    met, counts = np.empty(text.size, np.int64), np.empty(text.size, np.int64)
     for byte in text:
         state = np.int64(moves[rows[state] + np.int64(byte)])
         feature = features[state]
@@ -351,7 +353,10 @@ def walk(
                 many += 1
                 slots[slot] = many
             counts[slots[slot] - 1] += 1
-    return many
+    for i in range(many):
+        share, row = np.float32(math.log1p(float(counts[i]))), weights[np.uint64(met[i])]
+        for j in range(out.size):
+            out[np.uint64(j)] += share * row[np.uint64(j)]
 
 
 @kernel

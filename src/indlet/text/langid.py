@@ -36,30 +36,32 @@ class LanguageModel(NamedTuple):
     features: NDArray[np.int64]  # that a state stands for, or -1
 
 
-# The features that an automaton meets in a text, in their order, and how often it meets each.
-Walk = Callable[[LanguageModel, bytes], tuple[NDArray[np.int64], NDArray[np.float32]]]
+# The weights of the features that an automaton meets in a text, added up for each class.
+Weigh = Callable[[LanguageModel, bytes], NDArray[np.float32]]
 
 
-def walk(model: LanguageModel, text: bytes) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+def weighed(model: LanguageModel, text: bytes) -> NDArray[np.float32]:
     moves, rows, features = model.moves.data, model.rows.data, model.features.data
     state, met = 0, Counter[int]()
     for byte in text:
         state = moves[rows[state] + byte]
         if features[state] >= 0:
             met[features[state]] += 1
-    return np.array(list(met), np.int64), np.array(list(met.values()), np.float32)
+    if not met:
+        return np.zeros(len(model.classes), np.float32)
+    counts = np.array(list(met.values()), np.float32)
+    return np.asarray(np.log1p(counts) @ model.weights[list(met)])
 
 
-def classify(text: str, by: Walk = walk) -> tuple[str, float]:
+def classify(text: str, by: Weigh = weighed) -> tuple[str, float]:
     """The language that a text most probably is in, and how probable that is."""
     known = model()
     if text.isupper():
         text = text.lower()
     data = unicodedata.normalize("NFC", text).encode("utf-8", "surrogatepass")
-    met, counts = by(known, data)
-    scores = np.zeros(len(known.classes), np.float32)
-    if met.size:
-        scores = np.log1p(counts) @ known.weights[met] + known.priors
+    scores = by(known, data)
+    if scores.any():
+        scores = scores + known.priors
     # The softmax is calibrated across lengths by the root of the length.
     scores *= 1.0 / math.sqrt(len(data) or 1)
     np.exp(scores - scores.max(), out=scores)

@@ -19,7 +19,7 @@ from indlet.text.rules import LANGUAGES, stop_words
 from indlet.text.tokens import split
 
 if TYPE_CHECKING:
-    from indlet.text.langid import Walk
+    from indlet.text.langid import Weigh
 
 # A sample from the start and, as title pages mislead, one from the middle.
 SAMPLE: Final = 2000
@@ -132,12 +132,12 @@ def code(name: str) -> str:
     return _RULES.get(found, found) if len(found) == 2 else ""
 
 
-def detect(text: str, stated: str = "", walk: Walk | None = None) -> str:
+def detect(text: str, stated: str = "", weigh: Weigh | None = None) -> str:
     """The ISO 639-1 code of a text's language; empty where the text does not tell, or where it leaves a doubt
     and tells nothing against the language that is stated.
     """
     taken = sample(text)
-    return detect_pieces(taken, split(taken), stated, walk)
+    return detect_pieces(taken, split(taken), stated, weigh)
 
 
 def sample(text: str) -> str:
@@ -148,7 +148,7 @@ def sample(text: str) -> str:
     return f"{text[:SAMPLE]} {text[middle : middle + SAMPLE]}"
 
 
-def detect_pieces(taken: str, pieces: Sequence[str], stated: str = "", walk: Walk | None = None) -> str:
+def detect_pieces(taken: str, pieces: Sequence[str], stated: str = "", weigh: Weigh | None = None) -> str:
     """`detect` for a sample that was split into its pieces already.
 
     Where function words leave a doubt and none speak against the language that is stated, that one is to be
@@ -173,7 +173,7 @@ def detect_pieces(taken: str, pieces: Sequence[str], stated: str = "", walk: Wal
     by_language = dict(zip(_LANGUAGES, hits, strict=True))
     if not candidates and by_language.get(stated) == first:
         return ""
-    return _model(taken, pieces, by_language, candidates, walk)
+    return _model(taken, pieces, by_language, candidates, weigh)
 
 
 def _hits(words: Iterable[str]) -> tuple[int, ...]:
@@ -198,7 +198,7 @@ def _script(taken: str) -> tuple[str, Sequence[str]]:
 
 
 def _model(
-    taken: str, pieces: Sequence[str], hits: Mapping[str, int], candidates: Sequence[str], walk: Walk | None
+    taken: str, pieces: Sequence[str], hits: Mapping[str, int], candidates: Sequence[str], weigh: Weigh | None
 ) -> str:
     """What the statistical model makes of a text, where its answer can be believed."""
     running = [piece for piece in pieces if not piece.isdigit()]
@@ -213,7 +213,7 @@ def _model(
         return ""
     from indlet.text import langid  # and numpy, which most texts do not need
 
-    answer, probability = langid.classify(taken[:READ], walk or langid.walk)
+    answer, probability = langid.classify(taken[:READ], weigh or langid.weighed)
     language = code(answer)
     if probability < SURE:
         return ""

@@ -18,9 +18,10 @@ from indlet.model import Metadata, Stored, TermVector
 from indlet.service.index.embedded import analysis
 from indlet.service.index.embedded.analysis import Analyses
 from indlet.service.index.embedded.engine import Engine
+from indlet.service.index.embedded.languages import weighed
 from indlet.service.index.embedded.postings import Words
 from indlet.service.index.expression import Term
-from indlet.text import FIELDS, LANGUAGES, Analyzer, Policy, stop_words
+from indlet.text import FIELDS, LANGUAGES, Analyzer, Policy, langid, stop_words
 
 ENGLISH = (
     "The flutter of heated wings in a supersonic flow is not what it was when they were first tested, and so "
@@ -227,3 +228,11 @@ def _own(language: str, count: int) -> str:
 )
 def test_the_edges_of_the_rules(policy: Policy, metadata: dict[str, list[str]]) -> None:
     held_to_the_analyzer(policy, [{"title": ["wing"]}, metadata, {"title": ["flow"]}])
+
+
+def test_the_kernel_weighs_a_text_as_the_model_does() -> None:
+    lines = (Path(__file__).parents[2] / "text" / "paragraphs.txt").read_text("utf-8").splitlines()
+    for text in [*lines, *(line[3:43] for line in lines), "ALL IN CAPITALS", "", "zzz", "\ud800"]:
+        language, probability = langid.classify(text)
+        told, likely = langid.classify(text, weighed)
+        assert told == language and likely == pytest.approx(probability, abs=1e-5), text

@@ -26,7 +26,13 @@ from indlet.model import Metadata, Stored
 from indlet.service.index.dates import date_number
 from indlet.service.index.described import described
 from indlet.service.index.embedded.batch import note
-from indlet.service.index.embedded.languages import LETTER_COLUMNS, function_words, judged, letters_of, walk
+from indlet.service.index.embedded.languages import (
+    LETTER_COLUMNS,
+    function_words,
+    judged,
+    letters_of,
+    weighed,
+)
 from indlet.service.index.embedded.postings import COLUMNS, Facets, Names, Words
 from indlet.service.index.keys import keys, with_keys
 from indlet.text import FIELDS, LANGUAGES, SEARCHED, Analyzer, analyse, code, detect, searched, stop_words
@@ -168,7 +174,7 @@ class Analyses:
         """The language of what is searched or of all fields, as the plain way tells it."""
         metadata: Metadata = orjson.loads(stored.metadata or b"{}")
         text = searched(metadata) if own else "\n".join(v for name in FIELDS for v in metadata.get(name, ()))
-        return detect(text, stated, walk)
+        return detect(text, stated, weighed)
 
 
 def _keys(stored: Stored) -> bytes:

@@ -49,14 +49,13 @@ def function_words() -> tuple[list[str], NDArray[np.uint8]]:
     return list(evidence), np.array(units, np.uint8)
 
 
-def walk(model: langid.LanguageModel, text: bytes) -> tuple[Numbers, NDArray[np.float32]]:
-    """`langid.walk` by a kernel."""
-    met, counts = np.empty(len(text), np.int64), np.empty(len(text), np.float32)
+def weighed(model: langid.LanguageModel, text: bytes) -> NDArray[np.float32]:
+    """`langid.weighed` by a kernel."""
+    out = np.zeros(len(model.classes), np.float32)
     slots = np.zeros(1 << (2 * len(text)).bit_length(), np.int32)
-    many = k.walk(
-        model.moves, model.rows, model.features, np.frombuffer(text, np.uint8), met, counts, slots
-    )  # fmt: skip
-    return met[:many], counts[:many]
+    octets = np.frombuffer(text, np.uint8)
+    k.weigh(model.weights, model.moves, model.rows, model.features, octets, slots, out)
+    return out
 
 
 def number_of(language: str) -> int:
