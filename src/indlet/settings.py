@@ -56,6 +56,15 @@ class IndexEngine:
     engine: str = "embedded"  # or "opensearch"
     url: tuple[str, ...] = ()  # of nodes of the cluster, with name and password where it wants them
     shards: int = 3  # parts of an index that is made anew on a cluster
+    # Pruning by term: occurrences that weigh less than this share of the `prune_best`-th best of their term
+    # are left out; 0: none.
+    prune: float = 0.0
+    prune_best: int = 10
+
+    @property
+    def pruning(self) -> str:
+        """What an index says of how it is pruned; empty where it is not."""
+        return f"{self.prune:g} {self.prune_best}" if self.prune else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -543,6 +552,12 @@ def _check_engine(index: IndexEngine, where: str) -> None:
             )
     if not 1 <= index.shards <= 1024:
         raise SettingsError(f"{where}: index.shards is {index.shards}; give a number from 1 to 1024")
+    if not 0 <= index.prune <= 1:
+        raise SettingsError(f"{where}: index.prune is {index.prune}; give a share such as 0.5, or 0 for none")
+    if not 1 <= index.prune_best <= 1_000_000:
+        raise SettingsError(f"{where}: index.prune_best is {index.prune_best}; give a number such as 10")
+    if index.prune and index.engine != "embedded":
+        raise SettingsError(f"{where}: index.prune is for the embedded engine; leave it out")
 
 
 def _bare(url: str) -> str:

@@ -156,7 +156,7 @@ SCHEMAS: Final[JsonObject] = {
         ),
         index=_object(
             records=_COUNT, terms=_COUNT, postings=_COUNT, length=_COUNT, average_length=_NUMBER,
-            fingerprint=_STRING,
+            fingerprint=_STRING, loss=_STRING,
         ),
     ),
     "Problem": {

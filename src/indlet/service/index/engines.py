@@ -38,7 +38,7 @@ def identity(store: Store) -> str:
 def index_of(store: Store) -> Index:
     chosen = store.index_engine
     if chosen.engine == "embedded":
-        return EmbeddedIndex(folder(store))
+        return EmbeddedIndex(folder(store), (chosen.prune, chosen.prune_best) if chosen.prune else None)
     try:
         from indlet.service.index.opensearch.index import OpenSearchIndex
     except ModuleNotFoundError as e:

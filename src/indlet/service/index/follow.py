@@ -63,7 +63,7 @@ def lag(store: Store) -> tuple[int, int]:
         newest, policy = view.last_seq(), stored_policy.kept_in(view)
     if state is None or state.about.get("store", identity(store)) != identity(store):
         return newest, -1
-    return newest, -1 if _otherwise(policy, state) else state.position
+    return newest, -1 if _otherwise(store, policy, state) else state.position
 
 
 def catch_up(
@@ -260,7 +260,7 @@ def _opened(store: Store, index: Index, analyzer: Analyzer) -> tuple[IndexWriter
     if reason:
         index.erase()
     try:
-        if not reason and _otherwise(stored_policy.kept(store), index.state()):
+        if not reason and _otherwise(store, stored_policy.kept(store), index.state()):
             return index.writer(analyzer, anew=True), "it was made under another policy"
         return index.writer(analyzer), reason
     except IndexDamaged as e:
@@ -290,12 +290,18 @@ def _ruling(store: Store, analyzer: Analyzer | None) -> Analyzer:
 
 def _about(store: Store, analyzer: Analyzer) -> dict[str, str]:
     """What an index says of itself."""
-    return {"store": identity(store), "policy": analyzer.policy.digest, "keys": str(keys.VERSION)}
+    about = {"store": identity(store), "policy": analyzer.policy.digest, "keys": str(keys.VERSION)}
+    pruning = store.index_engine.pruning
+    return about | ({"prune": pruning} if pruning else {})
 
 
-def _otherwise(policy: Policy | None, state: IndexState) -> bool:
-    """Whether an index was made under another policy than the data's, or with other keys than today's."""
+def _otherwise(store: Store, policy: Policy | None, state: IndexState) -> bool:
+    """Whether an index was made under another policy than the data's, with other keys than today's, or pruned
+    otherwise.
+    """
     about = state.about
+    if about and about.get("prune", "") != store.index_engine.pruning:
+        return True
     if about and about.get("keys", "") != str(keys.VERSION):
         return True
     return policy is not None and about.get("policy", policy.digest) != policy.digest

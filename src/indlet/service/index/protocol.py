@@ -118,6 +118,10 @@ class Searcher(Protocol):
     @property
     def collection(self) -> Collection: ...
 
+    @property
+    def loss(self) -> str:
+        """What is left out of the index, in words; empty where nothing is."""
+
     def search(
         self,
         expression: Expression,

@@ -270,6 +270,8 @@ class Library:
         notes += meaning.notes
         if other := [o.name for o in origins.values() if self._analysed_otherwise(o)]:
             notes.append(Note("other_policy", sources=", ".join(other[:3])))
+        if searcher.loss and meaning.asked:
+            notes.append(Note("pruned", loss=searcher.loss))
         if found.loose:
             notes.append(self._without_positions(searcher, meaning, origins))
         every = (*spoken.frequent, *spoken.rare)

@@ -19,6 +19,7 @@ TEXTS: Final = {
         "{sources}: indexed under another analysis policy than this query; "
         "search with the settings that were used then (--config), or harvest again"
     ),
+    "pruned": "the index is incomplete ({loss}): totals count what it keeps",
     "loose": (
         "phrases in the full text: {loose} came without word positions, so there a phrase means that all of "
         "its words occur"

@@ -31,6 +31,7 @@ def of_index(searcher: Searcher) -> JsonObject:
         "removed": counted.deleted,
         "position": counted.position,
         "fingerprint": searcher.fingerprint(),
+        "loss": searcher.loss,
     }
 
 

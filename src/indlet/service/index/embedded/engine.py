@@ -27,8 +27,9 @@ from indlet.service.index.embedded.batch import ID, SEQ, Batch
 from indlet.service.index.embedded.manifest import Manifest, SegmentEntry
 from indlet.service.index.embedded.merge_scheduler import tidy
 from indlet.service.index.embedded.postings import Words
+from indlet.service.index.embedded.pruning import Pruning, Thresholds, learn, pruned
 from indlet.service.index.embedded.searcher import SegmentSearcher
-from indlet.service.index.embedded.segment import REMEDY, Array, Segment, check, open_segment
+from indlet.service.index.embedded.segment import REMEDY, Array, Segment, SegmentFile, check, open_segment
 from indlet.service.index.protocol import Statistics
 
 FLUSH: Final = 128 << 20  # bytes of postings that wait in memory before they become a segment
@@ -38,8 +39,11 @@ BLOCK: Final = 1000  # changes that are taken together
 class Engine:
     """Open with `Engine.open`. Methods that write belong to one thread at a time."""
 
-    def __init__(self, folder: Path, lock: IO[bytes] | None, anew: bool = False) -> None:
+    def __init__(
+        self, folder: Path, lock: IO[bytes] | None, anew: bool = False, pruning: Pruning | None = None
+    ) -> None:
         self._folder = folder
+        self._pruning = pruning
         self._lock = lock
         self._anew = anew
         self._guard = threading.RLock()
@@ -56,14 +60,16 @@ class Engine:
         self._outdated: list[Array] = []
 
     @classmethod
-    def open(cls, path: Path | str, writable: bool = False, anew: bool = False) -> Self:
+    def open(
+        cls, path: Path | str, writable: bool = False, anew: bool = False, pruning: Pruning | None = None
+    ) -> Self:
         """The index in a folder. Raises IndexDamaged if it cannot be served, IndexBusy if another writes.
 
         With `anew` the writer begins with an empty index, whatever is there: readers keep that until the
-        first commit puts the new one in its place.
+        first commit puts the new one in its place, which is pruned if `pruning` says so.
         """
         folder = Path(path)
-        engine = cls(folder, _locked(folder) if writable else None, anew)
+        engine = cls(folder, _locked(folder) if writable else None, anew, pruning)
         try:
             if not writable:
                 engine._load()
@@ -132,7 +138,8 @@ class Engine:
         with self._guard:
             if self._searcher is None:
                 held = [self._opened[entry.segment.name] for entry in self._manifest.entries]
-                self._searcher = SegmentSearcher(held, self._manifest.position, self._manifest.extra)
+                extra = self._manifest.extra | {"pruned": self._manifest.thresholds is not None}
+                self._searcher = SegmentSearcher(held, self._manifest.position, extra)
             return self._searcher
 
     def stats(self) -> Statistics:
@@ -143,7 +150,10 @@ class Engine:
         while True:
             stamp = manifests.stamp(self._folder)
             try:
-                for entry in manifests.read(self._folder).entries:
+                manifest = manifests.read(self._folder)
+                if manifest.thresholds is not None:
+                    check(self._folder, manifest.thresholds)
+                for entry in manifest.entries:
                     check(self._folder, entry.segment)
                     if entry.deletions is not None:
                         check(self._folder, entry.deletions)
@@ -189,7 +199,10 @@ class Engine:
                     segment = segment.without(docs, self._folder, manifests.name("gone", generation))
                 if segment.documents:
                     fresh.append(segment)
-            self._publish(fresh, generation, kept)
+            thresholds = self._manifest.thresholds
+            if self._anew:
+                fresh, thresholds = self._pruned_anew(fresh, generation)
+            self._publish(fresh, generation, kept, thresholds)
 
     def rollback(self) -> None:
         """Forgets what was applied since the last commit."""
@@ -246,9 +259,36 @@ class Engine:
         self._stale = set()
         if self._batch.records:
             with self._or_nothing():
-                name = manifests.name("seg", self._manifest.generation + 1)
-                self._working.append(open_segment(self._folder, self._batch.write(self._folder / name), None))
+                generation = self._manifest.generation + 1
+                path = self._folder / manifests.name("seg", generation)
+                segment = open_segment(self._folder, self._batch.write(path), None)
+                if self._manifest.thresholds is not None and not self._anew:
+                    thresholds = Thresholds.read(self._folder, self._manifest.thresholds)
+                    segment = self._pruned(segment, thresholds, generation)
+                self._working.append(segment)
         self._batch.clear()
+
+    def _pruned_anew(
+        self, segments: Sequence[Segment], generation: int
+    ) -> tuple[list[Segment], SegmentFile | None]:
+        """The segments of an index that is made anew, pruned by thresholds that they give."""
+        if self._pruning is None:
+            return list(segments), None
+        thresholds = learn(segments, self._pruning)
+        file = thresholds.write(self._folder / manifests.name("least", generation))
+        return [self._pruned(segment, thresholds, generation) for segment in segments], file
+
+    def _pruned(self, segment: Segment, thresholds: Thresholds, generation: int) -> Segment:
+        whole = open_segment(self._folder, segment.file, None)
+        file = pruned(whole, self._folder / manifests.name("seg", generation), thresholds)
+        less = open_segment(self._folder, file, None)
+        for old in (segment.file, segment.deletions_file):
+            if old is not None:
+                (self._folder / old.name).unlink()
+        if segment.deletions is None:
+            return less
+        docs = segment.deletions.docs.astype(np.int64)
+        return less.without(docs, self._folder, manifests.name("gone", generation))
 
     def _doom(self, segments: Iterable[Segment], stale: Array) -> None:
         """Notes which documents of these segments are of records (ascending ids) that have changed."""
@@ -285,9 +325,11 @@ class Engine:
                 self._doom(merged, stale)
         return manifest.generation
 
-    def _publish(self, segments: list[Segment], generation: int, extra: JsonObject) -> None:
+    def _publish(
+        self, segments: list[Segment], generation: int, extra: JsonObject, thresholds: SegmentFile | None
+    ) -> None:
         entries = tuple(SegmentEntry(segment.file, segment.deletions_file) for segment in segments)
-        fresh = Manifest(generation, self._position, entries, dict(extra))
+        fresh = Manifest(generation, self._position, entries, dict(extra), thresholds)
         sync(self._folder)
         fresh.write(self._folder)
         with self._guard:

@@ -72,8 +72,9 @@ class EmbeddedWriter:
 class EmbeddedIndex:
     """The index in a folder. May be used by many threads."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, pruning: tuple[float, int] | None = None) -> None:
         self.folder = folder
+        self._pruning = pruning
         self._guard = threading.Lock()
         self._reader: Engine | None = None
 
@@ -94,8 +95,10 @@ class EmbeddedIndex:
 
     def writer(self, analyzer: Analyzer, anew: bool = False) -> EmbeddedWriter:
         from indlet.service.index.embedded.engine import Engine
+        from indlet.service.index.embedded.pruning import Pruning
 
-        return EmbeddedWriter(Engine.open(self.folder, writable=True, anew=anew), analyzer)
+        pruning = self._pruning and Pruning(*self._pruning)
+        return EmbeddedWriter(Engine.open(self.folder, writable=True, anew=anew, pruning=pruning), analyzer)
 
     def erase(self) -> None:
         from indlet.service.index.embedded.engine import Engine

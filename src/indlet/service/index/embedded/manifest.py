@@ -50,11 +50,14 @@ class Manifest:
     position: int = 0
     entries: tuple[SegmentEntry, ...] = ()
     extra: dict[str, Any] = field(default_factory=dict)
+    thresholds: SegmentFile | None = None  # by which postings are pruned
 
     def files(self) -> set[str]:
-        return {entry.segment.name for entry in self.entries} | {
-            entry.deletions.name for entry in self.entries if entry.deletions
-        }
+        return (
+            {entry.segment.name for entry in self.entries}
+            | {entry.deletions.name for entry in self.entries if entry.deletions}
+            | ({self.thresholds.name} if self.thresholds else set())
+        )
 
     def write(self, folder: Path) -> None:
         body = json.dumps(
@@ -64,6 +67,7 @@ class Manifest:
                 "position": self.position,
                 "segments": [asdict(entry) for entry in self.entries],
                 "extra": self.extra,
+                **({"thresholds": asdict(self.thresholds)} if self.thresholds else {}),
             }
         )
         write_whole(folder / NAME, f"{zlib.crc32(body.encode()):08x} {body}\n".encode())
@@ -124,7 +128,8 @@ def read(folder: Path) -> Manifest:
         )
         for entry in data["segments"]
     )
-    return Manifest(data["generation"], data["position"], entries, data["extra"])
+    thresholds = SegmentFile(**data["thresholds"]) if "thresholds" in data else None
+    return Manifest(data["generation"], data["position"], entries, data["extra"], thresholds)
 
 
 def stamp(folder: Path) -> tuple[int, ...]:

@@ -46,14 +46,14 @@ def merge(segments: Sequence[Segment], path: Path, halt: threading.Event | None 
     """Writes one segment with the live documents of all; `halt` ends it early, with Halted."""
     out = ArrayFile(path)
     try:
-        lengths = _joined(segments, "length")
+        lengths = joined(segments, "length")
         postings = _merge_postings(segments, renumbered(segments), lengths, out, path.parent, halt)
-        ids = _joined(segments, "id")
+        ids = joined(segments, "id")
         out.add("id", narrow(ids) if ids.max(initial=0) < 1 << 32 else ids)
         del ids
         out.add("length", lengths)
         for name in ("norm", "tie", "resource", "date"):
-            out.add(name, _joined(segments, name))
+            out.add(name, joined(segments, name))
         facets = {name: _merge_facet(segments, name, out) for name in segments[0].facets}
         return out.close({"facets": facets, "postings": postings})
     except BaseException:
@@ -65,7 +65,7 @@ def _live(segment: Segment) -> Array:
     return np.ones(segment.size, np.bool_) if segment.gone is None else ~segment.gone
 
 
-def _joined(segments: Sequence[Segment], name: str) -> Array:
+def joined(segments: Sequence[Segment], name: str) -> Array:
     return np.concatenate([segment.arrays[name][_live(segment)] for segment in segments])
 
 
@@ -118,7 +118,7 @@ def _merge_postings(
     with closing(_Places(folder)) as places:
         out.begin("stream", np.uint8)
         for piece in union(segments):
-            for low, high, docs, freqs, ends, copies in _chunks(segments, numbers, piece):
+            for low, high, docs, freqs, ends, copies in chunks(segments, numbers, piece):
                 if halt is not None and halt.is_set():
                     raise Halted
                 if positional:
@@ -152,7 +152,7 @@ def _merge_postings(
     return postings
 
 
-def _chunks(
+def chunks(
     segments: Sequence[Segment], numbers: Sequence[Array], piece: SortedWords
 ) -> Iterator[tuple[int, int, Array, Array, Array, list[tuple[Array, Array]]]]:
     """The joined lists of a piece's terms, so many at a time that memory is bounded: from which term to

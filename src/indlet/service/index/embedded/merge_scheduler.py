@@ -110,7 +110,7 @@ def _swap(folder: Path, chosen: Sequence[Segment], joined: Segment) -> bool:
     entries = list(now.values())
     if joined.documents:
         entries.append(SegmentEntry(joined.file, joined.deletions_file))
-    fresh = Manifest(generation, manifest.position, tuple(entries), manifest.extra)
+    fresh = Manifest(generation, manifest.position, tuple(entries), manifest.extra, manifest.thresholds)
     sync(folder)
     fresh.write(folder)
     # What the writer has written and not committed is none of our business.

@@ -256,6 +256,19 @@ class SegmentSearcher:
             len(self.segments), sum(segment.ended for segment in self.segments), self.position,
         )  # fmt: skip
 
+    @property
+    def loss(self) -> str:
+        """How postings were pruned."""
+        share, _, best = str(self.extra.get("prune", "")).partition(" ")
+        if not share:
+            return ""
+        if not self.extra.get("pruned"):
+            return "not pruned yet: indlet reindex does it"
+        return (
+            f"pruned by term: occurrences of a word that weigh less than {float(share):.0%} of its {best}. "
+            "best are left out"
+        )
+
     def make_ready(self, model: Model | None = None) -> None:
         """Works out what every question needs to know, so that the first one need not."""
         for segment in self.segments:

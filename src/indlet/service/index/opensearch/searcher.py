@@ -195,6 +195,11 @@ class ClusterSearcher:
             digest.update(np.array([row[number] for row in rows], kind if rows else np.float64).tobytes())
         return digest.hexdigest()
 
+    @property
+    def loss(self) -> str:
+        """Nothing is pruned here."""
+        return ""
+
     def stats(self) -> Statistics:
         state = self._snapshot.state
         size = segments = deleted = 0
