@@ -39,7 +39,10 @@ KEY_MARKS: Final = {
     "identifier": "\x1fi", "contributor": "\x1fm", "creator": "\x1fn", "title": "\x1fw",
 }  # fmt: skip
 # Begins a value that facets and lists show, or what records are sorted by (`service/index/values.py`).
-VALUE_MARKS: Final = {"creator": "\x1fC", "format": "\x1fF", "subject": "\x1fS"}
+VALUE_MARKS: Final = {
+    "creator": "\x1fC", "format": "\x1fF", "subject": "\x1fS", "inferred_subject": "\x1fU",
+    "inferred_type": "\x1fY",
+}  # fmt: skip
 SORT_MARKS: Final = {"author": "\x1fA", "title": "\x1fT"}
 _FIELDS: Final = {mark: name for table in (FIELD_MARKS, KEY_MARKS) for name, mark in table.items()}
 

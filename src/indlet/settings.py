@@ -61,6 +61,9 @@ class IndexEngine:
     prune: float = 0.0
     prune_best: int = 10
 
+    infer: tuple[str, ...] = ()  # of "subject" and "type": what is inferred of records that lack it
+    infer_function: str = ""  # "package.module:name" of what infers; empty: a classifier that is learned
+
     @property
     def pruning(self) -> str:
         """What an index says of how it is pruned; empty where it is not."""
@@ -556,6 +559,10 @@ def _check_engine(index: IndexEngine, where: str) -> None:
         raise SettingsError(f"{where}: index.prune is {index.prune}; give a share such as 0.5, or 0 for none")
     if not 1 <= index.prune_best <= 1_000_000:
         raise SettingsError(f"{where}: index.prune_best is {index.prune_best}; give a number such as 10")
+    if not set(index.infer) <= {"subject", "type"}:
+        raise SettingsError(f'{where}: index.infer is {list(index.infer)}; give "subject", "type" or both')
+    if index.infer_function and not (index.infer and ":" in index.infer_function):
+        raise SettingsError(f'{where}: index.infer_function is "package.module:name", beside index.infer')
     if index.prune and index.engine != "embedded":
         raise SettingsError(f"{where}: index.prune is for the embedded engine; leave it out")
 

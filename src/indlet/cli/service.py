@@ -166,6 +166,11 @@ def reindex(data: Path | None, config: Path | None) -> None:
     with Library.open(settings.data, settings, create=False) as library:
         progress = library.reindex()
     seconds = time.perf_counter() - begun
+    for name, told in progress.learned.items():
+        say(
+            f"{name}: {told.values:,} values learned from {told.records:,} records; of records held back, "
+            f"precision {told.precision:.0%}, recall {told.recall:.0%}"
+        )
     say(f"{progress.applied:,} records indexed in {seconds:.1f} s ({progress.applied / seconds:,.0f}/s)")
 
 

@@ -21,6 +21,7 @@ from typing import Final
 from lxml import etree
 
 from indlet.errors import BadResponse, SettingsError
+from indlet.model import JsonMapping, JsonObject
 from indlet.oai.xml import element
 
 TABLE_BYTES: Final = 64 << 20
@@ -161,6 +162,18 @@ class SubjectClassifier:
                         for term, weight in inside.items()
                     },
                 )
+
+    def to_json(self) -> JsonObject:
+        """What was learned, for `from_json`."""
+        codes = {name: [code.prior, code.absent, dict(code.gains)] for name, code in self._codes.items()}
+        return {"everywhere": self._everywhere, "codes": codes}
+
+    @classmethod
+    def from_json(cls, form: JsonMapping) -> SubjectClassifier:
+        made = cls()
+        made._everywhere = form["everywhere"]
+        made._codes = {name: _Code(*code) for name, code in form["codes"].items()}
+        return made
 
     def scores(self, frequencies: Mapping[str, int]) -> list[tuple[str, float]]:
         """Each code with its log odds per unit of text, the most likely first."""

@@ -87,6 +87,10 @@ class Records:
             ],
             field_search=_field_search,
             metadata=_described(t, record),
+            inferred={
+                f"inferred_{name}": values
+                for name, values in self.portal.library.inferred(identifier, origin.name).items()
+            },
             terms=self._strongest(record),
             length=stored.length,
             provenance=_provenance(

@@ -14,7 +14,9 @@ from starlette.datastructures import QueryParams
 from indlet.text import code
 from indlet.web.i18n import Strings
 
-FILTERS: Final = ("source", "creator", "subject", "set", "type", "format", "language")
+FILTERS: Final = (
+    "source", "creator", "subject", "inferred_subject", "set", "type", "inferred_type", "format", "language",
+)  # fmt: skip
 ORDERS: Final = ("score", "newest", "oldest", "title", "author")
 SIZES: Final = (10, 20, 50, 100)  # records of a page that can be chosen
 LONGEST: Final = 2000  # characters of a query that a page takes

@@ -182,7 +182,8 @@ def _record(library: Library, given: JsonMapping) -> object:
     return library.record(given["identifier"], given["source"] or "").to_json() | {
         "frequencies": library.frequencies(given["identifier"], given["source"] or "")
         if given["frequencies"]
-        else {}
+        else {},
+        "inferred": library.inferred(given["identifier"], given["source"] or ""),
     }
 
 

@@ -64,7 +64,11 @@ _ORIGIN: Final = {
 
 SCHEMAS: Final[JsonObject] = {
     "Hit": _object(**_HIT),
-    "Record": _object(**_HIT, frequencies={"type": "object", "additionalProperties": _COUNT}),
+    "Record": _object(
+        **_HIT,
+        frequencies={"type": "object", "additionalProperties": _COUNT},
+        inferred={"type": "object", "additionalProperties": _STRINGS},
+    ),
     "Result": _object(
         query=_STRING,
         model=_STRING,

@@ -13,14 +13,14 @@ import contextlib
 import errno
 import threading
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import islice
 from queue import Empty, Full, Queue
 from typing import Final
 
 from indlet.errors import IndexBusy, IndexDamaged, StoreError
-from indlet.service.index import Index, IndexState, IndexWriter, Prepared, Upkeep, keys
+from indlet.service.index import Index, IndexState, IndexWriter, Prepared, Upkeep, inference, keys
 from indlet.service.index.engines import folder, identity, index_of
 from indlet.service.records import stored_policy
 from indlet.store import Store
@@ -51,6 +51,7 @@ class CaughtUp:
     applied: int
     position: int
     rebuilt: str = ""
+    learned: Mapping[str, inference.Learned] = field(default_factory=dict)  # of elements that are inferred
 
 
 def lag(store: Store) -> tuple[int, int]:
@@ -110,7 +111,7 @@ def pursue(
         _explained(store),
         contextlib.closing(index.upkeep()) as upkeep,
         _opened(store, index, analyzer)[0] as writer,
-        _ahead(store, writer, ended, pause) as blocks,
+        _ahead(store, writer, ended, pause, analyzer) as blocks,
     ):
         waiting, reached = 0, None
         last = time.monotonic()
@@ -126,14 +127,14 @@ def pursue(
 
 @contextlib.contextmanager
 def _ahead(
-    store: Store, writer: IndexWriter, ended: Callable[[float], bool], pause: float
+    store: Store, writer: IndexWriter, ended: Callable[[float], bool], pause: float, analyzer: Analyzer
 ) -> Iterator[Iterator[_Block]]:
     """The changes of a store that is being filled, analysed in a thread ahead of whoever takes them.
 
     Where none comes for a while, an empty block does.
     """
     blocks: Queue[_Block | BaseException | None] = Queue(AHEAD)
-    after = writer.applied
+    after, inferred = writer.applied, inference.inference_of(store)
     halt = threading.Event()
 
     def put(item: _Block | BaseException | None) -> None:
@@ -151,6 +152,8 @@ def _ahead(
                     newest = view.last_seq()
                 if taken:
                     place = taken[-1].seq
+                    if inferred is not None:
+                        taken = inferred.marked(taken, analyzer)
                     # Where changes were overtaken by later ones, nothing is between here and there.
                     put((writer.prepare(taken), newest if len(taken) < BLOCK else None))
                 elif over:
@@ -195,9 +198,10 @@ def rebuild(
         misleading = _misleading(store, index)
         if misleading:
             index.erase()
+        learned = inference.learn(store, analyzer)
         with index.writer(analyzer, anew=not misleading) as writer:
             applied = _follow(store, writer, report, chunk, analyzer)
-            progress = CaughtUp(applied, writer.position, "asked for")
+            progress = CaughtUp(applied, writer.position, "asked for", learned)
         index.settle(everything=True)
         return progress
 
@@ -234,12 +238,14 @@ def _follow(
     store: Store, writer: IndexWriter, report: Callable[[int], None] | None, chunk: int, analyzer: Analyzer
 ) -> int:
     applied = 0
-    about = _about(store, analyzer)
+    about, inferred = _about(store, analyzer), inference.inference_of(store)
     while True:
         with store.read() as view:
             changes = view.changes(writer.applied, chunk, parts=_PARTS)
             count = 0
             while block := list(islice(changes, BLOCK)):
+                if inferred is not None:
+                    block = inferred.marked(block, analyzer)
                 count += writer.apply(writer.prepare(block))
             newest = view.last_seq()
         # A store whose newest changes were overtaken within the snapshot has nothing between here and there.
@@ -291,16 +297,18 @@ def _ruling(store: Store, analyzer: Analyzer | None) -> Analyzer:
 def _about(store: Store, analyzer: Analyzer) -> dict[str, str]:
     """What an index says of itself."""
     about = {"store": identity(store), "policy": analyzer.policy.digest, "keys": str(keys.VERSION)}
-    pruning = store.index_engine.pruning
-    return about | ({"prune": pruning} if pruning else {})
+    told = {"prune": store.index_engine.pruning, "infer": inference.identity(store)}
+    return about | {name: value for name, value in told.items() if value}
 
 
 def _otherwise(store: Store, policy: Policy | None, state: IndexState) -> bool:
-    """Whether an index was made under another policy than the data's, with other keys than today's, or pruned
-    otherwise.
+    """Whether an index was made under another policy than the data's, with other keys than today's, pruned
+    otherwise, or with other inferences.
     """
     about = state.about
     if about and about.get("prune", "") != store.index_engine.pruning:
+        return True
+    if about and about.get("infer", "") != inference.identity(store):
         return True
     if about and about.get("keys", "") != str(keys.VERSION):
         return True

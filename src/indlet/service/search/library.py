@@ -29,7 +29,7 @@ from indlet.errors import (
 )
 from indlet.model import JsonObject, Stored
 from indlet.service.harvest.source_state import SourceState
-from indlet.service.index import SORTS, Found, Searcher, follow
+from indlet.service.index import SORTS, Found, Searcher, follow, inference
 from indlet.service.index import expression as e
 from indlet.service.index.dates import date_number
 from indlet.service.index.engines import index_of
@@ -449,6 +449,14 @@ class Library:
         """The terms of a record and how often it has each."""
         vector = self.stored(identifier, source).record.vector
         return vector.frequencies() if vector else {}
+
+    def inferred(self, identifier: str, source: str = "") -> dict[str, list[str]]:
+        """Subjects and types that a record lacks, as they are inferred: not what its source says."""
+        known = inference.inference_of(self.store)
+        if known is None:
+            return {}
+        record = self.stored(identifier, source).record
+        return known.of(record.metadata, record.vector.frequencies() if record.vector else {})
 
     def stats(self) -> JsonObject:
         """Store and index in numbers."""
