@@ -18,6 +18,7 @@ from indlet.model import SORT_MARKS, VALUE_MARKS, Metadata
 from indlet.text.tokens import split
 
 VALUE_FACETS: Final = tuple(VALUE_MARKS)
+_INFERRED: Final = ("inferred_subject", "inferred_type")
 SEPARATOR: Final = "\x01"
 SPACE: Final = "\x02"
 LONGEST: Final = 200  # characters of a value; longer ones are cut
@@ -38,12 +39,15 @@ _ARTICLES: Final = {
 
 
 def value_terms(metadata: Metadata) -> list[str]:
-    """The terms of a record's formats and subjects, and those that it is sorted by."""
+    """The terms of a record's formats, subjects and what is inferred, and those that it is sorted by."""
     found: list[str] = []
     for value in metadata.get("format", ())[:_MOST]:
         found += _format(value)
     for value in metadata.get("subject", ())[:_MOST]:
         found += _subject(value)
+    for facet in _INFERRED:
+        for value in metadata.get(facet, ()):
+            found += labelled(facet, value)
     if title := title_order(metadata):
         found.append(SORT_MARKS["title"] + _packed(title))
     for value in metadata.get("creator", ())[:1]:
