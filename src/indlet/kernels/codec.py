@@ -20,16 +20,12 @@ zero bytes, so that a value can be read as one unaligned word.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
-from llvmlite import ir  # type: ignore[import-untyped]
-from numba import types
-from numba.extending import intrinsic
 
 from indlet.kernels.arrays import Bytes, Flags, Int, Numbers, Places, Small
-from indlet.kernels.jit import allocating_kernel, kernel, part
+from indlet.kernels.jit import Intrinsic, allocating_kernel, kernel, part
 
 BLOCK: Final = 128
 PADDING: Final = 8
@@ -40,6 +36,8 @@ WIDTH: Final = 0x3F
 
 
 def _word(typing_context: Any, array: Any, at: Int) -> Any:
+    from llvmlite import ir  # type: ignore[import-untyped]
+    from numba import types
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
@@ -50,10 +48,11 @@ def _word(typing_context: Any, array: Any, at: Int) -> Any:
 
 
 # word(array, at): the eight bytes from `at` on as one little-endian integer, aligned or not.
-word: Callable[..., Any] = intrinsic(_word)
+word: Any = Intrinsic(_word)
 
 
 def _ones(typing_context: Any, value: Int) -> Any:
+    from numba import types
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.ctpop(arguments[0])
@@ -62,6 +61,8 @@ def _ones(typing_context: Any, value: Int) -> Any:
 
 
 def _lowest_bit(typing_context: Any, value: Int) -> Any:
+    from llvmlite import ir
+    from numba import types
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
@@ -70,8 +71,8 @@ def _lowest_bit(typing_context: Any, value: Int) -> Any:
 
 
 # ones(value): how many bits of a 64-bit number are set. lowest_bit(value): the number of the lowest one.
-ones: Callable[..., Any] = intrinsic(_ones)
-lowest_bit: Callable[..., Any] = intrinsic(_lowest_bit)
+ones: Any = Intrinsic(_ones)
+lowest_bit: Any = Intrinsic(_lowest_bit)
 
 
 @part

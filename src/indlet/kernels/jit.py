@@ -1,64 +1,157 @@
-"""The decorator under which every kernel is compiled.
+"""The decorators under which every kernel is compiled.
 
-Machine code is cached beside the package, or in the user's cache folder where the package is read-only (numba
-looks for both). Where neither can be written the kernels still work: each process then compiles its own.
-`nogil` lets searches in threads run side by side. No `fastmath`: scores must be equal bit for bit. Only
-kernels that make arrays count references: where a kernel calls another for each document, to count those to
-its arrays took a fifth of the time.
+Machine code is kept beside the package, or in the user's cache folder where the package is read-only: a
+file for each kernel and types of arguments, which later processes load without numba (`machine_code`). Where
+neither can be written the kernels still work: each process then compiles its own. `nogil` lets searches in
+threads run side by side. No `fastmath`: scores must be equal bit for bit. A kernel gives numbers; arrays are
+given to it. Only kernels that make arrays count references: where a kernel calls another for each document,
+to count those to its arrays took a fifth of the time.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, cast
 
-import numba
+import numpy as np
 
-from indlet.kernels.state import alone, state
+from indlet.kernels import machine_code, state
+from indlet.kernels.machine_code import LOCK, Machine, fingerprint
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
+# Python's own numbers are to numba what these are.
+_SAME = {int: np.int64, float: np.float64, bool: np.bool_}
+# Of an array: contiguous in C's order, aligned, writeable.
+_FLAGS = 0x501
+
+
+class Kernel:
+    """A function that is compiled or loaded when it is called first, for the types of its arguments."""
+
+    def __init__(self, function: Callable[..., object], **options: bool) -> None:
+        self.__doc__, self.__name__ = function.__doc__, function.__name__
+        self.__module__ = function.__module__
+        self.__wrapped__ = function
+        self._options = options
+        self._entries: dict[bytes, Callable[..., object]] = {}
+        self._linked: dict[object, Callable[..., object]] = {}
+        # Fingerprints tell structured types apart by their addresses, so these stay where they are.
+        self._met: list[object] = []
+        self._dispatcher: Any = None
+
+    def __call__(self, *arguments: object) -> object:
+        entry = self._entries.get(fingerprint(arguments))
+        return (entry or self._entry(arguments))(*arguments)
+
+    @property
+    def _numba_type_(self) -> object:
+        """What numba takes this for in another kernel: a function that it can compile into that one."""
+        return self._numba_dispatcher()._numba_type_
+
+    def _numba_dispatcher(self) -> Any:
+        if self._dispatcher is None:
+            known = self.__wrapped__.__globals__
+            for name, value in known.items():
+                if isinstance(value, Intrinsic):
+                    known[name] = value.made()
+            self._dispatcher = _translated(self.__wrapped__, **self._options)
+        return self._dispatcher
+
+    def _entry(self, arguments: tuple[object, ...]) -> Callable[..., object]:
+        kinds = tuple(map(_kind, arguments))
+        with LOCK:
+            entry = self._linked.get(kinds)
+            if entry is None:
+                name = machine_code.file_name(f"{self.__module__.rpartition('.')[2]}.{self.__name__}", kinds)
+                machine = _kept(name)
+                if machine is None:
+                    machine = self._compiled(arguments)
+                    _keep(name, machine)
+                module = sys.modules[self.__module__]
+                entry = self._linked[kinds] = machine_code.linker().linked(machine, self.__name__, module)
+            self._met.append(kinds)
+            self._entries[fingerprint(arguments)] = entry
+        return entry
+
+    def _compiled(self, arguments: tuple[object, ...]) -> Machine:
+        dispatcher = self._numba_dispatcher()
+        types = tuple(map(dispatcher.typeof_pyval, arguments))
+        dispatcher.compile(types)
+        result = dispatcher.overloads[types]
+        if result.environment.consts:
+            raise TypeError(f"{self.__name__} gives an array: have one given to it, and fill that")
+        code = result.library._get_compiled_object()
+        return Machine(result.fndesc.llvm_cpython_wrapper_name, result.fndesc.env_name, code)
+
+
+class Intrinsic:
+    """What numba is told in terms of LLVM. It means something in kernels only."""
+
+    def __init__(self, function: Callable[..., object]) -> None:
+        self._function = function
+        self._made: object = None
+
+    def made(self) -> object:
+        if self._made is None:
+            from numba.extending import intrinsic
+
+            self._made = intrinsic(self._function)
+        return self._made
+
 
 def kernel(function: Callable[P, T]) -> Callable[P, T]:
     """A function as machine code; it cannot make arrays."""
-    return _compiled(function, counts=False)
+    return cast(Callable[P, T], Kernel(function, _nrt=False))
 
 
 def allocating_kernel(function: Callable[P, T]) -> Callable[P, T]:
-    """A kernel that can make arrays."""
-    return _compiled(function, counts=True)
-
-
-def _compiled(function: Callable[P, T], *, counts: bool) -> Callable[P, T]:
-    function.__qualname__ = f"{function.__name__}-{state()}"
-    try:
-        compiled = _translated(function, cache=True, _nrt=counts)
-    except RuntimeError:  # "cannot cache function: no locator available"
-        return _translated(function, _nrt=counts)  # type: ignore[no-any-return]
-    _share(compiled._cache)
-    return compiled  # type: ignore[no-any-return]
-
-
-def _translated(function: Callable[P, T], **options: bool) -> Any:
-    return numba.njit(nogil=True, **options)(function)  # type: ignore[call-overload]
-
-
-def _share(cache: Any) -> None:
-    """Processes that compile at the same time keep what each has made: numba numbers files by what it finds,
-    and two would take one number. A full disk costs the next process its time, not this one its answer.
-    """
-    save = cache.save_overload
-
-    def saved(*arguments: Any) -> None:
-        with contextlib.suppress(OSError), alone(Path(cache.cache_path) / ".kernels.lock"):
-            save(*arguments)
-
-    cache.save_overload = saved
+    """A kernel that can make arrays, for itself."""
+    return cast(Callable[P, T], Kernel(function, _nrt=True))
 
 
 def part(function: Callable[P, T]) -> Callable[P, T]:
     """A kernel's part, which becomes one with its callers: a call would cost more than what it does."""
-    return _translated(function, forceinline=True, _nrt=False)  # type: ignore[no-any-return]
+    return cast(Callable[P, T], Kernel(function, forceinline=True, _nrt=False))
+
+
+def _translated(function: Callable[..., object], **options: bool) -> Any:
+    import numba
+
+    return numba.njit(nogil=True, **options)(function)  # type: ignore[call-overload]
+
+
+def _kind(value: object) -> object:
+    """What numba compiles for: equal for values for which the same machine code will do."""
+    if isinstance(value, np.ndarray):
+        flags = value.flags.num & _FLAGS
+        return value.dtype, value.ndim, flags if flags & 1 else value.flags.num & (_FLAGS | 2)
+    if isinstance(value, tuple):
+        return type(value), tuple(map(_kind, value))
+    if isinstance(value, np.void):
+        return type(value), value.dtype
+    return _SAME.get(type(value), type(value))
+
+
+def _kept(name: str) -> Machine | None:
+    for folder in state.folders():
+        with contextlib.suppress(OSError):
+            found = Machine.unpacked((folder / name).read_bytes())
+            if found is not None:
+                return found
+    return None
+
+
+def _keep(name: str, machine: Machine) -> None:
+    """A full disk costs the next process its time, not this one its answer."""
+    folder = state.folder()
+    if folder is not None:
+        made = Path(f"{folder / name}.{os.getpid()}")
+        with contextlib.suppress(OSError):
+            made.write_bytes(machine.packed())
+            made.replace(folder / name)

@@ -16,31 +16,37 @@ from pathlib import Path
 from typing import Final
 
 _HERE: Final = Path(__file__).parent
+_READY: Final = "complete"
 # The process that compiles all kernels.
 COMPILER: Final = "indlet.service.index.embedded.warming"
 
 
 @cache
 def state() -> str:
-    """Kernels hold parts of each other, but numba asks only whether a kernel's own file has changed. All
-    compiled code is in this folder and imports nothing else but the model (tests/house/test_imports.py): no
+    """Kernels hold parts of each other, so machine code is kept for one state of them all. All compiled
+    code is in this folder and imports nothing else but the model (tests/house/test_imports.py): no
     file can be forgotten here.
     """
     files = (_HERE.parent / "model.py", *sorted(_HERE.glob("*.py")))
     return f"{zlib.crc32(b''.join(path.read_bytes() for path in files)):08x}"
 
 
-def _marks() -> tuple[Path, ...]:
-    name = f"kernels-{state()}-{sys.implementation.cache_tag}"
+@cache
+def _name() -> str:
+    return f"kernels-{state()}-{sys.implementation.cache_tag}"
+
+
+def folders() -> tuple[Path, ...]:
+    """Where the machine code of these kernels may be kept, the preferred place first."""
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     chosen = os.environ.get("NUMBA_CACHE_DIR")
-    folders = (Path(chosen),) if chosen else (_HERE / "__pycache__", Path(home) / "indlet")
-    return tuple(folder / name for folder in folders)
+    places = (Path(chosen),) if chosen else (_HERE / "__pycache__", Path(home) / "indlet")
+    return tuple(place / _name() for place in places)
 
 
 def ready() -> bool:
     """Whether the machine code of every kernel is there, or will never be."""
-    return any(mark.exists() for mark in _marks()) or folder() is None
+    return any((folder / _READY).exists() for folder in folders()) or folder() is None
 
 
 def _writable(folder: Path) -> bool:
@@ -50,15 +56,15 @@ def _writable(folder: Path) -> bool:
 
 
 def folder() -> Path | None:
-    """Where the mark and what belongs to it can be written."""
-    return next((mark.parent for mark in _marks() if _writable(mark.parent)), None)
+    """Where machine code and the mark that it is complete can be written."""
+    return next(filter(_writable, folders()), None)
 
 
 def mark_ready() -> None:
     place = folder()
     if place is not None:
         with contextlib.suppress(OSError):
-            (place / _marks()[0].name).touch()
+            (place / _READY).touch()
 
 
 @contextlib.contextmanager

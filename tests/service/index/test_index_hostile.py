@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -68,15 +69,15 @@ def test_long_terms_and_many_terms(
 def test_kernels_work_where_nothing_can_be_cached(tmp_path: Path) -> None:
     """No place to keep machine code: a process then compiles its own."""
     program = (
-        "import numba.core.caching as c\n"
-        "c.CacheImpl._locator_classes = []\n"
         "from indlet.kernels.term_hash import digests\n"
         "import numpy as np\n"
         "out = np.zeros(2, np.uint64)\n"
         "digests(np.frombuffer(bytearray(b'ab'), np.uint8), np.array([2, 2]), out)\n"
         "print(bool(out[0]), bool(out[1]))\n"
     )
+    (tmp_path / "file").touch()
+    nowhere = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "file" / "below")}
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=tmp_path
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=tmp_path, env=nowhere
     )
     assert done.stdout == "True False\n"

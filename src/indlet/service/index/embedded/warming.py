@@ -5,14 +5,16 @@ from __future__ import annotations
 import tempfile
 import time
 
+import numpy as np
 import orjson
 
 from indlet import process
 from indlet.kernels.state import alone, folder, mark_ready, ready
+from indlet.kernels.vector_check import totals
 from indlet.model import Stored, TermVector
 from indlet.service.index.embedded.engine import Engine
 from indlet.service.index.expression import Or, Phrase, Prefix, Term
-from indlet.text import Analyzer, Policy
+from indlet.text import Analyzer, Policy, langid
 
 # So plainly English that no model of languages has to be loaded to tell.
 _LINE = "what they have done with the wings, and why that would not be for us to know"
@@ -36,12 +38,15 @@ def warm() -> float:
     """
     # The reading of what is harvested is compiled by this room's rules, and imports them.
     from indlet.service.index.embedded.analysis import Analyses
+    from indlet.service.index.embedded.languages import walk
     from indlet.service.records.normalise import Normaliser
     from indlet.service.records.scan import scan
 
     began = time.perf_counter()
     page = scan(_PAGE)
     assert page is not None
+    totals(np.frombuffer(bytearray(b"1 wing"), np.uint8), np.array([6]))
+    walk(langid.model(), _LINE.encode())
     analyzer = Analyzer(Policy())
     Normaliser(analyzer).records(page.items)
     plain = _record(4, 4, {})._replace(vector=None, metadata=orjson.dumps({"title": [_LINE]}))
@@ -50,7 +55,9 @@ def warm() -> float:
             engine.apply([_record(id, id, {"heated": [0], "wing": [1], f"w{id}": [2]})])
             engine.commit()
         engine.take(*Analyses(analyzer).together([plain]))
-        engine.apply([_record(2, 5, None)])
+        # One goes, and one has more terms than there is room for at first.
+        many = {f"n{number}": [number] for number in range(5_000)}
+        engine.apply([_record(2, 5, None), _record(6, 6, many)])
         engine.commit()
         engine.merge(everything=True)
         searcher = engine.searcher()
@@ -58,6 +65,7 @@ def warm() -> float:
         searcher.search(Phrase(("heated", "wing")), facets=("year",))
         searcher.search(Prefix("w"), sort="newest")
         searcher.explain(Term("wing"), 1)
+        searcher.near("wing", 1)
         searcher.stats()
     mark_ready()
     return time.perf_counter() - began
