@@ -38,7 +38,7 @@ def warm() -> float:
     """
     # The reading of what is harvested is compiled by this room's rules, and imports them.
     from indlet.service.index.embedded.analysis import Analyses
-    from indlet.service.index.embedded.languages import walk
+    from indlet.service.index.embedded.languages import weighed
     from indlet.service.records.normalise import Normaliser
     from indlet.service.records.scan import scan
 
@@ -46,7 +46,7 @@ def warm() -> float:
     page = scan(_PAGE)
     assert page is not None
     totals(np.frombuffer(bytearray(b"1 wing"), np.uint8), np.array([6]))
-    walk(langid.model(), _LINE.encode())
+    weighed(langid.model(), _LINE.encode())
     analyzer = Analyzer(Policy())
     Normaliser(analyzer).records(page.items)
     plain = _record(4, 4, {})._replace(vector=None, metadata=orjson.dumps({"title": [_LINE]}))
