@@ -25,6 +25,7 @@ _NOT_OPEN: Final = frozenset(
         "://purl.org/coar/access_right/c_14cb", "://purl.org/coar/access_right/c_f1cf",
     )
 )  # fmt: skip
+_UNSAFE: Final = re.compile(r"[\x00- \"'<>\\^`{|}\x7f]")
 _SCHEMES: Final = ("http", "https", "ftp")
 _ISBN = re.compile(r"\b(?:ISBN[-: ]*)?((?:97[89][- ]?)?(?:\d[- ]?){9}[\dXx])\b")
 _ISSN = re.compile(r"\bISSN[-: ]*(\d{4}-\d{3}[\dXx])\b", re.IGNORECASE)
@@ -49,7 +50,7 @@ def safe_url(value: object) -> str:
     if not isinstance(value, str):
         return ""
     value = value.strip()
-    if len(value) > 4000 or any(c <= " " or c in "\"'<>\\^`{|}\x7f" for c in value):
+    if len(value) > 4000 or _UNSAFE.search(value):
         return ""
     try:
         parts = urlsplit(value)

@@ -299,25 +299,24 @@ class Portal:
 def _facet(
     t: Strings, facet: Facet, result: Result, state: State, names: Mapping[str, str]
 ) -> JsonObject | None:
-    """A facet's values as links; nothing where there is no choice to make."""
+    """A facet's values: label, count, address, whether it is chosen; nothing where there is no choice."""
     chosen = {value for name, value in state.filters if name == facet.name}
     if not chosen and all(count == result.total for _, count in facet.values):
         return None
     values = [
-        {
-            "label": set_label(value, names) if facet.name == "set" else label(t, facet.name, value),
-            "count": count,
-            "href": state.toggled(facet.name, value),
-            "on": value in chosen,
-        }
+        (
+            set_label(value, names) if facet.name == "set" else label(t, facet.name, value),
+            t.number(count),
+            state.toggled(facet.name, value),
+            value in chosen,
+        )
         for value, count in facet.values
     ]
     missing = chosen - {value for value, _ in facet.values}
     values += [
-        {"label": label(t, facet.name, v), "count": 0, "href": state.toggled(facet.name, v), "on": True}
-        for v in sorted(missing)
+        (label(t, facet.name, v), t.number(0), state.toggled(facet.name, v), True) for v in sorted(missing)
     ]
-    return {"name": facet.name, "values": sorted(values, key=lambda v: not v["on"])}
+    return {"name": facet.name, "values": sorted(values, key=lambda v: not v[3])}
 
 
 def set_label(spec: str, names: Mapping[str, str]) -> str:

@@ -78,19 +78,26 @@ class State:
     # Where to go from here
 
     def pairs(self) -> list[tuple[str, str]]:
+        return self._pairs(self.filters, self.since, self.until, self.page)
+
+    def _pairs(
+        self, filters: tuple[tuple[str, str], ...], since: int | None, until: int | None, page: int = 1
+    ) -> list[tuple[str, str]]:
+        """Those of a state that differs in these: a page has a hundred, so no state is made for each."""
         found = [("q", self.q)] if self.q else []
-        found += self.filters
-        for name, year in (("since", self.since), ("until", self.until)):
-            if year is not None:
-                found.append((name, str(year)))
+        found += filters
+        if since is not None:
+            found.append(("since", str(since)))
+        if until is not None:
+            found.append(("until", str(until)))
         if self.model != self.usual:
             found.append(("model", self.model))
         if self.sort != ORDERS[0]:
             found.append(("sort", self.sort))
         if self.size:
             found.append(("size", str(self.size)))
-        if self.page > 1:
-            found.append(("page", str(self.page)))
+        if page > 1:
+            found.append(("page", str(page)))
         return found
 
     def link(self, **changes: Any) -> str:
@@ -100,8 +107,14 @@ class State:
     def toggled(self, facet: str, value: str) -> str:
         pair = (facet, value)
         if pair in self.filters:
-            return self.link(filters=tuple(p for p in self.filters if p != pair))
-        return self.link(filters=(*self.filters, pair))
+            filters = tuple(p for p in self.filters if p != pair)
+        else:
+            filters = (*self.filters, pair)
+        return _address("/", self._pairs(filters, self.since, self.until))
+
+    def within(self, since: int, until: int) -> str:
+        """The same between two years."""
+        return _address("/", self._pairs(self.filters, since, until))
 
     def bare(self) -> str:
         return self.link(filters=(), since=None, until=None)

@@ -18,6 +18,7 @@ import numpy as np
 
 from indlet.kernels import merge as k
 from indlet.kernels import term_hash
+from indlet.kernels.counting import count_values
 from indlet.service.index.embedded.facets import Parted, ranges
 from indlet.service.index.embedded.matching import first_from, prefixed
 from indlet.service.index.embedded.segment import Array, Segment
@@ -25,6 +26,7 @@ from indlet.service.index.protocol import Value
 from indlet.service.index.values import SEPARATOR, beginning, plain
 
 _SEPARATOR: Final = SEPARATOR.encode()
+_REMEMBERED: Final = 50_000  # names of values, for a snapshot
 _HEAD: Final = 8  # bytes of a key that are compared as one number
 
 
@@ -104,44 +106,49 @@ def _heads(names: Array, begins: Array, sizes: Array) -> Array:
 
 
 def count(
-    segments: Sequence[Segment], matched: Sequence[Parted], facet: str, most: int
+    segments: Sequence[Segment],
+    matched: Sequence[Parted],
+    facet: str,
+    most: int,
+    names: dict[tuple[str, int], Value],
 ) -> tuple[tuple[str, int], ...]:
-    """The most frequent values of a facet over the matching documents; a resource counts once for a value."""
+    """The most frequent values of a facet over the matching documents; a resource counts once for a value.
+
+    `names` keeps what values are called: it belongs to a snapshot, for deletions may change it.
+    """
     if not segments or most <= 0:
         return ()
-    found, head, numbers = _numbered(segments, facet)
-    codes, owned = (
-        [],
-        list[tuple[Array, Array]](),
-    )  # of documents that are alone; numbers and groups of others
-    for segment, known, (docs, shared, owners) in zip(segments, numbers, matched, strict=True):
+    values = _numbered(segments, facet)
+    counts = np.zeros(values.digests.size, np.int64)
+    owned: list[tuple[Array, Array]] = []  # numbers and groups of documents that are not alone
+    for segment, known, (docs, shared, owners) in zip(segments, values.numbers, matched, strict=True):
         keys = keys_of(segment, facet)
-        codes.append(known[_codes(keys, docs)])
+        count_values(keys.starts, keys.codes, known, docs, counts)
         if shared.size:
             owned.append((known[_codes(keys, shared)], np.repeat(owners, np.diff(keys.starts)[shared])))
     if owned:
-        codes.append(_once_each(owned))
-    chosen, totals = _counted(np.concatenate(codes), found.size)
-    found, head = found[chosen], head[chosen]
-    chosen = np.arange(totals.size)
-    if chosen.size > most:
-        least = np.partition(totals[chosen], chosen.size - most)[chosen.size - most]
-        level = chosen[totals[chosen] == least]
-        above = chosen[totals[chosen] > least]
-        level = level[np.lexsort((found[level], head[level]))][: most - above.size]
-        chosen = np.concatenate((above, level))
-    shown = zip(_named(segments, facet, found[chosen]), totals[chosen].tolist(), strict=True)
+        counts += np.bincount(_once_each(owned), minlength=counts.size)
+    chosen = _most_frequent(counts, most)
+    numbers: list[int] = chosen.tolist()
+    called = {number: value for number in numbers if (value := names.get((facet, number)))}
+    if unknown := [number for number in numbers if number not in called]:
+        called |= zip(unknown, _named(segments, facet, values.digests[unknown]), strict=True)
+        if len(names) > _REMEMBERED:
+            names.clear()
+        names.update(((facet, number), called[number]) for number in unknown)
+    shown = zip(map(called.__getitem__, numbers), counts[chosen].tolist(), strict=True)
     ordered = sorted(shown, key=lambda entry: (-entry[1], entry[0].key))
     return tuple((value.label, times) for value, times in ordered)
 
 
-def _counted(codes: Array, size: int) -> tuple[Array, Array]:
-    if codes.size < size >> 4:
-        found, counts = np.unique(codes, return_counts=True)
-        return found, counts
-    counts = np.bincount(codes, minlength=size)
-    numbers = np.flatnonzero(counts)
-    return numbers, counts[numbers]
+def _most_frequent(counts: Array, most: int) -> Array:
+    """The numbers of the `most` greatest counts above 0; of equal ones those of lower numbers."""
+    having = np.cumsum(np.bincount(counts)[:0:-1])  # how many have the greatest count, that or the next ...
+    if not having.size or having[-1] <= most:
+        return np.flatnonzero(counts)
+    least = having.size - int(np.searchsorted(having, most, "right"))
+    above = np.flatnonzero(counts > least)
+    return np.concatenate((above, np.flatnonzero(counts == least)[: most - above.size]))
 
 
 def _once_each(owned: Sequence[tuple[Array, Array]]) -> Array:
@@ -155,23 +162,33 @@ def _once_each(owned: Sequence[tuple[Array, Array]]) -> Array:
     return out
 
 
-def _numbered(segments: Sequence[Segment], facet: str) -> tuple[Array, Array, list[Array]]:
-    """All values of a facet, as digests and heads, and for each segment the numbers of its keys among them.
-
-    Made once for these segments: the first of them keeps it until it is among others.
+@dataclass(frozen=True, slots=True)
+class _Numbered:
+    """All values of a facet in some segments by their digests, in the order in which equally frequent ones
+    are chosen; and for each segment the numbers of its keys among them.
     """
-    place, names = f"numbered:{facet}", [segment.file.name for segment in segments]
-    known = segments[0].shared.get(place)
-    if known is None or known[0] != names:
+
+    segments: tuple[str, ...]
+    digests: Array
+    numbers: tuple[Array, ...]
+
+
+def _numbered(segments: Sequence[Segment], facet: str) -> _Numbered:
+    """Made once for these segments: the first of them keeps it until it is among others."""
+    place, files = f"numbered:{facet}", tuple(segment.file.name for segment in segments)
+    known: _Numbered | None = segments[0].shared.get(place)
+    if known is None or known.segments != files:
         keys = [keys_of(segment, facet) for segment in segments]
         digests, first, which = np.unique(
             np.concatenate([each.digests for each in keys]), return_index=True, return_inverse=True
         )
-        heads = np.concatenate([each.heads for each in keys])[first]
+        order = np.lexsort((digests, np.concatenate([each.heads for each in keys])[first]))
+        number = np.empty(order.size, np.uint32)
+        number[order] = np.arange(order.size, dtype=np.uint32)
         bounds = np.cumsum([each.digests.size for each in keys])[:-1]
-        known = segments[0].shared[place] = (names, (digests, heads, np.split(which, bounds)))
-    found: tuple[Array, Array, list[Array]] = known[1]
-    return found
+        known = _Numbered(files, digests[order], tuple(np.split(number[which], bounds)))
+        segments[0].shared[place] = known
+    return known
 
 
 def _codes(keys: Keys, docs: Array) -> Array:
@@ -184,12 +201,15 @@ def _named(segments: Sequence[Segment], facet: str, digests: Array) -> list[Valu
     spelt: list[Counter[bytes]] = [Counter() for _ in range(digests.size)]
     for segment in segments:
         keys = keys_of(segment, facet)
-        ordered = keys.digests[keys.order]
-        at = np.minimum(np.searchsorted(ordered, digests), max(ordered.size - 1, 0))
-        df = segment.frequencies()[0]
-        for place in np.flatnonzero(ordered[at] == digests).tolist() if ordered.size else ():
-            code = int(keys.order[at[place]])
-            for number in range(keys.low + int(keys.first[code]), keys.low + int(keys.first[code + 1])):
+        if not keys.digests.size:
+            continue
+        at = np.searchsorted(keys.digests, digests, sorter=keys.order)
+        codes = keys.order[np.minimum(at, keys.order.size - 1)]
+        present = np.flatnonzero(keys.digests[codes] == digests)
+        codes, df = codes[present], segment.frequencies()[0]
+        lows, highs = keys.low + keys.first[codes], keys.low + keys.first[codes + 1]
+        for place, low, high in zip(present.tolist(), lows.tolist(), highs.tolist(), strict=True):
+            for number in range(low, high):
                 spelt[place][segment.term(number)] += int(df[number])
     return [_value(counts) for counts in spelt]
 

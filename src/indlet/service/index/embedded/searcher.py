@@ -47,6 +47,7 @@ class SegmentSearcher:
         )
         self._tables: dict[Model, ranking.Tables] = {}
         self._groups: ranking.Groups | None = None
+        self._names: dict[tuple[str, int], Value] = {}
 
     def without(self, origins: Collected[int]) -> SegmentSearcher:
         """This state as if the records of these origins did not exist; itself if there are none."""
@@ -120,7 +121,7 @@ class SegmentSearcher:
         self, parted: Sequence[counting.Parted], facets: Sequence[str], values: int
     ) -> dict[str, tuple[tuple[str, int], ...]]:
         return {
-            name: columns.count(self.segments, parted, name, values)
+            name: columns.count(self.segments, parted, name, values, self._names)
             if name in VALUE_MARKS
             else counting.count(self.segments, parted, name)
             for name in facets

@@ -62,7 +62,7 @@ def warm() -> float:
         engine.merge(everything=True)
         searcher = engine.searcher()
         searcher.search(Or((Term("wing"), Term("heated"))))
-        searcher.search(Phrase(("heated", "wing")), facets=("year",))
+        searcher.search(Phrase(("heated", "wing")), facets=("year", "creator"))
         searcher.search(Prefix("w"), sort="newest")
         searcher.explain(Term("wing"), 1)
         searcher.near("wing", 1)
