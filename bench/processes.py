@@ -8,6 +8,7 @@ import resource
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import urllib.request
@@ -169,8 +170,10 @@ class Server:
         return cpu_of(self.pid)
 
     def __enter__(self) -> Self:
+        # Into a file: a pipe that nobody reads is full after 64 kB of warnings, and then the server waits.
+        said = tempfile.TemporaryFile()
         self._process = subprocess.Popen(
-            self._command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
+            self._command, stdout=subprocess.DEVNULL, stderr=said, start_new_session=True
         )
         until = time.monotonic() + 60
         while True:
@@ -180,8 +183,10 @@ class Server:
             except OSError:
                 if self._process.poll() is not None or time.monotonic() > until:
                     self._process.kill()
-                    said = self._process.communicate()[1].decode(errors="replace")
-                    raise Failed(f"{' '.join(self._command)} did not come up\n{said}") from None
+                    self._process.wait()
+                    said.seek(0)
+                    told = said.read().decode(errors="replace")
+                    raise Failed(f"{' '.join(self._command)} did not come up\n{told}") from None
                 time.sleep(0.05)
 
     def __exit__(
@@ -190,10 +195,10 @@ class Server:
         assert self._process is not None
         self._process.terminate()
         try:
-            self._process.communicate(timeout=20)
+            self._process.wait(20)
         except subprocess.TimeoutExpired:
             self._process.kill()
-            self._process.communicate()
+            self._process.wait()
 
 
 # As `indlet provide` does: a provider without a portal, which would index the records for itself.
