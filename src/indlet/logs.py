@@ -6,15 +6,19 @@ not in it: what people look for is their own.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
+import os
+import queue
 import re
-import sys
+import threading
 from datetime import UTC, datetime
 from typing import Final, TextIO
 
 from indlet.settings import Log
 
+_STDERR: Final = 2
 _LONGEST: Final = 2000  # characters of one value
 _PLAIN: Final = re.compile(r"[\w./:@+*,;~-]+", re.ASCII)
 # The user and the password of a URL within a text.
@@ -34,13 +38,53 @@ def told(level: int) -> bool:
 
 
 def configure(log: Log, stream: TextIO | None = None) -> None:
-    """Write what is logged, of that level and above, to standard error."""
-    handler = logging.StreamHandler(stream or sys.stderr)
+    """Write what is logged, of that level and above, to standard error, or at once to a stream."""
+    handler = logging.StreamHandler(stream) if stream else NeverWaiting(_STDERR)
     handler.setFormatter(JsonLine() if log.format == "json" else TextLine())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)  # of what others have to say
     logging.getLogger("indlet").setLevel(log.level.upper())
+
+
+class NeverWaiting(logging.Handler):
+    """Lines are written by a thread: whoever stops reading them does not stop the node.
+
+    Where `most` lines wait, more are counted instead, and the count is written when there is room.
+    """
+
+    def __init__(self, descriptor: int, most: int = 10_000) -> None:
+        super().__init__()
+        self._descriptor = descriptor  # not a stream, which a thread that waits would keep locked
+        self._lines: queue.Queue[str | None] = queue.Queue(most)
+        self._lost = 0
+        self._writer = threading.Thread(target=self._write, name="log", daemon=True)
+        self._writer.start()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            self._lines.put_nowait(self.format(record))
+        except queue.Full:
+            self._lost += 1
+        except Exception:
+            self.handleError(record)
+
+    def _write(self) -> None:
+        while (line := self._lines.get()) is not None:
+            rest = f"{line}\n".encode("utf-8", "backslashreplace")
+            with contextlib.suppress(OSError):  # closed
+                while rest:
+                    rest = rest[os.write(self._descriptor, rest) :]
+            lost, self._lost = self._lost, 0
+            if lost:
+                event("log", logging.WARNING, left_out=lost, reason="nobody read what was written")
+
+    def close(self) -> None:
+        """What waits is written, if that takes no longer than a second. At the end of the process, too."""
+        with contextlib.suppress(queue.Full):
+            self._lines.put(None, timeout=1)
+        self._writer.join(1)
+        super().close()
 
 
 def _parts(record: logging.LogRecord, formatter: logging.Formatter) -> dict[str, Value]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import logging
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -102,3 +103,17 @@ def test_a_request_is_told_without_its_query() -> None:
         and "hush" not in stream.getvalue()
         and "\x9b" not in stream.getvalue()
     )
+
+
+def test_a_reader_that_stops_reading_stops_nobody() -> None:
+    reading, writing = os.pipe()
+    handler = logs.NeverWaiting(writing, most=10)
+    handler.setFormatter(logs.TextLine())
+    log = logging.Logger("indlet.unread")
+    log.addHandler(handler)
+    for number in range(10_000):  # far more than a pipe holds
+        log.warning("%d %s", number, "x" * 100)
+    assert b'message="0 x' in os.read(reading, 200)
+    os.close(reading)  # whoever waits to write, waits no more
+    handler.close()
+    os.close(writing)
