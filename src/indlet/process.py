@@ -108,9 +108,12 @@ def child_environment() -> dict[str, str]:
 def send_task(child: subprocess.Popen[bytes], task: object) -> None:
     """Tells a child what to do; its `receive_task` returns it."""
     assert child.stdin is not None
-    with contextlib.suppress(BrokenPipeError):  # it died: whoever waits for it will see that
+    try:
         child.stdin.write(pickle.dumps(task))
         child.stdin.flush()
+    except BrokenPipeError:  # it died: whoever waits for it will see that
+        with contextlib.suppress(BrokenPipeError):
+            child.stdin.close()  # or a later close would try to write the rest
 
 
 # In the child

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
 import threading
 from pathlib import Path
 
 import pytest
 
+from indlet import process
 from indlet.errors import IndexBusy, StoreError
 from indlet.model import Record, TermVector
 from indlet.node.indexing import IndexJob, index_in_child
@@ -83,6 +85,13 @@ def test_a_stop_ends_the_child(store: Store) -> None:
     stop.set()
     done = index_in_child(store, Settings(), stop, idle=600.0)
     assert done is None or done.applied == 5  # it may have been faster
+
+
+def test_a_child_that_has_died_is_told_nothing() -> None:
+    with process.start("this", stdin=subprocess.PIPE) as child:
+        child.wait()
+        process.send_task(child, "x" * 100_000)  # more than a pipe holds
+    assert child.returncode is not None
 
 
 def test_the_child_stays_while_changes_come(store: Store) -> None:
