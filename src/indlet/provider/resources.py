@@ -294,7 +294,3 @@ def _clean(value: str) -> str:
 
 def _readable(stem: str) -> str:
     return _clean(re.sub(r"[\s_]+", " ", stem)) or "untitled"
-
-
-def folder_of(path: str) -> str:
-    return path.rpartition("/")[0]

@@ -142,13 +142,6 @@ class Analyzer:
         lexicon = self.lexicon(self.rules_for(language))
         return tuple(term for term in lexicon.terms(split(word)) if term != LOST)
 
-    def alternatives(self, word: str, languages: Iterable[str]) -> tuple[str, ...]:
-        """The terms that a word may stand for in documents of several languages, each once.
-
-        A query's word has no language; the index has the stems of each language in it.
-        """
-        return tuple(dict.fromkeys(term for language in languages for term in self.term(word, language)))
-
     def fields(self, metadata: Metadata, language: str = "") -> bytes:
         """The packed vector of the terms of descriptive metadata, each marked with its field
         (see `model.FIELD_MARKS`).

@@ -358,6 +358,7 @@ PAGES = [
     (PLAIN.format("REVG") + "<?pi?>", False),
     ("<x a=' encoding=\"base64\">' b='c'>text</x>" + PLAIN.format("REVG"), False),
     (PLAIN.replace('"', "'").format("QUJD"), False),
+    (PLAIN.replace('"', "'").format("#" + "1" * 5000) + PLAIN.format("REVG"), True),
 ]
 
 

@@ -114,11 +114,7 @@ def _component(node: etree._Element, contents: Sequence[memoryview]) -> Componen
         if resource.get("ref"):
             ref = ref or resource.get("ref", "").strip()
         elif "base64" in resource.get("encoding", "").split():
-            written = resource.text or ""
-            number = (
-                int(written[1:]) if contents and written.startswith("#") and written[1:].isdecimal() else -1
-            )
-            content = _decoded(contents[number] if 0 <= number < len(contents) else written)
+            content = _decoded(_content(resource.text or "", contents))
     return Component(ref, media_type, content) if ref or content is not None else None
 
 
