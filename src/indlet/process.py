@@ -81,6 +81,7 @@ def run_program(command: Sequence[str], folder: Path, seconds: float) -> bytes:
         guarded, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=folder,
         env=environment, start_new_session=True,
     )  # fmt: skip
+    until = time.monotonic() + seconds
     try:
         printed, _ = child.communicate(timeout=seconds + 2)
     except subprocess.TimeoutExpired:
@@ -89,7 +90,8 @@ def run_program(command: Sequence[str], folder: Path, seconds: float) -> bytes:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
         child.wait()
-    if child.returncode in (124, 137):
+    # `timeout` ends by its own SIGKILL where the program does not heed SIGTERM.
+    if child.returncode in (124, 137) or (child.returncode == -signal.SIGKILL and time.monotonic() >= until):
         raise TimeoutError(f"{Path(command[0]).name} took longer than {seconds:.0f} seconds")
     if child.returncode:
         raise OSError(f"{Path(command[0]).name} ended with status {child.returncode}")

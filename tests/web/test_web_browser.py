@@ -18,7 +18,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, Request, ViewportSize, expect, sync_playwright
 from tests.web.collection import fill
-from tests.web.nodes import PASSWORD, free_socket, listening, settings_for
+from tests.web.nodes import PASSWORD, free_socket, listening, settings_for, until
 
 from indlet.service.index import follow
 from indlet.settings import Hierarchy
@@ -245,8 +245,12 @@ def test_add_a_source_watch_it_pause_it_and_find_its_records(visit: Visit, slow_
     page.evaluate("window.same = true")
     expect(page.locator(".panel-head .badge")).to_have_text("complete")
     assert page.evaluate("window.same"), "it was shown without reloading"
-    page.goto("/?q=quincunx")
-    expect(page.locator("#results-title")).to_contain_text("64 records")
+
+    def found() -> bool:  # the index follows a moment later
+        page.goto("/?q=quincunx")
+        return "64 records" in page.locator("#results-title").inner_text()
+
+    until(found)
     page.goto("/admin")
     page.get_by_role("button", name="Sign out").click()
     page.goto("/admin")
