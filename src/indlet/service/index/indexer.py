@@ -32,8 +32,8 @@ from indlet.store import Store, open_store
 from indlet.text import Analyzer, Policy
 
 # Changes that are worth a process; and how many must be expected for one to get ready before they are there.
-CHANGES: Final = 5_000
-LARGE: Final = 20_000
+CHANGES: Final = 2_000
+LARGE: Final = 4_000
 BUSY: Final = 75  # the exit status (EX_TEMPFAIL) where another process is indexing
 
 
