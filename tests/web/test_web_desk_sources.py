@@ -81,7 +81,7 @@ def test_why_a_source_failed_stands_in_its_row(desk: Operator) -> None:
     until(lambda: idle(desk))
     answer = desk.client.get("/admin").text
     row = answer.partition(">dead</a>")[2].partition("</tr>")[0]
-    assert "failed" in row and 'class="why' in row and "127.0.0.1:9" in row
+    assert "failed" in row and 'class="failure' in row and "127.0.0.1:9" in row
 
 
 def test_one_failed_record_is_asked_for_again(desk: Operator, empty: tuple[Store, TestClient]) -> None:
