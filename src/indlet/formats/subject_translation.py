@@ -45,9 +45,7 @@ class SubjectTranslation:
         return self.table.codes([code])
 
 
-def subject_translation(
-    tables: Sequence[str], method: str = "codes", learned: SubjectClassifier | None = None
-) -> SubjectTranslation | None:
+def subject_translation(tables: Sequence[str], method: str = "codes") -> SubjectTranslation | None:
     """By files of tables and a method; None if they ask for nothing. SettingsError if they do not fit."""
     if method not in METHODS:
         raise SettingsError(f"subject_method is {method!r}; one of {', '.join(METHODS)}")
@@ -59,4 +57,4 @@ def subject_translation(
         return None
     found = [read_table(Path(table)) for table in tables]
     table = SubjectTable({}) if not found else found[0] if len(found) == 1 else through(*found)
-    return SubjectTranslation(table, method == "words", learned)
+    return SubjectTranslation(table, method == "words")

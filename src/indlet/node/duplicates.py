@@ -20,7 +20,7 @@ from indlet.oai.dates import written
 from indlet.service.duplicates import decisions
 from indlet.service.duplicates.listed import listed
 from indlet.settings import Settings
-from indlet.store import Store, Transaction, open_configured
+from indlet.store import Store, StoredAlert, open_configured
 
 KIND: Final = "duplicates"
 SHOWN: Final = 200  # pairs that are kept for the desk, and raise an alert; of more, the best
@@ -36,11 +36,10 @@ def look(store: Store) -> int:
         if known.get("seq") == seq:
             return len(known["pairs"])
     pairs = list(islice((pair for pair in listed(store) if len(pair["records"]) == 2), SHOWN))
+    before, still = _raised(store), set(map(_name, pairs))
     with store.write() as tx:
-        with store.read() as view:
-            open_before = [alert for alert in view.alerts(acknowledged=True) if alert.kind == KIND]
-        for alert in open_before:
-            if alert.record not in {_name(pair) for pair in pairs}:
+        for alert in before:
+            if alert.record not in still:
                 tx.resolve_alerts(KIND, alert.source, [alert.record])
         for pair in pairs:
             first, second = pair["records"]
@@ -63,14 +62,13 @@ def waiting(store: Store) -> tuple[str, list[JsonObject]]:
 def decide(store: Store, one: str, other: str, decision: str, by: str) -> None:
     """Keep what somebody decided; the alert about the two is over, or is raised again by the next look."""
     decisions.decide(store, one, other, decision, by=by)
-    with store.read() as view:
-        about = [alert for alert in view.alerts(acknowledged=True) if alert.kind == KIND]
+    before = _raised(store)
     with store.write() as tx:
-        for alert in about:
+        for alert in before:
             if alert.record in (f"{one} {other}", f"{other} {one}"):
                 tx.resolve_alerts(KIND, alert.source, [alert.record])
         if decision == "open":
-            _forget(tx)
+            tx.meta(_FOUND, b"{}")
 
 
 def duplicates_job(settings: Settings, stop: threading.Event) -> None:
@@ -80,8 +78,9 @@ def duplicates_job(settings: Settings, stop: threading.Event) -> None:
         raise StoreError(f"the search for duplicates ended with status {status}; see the log")
 
 
-def _forget(tx: Transaction) -> None:
-    tx.meta(_FOUND, b"{}")
+def _raised(store: Store) -> list[StoredAlert]:
+    with store.read() as view:
+        return [alert for alert in view.alerts(acknowledged=True) if alert.kind == KIND]
 
 
 def _identifiers(pair: JsonObject) -> tuple[str, str]:

@@ -11,7 +11,7 @@ import re
 import threading
 import time
 from collections import Counter, deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -26,7 +26,7 @@ from indlet.formats.dublin import year
 from indlet.formats.subject_translation import subject_translation
 from indlet.formats.subjects import SubjectClassifier
 from indlet.formats.translate import format_named, on_top
-from indlet.model import DUBLIN_CORE, Stored, TermVector
+from indlet.model import DUBLIN_CORE, Stored
 from indlet.oai.dates import written
 from indlet.oai.provenance import own_sets
 from indlet.settings import Settings, Write
@@ -36,6 +36,7 @@ from indlet.text import Analyzer, Policy
 KIND: Final = "write"
 DELETIONS: Final = ("alert", "file", "remove")
 _BATCH: Final = 200
+_PARTS: Final = ("metadata", "properties", "raw")
 _SAMPLE: Final = 20_000  # records that subjects are learned from
 _PLACES: Final = ("source", "year", "name", "set")
 _UNSAFE = re.compile(r"[^\w.,=@+-]+")
@@ -125,17 +126,17 @@ class WriteTask:
         with self._store.read() as view:
             known = {state.resource: state for state in view.files(origin)}
             position = int(view.state(origin).get("position", 0))
-        parts = ["metadata", "properties", "raw"]
-        if self._task.subject_method == "learned":
-            learned = _learned(self._store, self._analyzer)
-            self._subjects = subject_translation(self._task.subjects, "learned", learned)
-            parts.append("vector")
+        learns = self._task.subject_method == "learned"
+        parts = (*_PARTS, "vector") if learns else _PARTS
         while not stop.is_set():
             with self._store.read() as view:
                 changes = list(view.changes(position, _BATCH, parts=parts))
                 sources = {o.id: o for o in view.origins() if o.kind != KIND}
             if not changes:
                 return
+            if learns and self._subjects is not None:  # once a run, and only if there is something to write
+                self._subjects = replace(self._subjects, learned=_learned(self._store, self._analyzer))
+                learns = False
             rows, gone, raised = list[FileState](), list[str](), list[RaisedAlert]()
             for stored in changes:
                 source = sources.get(stored.origin)
@@ -213,7 +214,7 @@ class WriteTask:
         record = CommonRecord.of(orjson.loads(stored.metadata), stored.identifier, written(stored.datestamp))
         record, lost = common_record(stored.raw, record), list[Lost]()
         if self._subjects is not None:
-            terms = _terms(stored, self._analyzer) if self._subjects.learned else {}
+            terms = self._analyzer.frequencies(stored) if self._subjects.learned else {}
             record = self._subjects.translated(record, terms)
         fields = self._table.write(record, lost)
         unwritten = Counter(_ELEMENT.split(x.where, maxsplit=1)[0] for x in lost if x.reason == UNWRITTEN)
@@ -258,14 +259,10 @@ def _learned(store: Store, analyzer: Analyzer) -> SubjectClassifier:
             if stored.deleted or stored.origin not in ours:
                 continue
             if codes := orjson.loads(stored.metadata).get("subject"):
-                kept.append((_terms(stored, analyzer), codes))
+                kept.append((analyzer.frequencies(stored), codes))
     classifier = SubjectClassifier()
     classifier.learn(kept)
     return classifier
-
-
-def _terms(stored: Stored, analyzer: Analyzer) -> dict[str, int]:
-    return TermVector(analyzer.completed(stored).vector or b"").frequencies()
 
 
 def _safe(text: str) -> str:

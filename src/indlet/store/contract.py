@@ -42,6 +42,17 @@ class Origin:
     def state(self) -> JsonObject:
         return dict(json.loads(self.state_text))
 
+    @property
+    def guarded(self) -> bool:
+        """Whether records are shown one by one, by a web server's word alone."""
+        return bool(self.settings.get("guarded"))
+
+    @property
+    def restricted(self) -> bool:
+        """Whether there were rules of access when it was last crawled."""
+        rules = self.settings.get("access") or {}
+        return bool(rules.get("networks") or rules.get("tokens"))
+
 
 class FileState(NamedTuple):
     """A file as the crawler last saw it. `state`: "primary", "other", or "failed"."""

@@ -131,6 +131,10 @@ class Analyzer:
             language=made.language, length=made.length, vector=made.packed, positions=made.positions
         )
 
+    def frequencies(self, stored: Stored) -> dict[str, int]:
+        """The terms of a record, of its metadata where it came without a vector."""
+        return TermVector(self.completed(stored).vector or b"").frequencies()
+
     def terms(self, text: str, language: str = "") -> list[str]:
         """A text's terms in their order, for a query; a language that is given is taken at its word."""
         pieces = split(joined(text))

@@ -60,13 +60,11 @@ class Permit:
         return None if len(shown) == len(known) else shown
 
     def _shows(self, origin: Origin) -> bool:
-        if origin.settings.get("guarded"):
-            return False  # record by record, by a web server's word alone
+        if origin.guarded:
+            return False
         if origin.name in self.configured:
             return self.allows(origin.name)
-        # No longer in the settings: open only if it was so when it was last crawled.
-        rules = origin.settings.get("access") or {}
-        return not rules.get("networks") and not rules.get("tokens")
+        return not origin.restricted  # no longer in the settings: as when it was last crawled
 
 
 @dataclass(frozen=True, slots=True)

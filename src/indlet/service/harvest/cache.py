@@ -159,6 +159,8 @@ def claim(store: Store, name: str, url: str) -> None:
         return None if any(o.name == name for o in known) else next(iter(known), None)
 
     with store.read() as view:
+        if view.origin("source", name) is not None:
+            return  # as at every run but the first
         if (found := met(view)) is None or "learned_from" not in found.settings:
             return
     with _turn(store), store.read() as view, store.write() as tx:

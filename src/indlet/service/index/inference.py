@@ -24,9 +24,9 @@ import orjson
 
 from indlet.errors import SettingsError
 from indlet.formats.subjects import SubjectClassifier
-from indlet.model import Metadata, Stored, TermVector
+from indlet.model import Metadata, Stored
 from indlet.settings import IndexEngine
-from indlet.store import Origin, Store
+from indlet.store import Store
 from indlet.text import Analyzer
 
 DIGEST, MODEL = "inference", "inference-model"  # under which the store keeps what was learned
@@ -84,7 +84,7 @@ class Inference:
         metadata: dict[str, list[str]] = orjson.loads(stored.metadata or b"{}")
         if all(metadata.get(name) for name in self.elements):
             return stored
-        found = self.of(metadata, _frequencies(stored, analyzer))
+        found = self.of(metadata, analyzer.frequencies(stored))
         if not found:
             return stored
         more = {f"inferred_{name}": values for name, values in found.items()}
@@ -174,7 +174,7 @@ def _sample(store: Store, analyzer: Analyzer) -> list[tuple[dict[str, int], dict
     spread: Counter[str] = Counter()
     elements = store.index_engine.infer
     with store.read() as view:
-        public = {origin.id for origin in view.origins() if not _restricted(origin)}
+        public = {o.id for o in view.origins() if not (o.guarded or o.restricted)}
         step = 1 + sum(view.totals().get(number, (0, 0))[0] for number in public) // SAMPLE
         for stored in view.changes(parts=("metadata", "vector")):
             if stored.deleted or stored.origin not in public or stored.id % step:
@@ -184,14 +184,9 @@ def _sample(store: Store, analyzer: Analyzer) -> list[tuple[dict[str, int], dict
                 name: [v for v in metadata.get(name, ()) if len(v) <= _LONGEST][:50] for name in elements
             }
             if any(codes.values()):
-                found.append((_frequencies(stored, analyzer), codes))
+                found.append((analyzer.frequencies(stored), codes))
                 spread.update(found[-1][0].keys())
     return [({t: f for t, f in terms.items() if spread[t] > 1}, codes) for terms, codes in found]
-
-
-def _restricted(origin: Origin) -> bool:
-    rules = origin.settings.get("access") or {}
-    return bool(origin.settings.get("guarded") or rules.get("networks") or rules.get("tokens"))
 
 
 def _held_back(coded: Sequence[tuple[dict[str, int], list[str]]], one: bool) -> Learned:
@@ -214,7 +209,3 @@ def _held_back(coded: Sequence[tuple[dict[str, int], list[str]]], one: bool) -> 
         if f > best:
             best, found = f, Learned(len(coded), values, right / said, right / wanted, least)
     return found
-
-
-def _frequencies(stored: Stored, analyzer: Analyzer) -> dict[str, int]:
-    return TermVector(analyzer.completed(stored).vector or b"").frequencies()

@@ -651,12 +651,9 @@ class Library:
     def _conceals(self, origin: Origin) -> bool:
         if self._restricted is None:
             return False
-        if origin.settings.get("guarded"):
-            return True  # record by record, by a web server's word alone
-        if origin.kind != "hierarchy":
-            return False
-        rules = origin.settings.get("access") or {}
-        return self._restricted.get(origin.name, bool(rules.get("networks") or rules.get("tokens")))
+        if origin.guarded:
+            return True
+        return origin.kind == "hierarchy" and self._restricted.get(origin.name, origin.restricted)
 
     def _analysed_otherwise(self, origin: Origin) -> bool:
         """Whether an origin's records were last analysed by a policy under which words become other terms.
