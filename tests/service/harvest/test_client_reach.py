@@ -11,6 +11,7 @@ import pytest
 import tests.hostile.misbehaving as m
 
 from indlet.service.harvest.client import Client, NoAnswer
+from indlet.service.harvest.reach import is_public
 from indlet.service.mirror.fetch import Fetcher, NotFetched
 from indlet.settings import Harvest
 
@@ -193,3 +194,43 @@ def test_a_file_is_fetched_from_the_next_address_and_by_no_proxy_of_the_environm
         fetcher.close()
         assert found.size == (tmp_path / "file").stat().st_size > 100
         assert proxy.requests == []
+
+
+@pytest.mark.parametrize(
+    ("address", "public"),
+    [
+        ("8.8.8.8", True), ("2606:4700::1111", True), ("::ffff:8.8.8.8", True), ("64:ff9b::808:808", True),
+        ("::ffff:127.0.0.1", False), ("::127.0.0.1", False), ("64:ff9b::7f00:1", False),
+        ("64:ff9b::a9fe:a9fe", False), ("64:ff9b:1::808:808", False), ("2002:7f00:1::", False),
+        ("2002:a00:1::1", False), ("fec0::1", False), ("fe80::1%eth0", False), ("0.0.0.0", False),
+        ("::", False), ("100.64.0.1", False), ("224.0.0.1", False),
+    ],
+)  # fmt: skip
+def test_an_address_that_holds_a_private_one_is_private(address: str, public: bool) -> None:
+    assert is_public(address) is public
+
+
+def test_a_private_address_beside_a_public_one_opens_nothing() -> None:
+    sent = Sent()
+    names = Names(both_test=[["8.8.8.8", "127.0.0.1"]], inside_test=[["10.0.0.1"]])
+    client = Client(Harvest(), transport=sent, resolve=names)
+    assert client.get("http://both.test/", 100).body == b"x"
+    for url in ("http://inside.test/", "http://127.0.0.1:9/"):
+        with pytest.raises(NoAnswer, match="private network"):
+            client.get(url, 100)
+    assert {r.url.host for r in sent.requests} == {"8.8.8.8"}
+
+
+def test_a_repository_whose_name_is_not_resolved_at_first_opens_nothing(tmp_path: Path) -> None:
+    """Or the first file that its records name would decide what they may lead to."""
+
+    def names(host: str, port: int) -> Sequence[str]:
+        if host == "repo.test":
+            raise OSError("try again")
+        return [host]
+
+    sent = Sent()
+    fetcher = Fetcher("https://repo.test/oai", "", (), 100, 5.0, sent, names)
+    with pytest.raises(NotFetched, match="private network"):
+        fetcher.fetch("http://127.0.0.1:9/", tmp_path / "a")
+    assert sent.requests == []

@@ -22,6 +22,7 @@ import httpx
 
 from indlet import __version__
 from indlet.service.harvest import dates, decompress
+from indlet.service.harvest.answer_budget import FRAMING, HEAD_BYTES, AnswerBudget, bounded_transport
 from indlet.service.harvest.reach import OutOfReach, Reach, Resolve, addresses, request_to
 from indlet.service.harvest.run_state import Failed, Trouble
 from indlet.settings import Harvest, without_credentials
@@ -33,6 +34,8 @@ ACCEPT: Final = "zstd, gzip;q=0.8, identity;q=0.5"
 ACCEPT_LOOPBACK: Final = "identity, zstd;q=0.5, gzip;q=0.4"
 # A request may take this many times the timeout in all, however busily its bytes drip.
 PATIENCE: Final = 30.0
+# Its headers may take this many times the limit of silence.
+HEAD_PATIENCE: Final = 4.0
 # Past this length it is the length that is wrong with a URL.
 LONG_URL: Final = 8000
 # Fewer bytes a second than this are not an answer under way.
@@ -122,15 +125,14 @@ class Client:
         headers = {"User-Agent": USER_AGENT, "Accept": "text/xml, application/xml;q=0.9, */*;q=0.5"}
         if harvest.from_email:
             headers["From"] = harvest.from_email
+        self._budget = AnswerBudget()
         self._http = httpx.Client(
             headers=headers,
             timeout=httpx.Timeout(harvest.timeout_seconds, read=harvest.stall_seconds),
             follow_redirects=False,
-            transport=transport,
-            proxy=(harvest.proxy or None) if transport is None else None,
+            transport=transport
+            or bounded_transport(self._budget, tls(), harvest.proxy or None, connections=1),
             trust_env=False,  # neither HTTP_PROXY nor .netrc
-            verify=tls(),
-            limits=httpx.Limits(max_connections=1, max_keepalive_connections=1),
         )
 
     def close(self) -> None:
@@ -211,9 +213,11 @@ class Client:
         self.requests += 1
         try:
             begun = self._clock()
+            self._budget.begin(HEAD_PATIENCE * self._harvest.stall_seconds)
             with closing(
                 self._http.send(request_to(self._http, url, address, headers), stream=True)
             ) as response:
+                self._budget.begin(PATIENCE * self._harvest.timeout_seconds, HEAD_BYTES + FRAMING * limit)
                 if response.status_code in (301, 302, 303, 307, 308) and response.headers.get("Location"):
                     self._read(response, limit, begun, url)  # so that the connection can be used again
                     return HttpAnswer(b"", url=url), response.headers["Location"]
@@ -234,7 +238,8 @@ class Client:
             trouble: Trouble = "unsuitable" if len(url) > LONG_URL else "refused"
             raise NoAnswer(trouble, f"{url[:200]}: not a URL that can be fetched: {e}") from e
         except httpx.TimeoutException as e:
-            raise NoAnswer("silent", f"{url}: silent for {self._harvest.stall_seconds:g} s") from e
+            said = self._budget.spent or f"silent for {self._harvest.stall_seconds:g} s"
+            raise NoAnswer("silent", f"{url}: {said}") from e
         except (httpx.HTTPError, OSError) as e:
             raise NoAnswer("interrupted", f"{url}: the connection broke: {_said(e)}") from e
         finally:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import socket
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -12,6 +13,11 @@ import httpx
 
 # A name is looked up again after this time.
 LOOKUP_SECONDS: Final = 300.0
+
+# IPv6 addresses whose last 32 bits are an IPv4 address: IPv4-compatible (RFC 4291) and NAT64 (RFC 6052); and
+# those of NAT64 within one network (RFC 8215).
+_WITH_IPV4: Final = (ipaddress.IPv6Network("::/96"), ipaddress.IPv6Network("64:ff9b::/96"))
+_LOCAL_NAT64: Final = ipaddress.IPv6Network("64:ff9b:1::/48")
 
 Resolve = Callable[[str, int], Sequence[str]]
 
@@ -52,11 +58,25 @@ class Reach:
             raise OutOfReach(f"{url}: only http and https URLs can be harvested")
         found = self._resolved(parts.hostname, port)
         if self._public is None and found:
-            self._public = all(map(is_public, found))
-        if not self._allow_private or self._public:
-            for address in found:
-                _must_be_public(address, url)
-        return found
+            # A name with addresses of both kinds must not open our network by the private ones.
+            self._public = any(map(is_public, found))
+        if self._allow_private and not self._public:
+            return found
+        public = tuple(filter(is_public, found))
+        if found and (not public or (public != found and not self._allow_private)):
+            private = next(address for address in found if not is_public(address))
+            raise OutOfReach(
+                f"{url} leads into a private network ({private}), where only sources of that network may "
+                "lead, and only with  harvest.allow_private = true"
+            )
+        return public
+
+    def begin(self, source: str) -> None:
+        """Let the URL of the source itself decide what it may lead to, and no URL that its records name."""
+        with suppress(OSError, OutOfReach):
+            self.addresses(source)
+        if self._public is None:
+            self._public = True
 
     def forget(self) -> None:
         """Look names up again: what they meant does not answer."""
@@ -88,14 +108,15 @@ def request_to(http: httpx.Client, url: str, address: str, headers: dict[str, st
     return http.build_request("GET", pinned, headers=headers, extensions=extensions)
 
 
-def _must_be_public(address: str, url: str) -> None:
-    if not is_public(address):
-        raise OutOfReach(
-            f"{url} leads into a private network ({address}), where only sources of that network may lead, "
-            "and only with  harvest.allow_private = true"
-        )
-
-
 def is_public(address: str) -> bool:
+    """Whether an address is one of the public network; one that holds an IPv4 address is what that is."""
     found = ipaddress.ip_address(address.split("%")[0])
+    if isinstance(found, ipaddress.IPv6Address):
+        if found.is_site_local or found in _LOCAL_NAT64:
+            return False
+        inside = found.ipv4_mapped or found.sixtofour
+        if any(found in network for network in _WITH_IPV4):
+            inside = ipaddress.IPv4Address(int(found) & 0xFFFFFFFF)
+        if inside is not None:
+            return inside.is_global and not inside.is_multicast
     return found.is_global and not found.is_multicast

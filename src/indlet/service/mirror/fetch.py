@@ -11,6 +11,7 @@ from urllib.parse import urljoin, urlsplit
 
 import httpx
 
+from indlet.service.harvest.answer_budget import FRAMING, HEAD_BYTES, AnswerBudget, bounded_transport
 from indlet.service.harvest.client import USER_AGENT, tls
 from indlet.service.harvest.reach import OutOfReach, Reach, Resolve, addresses, request_to
 
@@ -43,16 +44,15 @@ class Fetcher:
         self._authorization = authorization
         self._trusted = {origin_of(url) for url in (source, *trusted)}
         self._limit, self._seconds = limit, seconds
-        # Records of a public repository must not lead into our network: the first URL asked for decides.
+        # Records of a public repository must not lead into our network.
         self._reach = Reach(allow_private=True, by_proxy=False, resolve=resolve, clock=time.monotonic)
-        with suppress(OSError, OutOfReach):
-            self._reach.addresses(source)
+        self._reach.begin(source)
+        self._budget = AnswerBudget()
         self._http = httpx.Client(
             headers={"User-Agent": USER_AGENT, "Accept-Encoding": "identity"},
             timeout=30.0,
             follow_redirects=False,
-            transport=transport,
-            verify=tls(),
+            transport=transport or bounded_transport(self._budget, tls()),
             trust_env=False,  # neither HTTP_PROXY nor .netrc
         )
         self.requests = 0
@@ -96,20 +96,19 @@ class Fetcher:
             raise NotFetched(f"{url}: cannot be fetched: {e or type(e).__name__}") from e
 
     def _sent(self, url: str, address: str, headers: dict[str, str]) -> httpx.Response:
+        self._budget.begin(self._seconds, HEAD_BYTES + FRAMING * self._limit)
         response = self._http.send(request_to(self._http, url, address, headers), stream=True)
         self.requests += 1
         return response
 
     def _written(self, response: httpx.Response, url: str, target: Path) -> Fetched:
-        digest, size, until = sha256(), 0, time.monotonic() + self._seconds
+        digest, size = sha256(), 0
         with target.open("wb") as file:
             for data in response.iter_raw(1 << 18):
                 size += len(data)
                 self.bytes += len(data)
                 if size > self._limit:
                     raise NotFetched(f"{url}: larger than {self._limit:,} bytes")
-                if time.monotonic() > until:
-                    raise NotFetched(f"{url}: took longer than {self._seconds:g} s")
                 digest.update(data)
                 file.write(data)
         stated = response.headers.get("content-length", "")
