@@ -395,6 +395,7 @@ class Duplicates:
     """Records of several sources that may be of one work."""
 
     every: str = ""  # how often they are looked for, such as "1d"; empty: only when asked
+    exchange: bool = False  # decisions, with who made them, go to and come from nodes that are republished
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,8 @@ import pytest
 from indlet.model import Record
 from indlet.node.alerts import acknowledge, alerts
 from indlet.node.duplicates import decide, duplicates_job, look, waiting
-from indlet.service.duplicates import decisions
 from indlet.settings import Settings
-from indlet.store import Store, open_store
+from indlet.store import Store, decisions, open_store
 
 ONE, OTHER = "oai:lanl.example.org:1", "oai:larc.example.org:7"
 

@@ -12,8 +12,8 @@ from tests.web.nodes import PASSWORD
 
 from indlet.model import Record
 from indlet.node.duplicates import look
-from indlet.service.duplicates.decisions import decisions
 from indlet.store import Store, withheld
+from indlet.store.decisions import PairDecision, decisions, take
 
 Desk = tuple[Store, TestClient, str]
 
@@ -109,3 +109,11 @@ def test_possible_duplicates_are_shown_side_by_side_and_decided(desk: Desk) -> N
         ("different", "admin")
     ]
     assert act(desk, "same", "oai:lanl:1") == 409
+    told = PairDecision("same", "2026-01-02T12:00:00Z", "<Ruth>", "https://lanl.example.org")
+    take(store, [(("oai:lanl:1", "oai:larc:1"), told)])
+    page = client.get("/admin/duplicates").text
+    assert 'value="open"' in page and "&lt;Ruth&gt;" in page  # beside our own decision, which stays
+    assert act(desk, "open", "oai:lanl:1 oai:larc:1") == 303
+    look(store)
+    page = client.get("/admin/duplicates").text
+    assert page.count("Flutter") == 2 and "&lt;Ruth&gt;" in page and 'value="open"' not in page

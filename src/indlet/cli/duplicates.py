@@ -43,9 +43,8 @@ def duplicates(
     indlet duplicates --data larc-data
     indlet duplicates --data larc-data --decide same oai:lanl:1 oai:larc:7 --by Ruth
     """
-    from indlet.service.duplicates import decisions
     from indlet.service.duplicates.listed import listed
-    from indlet.store import open_configured
+    from indlet.store import decisions, open_configured
 
     if decide is None and records:
         raise click.UsageError("records are named with --decide same|different|later|open only")
@@ -65,11 +64,19 @@ def duplicates(
 
 
 def _show(pair: JsonObject) -> None:
-    decided = f"   {pair['decision']}, {pair['at']} {pair['by']}".rstrip() if pair["decision"] else ""
+    decided = f"   {_decision(pair)}" if pair["decision"] else ""
     say(printable(f"{pair['score']:.3f}  {'; '.join(pair['why'])}{decided}"))
+    for told in pair["elsewhere"]:
+        if told["node"] != pair["node"]:
+            say(printable(f"       elsewhere: {_decision(told)}"))
     for one in pair["records"]:
         say(printable(f"  {one['id']}   ({one['source']})"))
         say(printable(f"      {one['title'][:_WIDTH]}"))
         authors = "; ".join(one["authors"])[:_WIDTH]
         say(printable(f"      {authors}{', ' if authors and one['year'] else ''}{one['year']}"))
     say()
+
+
+def _decision(made: JsonObject) -> str:
+    where = f"at {made['node']}" if made["node"] else ""
+    return " ".join(filter(None, (f"{made['decision']}, {made['at']}", made["by"], where)))

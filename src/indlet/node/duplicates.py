@@ -7,8 +7,10 @@ nothing changes.
 from __future__ import annotations
 
 import threading
+from dataclasses import asdict
 from itertools import islice
 from typing import Final
+from zlib import crc32
 
 import orjson
 
@@ -17,10 +19,9 @@ from indlet.errors import StoreError
 from indlet.model import JsonObject
 from indlet.node import children
 from indlet.oai.dates import written
-from indlet.service.duplicates import decisions
-from indlet.service.duplicates.listed import listed
+from indlet.service.duplicates.listed import elsewhere, listed
 from indlet.settings import Settings
-from indlet.store import Store, StoredAlert, open_configured
+from indlet.store import Store, StoredAlert, decisions, open_configured
 
 KIND: Final = "duplicates"
 SHOWN: Final = 200  # pairs that are kept for the desk, and raise an alert; of more, the best
@@ -31,9 +32,10 @@ _REMEDY: Final = "compare the two and decide: /admin/duplicates, or  indlet dupl
 def look(store: Store) -> int:
     """Find the pairs that nobody has decided on; how many are shown. Alerts follow them."""
     with store.read() as view:
-        seq = view.last_seq()
+        # What others decide changes no record.
+        state = [view.last_seq(), crc32(view.meta(decisions.ELSEWHERE) or b"")]
         known = orjson.loads(view.meta(_FOUND) or b"{}")
-        if known.get("seq") == seq:
+        if known.get("state") == state:
             return len(known["pairs"])
     pairs = list(islice((pair for pair in listed(store) if len(pair["records"]) == 2), SHOWN))
     before, still = _raised(store), set(map(_name, pairs))
@@ -45,7 +47,7 @@ def look(store: Store) -> int:
             first, second = pair["records"]
             said = f"{', '.join(pair['why'])}: {second['id']} of {second['source']}"
             tx.alert(KIND, str(first["source"]), _name(pair), said, _REMEDY)
-        found = {"seq": seq, "at": written(int(store.now())), "pairs": pairs}
+        found = {"state": state, "at": written(int(store.now())), "pairs": pairs}
         tx.meta(_FOUND, orjson.dumps(found))
     return len(pairs)
 
@@ -54,9 +56,34 @@ def waiting(store: Store) -> tuple[str, list[JsonObject]]:
     """When pairs were looked for last, and those that nobody has decided on since."""
     with store.read() as view:
         found = orjson.loads(view.meta(_FOUND) or b"{}")
-        made = decisions.decisions_in(view)
-    pairs = [p for p in found.get("pairs", ()) if not decisions.current(made, *_identifiers(p))]
+        own, others = decisions.decisions_in(view), decisions.elsewhere_in(view)
+    pairs = [
+        pair | {"elsewhere": elsewhere(others, decisions.pair_of(*_identifiers(pair)))}
+        for pair in found.get("pairs", ())
+        if not decisions.counting(own, others, *_identifiers(pair))
+    ]
     return str(found.get("at", "")), pairs
+
+
+def decided(store: Store) -> list[JsonObject]:
+    """The decisions that count, the last one first, each with what other nodes say."""
+    with store.read() as view:
+        own, others = decisions.decisions_in(view), decisions.elsewhere_in(view)
+    found = [
+        (made, pair)
+        for pair in own.keys() | others.keys()
+        if (made := decisions.counting(own, others, *pair))
+    ]
+    found.sort(key=lambda one: (one[0].at, one[1]), reverse=True)
+    return [
+        {**asdict(made), "records": pair, "elsewhere": elsewhere(others, pair)}
+        for made, pair in found[:SHOWN]
+    ]
+
+
+def pairs_at_desk(store: Store) -> JsonObject:
+    """Pairs that wait, and pairs that were decided on."""
+    return {"found": waiting(store), "decided": decided(store)}
 
 
 def decide(store: Store, one: str, other: str, decision: str, by: str) -> None:

@@ -16,6 +16,7 @@ XSI_NAMESPACE: Final = "http://www.w3.org/2001/XMLSchema-instance"
 OAI_PATH: Final = "/oai"
 FT_PATH: Final = "/ft-oai"
 SCHEMA_PATH: Final = "/schema"
+DECISIONS_PATH: Final = "/duplicates.json"
 
 
 def extended_path(path: str) -> str:

@@ -55,6 +55,7 @@ def harvest_all(
                 Run(
                     store, source, seen.source, analyzer, settings.harvest, seen,
                     options=options, extract=extract, halt=stop, own=own,
+                    exchange=settings.duplicates.exchange,
                 ).go()  # fmt: skip
             except IndletError as e:
                 seen.outcome, seen.reason, seen.phase = "failed", str(e), "failed"

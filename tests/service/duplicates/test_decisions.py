@@ -13,7 +13,7 @@ from tests.stores import command_options, store_in
 from indlet.cli import cli
 from indlet.errors import SettingsError, UnknownRecord
 from indlet.model import Record, TermVector
-from indlet.service.duplicates.decisions import PairDecision, current, decide, decisions
+from indlet.store.decisions import PairDecision, current, decide, decisions
 
 A, B, C = "oai:larc.example:7", "oai:lanl.example:1", "oai:lanl.example:2"
 BOOKS = {

@@ -17,7 +17,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from indlet.errors import HierarchyError, StoreError
-from indlet.oai.names import FT_PATH, OAI_PATH, SCHEMA_PATH, extended_path
+from indlet.oai.names import DECISIONS_PATH, FT_PATH, OAI_PATH, SCHEMA_PATH, extended_path
 from indlet.provider.hierarchy import named
 from indlet.provider.identity import identified
 from indlet.provider.serve.access import AccessGate, Permit
@@ -32,6 +32,7 @@ from indlet.provider.serve.repository import Repository
 from indlet.provider.serve.request_log import RequestLog
 from indlet.provider.serve.resourcesync import PATH as SYNC_PATH
 from indlet.provider.serve.resourcesync import WELL_KNOWN, ResourceSync
+from indlet.provider.serve.shared_decisions import decisions_list
 from indlet.provider.serve.usage import Usage, usage_of
 from indlet.settings import Settings, VirtualRepository
 from indlet.store import Store
@@ -98,6 +99,8 @@ def routes(
         Route("/sitemap/{after:int}.xml", web.sitemap_part),
         Route("/content/{path:anything}", Content(store, settings, web.gate, web.desk).respond),
     ]
+    if settings.duplicates.exchange:
+        harvested.append(Route(DECISIONS_PATH, web.page(web.decisions, "application/json")))
     if settings.site:
         harvested += _resource_sync(web, ResourceSync(store, settings, clock))
     if feeds:
@@ -190,6 +193,7 @@ class _Web:
         self._store = store
         self._repository = Repository(store, settings, clock, policy_of(settings.analysis))
         self.pages = RepositoryPages(store, settings)
+        self.decisions = decisions_list(store, self._repository, settings.base_url())
         self.gate = AccessGate(settings)
         self.desk = RequestSlots(settings.serve)
         self._private = {"Cache-Control": "private, no-cache" if self.gate.restricted else "no-cache"}

@@ -33,9 +33,9 @@ from indlet.provider.serve.listing import Inquiry, Lists, ListWindow
 from indlet.provider.serve.provenance import Provenance
 from indlet.provider.serve.scope import Scope, virtual_settings
 from indlet.provider.site.disseminate import SiteFormats
-from indlet.provider.site.visibility import Visibility
+from indlet.provider.site.visibility import Seen, Visibility
 from indlet.settings import Settings, VirtualRepository
-from indlet.store import Store
+from indlet.store import Store, View
 from indlet.text import Policy
 
 # A page ends early once it holds this much: its size is bounded however large its records are.
@@ -176,23 +176,34 @@ class Repository:
         name = asked.request.get("identifier")
         if name is None:
             return None
-        seen = asked.seen
-        parts = [asked.origins] if seen is None else [seen.public, seen.guarded]
         get = asked.request.get
         metadata_only = self._formats.metadata_only(get("metadataPrefix") or "", get("indexPrefix") or "")
+        found = self._found(asked.view, asked.origins, asked.seen, name, metadata_only)
+        if not found:
+            raise _unknown(name)
+        return min(found, key=lambda one: one.deleted)
+
+    def _found(
+        self, view: View, origins: list[int] | None, seen: Seen | None, name: str, metadata_only: bool
+    ) -> list[Stored]:
+        """The records of an identifier that a requester may see."""
+        parts = [origins] if seen is None else [seen.public, seen.guarded]
         found = [
-            one
-            for origins in parts
-            if (one := asked.view.get(name, origins, metadata_only=metadata_only)) is not None
+            one for part in parts if (one := view.get(name, part, metadata_only=metadata_only)) is not None
         ]
         if seen is not None:
             shown = seen.shown([(one.seq, one.identifier) for one in found])
             found = [one for one, visible in zip(found, shown, strict=True) if visible]
         if (scope := self._scope) is not None and scope.by_sets:
             found = [one for one in found if scope.takes(one.sets.split())]
-        if not found:
-            raise _unknown(name)
-        return min(found, key=lambda one: one.deleted)
+        return found
+
+    def visible(self, view: View, permit: Permit) -> Callable[[str], bool]:
+        """What tells whether a requester may know of the record of an identifier."""
+        origins, seen = permit.origins(view), None
+        if self._visibility is not None:
+            seen = self._visibility.seen(view, permit.requester, origins or [])
+        return lambda name: bool(self._found(view, origins, seen, name, True))
 
     def _known_sets(self, asked: Inquiry) -> list[tuple[str, str]]:
         """(setSpec, name) of the sets that the requester may know of."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Final
 
 import orjson
 
 from indlet.model import JsonObject
-from indlet.service.duplicates import decisions
 from indlet.service.duplicates.pairs import LEAST, Pair, stored_pairs
-from indlet.store import Store
+from indlet.store import Store, decisions
 
 _BATCH: Final = 200
 
@@ -18,24 +18,37 @@ _BATCH: Final = 200
 def listed(
     store: Store, least: float = LEAST, within: bool = False, everything: bool = False
 ) -> Iterator[JsonObject]:
-    """Each pair with what people compare, best first."""
+    """Each pair with what people compare and what was decided of it, best first."""
     found = stored_pairs(store, least=least, within=within)
-    made = decisions.decisions(store)
+    with store.read() as view:
+        own, others = decisions.decisions_in(view), decisions.elsewhere_in(view)
+
+    def decided(pair: Pair) -> decisions.PairDecision | None:
+        return decisions.counting(own, others, pair.first.identifier, pair.second.identifier)
+
     if not everything:
-        found = [p for p in found if not decisions.current(made, p.first.identifier, p.second.identifier)]
+        found = [pair for pair in found if not decided(pair)]
     for start in range(0, len(found), _BATCH):
         batch = found[start : start + _BATCH]
         shown = _described(store, batch)
         for pair in batch:
-            decided = decisions.current(made, pair.first.identifier, pair.second.identifier)
+            made = decided(pair)
+            key = decisions.pair_of(pair.first.identifier, pair.second.identifier)
             yield {
                 "score": pair.score,
                 "why": pair.reasons,
-                "decision": decided and decided.decision,
-                "by": decided and decided.by,
-                "at": decided and decided.at,
+                "decision": made and made.decision,
+                "by": made and made.by,
+                "at": made and made.at,
+                "node": made and made.node,
+                "elsewhere": elsewhere(others, key),
                 "records": [shown[one.id] for one in (pair.first, pair.second) if one.id in shown],
             }
+
+
+def elsewhere(others: decisions.History, pair: decisions.Pair) -> list[JsonObject]:
+    """What other nodes say of a pair; a decision that was taken back says nothing."""
+    return [asdict(one) for one in others.get(pair, ()) if one.decision != "open"]
 
 
 def _described(store: Store, batch: list[Pair]) -> dict[int, JsonObject]:

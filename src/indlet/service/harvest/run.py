@@ -18,7 +18,8 @@ from typing import Any
 
 from indlet.errors import IndletError, RemoteError, SettingsError, Unreachable
 from indlet.model import Failure
-from indlet.service.harvest import dates, decide, feed, owed, sets
+from indlet.oai.names import FT_PATH
+from indlet.service.harvest import dates, decide, feed, other_decisions, owed, sets
 from indlet.service.harvest.cache import Cache, claim
 from indlet.service.harvest.client import Client, NoAnswer, spellings
 from indlet.service.harvest.commit import Committer
@@ -85,8 +86,10 @@ class Run:
         halt: threading.Event | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         own: str = "",
+        exchange: bool = False,
     ) -> None:
-        self.name, self.own = name, own
+        """`own`: the key of this node; `exchange`: take the decisions about duplicates of nodes like it."""
+        self.name, self.own, self.exchange = name, own, exchange and source.republish
         self.store = store
         self.source = source
         self.analyzer = analyzer
@@ -217,6 +220,7 @@ class Run:
             self.intake.owed(self.owed, partial(self.committer.commit_if_due, state))
         if stop.complete:
             self._name_sets()
+            self._take_decisions()
         self._finish(state, stop)
         if stop.complete and self._reconcile_due():
             self._reconcile()
@@ -242,6 +246,17 @@ class Run:
         self._remember(sets=asked)
         if trouble:
             self.progress.repairs["set names are not to be had"] += 1
+
+    def _take_decisions(self) -> None:
+        if not self.exchange or not self.agreement.url.endswith(FT_PATH):
+            return
+        known = dict(self.state.other.get("decisions", {}))
+        given, trouble = other_decisions.learn(
+            self.store, self.fetcher.client, self.agreement.url, self.own, known, self.now()
+        )
+        self._remember(other={**self.state.other, "decisions": given})
+        if trouble:
+            self.progress.repairs["decisions about duplicates are not to be had"] += 1
 
     def _begin(self, agreement: Agreement, normaliser: Normaliser) -> RunState:
         """Where to start: where the last run was interrupted, at its high-water mark, or anew."""

@@ -15,6 +15,7 @@ from indlet.node.jobs import Jobs
 from indlet.node.probe import Probe, probe_in_child
 from indlet.service.search.library import Library
 from indlet.settings import Source
+from indlet.store import decisions
 from indlet.web.admin.alerts import AlertsDesk
 from indlet.web.admin.desk_log import DeskLog
 from indlet.web.admin.upkeep import DeskUpkeep
@@ -47,7 +48,7 @@ class Acts:
             Act("retry", "operator", self._retry),
             Act("acknowledge", "operator", self.alerts.acknowledge),
             Act("keep", "operator", self.alerts.keep),
-            *(Act(said, "operator", partial(self._decide, said)) for said in ("same", "different", "later")),
+            *(Act(said, "operator", partial(self._decide, said)) for said in decisions.CHOICES),
             Act("withdraw", "operator", self._withdraw),
             Act("restore", "operator", self._restore),
             Act("release", "admin", self.alerts.release),

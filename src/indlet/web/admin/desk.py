@@ -292,8 +292,8 @@ class Desk:
         return self._render(request, session, "alerts", "admin/alerts.html", **self.acts.alerts.context())
 
     def duplicates(self, request: Request, t: Strings, session: Session) -> Response:
-        found = duplicates.waiting(self.portal.store)
-        return self._render(request, session, "duplicates", "admin/duplicates.html", found=found)
+        context = duplicates.pairs_at_desk(self.portal.store)
+        return self._render(request, session, "duplicates", "admin/duplicates.html", **context)
 
     def alerts_feed(self, request: Request) -> Response:
         t = strings(self.portal.pages.language(request))

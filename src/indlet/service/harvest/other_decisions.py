@@ -1,0 +1,67 @@
+"""What a source and the nodes beyond it decided about duplicates: taken after its records."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Final
+
+import orjson
+
+from indlet.errors import BadResponse
+from indlet.oai.names import DECISIONS_PATH, FT_PATH
+from indlet.service.harvest import dates
+from indlet.service.harvest.client import Client, NoAnswer
+from indlet.service.harvest.feed import Validators
+from indlet.service.harvest.mesh import origin_key
+from indlet.store import Store, decisions
+
+BYTES: Final = 16 << 20
+_LENGTH: Final = 1000  # characters of an identifier
+_NODE: Final = re.compile(r"https?://[!-~]{1,500}")
+_MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+_UNSEEN: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]+")
+
+
+def learn(
+    store: Store, client: Client, url: str, own: str, known: Validators, now: datetime
+) -> tuple[Validators, str]:
+    """Take what a node says at `url`, its extended endpoint: what to ask with next time, and what went wrong.
+
+    `own` is the key of this node: its own decisions, coming back, are left alone.
+    """
+    try:
+        answer = client.get(url.removesuffix(FT_PATH) + DECISIONS_PATH, BYTES, "application/json", known)
+        if answer.status == 304:
+            return known, ""
+        if answer.trouble is not None:
+            raise answer.trouble
+        told = list(read(answer.body, own, now))
+    except NoAnswer as e:
+        # A node that does not exchange decisions has no such address.
+        return {}, "" if e.failed.trouble == "fatal" else str(e)
+    except BadResponse as e:
+        return {}, str(e)
+    decisions.take(store, told)
+    return ({"If-None-Match": answer.etag} if answer.etag else {}), ""
+
+
+def read(body: bytes, own: str, now: datetime) -> Iterator[tuple[decisions.Pair, decisions.PairDecision]]:
+    """The decisions that can be used. One that is dated ahead of time could never be taken back."""
+    latest = dates.write(now + timedelta(days=1), True)
+    try:
+        told = orjson.loads(body)["decisions"]
+        for one in told[: decisions.KEPT]:
+            first, second = one["records"]
+            made = decisions.PairDecision(
+                one["decision"], one["at"], _UNSEEN.sub(" ", one["by"])[:200], one["node"], one["revision"]
+            )
+            usable = all(isinstance(name, str) and 0 < len(name) <= _LENGTH for name in (first, second))
+            usable = usable and first != second and made.decision in decisions.CHOICES
+            usable = usable and _MOMENT.fullmatch(made.at) is not None and made.at <= latest
+            usable = usable and _NODE.fullmatch(made.node) is not None and 0 <= made.revision < 1 << 31
+            if usable and origin_key(made.node) != own:
+                yield decisions.pair_of(first, second), made
+    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError) as e:
+        raise BadResponse(f"decisions about duplicates that cannot be read: {e!r}"[:300]) from e
