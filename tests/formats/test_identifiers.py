@@ -45,6 +45,37 @@ def test_every_usual_form_has_one_key(key: str, forms: str) -> None:
         assert key in keys_of(form.strip("<>")), form
 
 
+@pytest.mark.parametrize(
+    ("key", "forms"),
+    [
+        (
+            "doi:10.1000/182",
+            "https://doi.org/10.1000%2F182|https://doi.org/10.1000/182?utm_source=mail|doi.org/10.1000/182",
+        ),
+        ("hdl:1721.1/34", "1721.1/34|Handle 1721.1/34|handle:1721.1/34|dspace.mit.edu/handle/1721.1/34"),
+        ("arxiv:2101.00001", "arxiv: 2101.00001|arXiv:2101.00001v2 [cs.CL]|www.arxiv.org/abs/2101.00001"),
+        (
+            "url:example.org/a/b",
+            "example.org/a/b|URL: http://example.org/a/b/|https://example.org/a/b#page=3",
+        ),
+        ("isbn:9780306406157", "ISBN 0-306-40615-2 (pbk.)"),
+    ],
+)
+def test_what_people_paste_beside_what_records_state(key: str, forms: str) -> None:
+    for form in forms.split("|"):
+        assert key in asked_for(form), form
+
+
+def test_an_identifier_beside_other_words_is_not_the_whole_query() -> None:
+    assert asked_for("doi:10.1000/182 date:1900") == [] and asked_for("10.1000/182 parsing") == []
+
+
+def test_identifiers_inside_an_address_or_a_long_citation() -> None:
+    assert "hdl:1721.1/34" in keys_of("http://dspace.mit.edu/handle/1721.1/34")
+    long = f"{'Author, A. <http://example.org/a>; ' * 20} ISBN 0306406152 DOI: 10.1000/182"
+    assert {"doi:10.1000/182", "isbn:9780306406157"} <= set(keys_of(long))
+
+
 def test_what_only_looks_like_an_identifier_is_none() -> None:
     assert asked_for("boundary layer") == []
     assert keys_of("0-306-40615-3") == ["id:0-306-40615-3"]  # a wrong check digit

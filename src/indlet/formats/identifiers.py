@@ -6,7 +6,7 @@ pasted into a search box, its key is the same. Keys hold no white space and no c
 | scheme | what becomes it |
 | --- | --- |
 | doi | `10.1000/182`, `doi:…`, `https://doi.org/…`, `info:doi/…`; case does not matter (ISO 26324) |
-| hdl | `hdl:…`, `info:hdl/…`, `https://hdl.handle.net/…` |
+| hdl | `hdl:…`, `info:hdl/…`, `https://hdl.handle.net/…`, `https://repository/handle/…` |
 | isbn | ten or thirteen digits with a right check digit; ten become thirteen |
 | issn | eight digits with a right check digit |
 | arxiv | `2101.00001v2`, `hep-th/9901001`, `arXiv:…`, an address or DOI at arXiv; without its version |
@@ -27,7 +27,7 @@ from indlet.formats.dublin import doi
 from indlet.model import Metadata
 
 SCHEMES: Final = ("doi", "hdl", "isbn", "issn", "arxiv", "oai", "url", "id")
-_LONGEST: Final = 400  # characters of a value that is looked at
+_LONGEST: Final = 2000  # characters of a value that is looked at
 _MOST: Final = 50  # values of a record that are looked at
 _KEY: Final = 120  # characters of a key; longer ones go on as a digest
 _USUAL: Final = 100  # of a value whose key is shorter, whatever its scheme
@@ -35,7 +35,7 @@ _USUAL: Final = 100  # of a value whose key is shorter, whatever its scheme
 _ARXIV_FORM: Final = re.compile(r"\d{4}\.\d{4,5}(?:v\d+)?$|[a-z][a-z-]+(?:\.[a-z]{2})?/\d{7}")
 _SAID_DOI: Final = re.compile(r"^\W*(?:doi\s|info:doi/|urn:doi:)\s*", re.IGNORECASE)
 _HANDLE: Final = re.compile(
-    r"(?:^hdl[:\s]\s*|^info:hdl/|hdl\.handle\.net/)(\d[\d.]*/[^\s\"<>?#]+)", re.IGNORECASE
+    r"(?:^(?:hdl|handle)[:\s]\s*|^info:hdl/|hdl\.handle\.net/|/handle/)(\d[\d.]*/[^\s\"<>?#]+)", re.IGNORECASE
 )
 _ARXIV: Final = re.compile(
     r"(?:^|\barxiv[:.\s/]\s*|arxiv\.org/(?:abs|pdf)/|^oai:arxiv\.org:)"
@@ -49,7 +49,16 @@ _ISSN: Final = re.compile(r"(?:^|\bissn[:\s]*)(\d{4}-?\d{3}[\dX])(?![\d-])", re.
 # Most addresses: a host without a port, a path, a query.
 _PLAIN_URL: Final = re.compile(r"https?://([a-z0-9.-]+)((?:/[^\s?#]*)?)((?:\?[^\s#]+)?)$", re.IGNORECASE)
 # Most handles and DOIs.
-_PLAIN_HANDLE: Final = re.compile(r"hdl\.handle\.net/\d[\d.]*/[a-z0-9._-]*[a-z0-9]$")
+_PLAIN_HANDLE: Final = re.compile(
+    r"(?:hdl\.handle\.net|[a-z0-9.-]+(?:/[a-z0-9._-]+)*?/handle)/(\d[\d.]*/[a-z0-9._-]*[a-z0-9])$"
+)
+# What people write before an identifier that they paste, and forms that they paste without saying what it is.
+_SAID: Final = re.compile(r"^(?:available (?:at|from)|url|uri|link)\b[:\s]\s*", re.IGNORECASE)
+_LABEL: Final = re.compile(r"^(?:doi|isbn(?:-1[03])?|issn|hdl|handle|arxiv|oai)[:\s]\s*", re.IGNORECASE)
+_ARXIV_CLASS: Final = re.compile(r" \[[\w.-]+\]$")
+_SPACED_DIGITS: Final = re.compile(r"[\dX -]+(?: \([^()]*\))?$", re.IGNORECASE)
+_BARE_HANDLE: Final = re.compile(r"\d+(?:\.\d+)*/[^\s\"<>?#]+$")
+_BARE_URL: Final = re.compile(r"[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,}(?::\d+)?/\S+$", re.IGNORECASE)
 _PLAIN_DOI: Final = re.compile(r"10\.\d{4,9}/[a-z0-9._-]*[a-z0-9]$")
 _SPACE: Final = re.compile(r"[\s\x00-\x1f]")
 _BRACKETS: Final = {")": "(", "]": "[", "}": "{"}
@@ -64,10 +73,10 @@ def keys_of(value: str) -> list[str]:
             if lower.startswith("oai:"):
                 return [lower]
             if "10." not in value and (plain := _plain_url(value)):
-                if "handle.net/" not in lower:
+                if "handle.net/" not in lower and "/handle/" not in lower:
                     return [f"url:{plain}"]
-                if _PLAIN_HANDLE.match(plain):
-                    return [f"hdl:{plain[15:]}", f"url:{plain}"]
+                if found := _PLAIN_HANDLE.match(plain):
+                    return [f"hdl:{found[1]}", f"url:{plain}"]
             if _PLAIN_DOI.match(lower):
                 return [f"doi:{lower}"]
     value = " ".join(value[:_LONGEST].split())
@@ -82,11 +91,32 @@ def asked_for(text: str) -> list[str]:
 
     A single word with a digit in it may be what some record calls itself.
     """
-    text = " ".join(text[:_LONGEST].split()).strip("<>\"'“”„«»")
-    found = [key for key in _known(text) if not (key.startswith("issn:") and text.isdecimal())]
+    text = _SAID.sub("", " ".join(text[:_LONGEST].split()).strip("<>\"'“”„«»"))
+    text = _ARXIV_CLASS.sub("", text)
+    found: list[str] = []
+    for form in dict.fromkeys(_pasted_forms(text)):
+        found += [key for key in _known(form) if not (key.startswith("issn:") and text.isdecimal())]
     if " " not in text and any(c.isdigit() for c in text):
         found.append(f"id:{text.casefold()}")
     return [_bounded(key) for key in dict.fromkeys(found)]
+
+
+def _pasted_forms(text: str) -> list[str]:
+    """A pasted text as records may state it: with its scheme, without what browsers add to an address."""
+    if " " in (named := _LABEL.sub("", text)) and not _SPACED_DIGITS.match(named):
+        return []  # an identifier and something else
+    forms = [text]
+    if " " in text:
+        return forms
+    if _BARE_HANDLE.match(text):
+        forms.append(f"hdl:{text}")
+    if _BARE_URL.match(text):
+        forms.append(text := f"http://{text}")
+    if "://" in text and "%" in text:
+        forms.append(text := unquote(text))
+    if "://" in text:
+        forms += [_trimmed(text), text.partition("#")[0].partition("?")[0]]
+    return forms
 
 
 def key_in(scheme: str, value: str) -> str:
@@ -138,14 +168,15 @@ def _known(value: str) -> list[str]:
         if named.startswith("10.48550/arxiv."):
             keys.append(f"arxiv:{named.removeprefix('10.48550/arxiv.')}")
     if "://" in value:
-        if "handle.net/" in lower and (found := _HANDLE.search(value)):
+        if ("handle.net/" in lower or "/handle/" in lower) and (found := _HANDLE.search(value)):
             keys.append(f"hdl:{_trimmed(found[1]).lower()}")
         if "arxiv" in lower and (found := _ARXIV.search(value)):
             keys.append(f"arxiv:{found[1].lower()}")
         if url := _url(value):
             keys.append(f"url:{url}")
-        return keys
-    if "hdl" in lower and (found := _HANDLE.search(value)):
+        if " " not in value:
+            return keys
+    if lower.startswith(("hdl", "handle", "info:hdl")) and (found := _HANDLE.search(value)):
         keys.append(f"hdl:{_trimmed(found[1]).lower()}")
     if ("arxiv" in lower or _ARXIV_FORM.match(lower)) and (found := _ARXIV.search(value)):
         keys.append(f"arxiv:{found[1].lower()}")

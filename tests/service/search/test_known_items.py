@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -206,6 +207,25 @@ def test_identifiers_as_fields(library: Library) -> None:
 
 def test_an_identifier_that_nobody_has_is_searched_as_words(library: Library) -> None:
     assert library.search("10.9999/parsing").total > 0
+
+
+def test_a_whole_title_comes_before_the_beginning_of_a_longer_one(tmp_path: Path) -> None:
+    titles = ("The wind in summer fields: a study", "The wind in summer fields", "Wind: the wind in fields")
+    with Library.open(tmp_path) as library:
+        with library.store.write() as tx:
+            made = [
+                Record(
+                    f"oai:x:{n}", {"title": [t], "identifier": [f"J. Wind {n} (2014) 7", f"urn:nbn:x-{n}"]}
+                )
+                for n, t in enumerate(titles)
+            ]
+            tx.put(tx.origin("source", "repository"), made)
+        library.sync()
+        found = [hit.title for hit in library.search("The Wind in Summer Fields")]
+        assert found[:2] == [titles[1], titles[0]]
+        assert library.search("J. Wind 2 (2014)").hits[0].identifier == "oai:x:2"
+        assert [hit.identifier for hit in library.search("urn:nbn:x-1")] == ["oai:x:1"]
+        assert library.search("urn:nbn:unknown").total == 0
 
 
 # Records that hold all words first

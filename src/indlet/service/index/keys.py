@@ -18,7 +18,7 @@ from indlet.service.index.values import labelled, value_terms
 from indlet.text.tokens import split, words
 
 # What an index says of the keys in it: one without, or with others, is made anew.
-VERSION: Final = 2
+VERSION: Final = 3
 _TITLES: Final = 2
 _NAMES: Final = 200  # of a record
 _WORDS: Final = 60  # of a title

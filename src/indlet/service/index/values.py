@@ -37,6 +37,8 @@ _ARTICLES: Final = {
     "pt": frozenset(("o", "a", "os", "as", "um", "uma")),
 }
 
+_EVERY_ARTICLE: Final = frozenset().union(*_ARTICLES.values())
+
 
 def value_terms(metadata: Metadata) -> list[str]:
     """The terms of a record's formats, subjects and what is inferred, and those that it is sorted by."""
@@ -100,6 +102,13 @@ def term_beginning(facet: str, value: str) -> str:
 def title_beginning(title: str) -> str:
     """What the order of titles that begin so begins with."""
     return SORT_MARKS["title"] + _packed(" ".join(_words(title))[:_KEY])
+
+
+def title_orders(title: str) -> list[str]:
+    """The terms that records of this title may be sorted by, whatever language they are in."""
+    words = _words(title)
+    forms = [words, words[1:]] if len(words) > 1 and words[0] in _EVERY_ARTICLE else [words]
+    return [SORT_MARKS["title"] + _packed(" ".join(form)[:_KEY].strip()) for form in forms]
 
 
 def plain(packed: str) -> str:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from indlet.formats.identifiers import asked_for
+from indlet.formats.identifiers import asked_for, key_in
 from indlet.service.index import Searcher
 from indlet.service.index import expression as e
 from indlet.service.index.keys import identifier_terms, title_keys
+from indlet.service.index.values import title_orders
 from indlet.service.search import query as q
 from indlet.service.search.notes import Note
 
 # Schemes whose identifiers nobody types for another reason: the record that has it is all that is wanted.
-_CERTAIN: Final = ("doi:", "hdl:", "isbn:", "arxiv:", "oai:", "url:")
+_CERTAIN: Final = ("doi:", "hdl:", "isbn:", "arxiv:", "oai:", "url:", "id:urn:")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,7 @@ class KnownItem:
 
     first: tuple[e.Expression, ...] = ()
     certain: str = ""
-    titled: bool = False
+    verbatim: bool = False  # no sign in it is one of the query language
     notes: tuple[str, ...] = ()
 
     def only(self, text: str) -> q.Query | None:
@@ -32,14 +33,16 @@ class KnownItem:
 
 def known_item(text: str, searcher: Searcher) -> KnownItem:
     """What a query names as a whole; nothing where no record has it."""
-    if ":" not in text or " " not in text.strip() or text.strip()[:4].lower() in ("doi:", "isbn", "hdl:"):
-        for key in asked_for(text):
-            (term,) = identifier_terms([key])
-            if searcher.query_terms(e.Term(term)):
-                if key.startswith(_CERTAIN):
-                    return KnownItem(certain=key, notes=(Note("known_item", text=text.strip()),))
-                return KnownItem((e.Term(term),))
-    titled = [e.Term(key) for key in title_keys(text)]
-    if titled and searcher.query_terms(titled[0]):
-        return KnownItem(tuple(titled), titled=True)
-    return KnownItem()
+    stated = [key_in("id", text)] if any(c.isdigit() for c in text) else []  # "J. Phys. A 47, 032002 (2014)"
+    for key in (*asked_for(text), *stated):
+        (term,) = identifier_terms([key])
+        if searcher.query_terms(e.Term(term)):
+            if key.startswith(_CERTAIN):
+                return KnownItem(certain=key, notes=(Note("known_item", text=text.strip()),))
+            return KnownItem((e.Term(term),), verbatim=True)
+    for key in title_keys(text):
+        if searcher.query_terms(e.Term(key)):
+            # What has the text as its whole title goes before what has it before a colon.
+            whole = e.Or(tuple(e.Term(order) for order in title_orders(text)))
+            return KnownItem((e.And((e.Term(key), whole)), e.Term(key)), verbatim=True)
+    return KnownItem(verbatim=text.strip()[:4].lower() == "urn:")

@@ -545,8 +545,7 @@ class Library:
     ) -> Meaning:
         policy = policy or self._handling("", "")
         known = KnownItem() if plain else known_item(text, searcher)
-        # Whoever pastes a title means none of the signs in it.
-        reader = query.plain if plain or known.titled else query.parse
+        reader = query.plain if plain or known.verbatim else query.parse
         asked = known.only(text) or reader(text, self.settings.search.max_clauses)
         names: dict[str, list[int]] = {}
         for origin in (self._origins() if origins is None else origins).values():
