@@ -193,6 +193,12 @@ def test_the_sitemap_names_every_record(client: TestClient) -> None:
     ("written", "shown"),
     [
         ("$\\alpha$-decay of $^{12}$C", "α-decay of ¹²C"),
+        ("On $3$-uniform hypergraphs at $1.5$ GeV", "On 3-uniform hypergraphs at 1.5 GeV"),
+        ("From $5-$10 to US$7 (A$9)", "From $5-$10 to US$7 (A$9)"),
+        ("Ni_{80}Fe_{20} and MoS_{2}", "Ni₈₀Fe₂₀ and MoS₂"),
+        ("$p^\\uparrow p \\to \\gamma X$", "p^↑ p → γX"),
+        ("D-wave $c\\bar{s}$ in $\\mathbb R^d$, $L_{\\rm loc}$", "D-wave cs̄ in R^d, L_(loc)"),
+        ("W+\\gamma\\ production of $U(1)^\\prime$", "W+γ production of U(1)′"),
         ("An $O(n^2)$ bound, H$_2$O", "An O(n²) bound, H₂O"),
         ("It costs $5 or $10", "It costs $5 or $10"),
         ("M{\\\"u}ller and \\'Etude", "Müller and Étude"),

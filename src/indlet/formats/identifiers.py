@@ -75,8 +75,8 @@ def keys_of(value: str) -> list[str]:
             if "10." not in value and (plain := _plain_url(value)):
                 if "handle.net/" not in lower and "/handle/" not in lower:
                     return [f"url:{plain}"]
-                if found := _PLAIN_HANDLE.match(plain):
-                    return [f"hdl:{found[1]}", f"url:{plain}"]
+                if handle := _PLAIN_HANDLE.match(plain):
+                    return [f"hdl:{handle[1]}", f"url:{plain}"]
             if _PLAIN_DOI.match(lower):
                 return [f"doi:{lower}"]
     value = " ".join(value[:_LONGEST].split())

@@ -24,7 +24,10 @@ _SIGNS: Final = {
     "ldots": "…", "dots": "…", "cdots": "⋯", "langle": "⟨", "rangle": "⟩", "star": "⋆", "ast": "∗",
     "dagger": "†", "ll": "≪", "gg": "≫", "wedge": "∧", "vee": "∨", "neg": "¬", "quad": " ", "ss": "ß",
     "ae": "æ", "oe": "œ", "o": "ø", "aa": "å", "AA": "Å", "O": "Ø", "l": "ł", "L": "Ł",
-    "textendash": "–", "textemdash": "—",
+    "textendash": "–", "textemdash": "—", "uparrow": "↑", "downarrow": "↓", "leftrightarrow": "↔",
+    "perp": "⊥", "parallel": "∥", "odot": "⊙", "bullet": "•", "cong": "≅", "simeq": "≃", "lesssim": "≲",
+    "gtrsim": "≳", "setminus": "∖", "Upsilon": "Υ", "vartheta": "ϑ", "aleph": "ℵ", "prime": "′", "mid": "|",
+    "longrightarrow": "→", "left": "", "right": "",
 }  # fmt: skip
 _RAISED: Final = dict(zip("0123456789+-=()nia", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱᵃ", strict=True))
 _LOWERED: Final = dict(zip("0123456789+-=()aeoxhklmnpst", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₐₑₒₓₕₖₗₘₙₚₛₜ", strict=True))
@@ -32,25 +35,31 @@ _ACCENTS: Final = {
     "`": "\u0300", "'": "\u0301", "^": "\u0302", "~": "\u0303", '"': "\u0308", "=": "\u0304", ".": "\u0307",
     "u": "\u0306", "v": "\u030c", "H": "\u030b", "c": "\u0327", "k": "\u0328", "r": "\u030a",
 }  # fmt: skip
-# What may be mathematics between two dollars, unlike two sums of money.
+# What may be mathematics between two dollars ("$3$-uniform"), unlike two sums of money ("$5-$10").
 _MATH: Final = re.compile(
     r"\$\$?(?! )([^$]{1,300}?)(?<! )\$\$?|\\\((.{1,300}?)\\\)|\\\[(.{1,300}?)\\\]", re.DOTALL
 )
+_TOLD: Final = re.compile(r"[$\\]|[_^]\{")
 _TELLING: Final = re.compile(r"[\\^_{}=<>]|^[A-Za-z]{1,2}$|^[A-Za-z0-9]+[+\-*/][A-Za-z0-9]+$")
 _ACCENTED: Final = re.compile(r"\{?\\([`'^~\"=.])\s*\{?\\?([A-Za-z])\}?\}?|\{?\\([uvHckr])\{([A-Za-z])\}\}?")
 _STYLED: Final = re.compile(
     r"\\(?:text|mathrm|mathbf|mathit|mathcal|mathbb|mathsf|mathfrak|textit|textbf|textsc|textrm|texttt|emph|rm|it"
-    r"|bf|operatorname|boldsymbol|bar|hat|tilde|vec|overline)\s*\{([^{}]*)\}"
+    r"|bf|operatorname|boldsymbol|bar|hat|tilde|vec|overline)\s*(?:\{([^{}]*)\}|(?<=[a-z])\s([A-Za-z])(?![A-Za-z]))"
+)
+_SWITCHED: Final = re.compile(r"\\(?:rm|it|bf|sf|tt|cal|em|displaystyle|textstyle)(?![A-Za-z])\s*")
+_OVER: Final = {"bar": "\u0304", "overline": "\u0304", "hat": "\u0302", "tilde": "\u0303", "vec": "\u20d7"}
+_OVERSET: Final = re.compile(
+    rf"\\({'|'.join(_OVER)})\s*(?:\{{([A-Za-z])\}}|(?<=[a-z])\s?([A-Za-z])(?![A-Za-z]))"
 )
 _SCRIPT: Final = re.compile(r"([\^_])(?:\{([^{}]*)\}|(\S))")
 _FRACTION: Final = re.compile(r"\\t?d?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}")
-_COMMAND: Final = re.compile(r"\\([A-Za-z]+)\s?|\\([^A-Za-z\s])")
+_COMMAND: Final = re.compile(r"\\([A-Za-z]+)(\s?)|\\([^A-Za-z])")
 
 
 @lru_cache(maxsize=4096)
 def readable(text: str) -> str:
     """The text with its mathematics as plain signs; the same text where there is none."""
-    if ("$" not in text and "\\" not in text) or len(text) > _MOST:
+    if not _TOLD.search(text) or len(text) > _MOST:
         return text
     text = _ACCENTED.sub(_accented, text)
     return " ".join(_braceless(_MATH.sub(_formula, text)).split())
@@ -63,14 +72,15 @@ def _accented(found: re.Match[str]) -> str:
 
 def _formula(found: re.Match[str]) -> str:
     inner = found[1] or found[2] or found[3] or ""
-    if found[1] and not _TELLING.search(inner):
+    money = " " in inner or found.string[found.end() : found.end() + 1].isdigit()
+    if found[1] and money and not _TELLING.search(inner):
         return found[0]
     return _plain(inner).replace("{", "").replace("}", "")
 
 
 def _braceless(text: str) -> str:
     """Outside of mathematics: `\\emph{x}` and `{NASA}` without their signs."""
-    if "\\" in text:
+    if "\\" in text or "_{" in text or "^{" in text:
         text = _plain(text)
     return re.sub(r"\{([^{}]{0,200})\}", r"\1", text)
 
@@ -78,17 +88,23 @@ def _braceless(text: str) -> str:
 def _plain(text: str) -> str:
     for _ in range(8):  # one in another
         before = text
-        text = _FRACTION.sub(r"\1/\2", _STYLED.sub(r"\1", text))
+        text = _OVERSET.sub(lambda found: (found[2] or found[3]) + _OVER[found[1]], text)
+        text = _FRACTION.sub(r"\1/\2", _STYLED.sub(lambda found: found[1] or found[2] or "", text))
         if text == before:
             break
-    text = _COMMAND.sub(
-        lambda found: _SIGNS.get(found[1], found[1]) if found[1] else _escaped(found[2]), text
-    )
-    return _SCRIPT.sub(_scripted, text)
+    text = _COMMAND.sub(_command, _SWITCHED.sub("", text))
+    return unicodedata.normalize("NFC", _SCRIPT.sub(_scripted, text))
+
+
+def _command(found: re.Match[str]) -> str:
+    if not found[1]:
+        return _escaped(found[3])
+    sign = _SIGNS.get(found[1], found[1])
+    return sign if len(sign) == 1 and sign.isalpha() else sign + found[2]
 
 
 def _escaped(sign: str) -> str:
-    return "" if sign in "()[]!" else " " if sign in ",;: " else sign
+    return "" if sign in "()[]!" else " " if sign in ",;:" or sign.isspace() else sign
 
 
 def _scripted(found: re.Match[str]) -> str:
@@ -96,6 +112,6 @@ def _scripted(found: re.Match[str]) -> str:
     table = _RAISED if found[1] == "^" else _LOWERED
     if inner and all(c in table for c in inner):
         return "".join(table[c] for c in inner)
-    if found[1] == "^" and inner in ("∘", "°"):
-        return "°"
+    if found[1] == "^" and inner in ("∘", "°", "*", "∗", "′"):
+        return "°" if inner == "∘" else inner
     return f"{found[1]}{inner}" if len(inner) < 2 else f"{found[1]}({inner})"
