@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from indlet.web.citation import citation, kind_of, record_path, safe_url, year_of
+from indlet.web.citation import Copy, citation, kind_of, manifestations, record_path, safe_url, year_of
 from indlet.web.discovery import coins, highwire, json_ld, opensearch, signposting, unapi_formats
 from indlet.web.export import EXPORTS, bibtex, dublin_core, ris
 
@@ -161,3 +161,9 @@ def test_descriptions_for_machines_are_xml() -> None:
     assert root.findtext(f"{namespace}ShortName") == "A <name> longer "
     assert "{searchTerms}" in str(root.find(f"{namespace}Url").get("template"))  # type: ignore[union-attr]
     assert etree.fromstring(unapi_formats('a"b<c').encode()).get("id") == 'a"b<c'
+
+
+def test_a_copy_of_unknown_format_is_named_by_its_place() -> None:
+    assert Copy("https://www.example.org/item/7", "", 0, True).label == "example.org"
+    (copy,) = manifestations({}, {"url": "https://example.org/7.pdf"})
+    assert copy.label == "PDF"

@@ -31,6 +31,18 @@ def test_a_chosen_value_keeps_its_siblings(client: TestClient) -> None:
     assert f">{both} records" in client.get("/?q=*&type=Thesis&type=Book").text
 
 
+def test_a_rare_value_that_is_chosen_has_its_number(tmp_path: Path) -> None:
+    with Store.open(tmp_path) as store:
+        for number in range(44):
+            put(store, number, subject=f"topic {number % 22}", identifier=f"https://www.example.org/{number}")
+        put(store, 99, subject="rare")
+        client = make_client(store, settings_for(tmp_path))
+        page = client.get("/?q=*&subject=rare&subject=topic+1").text
+    assert ">3 records" in page
+    assert '<span>rare</span><span class="count">1</span>' in page
+    assert '<span>topic 1</span><span class="count">2</span>' in page
+
+
 @pytest.mark.parametrize("kind", ["csv", "bib", "ris", "jsonl", "run"])
 def test_a_whole_result_is_a_file(client: TestClient, kind: str) -> None:
     total = client.get("/api/search?q=library&limit=0").json()["total"]

@@ -79,9 +79,11 @@ class Copy:
 
     @property
     def label(self) -> str:
-        """A short name of the format: PDF, HTML …"""
+        """A short name of the format: PDF, HTML …; where it is unknown, of the place: arxiv.org."""
         kind = self.media_type.partition(";")[0].strip().lower()
-        return NAMES.get(kind) or kind.rpartition("/")[2].removeprefix("x-")[:24] or "file"
+        if kind:
+            return NAMES.get(kind) or kind.rpartition("/")[2].removeprefix("x-")[:24] or "file"
+        return (urlsplit(self.url).hostname or "").removeprefix("www.")[:40] or "file"  # a safe link
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,11 +167,11 @@ def manifestations(metadata: Metadata, properties: JsonMapping) -> tuple[Copy, .
                 )
             )
     if not found and safe_url(properties.get("url")):
-        size = properties.get("size")
+        size, url = properties.get("size"), safe_url(properties.get("url"))
         found.append(
             Copy(
-                safe_url(properties.get("url")),
-                str(properties.get("media_type") or ""),
+                url,
+                str(properties.get("media_type") or mimetypes.guess_type(urlsplit(url).path)[0] or ""),
                 size if isinstance(size, int) and size > 0 else 0,
                 True,
             )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 from starlette.exceptions import HTTPException
@@ -142,18 +143,23 @@ class Portal:
     def _siblings(self, state: State, result: Result) -> dict[str, Facet]:
         """The facets; one of which a value is chosen counts as if none were, so that others can be added."""
         chosen = state.chosen()
-        return dict(result.facets) | {
-            name: self.library.search(
+        found = dict(result.facets)
+        for name in FILTERS:
+            if name not in chosen:
+                continue
+            ask = partial(
+                self.library.search,
                 state.q or "*",
                 limit=0,
-                facets=(name,),
-                facet_values=VALUES,
-                filters={other: values for other, values in chosen.items() if other != name},
                 languages=[spoken for spoken in result.languages if name == "language"],
-            ).facets[name]
-            for name in FILTERS
-            if name in chosen
-        }
+            )
+            others = {other: values for other, values in chosen.items() if other != name}
+            facet = ask(facets=(name,), facet_values=VALUES, filters=others).facets[name]
+            # What is chosen stands there with its number, however rare it is beside the others.
+            rare = [value for value in chosen[name] if value not in dict(facet.values)]
+            counted = [(value, ask(filters=others | {name: [value]}).total) for value in rare]
+            found[name] = replace(facet, values=(*facet.values, *counted))
+        return found
 
     def items(self, result: Result) -> list[Any]:
         analyzer = self.library.analyzer
@@ -311,10 +317,6 @@ def _facet(
             value in chosen,
         )
         for value, count in facet.values
-    ]
-    missing = chosen - {value for value, _ in facet.values}
-    values += [
-        (label(t, facet.name, v), t.number(0), state.toggled(facet.name, v), True) for v in sorted(missing)
     ]
     return {"name": facet.name, "values": sorted(values, key=lambda v: not v[3])}
 
