@@ -7,6 +7,7 @@ from pymarc import Indicators, Record, Subfield
 
 from indlet.formats.iso2709 import read_iso2709, split_iso2709
 from indlet.formats.metadata.marc21 import dublin_core, read_xml, searchable
+from indlet.formats.transformations import chopped
 from indlet.model import Document, Failure
 from indlet.provider.extract import parts
 from indlet.provider.extract.file import File
@@ -89,6 +90,21 @@ def test_a_wrong_directory_is_survived() -> None:
     raw = record(*BOOK)
     shifted = raw.replace(b"Includes index.", b"Includes a far longer index than the directory says.")
     assert dublin_core(read_iso2709(shifted))["title"][0] == "Mahler's Fourth symphony : a study"
+
+
+def test_a_directory_whose_entries_share_one_field_makes_no_more_of_it() -> None:
+    """Or a record of some kilobytes would become gigabytes."""
+    text = b"  \x1fa" + b"x" * 5000
+    entries = b"650%04d00000" % (len(text) + 1) * 400
+    raw = b"00000cam a2200000 a 4500" + entries + b"\x1e" + text + b"\x1e"
+    found = read_iso2709(raw)
+    assert sum(len(value) for field in found.fields for _, value in field.subfields) <= len(text)
+
+
+def test_punctuation_without_end_is_chopped_at_once() -> None:
+    assert chopped("A title" + " ,:/" * 200_000) == "A title"
+    assert chopped(" ,:/" * 200_000 + "A title.") == " ,:/" * 200_000 + "A title"
+    assert chopped("Smith, J.") == "Smith, J." and chopped("[1999] ;") == "1999"
 
 
 def test_authority_records_are_known_by_their_heading() -> None:

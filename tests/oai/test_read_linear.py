@@ -14,6 +14,7 @@ from lxml import etree
 
 from indlet.errors import BadResponse
 from indlet.oai import answers, markup, read, read_repair
+from indlet.oai.describe import is_email
 from indlet.oai.names import OAI_NAMESPACE
 from indlet.service.harvest import client, fetch_page
 
@@ -188,3 +189,9 @@ def test_a_comment_that_holds_a_tag_does_not_hide_a_document_type() -> None:
     page = read.read(body + b"<responseDate>2024-05-01</responseDate>" + TAIL)
     assert page.repairs["document type removed"] == 1
     assert page.response_date == "2024-05-01"
+
+
+def test_an_email_that_would_backtrack_for_ever() -> None:
+    assert is_email("a@b.c") and is_email("a@b@c.d.e") and is_email("@@a.b")
+    for other in ("", "a", "@a.b", "a@b", "a@.b", "a@b.", "a b@c.d", "a@b.c ", "a@" + "a." * 100_000 + " "):
+        assert not is_email(other)

@@ -13,6 +13,7 @@ from tests.web.nodes import make_client, settings_for
 
 from indlet.model import Record
 from indlet.store import Store
+from indlet.web.result_export import _csv
 from indlet.web.svg import histogram
 
 
@@ -79,6 +80,7 @@ def test_cells_of_a_file_are_no_formulas(tmp_path: Path) -> None:
         (row,) = csv.DictReader(io.StringIO(client.get("/results.csv?q=*").text))
         assert row["title"] == "'=HYPERLINK(1)" and row["doi"] == "10.5555/gale.1"
         assert row["venue"] == "Journal of Gales"
+        assert _csv((" =1", "＝1", "\n=1", "a=1")) == "' =1,'＝1,\"'\n=1\",a=1\r\n"
         assert "journal = {Journal of Gales}" in client.get("/results.bib?q=*").text
         assert "T2  - Journal of Gales" in client.get("/results.ris?q=*").text
         page = client.get("/record/oai:x:1?source=North")

@@ -80,7 +80,7 @@ def _digit(character: str, default: int) -> int:
 
 
 def _by_directory(entries: list[bytes], body: bytes, width: int) -> list[tuple[bytes, bytes]] | None:
-    found = []
+    found, left = [], len(body)
     for item in entries:
         length, start = item[3 : 3 + width], item[3 + width :]
         if not (length.isdigit() and start.isdigit()):
@@ -89,7 +89,9 @@ def _by_directory(entries: list[bytes], body: bytes, width: int) -> list[tuple[b
         if body[end : end + 1] != _FIELD_END or (begin and body[begin - 1 : begin] != _FIELD_END):
             return None
         raw = body[begin:end]
-        if _FIELD_END in raw:
+        left -= len(raw) + 1
+        # Entries that share bytes would make gigabytes of a small record.
+        if _FIELD_END in raw or left < 0:
             return None
         found.append((item[:3], raw))
     return found

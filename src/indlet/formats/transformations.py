@@ -26,7 +26,7 @@ from indlet.formats.dublin import year
 from indlet.formats.record import Field
 from indlet.text.language import language_code, marc_language
 
-_ISBD_END = re.compile(r"[\s,;:/=]+$")
+_ISBD: Final = frozenset(",;:/=")
 _ABBREVIATED = re.compile(r"(?:\b[^\W\d]|\b(?:etc|Inc|Ltd|Co|Jr|Sr|ed|vol))\.$")
 _SUBDIVISIONS: Final = "vxyz"
 
@@ -43,7 +43,10 @@ class Transformation:
 
 def chopped(value: str) -> str:
     """The value less the ISBD punctuation that led to the next area; a full stop stays after an initial."""
-    value = _ISBD_END.sub("", value)
+    end = len(value)
+    while end and (value[end - 1] in _ISBD or value[end - 1].isspace()):
+        end -= 1
+    value = value[:end]
     if value.endswith(".") and not _ABBREVIATED.search(value):
         value = value[:-1]
     if value.startswith("[") and value.endswith("]") and value.count("[") == 1:

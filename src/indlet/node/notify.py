@@ -95,8 +95,11 @@ def _ways(settings: Settings) -> dict[str, Callable[[Sequence[Alert]], None]]:
 def _post(url: str, node: str, news: Sequence[Alert]) -> None:
     body = orjson.dumps({"node": node, "alerts": [asdict(alert) for alert in news]})
     headers = {"Content-Type": "application/json"}
-    with httpx.Client(timeout=_SECONDS, trust_env=False) as client:
-        client.post(url, content=body, headers=headers).raise_for_status()
+    with (
+        httpx.Client(timeout=_SECONDS, trust_env=False) as client,
+        client.stream("POST", url, content=body, headers=headers) as answer,
+    ):
+        answer.raise_for_status()  # its body is not read
 
 
 def _mail(notify: Notify, node: str, news: Sequence[Alert]) -> None:

@@ -12,6 +12,13 @@ from indlet.oai.xml import attribute, text
 _OAI = "http://www.openarchives.org/OAI/2.0/"
 
 
+def is_email(value: str) -> bool:
+    """Whether Identify's schema takes this as an adminEmail. Its pattern itself backtracks without end:
+    characters other than spaces, an @, more of them, a full stop, and more."""
+    at = value.find("@", 1)
+    return at > 0 and "." in value[at + 2 : -1] and value.split() == [value]
+
+
 def _opening(name: str, namespace: str, schema: str) -> str:
     where = attribute(f"{namespace} {schema}")
     return f'<{name} xmlns="{namespace}" xmlns:xsi="{XSI_NAMESPACE}" xsi:schemaLocation="{where}"'

@@ -43,7 +43,9 @@ class Kind:
 def _csv(values: tuple[str, ...]) -> str:
     out = io.StringIO()
     # A spreadsheet would run what begins so as a formula, and metadata come from anywhere.
-    csv.writer(out).writerow(f"'{value}" if re.match(r"[=+\-@\t\r]", value) else value for value in values)
+    csv.writer(out).writerow(
+        f"'{value}" if re.match(r"\s*[=+\-@＝＋－＠]|[\t\r\n]", value) else value for value in values
+    )
     return out.getvalue()
 
 

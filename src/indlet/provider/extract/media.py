@@ -45,7 +45,7 @@ _SOUND_MORE: Final = {
     "isrc": "identifier", "keywords": "subject", "lyricist": "contributor", "performer": "contributor",
 }  # fmt: skip
 _PACKET: Final = 1 << 20
-_SEVERAL: Final = re.compile(r"\s*;\s*|\x00")
+_SEVERAL: Final = re.compile(r"[;\x00]")
 
 
 def extract_image(file: File) -> Iterator[Document]:
@@ -102,7 +102,7 @@ def _exif(image: Any) -> Pairs:
         tags = Image.Exif()
         tags.load(image.info.get("exif", b""))
     pairs = [
-        (element, part)
+        (element, part.strip())
         for number, element in _EXIF.items()
         for part in _SEVERAL.split(_text(tags.get(number), wide=number >= 0x9C9B))
     ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -21,6 +20,7 @@ from indlet.model import Stored
 from indlet.oai import frames
 from indlet.oai.arguments import parse
 from indlet.oai.dates import period
+from indlet.oai.describe import is_email
 from indlet.oai.identifier import encoded, set_name
 from indlet.oai.names import FT_PATH, OAI_PATH, SCHEMA_PATH
 from indlet.oai.tokens import ResumptionToken
@@ -40,7 +40,6 @@ from indlet.text import Policy
 
 # A page ends early once it holds this much: its size is bounded however large its records are.
 PAGE_BYTES: Final = 16 * 1024 * 1024
-_EMAIL = re.compile(r"\S+@(\S+\.)+\S+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +81,7 @@ class Repository:
         self._lists = Lists(self._formats, self._visibility)
         self._answered = Answered(store, clock)
         self._emails = settings.node.admin_email
-        if not self._emails or not all(map(_EMAIL.fullmatch, self._emails)):
+        if not self._emails or not all(map(is_email, self._emails)):
             raise SettingsError(
                 f"node.admin_email {list(self._emails)}: OAI-PMH needs one or more like 'name@example.org'"
             )

@@ -11,6 +11,9 @@ from typing import Final
 
 RULE_FILE: Final = ".htaccess"
 _LARGEST: Final = 1 << 20
+# Whoever may write into a folder writes its rules; a pattern of thousands takes minutes to compile.
+_LARGEST_RULES: Final = 1 << 16
+_MOST: Final = 1000  # patterns that hold in one folder
 _DIRECTORY = re.compile(r"""<Directory\s+"?([^">~*?\[]+)"?\s*>""", re.IGNORECASE)
 _END = re.compile(r"</Directory\s*>", re.IGNORECASE)
 
@@ -61,15 +64,17 @@ class IndexIgnore:
         if known is None:
             above = self._patterns(folder.rpartition("/")[0]) if folder else tuple(self._global)
             place = self._root / folder
-            own = [pattern for line in _lines(place / RULE_FILE) for pattern in _patterns(line)]
-            known = self._known[folder] = (*above, *self._below.get(place, ()), *own)
+            own = [
+                pattern for line in _lines(place / RULE_FILE, _LARGEST_RULES) for pattern in _patterns(line)
+            ]
+            known = self._known[folder] = (*above, *self._below.get(place, ()), *own)[:_MOST]
         return known
 
 
-def _lines(path: Path) -> list[str]:
+def _lines(path: Path, largest: int = _LARGEST) -> list[str]:
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
-            text = file.read(_LARGEST)
+            text = file.read(largest)
     except OSError:
         return []
     return [stripped for line in text.replace("\\\n", " ").splitlines() if (stripped := line.strip())]

@@ -18,6 +18,7 @@ from indlet.errors import BadResponse
 from indlet.formats.metadata import oai_dc
 from indlet.oai import answers
 from indlet.oai.answers import Identity
+from indlet.oai.describe import is_email
 from indlet.oai.read import Item, Page
 from indlet.service.harvest.client import Client, NoAnswer
 from indlet.service.records.page import read_page
@@ -31,7 +32,6 @@ _SHOWN: Final = 3  # examples of one problem
 _DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")
 _SECOND: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _FORMS: Final = {"YYYY-MM-DD": _DAY, "YYYY-MM-DDThh:mm:ssZ": _SECOND}
-_EMAIL: Final = re.compile(r"\S+@(\S+\.)+\S+")
 # Requests that have to be refused, and how.
 _REFUSED: Final = (
     ({"verb": "Nonsense"}, "badVerb"),
@@ -132,7 +132,7 @@ class RepositoryCheck:
             self._tell("wrong", about, f"protocolVersion is {found.version or 'missing'}; it has to be 2.0")
         self._base_url(found.base_url)
         emails = _texts(page, "adminEmail")
-        if not emails or not all(map(_EMAIL.fullmatch, emails)):
+        if not emails or not all(map(is_email, emails)):
             self._tell(
                 "wrong", about, f"adminEmail {emails or 'is missing'}: one address at least is asked for"
             )
