@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from indlet.service.harvest.client import Client
+from indlet.service.harvest.connection import tls
 from indlet.service.mirror.archive import WarcFile
 from indlet.service.mirror.fetch import Fetcher
 from indlet.service.mirror.journal import MirrorJournal
@@ -40,6 +41,12 @@ FILE_SECONDS = 3600.0
     default="",
     help="Credentials (Basic); better in the environment as INDLET_MIRROR_USER.",
 )
+@click.option(
+    "--certificate",
+    metavar="FILE",
+    default="",
+    help="PEM file with a client certificate and its key; shown where the credentials go.",
+)
 @click.option("--trust", multiple=True, metavar="URL", help="Send the credentials to this server too.")
 @click.option("--quiet", "-q", is_flag=True, help="Say nothing of what was done.")
 def mirror(
@@ -53,6 +60,7 @@ def mirror(
     keep_deleted: bool,
     warc: Path | None,
     user: str,
+    certificate: str,
     trust: tuple[str, ...],
     quiet: bool,
 ) -> None:
@@ -75,14 +83,16 @@ def mirror(
     if listed == (folder is not None):
         raise click.UsageError("choose one:  --list  or  --to FOLDER")
     authorization = f"Basic {base64.b64encode(user.encode()).decode()}" if user else ""
-    with _lists(url, user) as lists:
+    if certificate:
+        tls(certificate)  # refused at once if it is none
+    with _lists(url, user, certificate) as lists:
         if folder is None:
             _list(lists, deleted, since, set_spec)
             return
         with ExitStack() as stack:
             folder.mkdir(parents=True, exist_ok=True)
             archive = stack.enter_context(WarcFile(warc)) if warc else None
-            fetcher = Fetcher(url, authorization, trust, FILE_BYTES, FILE_SECONDS)
+            fetcher = Fetcher(url, authorization, trust, FILE_BYTES, FILE_SECONDS, certificate=certificate)
             stack.callback(fetcher.close)
             journal = stack.enter_context(MirrorJournal(folder).opened())
             run = Mirror(folder, lists, fetcher, journal, archive=archive, keep_deleted=keep_deleted)
@@ -93,10 +103,10 @@ def mirror(
 
 
 @contextmanager
-def _lists(url: str, user: str) -> Iterator[ListReader]:
+def _lists(url: str, user: str, certificate: str) -> Iterator[ListReader]:
     harvest = Harvest()
     name, _, password = user.partition(":")
-    client = Client(harvest, user=name, password=password)
+    client = Client(harvest, user=name, password=password, certificate=certificate)
     try:
         yield ListReader(client, url, harvest)
     finally:

@@ -11,7 +11,6 @@ from email.message import EmailMessage
 from hashlib import blake2b
 from typing import Final
 
-import httpx
 import orjson
 
 from indlet.errors import RemoteError, SettingsError
@@ -70,7 +69,7 @@ def tell(store: Store, settings: Settings) -> int:
         try:
             if news:
                 send(news)
-        except (OSError, smtplib.SMTPException, httpx.HTTPError) as e:
+        except (OSError, smtplib.SMTPException) as e:
             problems.append(f"alerts by {name}: {e or type(e).__name__}; they are sent again")
             continue
         count += len(news)
@@ -93,13 +92,18 @@ def _ways(settings: Settings) -> dict[str, Callable[[Sequence[Alert]], None]]:
 
 
 def _post(url: str, node: str, news: Sequence[Alert]) -> None:
+    import httpx  # loading it takes longer than most jobs of a node
+
     body = orjson.dumps({"node": node, "alerts": [asdict(alert) for alert in news]})
     headers = {"Content-Type": "application/json"}
-    with (
-        httpx.Client(timeout=_SECONDS, trust_env=False) as client,
-        client.stream("POST", url, content=body, headers=headers) as answer,
-    ):
-        answer.raise_for_status()  # its body is not read
+    try:
+        with (
+            httpx.Client(timeout=_SECONDS, trust_env=False) as client,
+            client.stream("POST", url, content=body, headers=headers) as answer,
+        ):
+            answer.raise_for_status()  # its body is not read
+    except httpx.HTTPError as e:
+        raise OSError(str(e) or type(e).__name__) from e
 
 
 def _mail(notify: Notify, node: str, news: Sequence[Alert]) -> None:

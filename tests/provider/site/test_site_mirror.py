@@ -7,6 +7,7 @@ import gzip
 import json
 import os
 import shutil
+import subprocess
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -20,10 +21,12 @@ from click.testing import CliRunner, Result
 from lxml import etree
 from tests.provider.site.conftest import Bench, Make
 from tests.provider.site.test_site_access import PUBLIC, guard
-from tests.provider.site.web_servers import USERS, Web
+from tests.provider.site.web_servers import USERS, Web, available, free_port, web_server
 
 from indlet.cli.mirror import mirror
+from indlet.errors import SettingsError
 from indlet.formats.metadata import oai_didl
+from indlet.service.harvest.connection import tls
 from indlet.service.mirror.paths import path_of
 
 
@@ -163,6 +166,56 @@ def test_an_address_gets_its_own_mirror(web: Web, make: Make, tmp_path: Path) ->
         run(f"{node}/oai", "--to", tmp_path / "copy")
     assert contents(tmp_path / "copy") == served(web, PUBLIC | here)
     assert bench.serve().harvested() == PUBLIC
+
+
+def _certificate(folder: Path, name: str, *more: str) -> Path:
+    """A PEM file with a key and a certificate for it that it has signed itself."""
+    place, cert = folder / f"{name}.pem", folder / f"{name}.crt"
+    command = ["openssl", "req", "-x509", "-nodes", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
+    command += ["-subj", f"/CN={name}", "-keyout", str(place), "-out", str(cert), *more]
+    subprocess.run(command, check=True, capture_output=True)
+    place.write_text(place.read_text() + cert.read_text())
+    place.chmod(0o644)
+    return place
+
+
+def test_a_client_certificate_gets_its_own_mirror(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """nginx asks for certificates; node and files behind it go by the name that it found there."""
+    if not available("nginx"):
+        pytest.skip("no nginx here: apt-get install nginx-light")
+    with web_server("nginx") as web:
+        ann, bob = (_certificate(web.run, name) for name in ("ann", "bob"))
+        own = _certificate(web.run, "localhost", "-addext", "subjectAltName=IP:127.0.0.1")
+        known = web.run / "known.crt"
+        known.write_text((web.run / "ann.crt").read_text() + (web.run / "bob.crt").read_text())
+        web.write("a.html")
+        web.write("staff/s.html", os.urandom(5000))
+        rule = 'location /staff/ { if ($http_x_ssl_client_s_dn != "CN=ann") { return 403; } }\n'
+        web.extra = rule
+        web.start()
+        bench = make(web)
+        bench.crawl()
+        port = free_port()
+        monkeypatch.setenv("SSL_CERT_FILE", str(web.run / "localhost.crt"))
+        tls.cache_clear()
+        with bench.listening(trusted_proxies=("127.0.0.1",)) as node:
+            web.reload(
+                f"{rule}listen 127.0.0.1:{port} ssl; ssl_certificate {own}; ssl_certificate_key {own};\n"
+                f"ssl_client_certificate {known}; ssl_verify_client optional;\n"
+                f"location /modoai/ {{ proxy_pass {node}/; proxy_set_header X-SSL-Client-S-DN "
+                "$ssl_client_s_dn; proxy_set_header X-Forwarded-For 198.51.100.7; }\n"
+            )
+            for shown, seen in ((ann, {"/a.html", "/staff/s.html"}), (bob, {"/a.html"}), (None, {"/a.html"})):
+                copy = tmp_path / f"copy-{shown.stem if shown else ''}"
+                given = ["--certificate", str(shown)] if shown else []
+                run(f"https://127.0.0.1:{port}/modoai/oai", "--to", copy, *given)
+                assert contents(copy) == served(web, seen)
+            (web.run / "not.pem").write_text("no certificate")
+            with pytest.raises(SettingsError, match="certificate"):
+                run(f"{node}/oai", "--to", tmp_path / "x", "--certificate", web.run / "not.pem")
+    tls.cache_clear()
 
 
 def test_a_broken_off_mirror_goes_on_where_it_was(bench: Bench, tmp_path: Path) -> None:

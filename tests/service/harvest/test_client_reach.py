@@ -6,26 +6,26 @@ import base64
 from collections.abc import Sequence
 from pathlib import Path
 
-import httpx
 import pytest
 import tests.hostile.misbehaving as m
 
 from indlet.service.harvest.client import Client, NoAnswer
+from indlet.service.harvest.connection import GetRequest, NotConnected, Reply
 from indlet.service.harvest.reach import is_public
 from indlet.service.mirror.fetch import Fetcher, NotFetched
 from indlet.settings import Harvest
 
 
-def answer(request: httpx.Request) -> httpx.Response:
-    headers = {"Location": "http://10.0.0.1/"} if request.url.path == "/away" else {}
-    return httpx.Response(302 if headers else 200, headers=headers, stream=httpx.ByteStream(b"x"))
+def answer(request: GetRequest) -> Reply:
+    fields = (("Location", "http://10.0.0.1/"),) if request.target == "/away" else ()
+    return Reply(302 if fields else 200, fields, iter([b"x"]))
 
 
 @pytest.mark.parametrize(
     "target", ["http://10.0.0.1/", "http://127.0.0.1:9/", "http://169.254.169.254/", "http://[::1]/"]
 )
 def test_a_public_source_does_not_lead_into_private_networks(target: str) -> None:
-    client = Client(Harvest(), transport=httpx.MockTransport(answer))
+    client = Client(Harvest(), transport=answer)
     assert client.get("http://8.8.8.8/oai", 100).body == b"x"
     for url in (target, "http://8.8.8.8/away"):
         with pytest.raises(NoAnswer, match="private network") as refused:
@@ -35,10 +35,10 @@ def test_a_public_source_does_not_lead_into_private_networks(target: str) -> Non
 
 
 def test_a_private_source_may_unless_that_is_forbidden() -> None:
-    client = Client(Harvest(), transport=httpx.MockTransport(answer))
+    client = Client(Harvest(), transport=answer)
     assert client.get("http://10.0.0.2/oai", 100).body == b"x"
     assert client.get("http://10.0.0.2/away", 100).body == b"x"
-    strict = Client(Harvest(allow_private=False), transport=httpx.MockTransport(answer))
+    strict = Client(Harvest(allow_private=False), transport=answer)
     with pytest.raises(NoAnswer, match="allow_private"):
         strict.get("http://10.0.0.2/oai", 100)
 
@@ -59,20 +59,19 @@ class Names:
 def test_what_was_checked_is_what_is_connected_to() -> None:
     """A name that is public when it is checked, and private when it is looked up again."""
     names = Names(rebind_test=[["8.8.8.8"], ["127.0.0.1"]])
-    seen = list[httpx.Request]()
+    seen = list[GetRequest]()
 
-    def remember(request: httpx.Request) -> httpx.Response:
+    def remember(request: GetRequest) -> Reply:
         seen.append(request)
         return answer(request)
 
-    transport = httpx.MockTransport(remember)
-    client = Client(Harvest(allow_private=False), transport=transport, resolve=names)
+    client = Client(Harvest(allow_private=False), transport=remember, resolve=names)
     for _ in range(3):
         assert client.get("https://rebind.test/oai", 100).url == "https://rebind.test/oai"
     assert names.asked == ["rebind.test"]
-    assert {r.url.host for r in seen} == {"8.8.8.8"}
-    assert {r.headers["Host"] for r in seen} == {"rebind.test"}
-    assert {r.extensions["sni_hostname"] for r in seen} == {"rebind.test"}, "TLS goes by the name"
+    assert {r.address for r in seen} == {"8.8.8.8"}
+    assert {r.authority for r in seen} == {"rebind.test"}
+    assert {r.host for r in seen} == {"rebind.test"}, "TLS goes by the name"
 
 
 @pytest.mark.parametrize(
@@ -92,12 +91,12 @@ def test_nothing_is_sent_to_a_private_address_that_is_forbidden(answers: list[st
 def test_a_redirect_is_checked_before_anything_is_sent_there() -> None:
     sent = list[str]()
 
-    def lead(request: httpx.Request) -> httpx.Response:
-        sent.append(request.url.host)
-        return httpx.Response(302, headers={"Location": "http://inside.test/"}, stream=httpx.ByteStream(b""))
+    def lead(request: GetRequest) -> Reply:
+        sent.append(request.address)
+        return Reply(302, (("Location", "http://inside.test/"),))
 
     names = Names(outside_test=[["8.8.8.8"]], inside_test=[["192.168.0.1"]])
-    client = Client(Harvest(), transport=httpx.MockTransport(lead), resolve=names)
+    client = Client(Harvest(), transport=lead, resolve=names)
     with pytest.raises(NoAnswer, match="private network"):
         client.get("http://outside.test/", 100)
     assert sent == ["8.8.8.8"]
@@ -131,14 +130,14 @@ def test_proxies_are_those_of_the_settings_alone(monkeypatch: pytest.MonkeyPatch
 def test_credentials_go_to_the_source_alone_and_into_no_message() -> None:
     seen = list[tuple[str, str | None]]()
 
-    def lead(request: httpx.Request) -> httpx.Response:
-        seen.append((request.url.host, request.headers.get("Authorization")))
-        if request.url.path == "/oai":
+    def lead(request: GetRequest) -> Reply:
+        seen.append((request.address, request.headers.get("Authorization")))
+        if request.target == "/oai":
             location = "http://thief:secret@9.9.9.9/"
-            return httpx.Response(302, headers={"Location": location}, stream=httpx.ByteStream(b""))
-        raise httpx.ConnectError("no")
+            return Reply(302, (("Location", location),))
+        raise NotConnected("no")
 
-    client = Client(Harvest(), user="me", password="pass:word", transport=httpx.MockTransport(lead))
+    client = Client(Harvest(), user="me", password="pass:word", transport=lead)
     with pytest.raises(NoAnswer) as failed:
         client.get("http://me:pass%3Aword@8.8.8.8/oai", 100)
     basic = "Basic " + base64.b64encode(b"me:pass:word").decode()
@@ -146,13 +145,13 @@ def test_credentials_go_to_the_source_alone_and_into_no_message() -> None:
     assert "secret" not in str(failed.value) and "pass" not in str(failed.value)
 
 
-class Sent(httpx.BaseTransport):
+class Sent:
     """Remembers where requests go; a private address is never spoken to."""
 
     def __init__(self) -> None:
-        self.requests: list[httpx.Request] = []
+        self.requests: list[GetRequest] = []
 
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
+    def __call__(self, request: GetRequest) -> Reply:
         self.requests.append(request)
         return answer(request)
 
@@ -167,9 +166,9 @@ def test_files_by_reference_are_fetched_from_the_address_that_was_checked(tmp_pa
     for _ in range(3):
         assert fetcher.fetch("https://files.test/a", tmp_path / "a").size == 1
     assert names.asked == ["repo.test", "files.test"], "names are looked up once"
-    assert {r.url.host for r in sent.requests} == {"9.9.9.9"}
-    assert {r.headers["Host"] for r in sent.requests} == {"files.test"}
-    assert {r.extensions["sni_hostname"] for r in sent.requests} == {"files.test"}
+    assert {r.address for r in sent.requests} == {"9.9.9.9"}
+    assert {r.authority for r in sent.requests} == {"files.test"}
+    assert {r.host for r in sent.requests} == {"files.test"}
     assert not any("Authorization" in r.headers for r in sent.requests), "credentials are the repository's"
     sent.requests.clear()
     for url in ("https://inside.test/a", "http://127.0.0.1:9/", "http://[::1]/", "http://169.254.169.254/"):
@@ -218,7 +217,7 @@ def test_a_private_address_beside_a_public_one_opens_nothing() -> None:
     for url in ("http://inside.test/", "http://127.0.0.1:9/"):
         with pytest.raises(NoAnswer, match="private network"):
             client.get(url, 100)
-    assert {r.url.host for r in sent.requests} == {"8.8.8.8"}
+    assert {r.address for r in sent.requests} == {"8.8.8.8"}
 
 
 def test_a_repository_whose_name_is_not_resolved_at_first_opens_nothing(tmp_path: Path) -> None:

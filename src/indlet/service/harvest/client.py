@@ -6,7 +6,6 @@ import base64
 import html
 import ipaddress
 import re
-import ssl
 import time
 import traceback
 from collections import Counter
@@ -14,16 +13,22 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cache
 from typing import Final
 from urllib.parse import quote, urljoin, urlsplit
 
-import httpx
-
 from indlet import __version__
 from indlet.service.harvest import dates, decompress
-from indlet.service.harvest.answer_budget import FRAMING, HEAD_BYTES, AnswerBudget, bounded_transport
-from indlet.service.harvest.reach import OutOfReach, Reach, Resolve, addresses, request_to
+from indlet.service.harvest.connection import (
+    AnswerBounds,
+    AnswerTooLong,
+    ConnectingTooLong,
+    Connections,
+    NotConnected,
+    Reply,
+    Transport,
+    request_to,
+)
+from indlet.service.harvest.reach import OutOfReach, Reach, Resolve, addresses
 from indlet.service.harvest.run_state import Failed, Trouble
 from indlet.settings import Harvest, without_credentials
 
@@ -43,6 +48,7 @@ DRIP: Final = 100
 
 _LATER: Final = (429, 503)
 _WHOLE = re.compile(rb"</(?:[\w.-]{1,50}:)?OAI-PMH\s{0,50}>\s{0,50}$", re.IGNORECASE)
+_CHARSET = re.compile(r";\s*charset\s*=\s*[\"']?([\w.:+-]+)", re.IGNORECASE)
 # Nothing of the kind here, which need not hold for other verbs.
 _ABSENT: Final = (404, 410)
 _UNSUITABLE: Final = (400, 405, 413, 414, 416, 422)
@@ -107,13 +113,15 @@ class Client:
         user: str = "",
         password: str = "",
         delay_seconds: float = 0.0,
-        transport: httpx.BaseTransport | None = None,
+        transport: Transport | None = None,
+        certificate: str = "",
         resolve: Resolve = addresses,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._harvest = harvest
         self._authorization = _authorization(token, user, password)
+        self._certificate = certificate  # PEM file with our certificate and its key, for the source alone
         self._reach = Reach(harvest.allow_private, bool(harvest.proxy), resolve, clock)
         self._delay = delay_seconds
         self._clock = clock
@@ -122,21 +130,19 @@ class Client:
         self._home = ""
         self.requests = 0
         self.wire = 0
-        headers = {"User-Agent": USER_AGENT, "Accept": "text/xml, application/xml;q=0.9, */*;q=0.5"}
+        self._headers = {
+            "User-Agent": USER_AGENT,
+            "Accept": "text/xml, application/xml;q=0.9, */*;q=0.5",
+            "Connection": "keep-alive",
+        }
         if harvest.from_email:
-            headers["From"] = harvest.from_email
-        self._budget = AnswerBudget()
-        self._http = httpx.Client(
-            headers=headers,
-            timeout=httpx.Timeout(harvest.timeout_seconds, read=harvest.stall_seconds),
-            follow_redirects=False,
-            transport=transport
-            or bounded_transport(self._budget, tls(), harvest.proxy or None, connections=1),
-            trust_env=False,  # neither HTTP_PROXY nor .netrc
-        )
+            self._headers["From"] = harvest.from_email
+        # Neither HTTP_PROXY nor .netrc of the environment counts.
+        self._connections = Connections(harvest.timeout_seconds, harvest.stall_seconds, harvest.proxy)
+        self._send = transport or self._connections
 
     def close(self) -> None:
-        self._http.close()
+        self._connections.close()
 
     def ask(self, base_url: str, arguments: Mapping[str, str], spelling: str | None = None) -> HttpAnswer:
         """The answer to an OAI-PMH request; `spelling` replaces the encoded form of the resumption token."""
@@ -203,51 +209,57 @@ class Client:
         """The answer of one address, or where it leads on to."""
         host = urlsplit(url).hostname or ""
         plain = _loopback(host) and not self._harvest.compress_loopback
-        headers = {"Accept-Encoding": ACCEPT_LOOPBACK if plain else ACCEPT, **conditions}
+        headers = self._headers | {"Accept-Encoding": ACCEPT_LOOPBACK if plain else ACCEPT, **conditions}
         if media:
             headers["Accept"] = media
         origin = "{0.scheme}://{0.netloc}".format(urlsplit(url))
         self._home = self._home or origin
-        if self._authorization and origin == self._home:
+        ours = origin == self._home
+        if self._authorization and ours:
             headers["Authorization"] = self._authorization
         self.requests += 1
         try:
             begun = self._clock()
-            self._budget.begin(HEAD_PATIENCE * self._harvest.stall_seconds)
-            with closing(
-                self._http.send(request_to(self._http, url, address, headers), stream=True)
-            ) as response:
-                self._budget.begin(PATIENCE * self._harvest.timeout_seconds, HEAD_BYTES + FRAMING * limit)
-                if response.status_code in (301, 302, 303, 307, 308) and response.headers.get("Location"):
-                    self._read(response, limit, begun, url)  # so that the connection can be used again
-                    return HttpAnswer(b"", url=url), response.headers["Location"]
+            request = request_to(
+                url, address, headers, self._bounds(limit), self._certificate if ours else ""
+            )
+            with closing(self._send(request)) as reply:
+                if reply.status in (301, 302, 303, 307, 308) and (onward := reply.get("location")):
+                    self._read(reply, limit, begun, url)  # so that the connection can be used again
+                    return HttpAnswer(b"", url=url), onward
                 repairs: Counter[str] = Counter()
-                raw = self._read(response, limit, begun, url, repairs)
-                answer = self._answer(response, raw, limit, url)
+                raw = self._read(reply, limit, begun, url, repairs)
+                answer = self._answer(reply, raw, limit, url)
                 answer.repairs += repairs
                 return answer, ""
-        except httpx.ConnectTimeout as e:
+        except ConnectingTooLong as e:
             waited = f"{self._harvest.timeout_seconds:g} s"
             self._reach.forget()
             raise NoAnswer("silent", f"{url}: no connection within {waited}", connecting=True) from e
-        except (httpx.ConnectError, httpx.PoolTimeout) as e:
+        except NotConnected as e:
             self._reach.forget()
             raise NoAnswer("unreachable", f"{url}: cannot connect: {_said(e)}", connecting=True) from e
-        except (httpx.InvalidURL, httpx.UnsupportedProtocol) as e:
+        except ValueError as e:
             # A token that is too long for a URL is a trouble of the list, not of the source.
             trouble: Trouble = "unsuitable" if len(url) > LONG_URL else "refused"
             raise NoAnswer(trouble, f"{url[:200]}: not a URL that can be fetched: {e}") from e
-        except httpx.TimeoutException as e:
-            said = self._budget.spent or f"silent for {self._harvest.stall_seconds:g} s"
+        except TimeoutError as e:
+            said = (
+                _said(e) if isinstance(e, AnswerTooLong) else f"silent for {self._harvest.stall_seconds:g} s"
+            )
             raise NoAnswer("silent", f"{url}: {said}") from e
-        except (httpx.HTTPError, OSError) as e:
+        except OSError as e:
             raise NoAnswer("interrupted", f"{url}: the connection broke: {_said(e)}") from e
         finally:
             self._last = self._clock()
 
+    def _bounds(self, limit: int) -> AnswerBounds:
+        harvest = self._harvest
+        return AnswerBounds(HEAD_PATIENCE * harvest.stall_seconds, PATIENCE * harvest.timeout_seconds, limit)
+
     def _read(
         self,
-        response: httpx.Response,
+        reply: Reply,
         limit: int,
         begun: float,
         url: str,
@@ -257,19 +269,17 @@ class Client:
         length was announced: there are servers that count characters."""
         chunks = list[bytes]()
         try:
-            self._gather(response, limit, begun, url, chunks)
-        except (httpx.RemoteProtocolError, httpx.ReadError, httpx.ReadTimeout):
+            self._gather(reply, limit, begun, url, chunks)
+        except OSError:
             if repairs is None or not _WHOLE.search(b"".join(chunks)[-100:]):
                 raise
             repairs["bodies shorter than announced"] += 1
         return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
-    def _gather(
-        self, response: httpx.Response, limit: int, begun: float, url: str, chunks: list[bytes]
-    ) -> None:
+    def _gather(self, reply: Reply, limit: int, begun: float, url: str, chunks: list[bytes]) -> None:
         size = 0
         harvest = self._harvest
-        for chunk in response.iter_raw():
+        for chunk in reply.pieces:
             size += len(chunk)
             self.wire += len(chunk)
             if size > limit:
@@ -277,39 +287,31 @@ class Client:
             took = self._clock() - begun
             if took > harvest.stall_seconds and size < DRIP * took:
                 raise NoAnswer("silent", f"{url}: {size} bytes in {took:.0f} s")
-            if took > PATIENCE * harvest.timeout_seconds:
-                raise NoAnswer("silent", f"{url}: an answer without end")
             chunks.append(chunk)
 
-    def _answer(self, response: httpx.Response, raw: bytes, limit: int, url: str) -> HttpAnswer:
-        status, headers = response.status_code, response.headers
-        trouble = _meaning(status, headers, url)
+    def _answer(self, reply: Reply, raw: bytes, limit: int, url: str) -> HttpAnswer:
+        status = reply.status
+        trouble = _meaning(reply, url)
         try:
-            text, repairs = decompress.plain(raw, headers.get("Content-Encoding", ""), limit)
+            text, repairs = decompress.plain(raw, reply.get("content-encoding"), limit)
         except decompress.TooLarge as e:
             raise NoAnswer("large", f"{url}: an answer that unpacks to more than {limit} bytes") from e
         except decompress.Damaged as e:
             raise trouble or NoAnswer("interrupted", f"{url}: {e}") from e
-        moment = dates.http_date(headers.get("Date"))
+        moment = dates.http_date(reply.get("date"))
         return HttpAnswer(
             text,
-            response.charset_encoding or "",
-            headers.get("Content-Type", "").split(";")[0].strip().lower(),
+            charset(reply.get("content-type")),
+            reply.get("content-type").split(";")[0].strip().lower(),
             dates.write(moment, True) if moment else "",
             url,
             status,
             len(raw),
             repairs,
             trouble,
-            headers.get("ETag", ""),
-            headers.get("Last-Modified", ""),
+            reply.get("etag"),
+            reply.get("last-modified"),
         )
-
-
-@cache
-def tls() -> ssl.SSLContext:
-    """One for all sources: reading the certificates takes longer than many a harvest."""
-    return httpx.create_ssl_context()
 
 
 def _authorization(token: str, user: str, password: str) -> str:
@@ -346,10 +348,11 @@ def spellings(token: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _meaning(status: int, headers: httpx.Headers, url: str) -> NoAnswer | None:
+def _meaning(reply: Reply, url: str) -> NoAnswer | None:
+    status = reply.status
     if 200 <= status < 300:
         return None
-    wait = dates.retry_after(headers.get("Retry-After"), datetime.now(UTC))
+    wait = dates.retry_after(reply.get("retry-after"), datetime.now(UTC))
     said = f"{url}: HTTP status {status}"
     if status in _LATER:
         return NoAnswer("later", said, wait)
@@ -360,6 +363,12 @@ def _meaning(status: int, headers: httpx.Headers, url: str) -> NoAnswer | None:
     if status in _ABSENT:
         return NoAnswer("fatal", said)
     return NoAnswer("unsuitable" if status in _UNSUITABLE else "refused", said)
+
+
+def charset(content_type: str) -> str:
+    """The charset parameter of a media type; empty if there is none."""
+    found = _CHARSET.search(content_type)
+    return found[1].lower() if found else ""
 
 
 def _said(error: Exception) -> str:

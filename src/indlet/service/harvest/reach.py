@@ -9,8 +9,6 @@ from contextlib import suppress
 from typing import Final
 from urllib.parse import urlsplit
 
-import httpx
-
 # A name is looked up again after this time.
 LOOKUP_SECONDS: Final = 300.0
 
@@ -94,18 +92,6 @@ class Reach:
             raise OSError(str(e)) from None
         self._known[host, port] = found, self._clock() + LOOKUP_SECONDS
         return found
-
-
-def request_to(http: httpx.Client, url: str, address: str, headers: dict[str, str]) -> httpx.Request:
-    """A GET that goes to that address, under the name that the URL has; by a proxy if there is none."""
-    meant = httpx.URL(url)
-    if not address:
-        return http.build_request("GET", meant, headers=headers)
-    headers = headers | {"Host": meant.netloc.decode("ascii")}
-    # TLS goes by the name: it is what is asked for, and what the certificate must be for.
-    extensions = {"sni_hostname": meant.raw_host.decode("ascii")} if meant.scheme == "https" else {}
-    pinned = meant.copy_with(host=address.partition("%")[0])
-    return http.build_request("GET", pinned, headers=headers, extensions=extensions)
 
 
 def is_public(address: str) -> bool:
