@@ -149,6 +149,9 @@ def test_a_record_has_an_address(identifier: str, path: str) -> None:
 def test_years_and_kinds() -> None:
     assert year_of(["s.a.", "c1984, printed 1986"]) == 1984
     assert year_of(["12345"]) is None
+    # DSpace: when it came, when it could be had, when it was published.
+    cited = citation("oai:x:1", {"date": ["2004-08-17", "2003-04"]}, {})
+    assert (cited.year, cited.date) == (2003, "2003-04")
     assert kind_of(["info:eu-repo/semantics/doctoralThesis"]) == "thesis"
     assert kind_of([]) == "text"
 

@@ -122,15 +122,16 @@ class Citation:
 def citation(identifier: str, metadata: Metadata, properties: JsonMapping, source: str = "") -> Citation:
     identifiers = list(metadata.get("identifier", ()))
     copies = manifestations(metadata, properties)
-    date = _first(metadata, "date")
+    dates = metadata.get("date", ())
+    made = year_of(dates)
     return Citation(
         identifier=identifier,
         title=_first(metadata, "title"),
         creators=tuple(metadata.get("creator", ())),
         contributors=tuple(metadata.get("contributor", ())),
         publisher=_first(metadata, "publisher"),
-        date=date,
-        year=year_of(metadata.get("date", ())),
+        date=next((value for value in dates if year(value[:100]) == made), ""),
+        year=made,
         kind=kind_of(metadata.get("type", ())),
         language=_first(metadata, "language"),
         subjects=tuple(metadata.get("subject", ())),
@@ -196,8 +197,8 @@ def _closed(rights: str) -> bool:
 
 
 def year_of(dates: Sequence[str]) -> int | None:
-    """The first year that any date names."""
-    return next((found for value in dates if (found := year(value[:100]))), None)
+    """The earliest year that any date names: others tell when a repository got or changed it."""
+    return min((found for value in dates if (found := year(value[:100]))), default=None)
 
 
 def kind_of(types: Sequence[str]) -> str:

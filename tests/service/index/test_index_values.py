@@ -17,6 +17,7 @@ from indlet.formats.people import filing_name, folded
 from indlet.model import Record
 from indlet.service.index import Searcher, follow
 from indlet.service.index import expression as e
+from indlet.service.index.dates import date_number
 from indlet.service.index.engines import index_of
 from indlet.service.index.values import title_order, value_key
 from indlet.store import Store
@@ -187,3 +188,9 @@ _LETTERS = st.sampled_from("aZ9 .,<=:\u0338\u0301\u0307IéßﬁΣς½…\u00a0\u
 @given(st.lists(_LETTERS, max_size=12).map("".join))
 def test_a_title_that_is_folded_piece_by_piece_is_the_title_folded(title: str) -> None:
     assert title_order({"title": [f"x {title}"]}) == " ".join(split(folded(f"x {title}")))
+
+
+def test_of_several_dates_the_earliest_year_counts() -> None:
+    assert date_number({"date": ["2004-08-17", "2003-04", "2003"]}) == 20030400
+    assert date_number({"date": ["s.a.", "[1887?]"]}) == 18870000
+    assert date_number({"date": ["2004-08-17"]}) == 20040817 and date_number({}) == 0

@@ -21,10 +21,20 @@ def _date(value: str) -> int:
 
 
 def date_number(metadata: Metadata) -> int:
-    """The first readable date as yyyymmdd, with 00 for what it leaves open; else a year in the words of a
-    cataloguer; 0 where there is none."""
+    """The date of the earliest year as yyyymmdd, with 00 for what it leaves open; else a year in the words
+    of a cataloguer; 0 where there is none.
+
+    Of several dates the earliest is the work's own: DSpace states first when it came into the repository.
+    """
     values = metadata.get("date", ())
-    for value in values:
-        if number := _date(value):
-            return number
-    return next((found * 10000 for value in values if (found := year(value))), 0)  # "c. 1890", "[1887?]"
+    if len(values) == 1:
+        found = _date(values[0])
+    else:
+        found = min(filter(None, map(_date, values)), key=_year, default=0)
+    return found or next(
+        (told * 10000 for value in values if (told := year(value))), 0
+    )  # "c. 1890", "[1887?]"
+
+
+def _year(number: int) -> int:
+    return number // 10000
