@@ -158,7 +158,7 @@ class Write:
     """What a catalogue imports: records of other libraries, written to a folder in its own format."""
 
     folder: str
-    format: str = "marc21"
+    format: str = "marc21"  # or another prefix of a metadata format, or "table:NAME"
     mapping: str = ""  # a table on top of the standard crosswalk
     # Tables of subjects: one from the others' scheme to ours, or two by way of a common one.
     subjects: tuple[str, ...] = ()
@@ -461,12 +461,19 @@ def load(path: Path) -> Settings:
         store=replace(settings.store, url=settings.store.url and _beside(here, settings.store.url)),
         hierarchy=tuple(replace(h, root=_beside(here, h.root)) for h in settings.hierarchy),
         library=tuple(
-            replace(x, read=_beside(here, x.read), mapping=_table(here, x.mapping)) for x in settings.library
+            replace(
+                x,
+                read=_beside(here, x.read),
+                format=_text_format(here, x.format),
+                mapping=_table(here, x.mapping),
+            )
+            for x in settings.library
         ),
         write=tuple(
             replace(
                 x,
                 folder=_beside(here, x.folder),
+                format=_text_format(here, x.format),
                 mapping=_table(here, x.mapping),
                 subjects=tuple(_beside(here, table) for table in x.subjects),
             )
@@ -576,6 +583,11 @@ def _bare(url: str) -> str:
 def _table(here: Path, name: str) -> str:
     """A table beside the settings; a bare name is one that comes with indlet."""
     return str(here / name) if "." in name or "/" in name else name
+
+
+def _text_format(here: Path, name: str) -> str:
+    """A format whose table may stand beside the settings."""
+    return f"table:{_table(here, name[6:])}" if name.startswith("table:") else name
 
 
 def _beside(here: Path, root: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from lxml import etree
@@ -42,7 +42,8 @@ INDEX: Final[dict[str, IndexFormat]] = {
     f.prefix: f for f in (tf_positions.FORMAT, tf_compact.FORMAT, tf_basic.FORMAT, tf_boolean.FORMAT)
 }
 
-_ROOTS: Final = {root: f for f in METADATA.values() for root in f.roots}
+Roots = Mapping[str, MetadataFormat]  # by the elements that hold a record
+_ROOTS: Final[Roots] = {root: f for f in METADATA.values() for root in f.roots}
 _START_TAG = re.compile(rb"\s*<(?:([\w.-]+):)?([\w.-]+)((?:\s[^<>]*)?)/?>")
 
 
@@ -95,12 +96,12 @@ def root_name(raw: bytes) -> str:
     return f"{{{space[1].decode('utf-8', 'replace')}}}{local}" if space else local
 
 
-def common_record(raw: bytes, record: CommonRecord) -> CommonRecord:
+def common_record(raw: bytes, record: CommonRecord, roots: Roots = _ROOTS) -> CommonRecord:
     """What a stored record says in full: its original in its own words, then what only the record says.
 
-    The record alone where the original is of no known format or cannot be read.
+    The record alone where the original is of no known format (`roots`: these) or cannot be read.
     """
-    known = _ROOTS.get(root_name(raw))
+    known = roots.get(root_name(raw))
     try:
         original = known.read(element(raw)) if known is not None else None
     except (BadResponse, ValueError):
@@ -112,7 +113,7 @@ def common_record(raw: bytes, record: CommonRecord) -> CommonRecord:
     return CommonRecord(original.statements + more, record.identifier, record.datestamp)
 
 
-def in_format(stored: Stored, metadata: MetadataFormat) -> bytes:
+def in_format(stored: Stored, metadata: MetadataFormat, roots: Roots = _ROOTS) -> bytes:
     """A record in a metadata format: the original unchanged where it is in that format, else translated."""
     # What we wrote ourselves, and nearly everybody writes, is known by its first bytes.
     ours = metadata is oai_dc.FORMAT and stored.raw.startswith(oai_dc.START)
@@ -122,7 +123,7 @@ def in_format(stored: Stored, metadata: MetadataFormat) -> bytes:
     if metadata is oai_dc.FORMAT:
         return oai_dc.write(described)
     record = CommonRecord.of(described, stored.identifier, written(stored.datestamp))
-    return metadata.write(common_record(stored.raw, record))
+    return metadata.write(common_record(stored.raw, record, roots))
 
 
 __all__ = [

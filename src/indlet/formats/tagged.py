@@ -7,6 +7,7 @@ The table's own lines say how the text looks:
 !end         tagged: the tag of the line that ends a record; else an empty line does
 !upper       tagged: tags are written in capitals
 !delimiter   delimited: "," unless told; "tab" for a tab. The first line names the columns
+!namespace   that of its records in XML; "urn:indlet:fields:table-NAME" unless told
 !repeat      delimited: what stands between several values of a column; ";" unless told
 """
 
@@ -38,7 +39,8 @@ def text_format(
     form = table.about.get("form", "tagged").strip()
     if form not in ("tagged", "delimited"):
         raise SettingsError(f"{table.name}: !form is {form!r}; give tagged or delimited")
-    namespace = f"urn:indlet:fields:{prefix.replace(':', '-')}"
+    named = re.sub(r"[^\w.-]", "-", prefix)
+    namespace = table.about.get("namespace", "").strip() or f"urn:indlet:fields:{named}"
     tagged = form == "tagged"
     return MetadataFormat(
         prefix=prefix,

@@ -33,6 +33,7 @@ from indlet.provider.serve.request_log import RequestLog
 from indlet.provider.serve.resourcesync import PATH as SYNC_PATH
 from indlet.provider.serve.resourcesync import WELL_KNOWN, ResourceSync
 from indlet.provider.serve.shared_decisions import decisions_list
+from indlet.provider.serve.table_formats import table_formats, table_schema
 from indlet.provider.serve.usage import Usage, usage_of
 from indlet.settings import Settings, VirtualRepository
 from indlet.store import Store
@@ -81,10 +82,14 @@ def routes(
     clock = clock or store.now
     # Rules of access are found by name: a hierarchy must have here the one that it was crawled under.
     settings = identified(store, replace(settings, hierarchy=named(settings.hierarchy)))
-    web = _Web(store, settings, clock, usage or Usage())
+    web, tables = _Web(store, settings, clock, usage or Usage()), table_formats(settings).values()
     open_to_all: list[BaseRoute] = [
-        Route("/oai.xsl", web.packaged("static/oai.xsl", "text/xsl")),
-        *(Route(f"{SCHEMA_PATH}/{name}", web.packaged(f"schema/{name}", "text/xml")) for name in SCHEMAS),
+        Route("/oai.xsl", web.constant(packaged("static/oai.xsl"), "text/xsl")),
+        *(
+            Route(f"{SCHEMA_PATH}/{name}", web.constant(packaged(f"schema/{name}"), "text/xml"))
+            for name in SCHEMAS
+        ),
+        *(Route(f"{SCHEMA_PATH}/{f.schema}", web.constant(table_schema(f), "text/xml")) for f in tables),
         Route("/robots.txt", web.page(lambda permit: web.pages.robots(), "text/plain")),
         Route("/healthz", web.page(web.pages.health, "application/json")),
     ]
@@ -281,9 +286,8 @@ class _Web:
             lambda: self._page(request, self.pages.sitemap_part(permit, after), "text/xml")
         )
 
-    def packaged(self, path: str, kind: str) -> Endpoint:
+    def constant(self, body: bytes, kind: str) -> Endpoint:
         async def answer(request: Request) -> Response:
-            body = packaged(path)
             offered = self._settings.serve.compression
             headers = {"Cache-Control": "max-age=3600", "X-Content-Type-Options": "nosniff"}
             # Schemas are read by validators in browsers too.

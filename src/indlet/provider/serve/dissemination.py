@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
 from indlet.errors import CannotDisseminateFormat, ProtocolError, SettingsError
 from indlet.formats import (
@@ -23,14 +24,21 @@ from indlet.provider.site.ask import HeadAnswer
 from indlet.provider.site.disseminate import SiteFormats
 from indlet.text import Analyzer, Policy
 
+NO_TABLES: Final[Mapping[str, MetadataFormat]] = {}
+
 
 class Dissemination:
     """The formats that a node offers under its policy: those with positions only if it keeps them."""
 
     def __init__(
-        self, schemas: str, policy: Policy, site: SiteFormats | None = None, only: Sequence[str] = ()
+        self,
+        schemas: str,
+        policy: Policy,
+        site: SiteFormats | None = None,
+        only: Sequence[str] = (),
+        tables: Mapping[str, MetadataFormat] = NO_TABLES,
     ) -> None:
-        """`only`: the metadata formats on offer, where these are not all."""
+        """`only`: the metadata formats on offer, where these are not all. `tables`: those of the settings."""
         self._schemas = schemas
         self.policy = json.dumps(policy.to_json(), ensure_ascii=False, sort_keys=True)
         self.digest = policy.digest
@@ -41,7 +49,8 @@ class Dissemination:
         self._opening = bundle.opening(schema)
         self._site = site
         self.of_sites = site.prefixes if site else {}
-        self._metadata = {prefix: f for prefix, f in METADATA.items() if f.served}
+        self._metadata = {prefix: f for prefix, f in METADATA.items() if f.served} | dict(tables)
+        self._roots = {root: f for f in (*METADATA.values(), *tables.values()) for root in f.roots}
         self._formats = {p: (self._schema(f), f.namespace) for p, f in self._metadata.items()}
         self._formats |= dict.fromkeys(self._bundles, (schema, BUNDLE_NAMESPACE))
         self._formats |= self.of_sites
@@ -132,7 +141,7 @@ class Dissemination:
             if site is not None:
                 raw = site.write(prefix, stored, headers or {})
             else:
-                raw = in_format(stored, metadata)
+                raw = in_format(stored, metadata, self._roots)
             if inside is not None:
                 raw = bundle.write(self._opening, raw, _terms(stored, inside))
             part = _terms(stored, index) if index is not None else b""

@@ -32,6 +32,7 @@ from indlet.provider.serve.dissemination import Dissemination
 from indlet.provider.serve.listing import Inquiry, Lists, ListWindow
 from indlet.provider.serve.provenance import Provenance
 from indlet.provider.serve.scope import Scope, virtual_settings
+from indlet.provider.serve.table_formats import table_formats
 from indlet.provider.site.disseminate import SiteFormats
 from indlet.provider.site.visibility import Seen, Visibility
 from indlet.settings import Settings, VirtualRepository
@@ -76,7 +77,8 @@ class Repository:
         self._key = store.secret("tokens")
         schemas = root + SCHEMA_PATH
         only = virtual.formats if virtual is not None else ()
-        self._formats = Dissemination(schemas, policy, SiteFormats(settings, schemas, clock), only)
+        of_sites, tables = SiteFormats(settings, schemas, clock), table_formats(settings)
+        self._formats = Dissemination(schemas, policy, of_sites, only, tables)
         self._visibility = Visibility(settings) if settings.site else None
         self._lists = Lists(self._formats, self._visibility)
         self._answered = Answered(store, clock)

@@ -1,0 +1,33 @@
+"""Formats that a table describes (`table:NAME`), as metadata formats of the repository."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from string import Template
+
+from indlet.errors import SettingsError
+from indlet.formats import MetadataFormat
+from indlet.formats.translate import format_named
+from indlet.oai.xml import attribute
+from indlet.provider.serve.pages import packaged
+from indlet.settings import Settings
+
+
+def table_formats(settings: Settings) -> dict[str, MetadataFormat]:
+    """The tables that the settings name, by metadataPrefix: `table-NAME`, for that may hold no colon."""
+    named = [one.format for one in settings.library] + [one.format for one in settings.write]
+    found: dict[str, MetadataFormat] = {}
+    for name in dict.fromkeys(name for name in named if name.startswith("table:")):
+        metadata = format_named(name)
+        prefix = re.sub(r"[^A-Za-z0-9._-]", "-", metadata.prefix)
+        if prefix in found:
+            raise SettingsError(f"{name}: two tables would be served as {prefix}; rename one of them")
+        found[prefix] = replace(metadata, prefix=prefix, schema=f"{prefix}.xsd", served=True)
+    return found
+
+
+def table_schema(metadata: MetadataFormat) -> bytes:
+    """The schema of a table's records: fields with tags, in the table's namespace."""
+    schema = Template(packaged("schema/table.xsd").decode())
+    return schema.substitute(namespace=attribute(metadata.namespace)).encode()
