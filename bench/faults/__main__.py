@@ -1,4 +1,4 @@
-"""Faults of the machine: python -m bench.faults [--trials 1000] [--only commit,merge] [--json FILE].
+"""Faults of the machine: python -m bench.faults [--trials 1000] [--only commit,merge] [--kinds kill].
 
 Crawl, harvest, commit, merge, reindex and migration are each killed, torn in the middle of a write, run into
 a full disk, cut off from power (what was not synced is lost, wholly or in part), given a clock that goes back
@@ -24,7 +24,7 @@ from pathlib import Path
 from bench.faults import shim
 
 
-def run(trials: int, only: list[str], seed: int = 1) -> dict[str, object]:
+def run(trials: int, only: list[str], seed: int = 1, kinds: list[str] | None = None) -> dict[str, object]:
     """In a process that has the shim."""
     from bench.faults.activities import activities, provider
     from bench.faults.trials import KINDS, Trials
@@ -40,9 +40,10 @@ def run(trials: int, only: list[str], seed: int = 1) -> dict[str, object]:
         known = activities(place, url)
         for activity in wanted:
             made = Trials(place, activity, known[activity])
-            for number in range(max(1, trials // len(wanted))):
+            for number in range(-(-trials // len(wanted))):
                 # Half of them kills; the rest one of each in turn.
                 kind = KINDS[0] if number % 2 == 0 else KINDS[1 + number // 2 % (len(KINDS) - 1)]
+                kind = kinds[number % len(kinds)] if kinds else kind
                 counts[f"{activity}: {kind}"] += 1
                 if found := made.trial(kind, chance):
                     findings.append(f"{activity}: {found}")
@@ -57,6 +58,7 @@ def main() -> None:
     )
     parser.add_argument("--trials", type=int, default=1000)
     parser.add_argument("--only", default="", help="activities, separated by commas")
+    parser.add_argument("--kinds", default="", help="kinds of faults, separated by commas")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
@@ -68,7 +70,8 @@ def main() -> None:
                 raise SystemExit(str(e)) from e
             command = [sys.executable, "-m", "bench.faults", *sys.argv[1:]]
             sys.exit(subprocess.run(command, env=shim.environment(library), check=False).returncode)
-    found = run(given.trials, [name for name in given.only.split(",") if name], given.seed)
+    only, kinds = ([name for name in told.split(",") if name] for told in (given.only, given.kinds))
+    found = run(given.trials, only, given.seed, kinds)
     counts, findings = found["counts"], found["findings"]
     assert isinstance(counts, dict)
     assert isinstance(findings, list)

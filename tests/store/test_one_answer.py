@@ -104,7 +104,9 @@ def told(view: View) -> dict[str, Any]:
         "lists": lists,
         "parts": [plain(list(view.changes(parts=chosen))) for chosen in parts],
         "newest": [plain(view.newest(3, set_spec=spec)) for spec in (None, "x")],
-        "latest_ids": [(ids[i], seq) for i, seq in view.latest_ids(4, before=9)],
+        "latest_ids": [
+            (ids[i], seq) for o in (None, [1], []) for i, seq in view.latest_ids(4, before=9, origins=o)
+        ],
         "by_id": sorted(plain(list(view.by_id([*ids, 10**12]).values()))),
         "get": [(got := view.get(n, o)) and got._replace(id=0) for n in "aBé" for o in (None, [1], [])],
         "same": [plain(view.same_resource(s)) for s in everything],

@@ -20,6 +20,8 @@ from indlet.errors import BadResumptionToken
 _VERSION: Final = 1
 _SIGNATURE_BYTES: Final = 16
 _LONGEST: Final = 8192
+# Tokens have few lengths: one must not tell how many digits a number in it has.
+_STEP: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +47,8 @@ class ResumptionToken:
     view: str
 
     def encode(self, key: bytes) -> str:
-        return sealed(
-            json.dumps([_VERSION, *astuple(self)], separators=(",", ":"), ensure_ascii=False).encode(), key
-        )
+        body = json.dumps([_VERSION, *astuple(self)], separators=(",", ":"), ensure_ascii=False).encode()
+        return sealed(body.ljust(-(-len(body) // _STEP) * _STEP), key)
 
     @classmethod
     def decode(
@@ -91,6 +92,17 @@ def unsealed(text: str, key: bytes) -> bytes | None:
     signature = raw[:_SIGNATURE_BYTES]
     body = _veiled(key, signature, raw[_SIGNATURE_BYTES:])
     return body if genuine and hmac.compare_digest(_signature(key, body), signature) else None
+
+
+def sealed_number(purpose: str, number: int, key: bytes) -> str:
+    """A sequence number, for an address: these count the changes of hidden records too."""
+    return sealed(f"{purpose} {number:020d}".encode(), key)
+
+
+def unsealed_number(purpose: str, text: str, key: bytes) -> int | None:
+    """The number that was sealed for this purpose; None if we did not give this text."""
+    body, start = unsealed(text, key), f"{purpose} ".encode()
+    return int(body.removeprefix(start)) if body is not None and body.startswith(start) else None
 
 
 def _signature(key: bytes, body: bytes) -> bytes:

@@ -209,7 +209,9 @@ class RecordLists(Protocol):
         """The latest changes of metadata, newest first, from below a seq, deleted records among them: what a
         feed shows."""
 
-    def latest_ids(self, limit: int, *, before: int | None = None) -> list[tuple[int, int]]:
+    def latest_ids(
+        self, limit: int, *, before: int | None = None, origins: Iterable[int] | None = None
+    ) -> list[tuple[int, int]]:
         """(id, seq) of the latest changes of metadata that left a live record, newest first, from below a
         seq."""
 

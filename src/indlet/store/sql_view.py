@@ -97,18 +97,18 @@ class SqlView(SqlWaitingView):
         origins: Iterable[int] | None = None,
     ) -> list[Stored]:
         clause, values = self._where(0, None, None, set_spec, origins, True, before)
-        rows = self._all(
-            f"SELECT {self._columns(PARTS, True)} FROM {clause} "
-            f"ORDER BY {_order(set_spec, True)} DESC LIMIT ?",
-            (*values, limit),
-        )
-        return list(map(_stored, rows))
+        order = f"{_order(set_spec, True)} DESC"
+        asked = f"SELECT {self._columns(PARTS, True)} FROM {clause} ORDER BY {order} LIMIT ?"
+        return list(map(_stored, self._all(asked, (*values, limit))))
 
-    def latest_ids(self, limit: int, *, before: int | None = None) -> list[tuple[int, int]]:
+    def latest_ids(
+        self, limit: int, *, before: int | None = None, origins: Iterable[int] | None = None
+    ) -> list[tuple[int, int]]:
+        clause, values = self._where(0, None, None, None, origins, True, before)
         return self._all(
-            "SELECT id, metadata_seq FROM records WHERE metadata_seq < ? AND deleted = 0 "
-            "ORDER BY metadata_seq DESC LIMIT ?",
-            (NO_LIMIT if before is None else before, limit),
+            f"SELECT r.id, r.metadata_seq FROM {clause} AND r.deleted = 0 "
+            f"ORDER BY {_order(None, True)} DESC LIMIT ?",
+            (*values, limit),
         )
 
     def withdrawn(self, origin: int, limit: int) -> list[tuple[str, int]]:

@@ -87,15 +87,19 @@ def test_long_lists_come_in_parts(bench: Bench) -> None:
     (bench.web.root / "d1/1.txt").unlink()
     bench.crawl()
     sync = ResourceSync(bench.store, bench.settings, time.time, limit=5)
-    for build, count in ((sync.resources, 12), (sync.changes, 13)):
+    names = list[str]()
+    for capability, build, count in (("resourcelist", sync.resources, 12), ("changelist", sync.changes, 13)):
         index = etree.fromstring(build(Permit()))
         assert index.tag == f"{SITEMAP}sitemapindex"
         found = []
         for loc in index.iter(f"{SITEMAP}loc"):
-            after = int(re.findall(r"/(\d+)\.xml$", loc.text or "")[0])
-            part = etree.fromstring(build(Permit(), after))
+            names += re.findall(rf"/{capability}/([\w-]+)\.xml$", loc.text or "")
+            part = etree.fromstring(sync.part(capability)(Permit(), names[-1]) or b"")
             found += [url.text for url in part.iter(f"{SITEMAP}loc")]
         assert len(found) == len(set(found)) == count
-    changes = [etree.fromstring(sync.changes(Permit(), 0)).findall(f".//{TERMS}md")]
+    assert len({len(name) for name in names}) == 2, "a name tells nothing of the number that it stands for"
+    assert sync.part("changelist")(Permit(), names[0]) is None is sync.part("changelist")(Permit(), "0")
+    first = sync.part("changelist")(Permit(), names[3])
+    changes = [etree.fromstring(first or b"").findall(f".//{TERMS}md")]
     stamps = [md.get("datetime", "") for md in changes[0] if md.get("change")]
     assert stamps == sorted(stamps)

@@ -11,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 import uvicorn
 from starlette.applications import Starlette
 from starlette.convertors import StringConvertor, register_url_convertor
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
@@ -101,7 +102,7 @@ def routes(
     ]
     visited: list[BaseRoute] = [
         Route("/sitemap.xml", web.page(web.pages.sitemap, "text/xml")),
-        Route("/sitemap/{after:int}.xml", web.sitemap_part),
+        Route("/sitemap/{part}.xml", web.part(web.pages.sitemap_part)),
         Route("/content/{path:anything}", Content(store, settings, web.gate, web.desk).respond),
     ]
     if settings.duplicates.exchange:
@@ -119,20 +120,13 @@ def routes(
 
 
 def _resource_sync(web: _Web, sync: ResourceSync) -> list[BaseRoute]:
-    def part(build: Callable[[Permit, int | None], bytes]) -> Endpoint:
-        async def answer(request: Request) -> Response:
-            after = min(int(request.path_params["after"]), 2**62)
-            return await web.page(lambda permit: build(permit, after), "text/xml")(request)
-
-        return answer
-
     return [
         Route(WELL_KNOWN, web.page(sync.description, "text/xml")),
         Route(f"{SYNC_PATH}/capabilitylist.xml", web.page(sync.capabilities, "text/xml")),
         Route(f"{SYNC_PATH}/resourcelist.xml", web.page(sync.resources, "text/xml")),
         Route(f"{SYNC_PATH}/changelist.xml", web.page(sync.changes, "text/xml")),
-        Route(f"{SYNC_PATH}/resourcelist/{{after:int}}.xml", part(sync.resources)),
-        Route(f"{SYNC_PATH}/changelist/{{after:int}}.xml", part(sync.changes)),
+        Route(f"{SYNC_PATH}/resourcelist/{{part}}.xml", web.part(sync.part("resourcelist"))),
+        Route(f"{SYNC_PATH}/changelist/{{part}}.xml", web.part(sync.part("changelist"))),
     ]
 
 
@@ -280,11 +274,21 @@ class _Web:
 
         return answer
 
-    async def sitemap_part(self, request: Request) -> Response:
-        permit, after = self.gate.permit(request), min(int(request.path_params["after"]), 2**62)
-        return await self._served(
-            lambda: self._page(request, self.pages.sitemap_part(permit, after), "text/xml")
-        )
+    def part(self, build: Callable[[Permit, str], bytes | None]) -> Endpoint:
+        """A part of a list, by the name that the list's index gives it."""
+
+        async def answer(request: Request) -> Response:
+            permit, name = self.gate.permit(request), request.path_params["part"]
+
+            def built() -> Response:
+                body = build(permit, name)
+                if body is None:
+                    raise HTTPException(404)
+                return self._page(request, body, "text/xml")
+
+            return await self._served(built)
+
+        return answer
 
     def constant(self, body: bytes, kind: str) -> Endpoint:
         async def answer(request: Request) -> Response:

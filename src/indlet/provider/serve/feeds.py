@@ -20,7 +20,7 @@ from starlette.responses import Response
 from indlet.formats.feed_writer import CONTENT, FEEDS, SPELLINGS, Enclosure, Feed, FeedEntry
 from indlet.model import Stored
 from indlet.oai.names import OAI_PATH
-from indlet.oai.tokens import sealed, unsealed
+from indlet.oai.tokens import sealed_number, unsealed_number
 from indlet.provider.serve.access import Permit
 from indlet.provider.serve.http import coded, tag
 from indlet.settings import Settings
@@ -80,17 +80,17 @@ def named_number(request: Request, argument: str, key: bytes) -> int | None:
     text = request.query_params.get(argument)
     if text is None:
         return None
-    body, start = unsealed(text, key), f"{argument} ".encode()
-    if body is None or not body.startswith(start):
+    number = unsealed_number(argument, text, key)
+    if number is None:
         raise HTTPException(404)
-    return int(body.removeprefix(start))
+    return number
 
 
 def with_number(
     address: str, arguments: Sequence[tuple[str, str]], argument: str, number: int | None, key: bytes
 ) -> str:
     """An address whose argument holds a number that nobody can read or make up; or is not there."""
-    named = [] if number is None else [(argument, sealed(f"{argument} {number}".encode(), key))]
+    named = [] if number is None else [(argument, sealed_number(argument, number, key))]
     query = urlencode([*arguments, *named])
     return f"{address}?{query}" if query else address
 

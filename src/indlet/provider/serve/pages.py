@@ -19,6 +19,7 @@ from indlet.formats.feed_writer import FEEDS
 from indlet.formats.sitemap import sitemap, sitemap_index
 from indlet.oai.dates import written
 from indlet.oai.names import FT_PATH, OAI_PATH
+from indlet.oai.tokens import sealed_number, unsealed_number
 from indlet.provider.serve.access import Permit
 from indlet.settings import Settings
 from indlet.store import Store, View
@@ -56,7 +57,7 @@ class RepositoryPages:
     def __init__(self, store: Store, settings: Settings) -> None:
         self._store = store
         self._settings = settings
-        self._root = settings.base_url()
+        self._root, self._key = settings.base_url(), store.secret("tokens")
         self._totals: tuple[int, dict[int, tuple[int, int]]] = (-1, {})
         self._guard = threading.Lock()
 
@@ -144,9 +145,14 @@ class RepositoryPages:
                     break
             else:
                 starts.pop()
-        return sitemap_index(f"{self._root}/sitemap/{start}.xml" for start in starts)
+        parts = (sealed_number("sitemap", start, self._key) for start in starts)
+        return sitemap_index(f"{self._root}/sitemap/{part}.xml" for part in parts)
 
-    def sitemap_part(self, permit: Permit, after: int) -> bytes:
+    def sitemap_part(self, permit: Permit, part: str) -> bytes | None:
+        """The part that the index calls so; None if it calls none so."""
+        after = unsealed_number("sitemap", part, self._key)
+        if after is None:
+            return None
         with self._store.read() as view:
             return self._urls(view, permit.origins(view), after, SITEMAP_URLS, front=False)
 

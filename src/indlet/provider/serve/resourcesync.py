@@ -13,6 +13,7 @@ from typing import Final
 
 from indlet.model import JsonObject, Stored
 from indlet.oai.dates import written
+from indlet.oai.tokens import sealed_number, unsealed_number
 from indlet.oai.xml import attribute, text
 from indlet.provider.answered import Answered
 from indlet.provider.serve.access import Permit
@@ -36,7 +37,7 @@ class ResourceSync:
         self, store: Store, settings: Settings, clock: Callable[[], float], limit: int = URLS
     ) -> None:
         self._store, self._clock, self._limit = store, clock, limit
-        self._root = settings.base_url()
+        self._root, self._key = settings.base_url(), store.secret("tokens")
         self._sites = {site_name(site) for site in settings.site}
         self._answered = Answered(store, clock)
 
@@ -48,14 +49,23 @@ class ResourceSync:
         body = "".join(self._entry(f"{PATH}/{name}.xml", name) for name in ("resourcelist", "changelist"))
         return _document("urlset", "capabilitylist", body, self._root + WELL_KNOWN)
 
-    def resources(self, permit: Permit, after: int | None = None) -> bytes:
-        """The resource list, or the index of its parts; `after` names a part."""
-        return self._listed("resourcelist", after)
+    def resources(self, permit: Permit) -> bytes:
+        """The resource list, or the index of its parts."""
+        return self._listed("resourcelist")
 
-    def changes(self, permit: Permit, after: int | None = None) -> bytes:
-        return self._listed("changelist", after)
+    def changes(self, permit: Permit) -> bytes:
+        return self._listed("changelist")
 
-    def _listed(self, capability: str, after: int | None) -> bytes:
+    def part(self, capability: str) -> Callable[[Permit, str], bytes | None]:
+        """Parts of a list, by the names that its index gives them; None for a name that it does not give."""
+
+        def build(permit: Permit, name: str) -> bytes | None:
+            after = unsealed_number(capability, name, self._key)
+            return None if after is None else self._listed(capability, after)
+
+        return build
+
+    def _listed(self, capability: str, after: int | None = None) -> bytes:
         self._answered.note()
         now = int(self._clock())
         with self._store.read() as view:
@@ -70,7 +80,8 @@ class ResourceSync:
                 starts = list(self._starts(view, origins))
                 if len(starts) > 1:
                     parts = "".join(
-                        f"<sitemap><loc>{text(self._root)}{PATH}/{capability}/{start}.xml</loc></sitemap>\n"
+                        f"<sitemap><loc>{text(self._root)}{PATH}/{capability}/"
+                        f"{sealed_number(capability, start, self._key)}.xml</loc></sitemap>\n"
                         for start in starts
                     )
                     return _document("sitemapindex", capability, parts, up, when)
