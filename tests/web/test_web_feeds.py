@@ -135,6 +135,12 @@ def test_the_format_may_be_named(client: TestClient) -> None:
     assert answer.headers["content-type"].startswith("application/rdf+xml")
     assert read(client, "/feed.rss?format=rss1").version == "rss10"
     assert read(client, "/feed.atom?format=rss2").version == "rss20"
+    entries = [entry.id for entry in read(client, "/feed.atom?set=north").entries]
+    assert len(read(client, "/feed.rss?format=rss1").entries) == len(read(client, "/feed.rdf").entries) > 0
+    assert [entry.id for entry in read(client, "/feed.rss?set=north&format=atom").entries] == entries
+    # As on a result page, formats of files narrow it.
+    total = client.get("/api/search?q=*&format=PDF&limit=0").json()["total"]
+    assert len(read(client, "/feed.atom?format=PDF").entries) == min(total, 50)
     assert client.get("/feed.rss?format=word").status_code == 404
     found = client.get("/feed.json").json()
     assert found["version"].endswith("1.1") and len(found["items"]) >= 45

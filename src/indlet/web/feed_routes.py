@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from dataclasses import replace
 from typing import Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
@@ -15,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from indlet.errors import QueryError
-from indlet.formats.feed_writer import FEEDS, Enclosure, Feed, FeedEntry, rfc822
+from indlet.formats.feed_writer import FEEDS, SPELLINGS, Enclosure, Feed, FeedEntry, rfc822
 from indlet.model import Stored
 from indlet.provider.serve.feeds import (
     ENTRIES,
@@ -54,6 +55,8 @@ class Current:
     def feed(self, request: Request) -> Response:
         form = FEEDS[chosen_format(request)]
         state = self.portal.state(request)
+        of_feeds = {("format", name) for name in SPELLINGS}
+        state = replace(state, filters=tuple(pair for pair in state.filters if pair not in of_feeds))
         hidden = self.portal.hidden()
         position = self.portal.library.searcher().position if not state.idle else 0
         with self.portal.store.read() as view:

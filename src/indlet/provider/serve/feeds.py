@@ -18,6 +18,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from indlet.formats.feed_writer import CONTENT, FEEDS, SPELLINGS, Enclosure, Feed, FeedEntry
+from indlet.formats.file_formats import file_format
 from indlet.model import Stored
 from indlet.oai.names import OAI_PATH
 from indlet.oai.tokens import sealed_number, unsealed_number
@@ -68,11 +69,16 @@ def document(
 
 
 def chosen_format(request: Request) -> str:
-    """The format that an address names: by its ending, or by `format=`."""
-    given = request.query_params.get("format") or request.path_params["kind"]
-    if given not in SPELLINGS or request.path_params["kind"] not in FEEDS:
+    """The format that an address names: by its ending, or by `format=`.
+
+    A result page has an argument of that name too, for formats of files: `format=PDF`.
+    """
+    asked = [value for value in request.query_params.getlist("format") if value]
+    named = [value for value in asked if value in SPELLINGS]
+    unknown = [value for value in asked if value not in named and not (value.isupper() or file_format(value))]
+    if unknown or request.path_params["kind"] not in FEEDS:
         raise HTTPException(404)
-    return SPELLINGS[given]
+    return SPELLINGS[named[0] if named else request.path_params["kind"]]
 
 
 def named_number(request: Request, argument: str, key: bytes) -> int | None:
