@@ -8,11 +8,14 @@ import pytest
 from tests import opensearch_server
 from tests.stores import KIND, SERVER, PostgresServer, on_postgresql
 
+from indlet.kernels.state import compile_here
+
 _server = pytest.StashKey[PostgresServer]()
 _node = pytest.StashKey[opensearch_server.OpenSearchNode]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    compile_here()  # not sometimes by Python, sometimes compiled
     # Workers of pytest-xdist inherit the server's address. The node starts while the other server is made.
     if opensearch_server.on_opensearch() and opensearch_server.SERVER not in os.environ:
         config.stash[_node] = node = opensearch_server.OpenSearchNode(wait=False)

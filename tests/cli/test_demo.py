@@ -11,16 +11,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from importlib import resources
 from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
 
 from indlet.demo.stage import MARK, lay_out
-from indlet.demo.warm import VECTORS
 from indlet.errors import SettingsError
-from indlet.service.index.embedded.engine import Engine
 
 COMMAND = [sys.executable, "-m", "indlet", "demo"]
 
@@ -146,11 +143,3 @@ def test_a_second_demonstration_begins_anew(tmp_path: Path) -> None:
     assert not (folder / "orchard" / "new.txt").exists()
     old = folder / "harbour" / "tides" / "Tidal_bores.txt"
     assert datetime.fromtimestamp(old.stat().st_mtime, UTC).year == 1959
-
-
-def test_the_bundled_index_is_of_todays_form(tmp_path: Path) -> None:
-    for file in resources.files("indlet.demo").joinpath("seed").iterdir():
-        (tmp_path / file.name).write_bytes(file.read_bytes())
-    # If this fails:  python -m indlet.demo.warm seed src/indlet/demo/seed
-    with Engine.open(tmp_path) as engine:
-        assert engine.searcher().collection.documents == len(VECTORS)

@@ -54,6 +54,8 @@ def test_a_page_is_read_at_once_and_by_kernels_once_they_are_compiled_aside(tmp_
 COMPILE = """
 import sys, numpy as np
 from indlet.kernels.scan import starts
+from indlet.kernels.state import compile_here
+compile_here()
 kind = np.dtype(sys.argv[1])
 assert starts(np.zeros(4, kind), 0, np.zeros(2, kind))
 print(int("numba" in sys.modules))

@@ -99,21 +99,17 @@ def _run(console: Console, home: Path, once: bool, port: int | None) -> None:
             bound, settings = _bind(bind, settings, port)
             stack.enter_context(contextlib.closing(bound))
         children = stack.enter_context(Children())
-        warming = [
-            children.start("indlet.demo.warm", part, str(home / "data" / f"warm-{part}"))
-            for part in ("index", "search")
-        ]
         pair = providers(home)
         tour = Tour(console, pair, children)
         _title(console)
         tour.provide()
         settings = _with_sources(settings, pair, home)
-        # Only now: numba takes its time, and the providers have been at work meanwhile.
+        # Only now: the providers have been at work meanwhile.
         from indlet.service.search.library import Library
 
         with Library.open(settings.data, settings) as library:
             tour.harvest(library)
-            tour.index(library, warming)
+            tour.index(library)
             tour.search(library)
             tour.change(library)
             if bound is not None:

@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from subprocess import Popen
 from typing import TYPE_CHECKING
 
 from rich.console import Console, RenderableType
@@ -145,11 +144,8 @@ class Tour:
         self.put(table)
         self.console.print()
 
-    def index(self, library: Library, warming: Sequence[Popen[bytes]]) -> None:
+    def index(self, library: Library) -> None:
         self.head("Index", "one index over both, on this machine; queries never leave it")
-        with self.busy("compiling the index's kernels (once after installation)"):
-            for child in warming:
-                child.wait()
         with self.busy("indexing"):
             library.sync()
             counted = library.stats()["index"]

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indlet.kernels.codec import word
-from indlet.kernels.jit import allocating_kernel, kernel, part
+from indlet.kernels.jit import allocating_kernel, kernel, light_kernel, part
 from indlet.kernels.postings import LOST
 from indlet.kernels.term_hash import spelling
 
@@ -329,7 +329,7 @@ def evidence(
             row.words += known.units[met[i], best] > 0
 
 
-@allocating_kernel
+@light_kernel
 def weigh(
     weights: NDArray[np.float32], moves: NDArray[np.uint32], rows: NDArray[np.int64],
     features: NDArray[np.int64], text: NDArray[np.uint8], slots: NDArray[np.int32], out: NDArray[np.float32],

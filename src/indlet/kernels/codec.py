@@ -25,6 +25,7 @@ from typing import Any, Final
 import numpy as np
 
 from indlet.kernels.arrays import Bytes, Flags, Int, Numbers, Places, Small
+from indlet.kernels.interpreted import Array, Unsigned
 from indlet.kernels.jit import Intrinsic, allocating_kernel, kernel, part
 
 BLOCK: Final = 128
@@ -48,7 +49,7 @@ def _word(typing_context: Any, array: Any, at: Int) -> Any:
 
 
 # word(array, at): the eight bytes from `at` on as one little-endian integer, aligned or not.
-word: Any = Intrinsic(_word)
+word: Any = Intrinsic(_word, Array.word)
 
 
 def _ones(typing_context: Any, value: Int) -> Any:
@@ -71,8 +72,8 @@ def _lowest_bit(typing_context: Any, value: Int) -> Any:
 
 
 # ones(value): how many bits of a 64-bit number are set. lowest_bit(value): the number of the lowest one.
-ones: Any = Intrinsic(_ones)
-lowest_bit: Any = Intrinsic(_lowest_bit)
+ones: Any = Intrinsic(_ones, lambda value: Unsigned(value.bit_count()))
+lowest_bit: Any = Intrinsic(_lowest_bit, lambda value: Unsigned((value & -value).bit_length() - 1))
 
 
 @part

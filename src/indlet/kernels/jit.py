@@ -1,7 +1,8 @@
 """The decorators under which every kernel is compiled.
 
 Machine code is kept beside the package, or in the user's cache folder where the package is read-only: a
-file for each kernel and types of arguments, which later processes load without numba (`machine_code`). Where
+file for each kernel and types of arguments, which later processes load without numba (`machine_code`). Until
+it is there, a process aside compiles, and Python runs the kernel (`interpreted`) on what is small. Where
 neither can be written the kernels still work: each process then compiles its own. `nogil` lets searches in
 threads run side by side. No `fastmath`: scores must be equal bit for bit. A kernel gives numbers; arrays are
 given to it. Only kernels that make arrays count references: where a kernel calls another for each document,
@@ -13,13 +14,15 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
 
 import numpy as np
 
-from indlet.kernels import machine_code, state
+from indlet.kernels import interpreted, machine_code, state
 from indlet.kernels.machine_code import LOCK, Machine, fingerprint
 
 P = ParamSpec("P")
@@ -29,21 +32,24 @@ T = TypeVar("T")
 _SAME = {int: np.int64, float: np.float64, bool: np.bool_}
 # Of an array: contiguous in C's order, aligned, writeable.
 _FLAGS = 0x501
+# Python runs a kernel on arrays of so many bytes in all, and for so many seconds in all.
+_SMALL = 4 << 20
+_PATIENCE = 3.0
 
 
 class Kernel:
     """A function that is compiled or loaded when it is called first, for the types of its arguments."""
 
-    def __init__(self, function: Callable[..., object], **options: bool) -> None:
+    def __init__(self, function: Callable[..., object], *, light: bool = False, **options: bool) -> None:
         self.__doc__, self.__name__ = function.__doc__, function.__name__
         self.__module__ = function.__module__
-        self.__wrapped__ = function
-        self._options = options
+        self.__wrapped__ = self.interpreted = function
+        self._options, self._light = options, light
+        self._patience = _PATIENCE
         self._entries: dict[bytes, Callable[..., object]] = {}
         self._linked: dict[object, Callable[..., object]] = {}
         # Fingerprints tell structured types apart by their addresses, so these stay where they are.
         self._met: list[object] = []
-        self._dispatcher: Any = None
 
     def __call__(self, *arguments: object) -> object:
         entry = self._entries.get(fingerprint(arguments))
@@ -52,16 +58,15 @@ class Kernel:
     @property
     def _numba_type_(self) -> object:
         """What numba takes this for in another kernel: a function that it can compile into that one."""
-        return self._numba_dispatcher()._numba_type_
+        return self._dispatcher._numba_type_
 
-    def _numba_dispatcher(self) -> Any:
-        if self._dispatcher is None:
-            known = self.__wrapped__.__globals__
-            for name, value in known.items():
-                if isinstance(value, Intrinsic):
-                    known[name] = value.made()
-            self._dispatcher = _translated(self.__wrapped__, **self._options)
-        return self._dispatcher
+    @cached_property
+    def _dispatcher(self) -> Any:
+        known = self.__wrapped__.__globals__
+        for name, value in known.items():
+            if isinstance(value, Intrinsic):
+                known[name] = value.made
+        return _translated(self.__wrapped__, **self._options)
 
     def _entry(self, arguments: tuple[object, ...]) -> Callable[..., object]:
         kinds = tuple(map(_kind, arguments))
@@ -70,6 +75,8 @@ class Kernel:
             if entry is None:
                 name = machine_code.file_name(f"{self.__module__.rpartition('.')[2]}.{self.__name__}", kinds)
                 machine = _kept(name)
+                if machine is None and self._is_small(arguments) and state.compile_aside():
+                    return self._interpret
                 if machine is None:
                     machine = self._compiled(arguments)
                     _keep(name, machine)
@@ -79,11 +86,21 @@ class Kernel:
             self._entries[fingerprint(arguments)] = entry
         return entry
 
+    def _is_small(self, arguments: tuple[object, ...]) -> bool:
+        """Whether Python may run the kernel meanwhile."""
+        return self._patience > 0 and (self._light or _bytes(arguments) <= _SMALL)
+
+    def _interpret(self, *arguments: object) -> object:
+        started = time.thread_time()
+        try:
+            return interpreted.run(self.__wrapped__, arguments)
+        finally:
+            self._patience -= time.thread_time() - started
+
     def _compiled(self, arguments: tuple[object, ...]) -> Machine:
-        dispatcher = self._numba_dispatcher()
-        types = tuple(map(dispatcher.typeof_pyval, arguments))
-        dispatcher.compile(types)
-        result = dispatcher.overloads[types]
+        types = tuple(map(self._dispatcher.typeof_pyval, arguments))
+        self._dispatcher.compile(types)
+        result = self._dispatcher.overloads[types]
         if result.environment.consts:
             raise TypeError(f"{self.__name__} gives an array: have one given to it, and fill that")
         code = result.library._get_compiled_object()
@@ -91,23 +108,28 @@ class Kernel:
 
 
 class Intrinsic:
-    """What numba is told in terms of LLVM. It means something in kernels only."""
+    """What numba is told in terms of LLVM, and what that is to Python. It means something in kernels only."""
 
-    def __init__(self, function: Callable[..., object]) -> None:
-        self._function = function
-        self._made: object = None
+    def __init__(self, function: Callable[..., object], plain: Callable[..., object]) -> None:
+        self._function, self.plain = function, plain
 
+    @cached_property
     def made(self) -> object:
-        if self._made is None:
-            from numba.extending import intrinsic
+        from numba.extending import intrinsic
 
-            self._made = intrinsic(self._function)
-        return self._made
+        made = intrinsic(self._function)
+        made.plain = self.plain  # type: ignore[attr-defined]
+        return made
 
 
 def kernel(function: Callable[P, T]) -> Callable[P, T]:
     """A function as machine code; it cannot make arrays."""
     return cast(Callable[P, T], Kernel(function, _nrt=False))
+
+
+def light_kernel(function: Callable[P, T]) -> Callable[P, T]:
+    """A kernel that looks at little of what it is given, however much that is; it can make arrays."""
+    return cast(Callable[P, T], Kernel(function, light=True, _nrt=True))
 
 
 def allocating_kernel(function: Callable[P, T]) -> Callable[P, T]:
@@ -136,6 +158,13 @@ def _kind(value: object) -> object:
     if isinstance(value, np.void):
         return type(value), value.dtype
     return _SAME.get(type(value), type(value))
+
+
+def _bytes(values: Iterable[object]) -> int:
+    return sum(
+        value.nbytes if isinstance(value, np.ndarray) else _bytes(value) if isinstance(value, tuple) else 0
+        for value in values
+    )
 
 
 def _kept(name: str) -> Machine | None:

@@ -1,13 +1,15 @@
 """Whether all kernels, as they are now, have been compiled on this machine. Imports no compiler.
 
 Machine code is cached under a name that tells the state of all kernels. Whoever has compiled them all leaves
-a mark; until then, what has a plain way goes that way, and a process aside compiles.
+a mark; until then a process aside compiles, pages are read the plain way, and Python runs the other kernels
+on what is small.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import subprocess
 import sys
 import zlib
 from collections.abc import Iterator
@@ -15,10 +17,12 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from indlet import process
+
 _HERE: Final = Path(__file__).parent
 _READY: Final = "complete"
-# The process that compiles all kernels.
-COMPILER: Final = "indlet.service.index.embedded.warming"
+# The program that compiles all kernels.
+_COMPILER: Final = "indlet.service.index.embedded.warming"
 
 
 @cache
@@ -58,6 +62,30 @@ def _writable(folder: Path) -> bool:
 def folder() -> Path | None:
     """Where machine code and the mark that it is complete can be written."""
     return next(filter(_writable, folders()), None)
+
+
+# Whether this process is the one that compiles.
+_compiles = False
+
+
+def compile_here() -> None:
+    """From now on this process compiles each kernel that it calls."""
+    global _compiles
+    _compiles = True
+
+
+def compile_aside() -> bool:
+    """Has the kernels compiled by a process that nobody waits for; False where none can be kept."""
+    if _compiles or folder() is None:
+        return False
+    _compiler()
+    return True
+
+
+@cache
+def _compiler() -> subprocess.Popen[bytes]:
+    """Once for each process; it ends at once if another compiles already."""
+    return process.start(_COMPILER, stderr=subprocess.DEVNULL)
 
 
 def mark_ready() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indlet.kernels.codec import word
-from indlet.kernels.jit import kernel, part
+from indlet.kernels.jit import kernel, light_kernel, part
 
 Bytes = NDArray[np.uint8]
 Numbers = NDArray[np.int64]
@@ -119,7 +119,7 @@ def ordered(text: Bytes, names: NDArray[np.int64], sizes: NDArray[np.int64]) -> 
     return order
 
 
-@kernel
+@light_kernel
 def find(
     wanted: Bytes,
     ends: Numbers,

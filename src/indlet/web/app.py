@@ -200,7 +200,7 @@ def _broken(pages: Pages, request: Request, error: Exception) -> Response:
 
 def _warm_up() -> None:
     """Does at the start what a reader would have to wait for later."""
-    warm()  # what a kernel's first call compiles
+    warm(wait=False)
     # Looking for garbage among what modules and kernels hold for good took 100 ms each time.
     gc.collect()
     gc.freeze()

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from indlet.errors import MissingExtra
+from indlet.kernels import state
 from indlet.service.index import Index
 from indlet.service.index.embedded.index import EmbeddedIndex
 from indlet.store import Store
@@ -23,11 +24,14 @@ def folder(store: Store) -> Path:
     return store.local_folder / FOLDER
 
 
-def warm() -> float:
-    """Compiles what searches need; gives the seconds it took."""
-    from indlet.service.index.embedded.warming import warm as compiled
+def warm(*, wait: bool = True) -> None:
+    """Loads what searches need. What is not compiled yet is waited for, or is compiled aside."""
+    if wait or state.ready():
+        from indlet.service.index.embedded.warming import warm as compiled
 
-    return compiled()
+        compiled()
+    else:
+        state.compile_aside()
 
 
 def identity(store: Store) -> str:

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import html
 import re
-import subprocess
-from functools import cache
 from typing import Final
 
-from indlet import process
 from indlet.kernels import state
 from indlet.oai.read import Page, read
 
@@ -40,11 +37,5 @@ def read_page(body: bytes, charset: str = "", *, kernels: bool) -> Page:
 
         return scan(body, charset) or read(body, charset)
     if kernels:
-        _prepare()
+        state.compile_aside()
     return read(body, charset)
-
-
-@cache
-def _prepare() -> subprocess.Popen[bytes]:
-    """Once for each process: have the kernels compiled aside, by a child that nobody waits for."""
-    return process.start(state.COMPILER, stderr=subprocess.DEVNULL)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import tempfile
-import time
 
 import numpy as np
 import orjson
 
 from indlet import process
-from indlet.kernels.state import alone, folder, mark_ready, ready
+from indlet.kernels.state import alone, compile_here, folder, mark_ready, ready
 from indlet.kernels.vector_check import totals
 from indlet.model import Stored, TermVector
 from indlet.service.index.embedded.engine import Engine
@@ -31,8 +30,8 @@ xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>%b</dc:title><dc:date>2026
 )
 
 
-def warm() -> float:
-    """Takes a tiny index through all that an index can do, and analyses a line; gives the seconds it took.
+def warm() -> None:
+    """Takes a tiny index through all that an index can do, and analyses a line.
 
     The machine code stays on disk where it can (`kernels.jit`): the next call takes a fraction of a second.
     """
@@ -42,7 +41,7 @@ def warm() -> float:
     from indlet.service.records.normalise import Normaliser
     from indlet.service.records.scan import scan
 
-    began = time.perf_counter()
+    compile_here()
     page = scan(_PAGE)
     assert page is not None
     totals(np.frombuffer(bytearray(b"1 wing"), np.uint8), np.array([6]))
@@ -68,7 +67,6 @@ def warm() -> float:
         searcher.near("wing", 1)
         searcher.stats()
     mark_ready()
-    return time.perf_counter() - began
 
 
 def _record(id: int, seq: int, places: dict[str, list[int]] | None) -> Stored:
