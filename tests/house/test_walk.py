@@ -38,7 +38,7 @@ def test_the_recipes_name_what_is_there() -> None:
     assert len(named) > 12
     assert not [name for name in named if "NAME" not in name and not (root / name).exists()]
     for file, name in (
-        ("formats/__init__.py", "METADATA"),
+        ("formats/registry.py", "METADATA"),
         ("provider/extract/__init__.py", "EXTRACTORS"),
         ("store/__init__.py", "open_store"),
         ("provider/source.py", "RecordSource"),

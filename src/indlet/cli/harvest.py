@@ -203,11 +203,11 @@ class Shown:
         self._progress = progress
         if self._quiet or not progress:
             return
-        from rich.console import Console
-        from rich.live import Live
+        if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.live import Live
 
-        console = Console(stderr=True)
-        if console.is_terminal:
+            console = Console(stderr=True)
             self._live = Live(
                 get_renderable=self._render, console=console, refresh_per_second=4, transient=True
             )

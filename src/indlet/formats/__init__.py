@@ -1,129 +1,34 @@
-"""One file for each metadata or index format; a format that stands in a registry here is known everywhere.
+"""One file for each metadata or index format; `registry.py` knows them all.
 
-`METADATA` holds the metadata formats by prefix: the provider serves them, the harvester and the translator
-read them, the record page offers them. `INDEX` holds the index formats, most preferred first; `bundle.INSIDE`
-the metadata formats that bind oai_dc and an index part. What a reader cannot use raises `BadResponse`.
+The registry is loaded when it is first asked for: who reads one format only, as a mirror does, need not load
+the others and their tables.
 """
 
-from __future__ import annotations
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-import json
-import re
-from collections.abc import Iterable, Mapping
-from typing import Final
-
-from lxml import etree
-
-from indlet.errors import BadResponse
-from indlet.formats import bundle
-from indlet.formats.dublin import element_of
-from indlet.formats.index import tf_basic, tf_boolean, tf_compact, tf_positions
-from indlet.formats.index.terms import IndexFormat
-from indlet.formats.metadata import cosati, dcterms, marc21, mods, oai_dc, oai_marc, rfc1807
-from indlet.formats.record import CommonRecord, MetadataFormat, Statement
-from indlet.model import Stored
-from indlet.oai.dates import written
-from indlet.oai.xml import element
-
-METADATA: Final[dict[str, MetadataFormat]] = {
-    f.prefix: f
-    for f in (
-        oai_dc.FORMAT,
-        dcterms.FORMAT,
-        marc21.FORMAT,
-        mods.FORMAT,
-        rfc1807.FORMAT,
-        cosati.FORMAT,
-        oai_marc.FORMAT,
+if TYPE_CHECKING:
+    from indlet.formats.registry import (
+        INDEX,
+        METADATA,
+        CommonRecord,
+        IndexFormat,
+        MetadataFormat,
+        Statement,
+        by_name,
+        common_record,
+        format_of,
+        in_format,
+        oai_dc,
+        pairs,
+        root_name,
     )
-}
+else:
 
-INDEX: Final[dict[str, IndexFormat]] = {
-    f.prefix: f for f in (tf_positions.FORMAT, tf_compact.FORMAT, tf_basic.FORMAT, tf_boolean.FORMAT)
-}
-
-Roots = Mapping[str, MetadataFormat]  # by the elements that hold a record
-_ROOTS: Final[Roots] = {root: f for f in METADATA.values() for root in f.roots}
-_START_TAG = re.compile(rb"\s*<(?:([\w.-]+):)?([\w.-]+)((?:\s[^<>]*)?)/?>")
-
-
-def format_of(root: etree._Element) -> MetadataFormat | None:
-    """The format that an element is a record of."""
-    return _ROOTS.get(str(root.tag))
-
-
-def pairs(root: etree._Element) -> list[tuple[str, str]]:
-    """(element, value) for what a harvested metadata part says, by the crosswalk of its format.
-
-    A part of no known format is read for whatever is Dublin Core by its local name. BadResponse if it has
-    text of which nothing could be mapped.
-    """
-    known = format_of(root)
-    try:
-        found = list(_loose(root)) if known in (None, oai_dc.FORMAT) else known.read(root).pairs()
-    except ValueError as e:
-        raise BadResponse(f"not readable as {known.title if known else root.tag}: {e}") from e
-    if not found and "".join(map(str, root.itertext())).strip():
-        raise BadResponse(
-            f"nothing of it could be mapped to Dublin Core: element {root.tag}; "
-            f"known formats are {', '.join(METADATA)}"
-        )
-    return found
-
-
-def by_name(raw: bytes) -> bool:
-    """Whether a metadata part is read by the local names of its elements, and not by a crosswalk."""
-    return raw.startswith(oai_dc.START) or _ROOTS.get(root_name(raw)) in (None, oai_dc.FORMAT)
-
-
-def _loose(root: etree._Element) -> Iterable[tuple[str, str]]:
-    """(element, value) for everything below the root that is Dublin Core by its local name."""
-    for node in root.iter(etree.Element):
-        meant = element_of(str(node.tag).rpartition("}")[2])
-        if meant and node is not root:
-            yield meant, "".join(map(str, node.itertext())).strip()
-
-
-def root_name(raw: bytes) -> str:
-    """The name of the root element of a metadata part, as lxml gives it; empty if the start is no tag."""
-    start = _START_TAG.match(raw)
-    if start is None:
-        return ""
-    prefix, name, rest = start.groups()
-    declared = rb"\sxmlns%b\s*=\s*[\"']([^\"']*)[\"']" % (b":" + re.escape(prefix) if prefix else b"")
-    space = re.search(declared, rest)
-    local = name.decode("utf-8", "replace")
-    return f"{{{space[1].decode('utf-8', 'replace')}}}{local}" if space else local
-
-
-def common_record(raw: bytes, record: CommonRecord, roots: Roots = _ROOTS) -> CommonRecord:
-    """What a stored record says in full: its original in its own words, then what only the record says.
-
-    The record alone where the original is of no known format (`roots`: these) or cannot be read.
-    """
-    known = roots.get(root_name(raw))
-    try:
-        original = known.read(element(raw)) if known is not None else None
-    except (BadResponse, ValueError):
-        original = None
-    if original is None:
-        return record
-    told = {(name, value) for name, values in original.simple().items() for value in values}
-    more = tuple(s for s in record.statements if (s.element, s.value) not in told)
-    return CommonRecord(original.statements + more, record.identifier, record.datestamp)
-
-
-def in_format(stored: Stored, metadata: MetadataFormat, roots: Roots = _ROOTS) -> bytes:
-    """A record in a metadata format: the original unchanged where it is in that format, else translated."""
-    # What we wrote ourselves, and nearly everybody writes, is known by its first bytes.
-    ours = metadata is oai_dc.FORMAT and stored.raw.startswith(oai_dc.START)
-    if ours or (stored.raw and root_name(stored.raw) in metadata.roots):
-        return stored.raw
-    described = json.loads(stored.metadata)
-    if metadata is oai_dc.FORMAT:
-        return oai_dc.write(described)
-    record = CommonRecord.of(described, stored.identifier, written(stored.datestamp))
-    return metadata.write(common_record(stored.raw, record, roots))
+    def __getattr__(name):
+        if name in __all__:
+            return getattr(import_module("indlet.formats.registry"), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 __all__ = [
@@ -133,7 +38,6 @@ __all__ = [
     "IndexFormat",
     "MetadataFormat",
     "Statement",
-    "bundle",
     "by_name",
     "common_record",
     "format_of",

@@ -332,8 +332,8 @@ def test_no_url_leads_out_of_the_folder(tmp_path: Path) -> None:
     assert sorted(str(p) for p in tmp_path.rglob("*") if copy not in p.parents) == before
     assert not list(outside.iterdir())
     for url in EVIL:
-        assert ".." not in path_of(url, "oai:x:1").parts
-        assert not path_of(url, "oai:x:1").is_absolute()
+        assert ".." not in Path(path_of(url, "oai:x:1")).parts
+        assert not Path(path_of(url, "oai:x:1")).is_absolute()
 
 
 def test_two_urls_of_one_name_do_not_overwrite_each_other(tmp_path: Path) -> None:

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
+import orjson
+
 from indlet.durable import write_whole
 from indlet.errors import StoreError
 from indlet.service.mirror.paths import OWN
@@ -101,7 +103,7 @@ class MirrorJournal:
         with self._path.open("rb") as file:
             for raw in file:
                 with contextlib.suppress(ValueError, KeyError, TypeError):
-                    self._take(json.loads(raw), raw.decode())
+                    self._take(_read(raw), raw.decode())
         # A torn line must not be continued by the next one.
         with self._path.open("ab") as file:
             if file.tell():
@@ -125,3 +127,10 @@ class MirrorJournal:
         owed = [{"owed": name, "reason": reason} for name, reason in state.owed.items()]
         first, last = json.dumps({"state": values}) + "\n", "".join(json.dumps(one) + "\n" for one in owed)
         write_whole(self._path, (first + "".join(self._lines.values()) + last).encode())
+
+
+def _read(line: bytes) -> dict[str, object]:
+    try:
+        return orjson.loads(line)  # type: ignore[no-any-return]
+    except ValueError:
+        return json.loads(line)  # type: ignore[no-any-return]  # names that are not UTF-8

@@ -17,13 +17,13 @@ INDEX: Final = "index.html"  # the file of a URL that ends in a slash, as wget c
 _UNFIT = re.compile(rb"[\x00-\x1f\x7f/]")
 
 
-def path_of(url: str, identifier: str = "", number: int = 0) -> Path:
+def path_of(url: str, identifier: str = "", number: int = 0) -> str:
     """The relative path for a URL, by host and path; for a file without one, by its record's identifier."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https", "ftp") or not parts.hostname:
         digest = sha256(f"{identifier}\n{number}\n{url}".encode("utf-8", "replace")).hexdigest()[:16]
         name = quote(identifier.encode("utf-8", "replace"), safe="")[:200]
-        return Path("records", f"{name}-{digest}")
+        return f"records/{name}-{digest}"
     host = f"{parts.hostname}:{parts.port}" if parts.port else parts.hostname
     segments = [segment for segment in parts.path.split("/") if segment]
     if parts.path.endswith("/") or not segments:
@@ -33,7 +33,7 @@ def path_of(url: str, identifier: str = "", number: int = 0) -> Path:
         names[-1] = _fitting(f"{names[-1]}?{quote(parts.query, safe='=&%')}")
     if len(names) > DEEPEST:
         names = [sha256(parts.path.encode("utf-8", "replace")).hexdigest()]
-    return Path(_name(quote(host, safe=":.-_")), *names)
+    return "/".join((_name(quote(host, safe=":.-_")), *names))
 
 
 @lru_cache(4096)  # hosts and folders come again and again
@@ -52,8 +52,9 @@ def _fitting(name: str) -> str:
     return f"{os.fsencode(name)[:180].decode('utf-8', 'ignore')}-{sha256(raw).hexdigest()[:16]}"
 
 
-def inside(folder: Path, relative: Path) -> Path:
+def inside(folder: Path, path: str) -> Path:
     """The place below the folder; ValueError if it would lie elsewhere, by whatever links are there."""
+    relative = Path(path)
     place = folder / relative
     root = folder.resolve()
     if relative.is_absolute() or ".." in relative.parts or not place.parent.resolve().is_relative_to(root):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -76,7 +78,7 @@ class Mirror:
             file.path: identifier for identifier, files in journal.state.records.items() for file in files
         }
         self._part = journal.own / "part"  # the file that is being written
-        self._checked: set[Path] = set()  # folders that are there, and inside
+        self._checked: set[str] = set()  # folders that are there, and inside
         self._later: list[tuple[str, list[Component]]] = []
         self.done = Mirrored()
 
@@ -154,7 +156,7 @@ class Mirror:
         wanted = list(glance.changed)
         for identifier, fields in glance.same:
             (kept,) = self._journal.state.records[identifier]
-            place = self._folder / kept.path
+            place = f"{self._folder}/{kept.path}"
             if not _is_file_of(place, kept.size) or identifier in self._journal.state.owed:
                 wanted.append(identifier)
                 continue
@@ -207,11 +209,10 @@ class Mirror:
         self._journal.keep(identifier, files)
 
     def _take(self, identifier: str, component: Component, number: int, before: dict[str, Kept]) -> Kept:
-        relative = path_of(component.ref, identifier, number)
-        place, path = self._folder / relative, str(relative)
-        folder = place.parent
+        path = path_of(component.ref, identifier, number)
+        place, folder = f"{self._folder}/{path}", path.rpartition("/")[0]
         if folder not in self._checked:
-            inside(self._folder, relative)
+            inside(self._folder, path)
         if self._owners.get(path, identifier) != identifier:
             raise NotFetched(f"{component.ref}: {self._owners[path]} has a file of that name already")
         known = before.get(path)
@@ -220,8 +221,8 @@ class Mirror:
             _date(place, component.headers)
             return known
         if folder not in self._checked:
-            folder.mkdir(parents=True, exist_ok=True)
-            inside(self._folder, relative)  # once more, now that its folder is there
+            (self._folder / folder).mkdir(parents=True, exist_ok=True)
+            inside(self._folder, path)  # once more, now that its folder is there
             self._checked.add(folder)
         part = self._part
         headers, content = component.headers, component.content
@@ -237,7 +238,7 @@ class Mirror:
         part.replace(place)
         self._owners[path] = identifier
         if self._archive is not None:
-            self._archive.add(component.ref or identifier, headers, place)
+            self._archive.add(component.ref or identifier, headers, Path(place))
         return Kept(path, component.ref, size, digest)
 
     def _fetched(self, component: Component, part: Path) -> tuple[int, str, Headers]:
@@ -264,7 +265,7 @@ class Mirror:
         """Remove a file, or move it aside; and the folders that are empty then."""
         self._owners.pop(path, None)
         try:
-            place = inside(self._folder, Path(path))
+            place = inside(self._folder, path)
             if self._keep_deleted:
                 aside = self._journal.own / "deleted" / path
                 aside.parent.mkdir(parents=True, exist_ok=True)
@@ -276,7 +277,7 @@ class Mirror:
         for folder in place.parents:
             if folder == self._folder:
                 break
-            self._checked.discard(folder)
+            self._checked.discard(str(folder.relative_to(self._folder)))
             try:
                 folder.rmdir()
             except OSError:
@@ -312,21 +313,27 @@ def _fault(component: Component, size: int, digest: str) -> str:
 
 
 def _modified(headers: Iterable[tuple[str, str]]) -> float:
+    return _timestamp(_field(headers, "last-modified"))
+
+
+@lru_cache(1024)  # files that were made together have one
+def _timestamp(date: str) -> float:
     try:
-        return parsedate_to_datetime(_field(headers, "last-modified")).timestamp()
+        return parsedate_to_datetime(date).timestamp()
     except (ValueError, TypeError, OverflowError):
         return -1.0
 
 
-def _date(place: Path, headers: Iterable[tuple[str, str]]) -> None:
+def _date(place: str | Path, headers: Iterable[tuple[str, str]]) -> None:
     """Give a file the time that its server gave it."""
     modified = _modified(headers)
     if modified >= 0:
         os.utime(place, (modified, modified))
 
 
-def _is_file_of(place: Path, size: int) -> bool:
+def _is_file_of(place: str, size: int) -> bool:
     try:
-        return place.is_file() and not place.is_symlink() and place.stat().st_size == size
+        found = os.lstat(place)
     except OSError:
         return False
+    return stat.S_ISREG(found.st_mode) and found.st_size == size
