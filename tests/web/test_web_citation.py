@@ -166,6 +166,12 @@ def test_descriptions_for_machines_are_xml() -> None:
     assert etree.fromstring(unapi_formats('a"b<c').encode()).get("id") == 'a"b<c'
 
 
+def test_types_as_repositories_write_them() -> None:
+    assert kind_of(["Dataset", "untilArticleAppears"]) == "dataset"  # Dryad
+    assert kind_of(["Book Section", "PeerReviewed"]) == "chapter"  # EPrints
+    assert kind_of(["Yüksek lisans"]) == "thesis"
+
+
 def test_a_copy_of_unknown_format_is_named_by_its_place() -> None:
     assert Copy("https://www.example.org/item/7", "", 0, True).label == "example.org"
     (copy,) = manifestations({}, {"url": "https://example.org/7.pdf"})

@@ -31,13 +31,13 @@ _ISBN = re.compile(r"\b(?:ISBN[-: ]*)?((?:97[89][- ]?)?(?:\d[- ]?){9}[\dXx])\b")
 _ISSN = re.compile(r"\bISSN[-: ]*(\d{4}-\d{3}[\dXx])\b", re.IGNORECASE)
 # A name of a document type, as metadata says it -> ours. First match wins.
 _KINDS: Final = (
-    ("thesis", ("thesis", "dissertation", "habilitation")),
+    ("thesis", ("thesis", "dissertation", "habilitation", "thèse", "tesis", "doktora", "yüksek lisans")),
+    ("dataset", ("dataset", "data set")),
     ("report", ("report", "memorandum", "working paper", "technical", "bericht")),
-    ("chapter", ("book part", "chapter", "bookpart", "inbook", "incollection")),
+    ("chapter", ("book part", "book section", "chapter", "bookpart", "inbook", "incollection")),
     ("conference", ("conference", "proceedings", "inproceedings")),
     ("article", ("article", "journal", "preprint", "aufsatz")),
     ("book", ("book", "monograph", "buch")),
-    ("dataset", ("dataset", "data set")),
     ("software", ("software", "interactive")),
     ("image", ("image", "photograph", "still")),
     ("sound", ("sound", "audio")),
