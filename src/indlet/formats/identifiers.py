@@ -30,6 +30,7 @@ SCHEMES: Final = ("doi", "hdl", "isbn", "issn", "arxiv", "oai", "url", "id")
 _LONGEST: Final = 2000  # characters of a value that is looked at
 _MOST: Final = 50  # values of a record that are looked at
 _KEY: Final = 120  # characters of a key; longer ones go on as a digest
+_REFERENCE: Final = 7  # spaces in a reference, at least
 _USUAL: Final = 100  # of a value whose key is shorter, whatever its scheme
 
 _ARXIV_FORM: Final = re.compile(r"\d{4}\.\d{4,5}(?:v\d+)?$|[a-z][a-z-]+(?:\.[a-z]{2})?/\d{7}")
@@ -99,6 +100,14 @@ def asked_for(text: str) -> list[str]:
     if " " not in text and any(c.isdigit() for c in text):
         found.append(f"id:{text.casefold()}")
     return [_bounded(key) for key in dict.fromkeys(found)]
+
+
+def cited(text: str) -> list[str]:
+    """The keys of DOIs and ISBNs in a reference that was pasted whole; none if it is too short for one."""
+    text = " ".join(text[:_LONGEST].split())
+    if text.count(" ") < _REFERENCE:
+        return []
+    return [_bounded(key) for key in _known(text) if key.startswith(("doi:", "isbn:"))]
 
 
 def _pasted_forms(text: str) -> list[str]:

@@ -228,6 +228,19 @@ def test_a_whole_title_comes_before_the_beginning_of_a_longer_one(tmp_path: Path
         assert library.search("urn:nbn:unknown").total == 0
 
 
+def test_a_reference_pasted_whole_puts_its_record_first(tmp_path: Path) -> None:
+    with Library.open(tmp_path) as library:
+        with library.store.write() as tx:
+            made = [
+                Record("oai:x:1", {"title": ["Gales"], "identifier": ["https://doi.org/10.5555/gale.1"]}),
+                Record("oai:x:2", {"title": ["Wind, waves and the sea in the journal of wind"]}),
+            ]
+            tx.put(tx.origin("source", "repository"), made)
+        library.sync()
+        pasted = 'Wei, W. (2014): "Gales", Journal of Wind 7(2), pp. 1-9. doi: 10.5555/GALE.1.'
+        assert [hit.identifier for hit in library.search(pasted)] == ["oai:x:1", "oai:x:2"]
+
+
 # Records that hold all words first
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from indlet.formats.identifiers import asked_for, key_in
+from indlet.formats.identifiers import asked_for, cited, key_in
 from indlet.service.index import Searcher
 from indlet.service.index import expression as e
 from indlet.service.index.keys import identifier_terms, title_keys
@@ -34,10 +34,11 @@ class KnownItem:
 def known_item(text: str, searcher: Searcher) -> KnownItem:
     """What a query names as a whole; nothing where no record has it."""
     stated = [key_in("id", text)] if any(c.isdigit() for c in text) else []  # "J. Phys. A 47, 032002 (2014)"
-    for key in (*asked_for(text), *stated):
+    named = asked_for(text)
+    for key in (*named, *stated, *cited(text)):
         (term,) = identifier_terms([key])
         if searcher.query_terms(e.Term(term)):
-            if key.startswith(_CERTAIN):
+            if key.startswith(_CERTAIN) and key in (*named, *stated):
                 return KnownItem(certain=key, notes=(Note("known_item", text=text.strip()),))
             return KnownItem((e.Term(term),), verbatim=True)
     for key in title_keys(text):
