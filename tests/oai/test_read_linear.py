@@ -13,10 +13,12 @@ import pytest
 from lxml import etree
 
 from indlet.errors import BadResponse
+from indlet.formats.files import xml_records
 from indlet.oai import answers, markup, read, read_repair
 from indlet.oai.describe import is_email
 from indlet.oai.names import OAI_NAMESPACE
 from indlet.service.harvest import client, fetch_page
+from indlet.text.charset import charset
 
 HEAD = f'<?xml version="1.0"?><OAI-PMH xmlns="{OAI_NAMESPACE}">'.encode()
 TAIL = b"</OAI-PMH>"
@@ -195,3 +197,16 @@ def test_an_email_that_would_backtrack_for_ever() -> None:
     assert is_email("a@b.c") and is_email("a@b@c.d.e") and is_email("@@a.b")
     for other in ("", "a", "@a.b", "a@b", "a@.b", "a@b.", "a b@c.d", "a@b.c ", "a@" + "a." * 100_000 + " "):
         assert not is_email(other)
+
+
+def test_a_page_in_what_is_no_character_set_is_read_at_once() -> None:
+    """Decoding Punycode takes time with the square of its length: 160 kB took seconds."""
+    assert [
+        charset(name) for name in ("punycode", "idna", "undefined", "unicode_escape", "a\0b", "none")
+    ] == [""] * 6
+    assert charset("Latin1") == "iso8859-1" and charset("KOI8-R") == "koi8-r"
+    body = b'<?xml version="1.0" encoding="punycode"?><OAI-PMH>\xff' + b"a" * 500_000 + b"-" + b"a" * 500_000
+    with pytest.raises(BadResponse):
+        read.read(body)
+    text = b'<?xml version="1.0" encoding="idna"?><record>\xff</record><record>b</record>'
+    assert list(xml_records(text, ("record",), lambda element: element.text))[1] == "b"

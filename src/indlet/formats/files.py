@@ -11,6 +11,7 @@ from typing import Final, TypeVar
 from lxml import etree
 
 from indlet.formats.record import Broken
+from indlet.text.charset import charset
 
 T = TypeVar("T")
 
@@ -76,8 +77,8 @@ def _one_root(data: bytes, names: tuple[str, ...]) -> bytes:
     told = re.search(rb"encoding=[\"']([\w.-]+)", start[1] or b"") if start else None
     if told:
         # Python knows more names of encodings than libxml2.
-        with contextlib.suppress(LookupError):
-            rest = rest.decode(told[1].decode(), "replace").encode()
+        with contextlib.suppress(LookupError, UnicodeError):
+            rest = rest.decode(charset(told[1].decode("ascii", "replace")), "replace").encode()
     return b"<records>" + rest + b"</records>"
 
 

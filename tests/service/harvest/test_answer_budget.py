@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
+import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from indlet.service.harvest.client import Client, NoAnswer
+from indlet.service.harvest.connection import Reply
 from indlet.service.mirror.fetch import Fetcher, NotFetched
 from indlet.settings import Harvest
 
@@ -76,3 +78,16 @@ def test_a_mirror_gives_up_a_file_without_end(name: str, tmp_path: Path) -> None
         with pytest.raises(NotFetched):
             fetcher.fetch(url, tmp_path / "file")
         fetcher.close()
+
+
+def test_a_body_in_tiny_chunks_takes_no_more_room_than_others() -> None:
+    pieces = (b"%02d" % (n % 100) for n in range(200_000))
+    client = Client(Harvest(), transport=lambda request: Reply(200, (), pieces))
+    tracemalloc.start()
+    try:
+        body = client.get("http://127.0.0.1:9/", 1 << 20).body
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert len(body) == 400_000 and body.startswith(b"000102")
+    assert peak < 4 * len(body)

@@ -6,6 +6,8 @@ import codecs
 import re
 from typing import Final
 
+from indlet.text.charset import charset
+
 _BOMS: Final = (
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
@@ -60,20 +62,12 @@ def decode(data: bytes, declared: str = "") -> str:
 
 
 def _as(data: bytes, encoding: str) -> str | None:
-    try:
-        name = codecs.lookup(encoding).name
-    except LookupError:
-        return None
+    name = charset(encoding)
     # What calls itself Latin-1 or ASCII is in practice windows-1252, as the HTML standard has it. A document
     # without a byte order mark that claims UTF-16 was read here as bytes: the claim is wrong.
     if name in ("iso8859-1", "ascii"):
         name = "cp1252"
-    if name.startswith(("utf-8", "utf-16", "utf-32")) or name in (
-        "utf-7",
-        "idna",
-        "punycode",
-        "unicode-escape",
-    ):
+    if not name or name.startswith(("utf-7", "utf-8", "utf-16", "utf-32")):
         return None
     try:
         return data.decode(name, "replace")

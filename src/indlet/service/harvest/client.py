@@ -45,10 +45,11 @@ HEAD_PATIENCE: Final = 4.0
 LONG_URL: Final = 8000
 # Fewer bytes a second than this are not an answer under way.
 DRIP: Final = 100
+SMALL: Final = 1 << 14  # smaller pieces of a body are joined
 
 _LATER: Final = (429, 503)
 _WHOLE = re.compile(rb"</(?:[\w.-]{1,50}:)?OAI-PMH\s{0,50}>\s{0,50}$", re.IGNORECASE)
-_CHARSET = re.compile(r";\s*charset\s*=\s*[\"']?([\w.:+-]+)", re.IGNORECASE)
+_CHARSET = re.compile(r";\s{0,20}charset\s{0,20}=\s{0,20}[\"']?([\w.:+-]{1,100})", re.IGNORECASE)
 # Nothing of the kind here, which need not hold for other verbs.
 _ABSENT: Final = (404, 410)
 _UNSUITABLE: Final = (400, 405, 413, 414, 416, 422)
@@ -277,17 +278,27 @@ class Client:
         return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
     def _gather(self, reply: Reply, limit: int, begun: float, url: str, chunks: list[bytes]) -> None:
-        size = 0
-        harvest = self._harvest
-        for chunk in reply.pieces:
-            size += len(chunk)
-            self.wire += len(chunk)
-            if size > limit:
-                raise NoAnswer("large", f"{url}: an answer of more than {limit} bytes")
-            took = self._clock() - begun
-            if took > harvest.stall_seconds and size < DRIP * took:
-                raise NoAnswer("silent", f"{url}: {size} bytes in {took:.0f} s")
-            chunks.append(chunk)
+        size, harvest = 0, self._harvest
+        small = bytearray()  # a million chunks of two bytes would take a hundred megabytes
+        try:
+            for chunk in reply.pieces:
+                size += len(chunk)
+                self.wire += len(chunk)
+                if size > limit:
+                    raise NoAnswer("large", f"{url}: an answer of more than {limit} bytes")
+                took = self._clock() - begun
+                if took > harvest.stall_seconds and size < DRIP * took:
+                    raise NoAnswer("silent", f"{url}: {size} bytes in {took:.0f} s")
+                if len(chunk) >= SMALL and not small:
+                    chunks.append(chunk)
+                    continue
+                small += chunk
+                if len(small) >= SMALL:
+                    chunks.append(bytes(small))
+                    small.clear()
+        finally:
+            if small:
+                chunks.append(bytes(small))
 
     def _answer(self, reply: Reply, raw: bytes, limit: int, url: str) -> HttpAnswer:
         status = reply.status
