@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence, Set
-from dataclasses import replace
 from typing import Any, Final
 
 from indlet.model import Failure, JsonMapping, Packed, Record
@@ -85,7 +84,7 @@ class SqlTransaction(SqlWaitingWriter):
         """Carry out a statement for each row."""
 
     @abstractmethod
-    def _upsert(self, records: Sequence[Dated]) -> list[int]:
+    def _upsert(self, records: Sequence[Dated]) -> Sequence[int]:
         """Store records, no two of one key, numbered on from `_seq`; the numbers of those that were new or
         different."""
 
@@ -127,21 +126,21 @@ class SqlTransaction(SqlWaitingWriter):
     def _put(self, records: Iterable[tuple[int, int | None, Record | Packed]]) -> int:
         latest: dict[tuple[int, str], Dated] = {}
         for origin, stamp, record in records:
-            if "\0" in record.identifier:  # no XML holds one, and not every database can
-                record = _without_nul(record)
-            key = (origin, record.identifier)
-            latest.pop(key, None)
-            latest[key] = (origin, stamp, packed(record))
+            made = packed(record)
+            if "\0" in made.identifier:  # no XML holds one, and not every database can
+                made = made._replace(identifier=made.identifier.replace("\0", "\ufffd"))
+            key = (origin, made.identifier)
+            if key in latest:  # it takes its place at the end
+                del latest[key]
+            latest[key] = (origin, stamp, made)
         rows = list(latest.values())
         if not rows:
             return 0
         changed = self._upsert(rows)
         first = self._seq - len(rows) + 1
-        entered = [(seq, *rows[seq - first]) for seq in changed]
-        self._know_sets({(origin, record.sets) for _, origin, _, record in entered})
-        self._join(
-            [(i, seq) for seq, origin, _, record in entered for i in self._joined[origin, record.sets]]
-        )
+        sets = [(origin, record.sets) for origin, _, record in rows]
+        self._know_sets({sets[seq - first] for seq in changed})
+        self._join([(i, seq) for seq in changed for i in self._joined[sets[seq - first]]])
         return len(changed)
 
     def delete(self, origin: int, identifiers: Iterable[str]) -> int:
@@ -350,15 +349,6 @@ class SqlTransaction(SqlWaitingWriter):
                 [spec for _, spec in part],
             )
             self._sets.update({(origin, spec): number for origin, spec, number in rows})
-
-
-def _without_nul(record: Record | Packed) -> Record | Packed:
-    identifier = record.identifier.replace("\0", "\ufffd")
-    return (
-        record._replace(identifier=identifier)
-        if isinstance(record, Packed)
-        else replace(record, identifier=identifier)
-    )
 
 
 def _lineages(specs: str) -> list[str]:
