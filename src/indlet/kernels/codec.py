@@ -20,13 +20,13 @@ zero bytes, so that a value can be read as one unaligned word.
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from indlet.kernels.arrays import Bytes, Flags, Int, Numbers, Places, Small
 from indlet.kernels.interpreted import Array, Unsigned
-from indlet.kernels.jit import Intrinsic, allocating_kernel, kernel, part
+from indlet.kernels.jit import Intrinsic, Llvm, allocating_kernel, kernel, part
 
 BLOCK: Final = 128
 PADDING: Final = 8
@@ -36,11 +36,11 @@ LESS: Final = 0x40
 WIDTH: Final = 0x3F
 
 
-def _word(typing_context: Any, array: Any, at: Int) -> Any:
+def _word(typing_context: Llvm, array: Llvm, at: Int) -> Llvm:
     from llvmlite import ir  # type: ignore[import-untyped]
     from numba import types
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def generate(context: Llvm, builder: Llvm, signature: Llvm, arguments: Llvm) -> Llvm:
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
         pointer = builder.gep(data, [arguments[1]])
         return builder.load(builder.bitcast(pointer, ir.IntType(64).as_pointer()), align=1)
@@ -49,31 +49,31 @@ def _word(typing_context: Any, array: Any, at: Int) -> Any:
 
 
 # word(array, at): the eight bytes from `at` on as one little-endian integer, aligned or not.
-word: Any = Intrinsic(_word, Array.word)
+word: Llvm = Intrinsic(_word, Array.word)
 
 
-def _ones(typing_context: Any, value: Int) -> Any:
+def _ones(typing_context: Llvm, value: Int) -> Llvm:
     from numba import types
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def generate(context: Llvm, builder: Llvm, signature: Llvm, arguments: Llvm) -> Llvm:
         return builder.ctpop(arguments[0])
 
     return types.uint64(types.uint64), generate
 
 
-def _lowest_bit(typing_context: Any, value: Int) -> Any:
+def _lowest_bit(typing_context: Llvm, value: Int) -> Llvm:
     from llvmlite import ir
     from numba import types
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def generate(context: Llvm, builder: Llvm, signature: Llvm, arguments: Llvm) -> Llvm:
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
 
     return types.uint64(types.uint64), generate
 
 
 # ones(value): how many bits of a 64-bit number are set. lowest_bit(value): the number of the lowest one.
-ones: Any = Intrinsic(_ones, lambda value: Unsigned(value.bit_count()))
-lowest_bit: Any = Intrinsic(_lowest_bit, lambda value: Unsigned((value & -value).bit_length() - 1))
+ones: Llvm = Intrinsic(_ones, lambda value: Unsigned(value.bit_count()))
+lowest_bit: Llvm = Intrinsic(_lowest_bit, lambda value: Unsigned((value & -value).bit_length() - 1))
 
 
 @part

@@ -6,26 +6,33 @@ languages). `service.records.normalise.arranged` is the plain twin.
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
+from indlet.kernels.codec import lowest_bit, word
 from indlet.kernels.jit import allocating_kernel, kernel
-from indlet.kernels.scan import Bytes, Numbers, Rows
+from indlet.kernels.scan import Bytes, Numbers, Rows, as_int, copy_words, equal_to, put_word
 from indlet.kernels.term_hash import digest
 
+# Where a record's metadata ends; from where to where stand the elements of it that are asked for.
+PLACE: Final = np.dtype([("end", np.int64), ("begin", np.int64), ("stop", np.int64)])
 # Looks at a table of values, for each of them, after which a page is left to the tolerant reader.
 _LOOKS = 64
 
 
 @kernel
 def gathered(values: Rows, folded: Bytes, mask: int, out: Bytes) -> int:
-    """Copies the values of the elements of `mask`, a line for each; gives their bytes."""
+    """Copies the values of the elements of `mask`, a line for each, which begins with a letter for the
+    element (A for the first); gives their bytes.
+    """
     low, to = 0, 0
     for i in range(values.size):
         high = values[i].end
         if mask >> values[i].code & 1:
-            for at in range(low, high):
-                out[to] = folded[at]
-                to += 1
+            out[to] = 65 + values[i].code
+            to += 1
+            to = copy_words(folded, low, high, out, to)
         low = high
     return to
 
@@ -61,12 +68,17 @@ def _value(text: Bytes, low: int, high: int, out: Bytes, to: int) -> int:
     """Writes a value as a string of JSON; gives where it ends."""
     out[to] = 34
     to += 1
-    for at in range(low, high):
-        if text[at] == 34 or text[at] == 92:
-            out[to] = 92
-            to += 1
-        out[to] = text[at]
-        to += 1
+    while low < high:
+        eight = word(text, low)
+        found = equal_to(eight, 34) | equal_to(eight, 92)
+        plain = min(as_int(lowest_bit(found)) >> 3 if found else 8, high - low)
+        put_word(out, to, eight)
+        low += plain
+        to += plain
+        if plain < 8 and low < high:
+            out[to], out[to + 1] = 92, text[low]
+            low += 1
+            to += 2
     out[to] = 34
     return to + 1
 
@@ -94,13 +106,31 @@ def _looked_up(
     return slot, most
 
 
+@kernel
+def _begins(text: Bytes, low: int, high: int, marks: Bytes) -> bool:
+    """Whether a value begins with one of some marks, each of which ends in a line feed."""
+    at, same = low, True
+    for mark in marks:
+        if mark == 10:
+            if same:
+                return True
+            at, same = low, True
+        else:
+            same = same and at < high and text[at] == mark
+            at += 1
+    return False
+
+
 @allocating_kernel
 def described(
-    heads: Rows, values: Rows, text: Bytes, forms: int, mask: int, names: Bytes, name_ends: Numbers,
-    out: Bytes, ends: Numbers,
+    heads: Rows, values: Rows, text: Bytes, forms: int, mask: int, marks: Bytes, names: Bytes,
+    name_ends: Numbers, part: tuple[int, int], out: Bytes, places: Rows,
 ) -> bool:  # fmt: skip
-    """Writes the metadata of each record up to its end in `out`: elements in the order of `names`, each value
-    once. False if it would take too long: many values within others, or with equal hashes.
+    """Writes the metadata of each record into `out`: elements in the order of `names`, each value once; and
+    in `places` where it ends, and where those elements of it stand whose numbers are in `part`.
+
+    False if a title begins with one of `marks`, or if it would take too long: many values within others, or
+    with equal hashes. Long because its parts would hand its tables around.
     """
     lows, highs = np.empty(values.size, np.int64), np.empty(values.size, np.int64)
     _places(values, text, forms, mask, lows, highs)
@@ -118,20 +148,25 @@ def described(
             counts[values[i].code] += 1
         out[to] = 123
         to += 1
+        place = places[record]
         for code in range(counts.size):
+            if code == part[0]:
+                place.begin = to if out[to - 1] == 123 else to + 1
+            if code == part[1]:
+                place.stop = to
             if counts[code] == 0:
                 continue
             if out[to - 1] != 123:
                 out[to] = 44
                 to += 1
-            for at in range(name_ends[code - 1] if code > 0 else 0, name_ends[code]):
-                out[to] = names[at]
-                to += 1
+            to = copy_words(names, name_ends[code - 1] if code > 0 else 0, name_ends[code], out, to)
             for i in order[first:last]:
                 if looks < 0:
                     return False
                 if values[i].code != code:
                     continue
+                if code == 0 and _begins(text, lows[i], highs[i], marks):
+                    return False
                 if counts[code] > 1:
                     slot, looks = _looked_up(text, values, first, i, lows, highs, slots, looks)
                     if slots[slot] > 0:
@@ -145,7 +180,7 @@ def described(
             to += 1
         out[to] = 125
         to += 1
-        ends[record] = to
+        place.end = to
         first = last
     return True
 

@@ -96,6 +96,10 @@ class Array:
         """The eight bytes from a place on."""
         return Unsigned(int.from_bytes(self._items[at : at + 8], "little"))
 
+    def put_word(self, at: int, value: int) -> None:
+        """Writes eight bytes from a place on."""
+        self._items[at : at + 8] = value.to_bytes(8, "little")
+
 
 class _Kind:
     """A kind of number as kernels name it: to make one, or an array of them."""
@@ -156,8 +160,8 @@ def _meant(value: Value) -> Value:
         return _NUMPY
     if plain := getattr(value, "plain", None):
         return plain
-    if isinstance(value, np.ndarray):
-        return Array(value)
+    if isinstance(value, np.ndarray | np.generic):
+        return _inward(value)
     if kernel := getattr(value, "interpreted", None):
         return lambda *arguments: _interpreted(kernel)(*arguments)
     return value

@@ -27,6 +27,7 @@ from indlet.kernels.machine_code import LOCK, Machine, fingerprint
 
 P = ParamSpec("P")
 T = TypeVar("T")
+Llvm = Any  # what numba and llvmlite hand to an intrinsic, and the intrinsic itself: they have no types
 
 # Python's own numbers are to numba what these are.
 _SAME = {int: np.int64, float: np.float64, bool: np.bool_}

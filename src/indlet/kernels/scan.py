@@ -17,7 +17,9 @@ from typing import Any, Final, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from indlet.kernels.jit import kernel
+from indlet.kernels.codec import lowest_bit, word
+from indlet.kernels.interpreted import Array
+from indlet.kernels.jit import Intrinsic, Llvm, kernel, part
 
 Bytes = NDArray[np.uint8]
 Numbers = NDArray[np.int64]
@@ -34,10 +36,12 @@ DEPTH: Final = 100
 PADDING: Final = 64
 
 # A start tag within a context: its bytes (in `Tags.text`), its hash, the size of its name, what it is, the
-# context of its children, its canonical form (in `Tags.text` too), its number in DUBLIN_CORE or -1.
+# context of its children, its canonical form (in `Tags.text` too), its number in DUBLIN_CORE or -1, and the
+# place of the tag that came after it last: mostly it comes again.
 TAG: Final = np.dtype(
     [(name, np.int64) for name in (
         "context", "begin", "end", "hash", "name", "role", "inside", "canonical", "canonical_end", "code",
+        "next",
     )]
 )  # fmt: skip
 # A record: where it stands, its header's fields (0: none), whether it is deleted, its canonical metadata,
@@ -67,7 +71,7 @@ STATE: Final = np.dtype(
 
 
 class Tags(NamedTuple):
-    """Start tags with what they mean; `slots` finds them by their hash."""
+    """Start tags with what they mean; `slots` finds them by their hash. Eight bytes follow `text`."""
 
     slots: Numbers
     rows: Rows
@@ -90,7 +94,7 @@ class PageArrays(NamedTuple):
     packed: Bytes
 
 
-_int: Callable[[Any], int] = cast("Any", np.int64)  # to type checkers, an int
+as_int: Callable[[Any], int] = cast("Any", np.int64)  # to type checkers, an int
 
 
 def _bytes(text: str) -> Bytes:
@@ -104,8 +108,63 @@ _TERMS, _TERMS_END = _bytes('<terms xmlns="urn:indlet:tf:1.0" length="'), _bytes
 _LANG = _bytes(' lang="')
 _LINE, _LINE_END = _bytes('<t f="'), _bytes("</t>")
 _TERM, _FREQ = _bytes('<term name="'), _bytes('" freq="')
+# Eight bytes at a time: a byte in each place of a word.
+_EACH = np.uint64(0x0101010101010101)
+_HIGH = np.uint64(0x8080808080808080)
 # Bytes of text that are not copied as they stand, or not at once.
 _MARKS = np.array([(c < 32 and c not in (9, 10)) or c in b"<&>\xef" for c in range(256)], np.uint8)
+
+
+def _put_word(typing_context: Llvm, array: Llvm, at: Llvm, value: Llvm) -> Llvm:
+    from llvmlite import ir  # type: ignore[import-untyped]
+    from numba import types
+
+    def generate(context: Llvm, builder: Llvm, signature: Llvm, arguments: Llvm) -> Llvm:
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        pointer = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(64).as_pointer())
+        builder.store(arguments[2], pointer, align=1)
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64, types.uint64), generate
+
+
+# put_word(array, at, value): writes eight bytes from `at` on; the inverse of `codec.word`.
+put_word: Llvm = Intrinsic(_put_word, Array.put_word)
+
+
+@part
+def equal_to(value: np.uint64, byte: int) -> np.uint64:
+    """Whether bytes of a word equal one: the lowest high bit that is set is that of the first which does."""
+    other = value ^ _EACH * np.uint64(byte)
+    return (other - _EACH) & ~other & _HIGH
+
+
+@part
+def _below(value: np.uint64, byte: int) -> np.uint64:
+    """The same for bytes below one, which is at most 128."""
+    return (value - _EACH * np.uint64(byte)) & ~value & _HIGH
+
+
+@part
+def copy_words(text: Bytes, low: int, high: int, out: Bytes, to: int) -> int:
+    """Copies, and up to seven bytes more, which the next ones replace; gives where the copy ends."""
+    end = to + high - low
+    while to < end:
+        put_word(out, to, word(text, low))
+        low += 8
+        to += 8
+    return end
+
+
+@part
+def _same(text: Bytes, at: int, other: Bytes, low: int, size: int) -> bool:
+    while size >= 8:
+        if word(text, at) != word(other, low):
+            return False
+        at += 8
+        low += 8
+        size -= 8
+    return size == 0 or (word(text, at) ^ word(other, low)) << np.uint64(64 - 8 * size) == np.uint64(0)
 
 
 @kernel
@@ -145,7 +204,7 @@ def _reference(text: Bytes, at: int) -> tuple[int, int]:
         i += 1
     first = i
     while text[i] != 59:
-        c = _int(text[i])
+        c = as_int(text[i])
         digit = c - 48 if c >= 48 and c <= 57 else (c | 32) - 87 if (c | 32) >= 97 and (c | 32) <= 102 else 99
         if digit >= base or i - first > 8:
             return 0, 0
@@ -202,8 +261,16 @@ def _character(text: Bytes, at: int, copying: bool, out: Bytes, to: int) -> tupl
             out[to] = c
             to += 1
         else:
-            to = _put(out, to, _int(c))
+            to = _put(out, to, as_int(c))
     return at + 1, to
+
+
+@part
+def _unmarked(eight: np.uint64) -> int:
+    """How many of eight bytes stand before the first one of `_MARKS`, tab or line feed."""
+    found = equal_to(eight | _EACH * np.uint64(2), 62)  # < or >
+    found |= equal_to(eight, 38) | equal_to(eight, 0xEF) | _below(eight, 32)
+    return as_int(lowest_bit(found)) >> 3 if found else 8
 
 
 @kernel
@@ -211,6 +278,14 @@ def _text(text: Bytes, at: int, copying: bool, out: Bytes, to: int) -> tuple[int
     """Copies text in canonical form up to the next tag, without comments; -1 for what is not well-formed."""
     low = at
     while True:
+        eight = word(text, at)
+        plain = _unmarked(eight)
+        if copying:
+            put_word(out, to, eight)
+            to += plain
+        at += plain
+        if plain == 8:
+            continue
         c = text[at]
         if _MARKS[c] == 0:
             if copying:
@@ -266,62 +341,80 @@ def _fold(raw: Bytes, low: int, high: int, classes: Bytes, out: Bytes, to: int) 
     with white space (class 1) folded. A line feed ends it.
     """
     begin = to
-    gap = False
     while low < high:
-        c = _int(raw[low])
-        size = 1
-        if c == 60:
-            quoted = False
-            while raw[low] != 62 or quoted:
-                quoted ^= raw[low] == 34
+        # What needs no look: letters and the like, and single spaces between them.
+        eight = word(raw, low)
+        spaces = eight ^ _EACH * np.uint64(32)
+        spaces = ~(((spaces & ~_HIGH) + ~_HIGH) | spaces | ~_HIGH)
+        before = np.uint64(128) if to == begin or out[to - 1] == 32 else np.uint64(0)
+        found = spaces & (spaces << np.uint64(8) | before)
+        found |= equal_to(eight, 60) | equal_to(eight, 38) | equal_to(eight, 127)
+        found |= _below(eight, 32) | (eight & _HIGH)
+        plain = min(as_int(lowest_bit(found)) >> 3 if found else 8, high - low)
+        put_word(out, to, eight)
+        to += plain
+        low += plain
+        while low < high:
+            c = as_int(raw[low])
+            if c > 32 and c < 127 and c != 60 and c != 38:
+                break
+            if c == 60:
+                quoted = False
+                while raw[low] != 62 or quoted:
+                    quoted ^= raw[low] == 34
+                    low += 1
                 low += 1
-            low += 1
-            continue
-        if c == 38:
-            if raw[low + 1] == 97:
-                size = 5
-            elif raw[low + 1] == 35:
-                c, size = 13, 5
-            else:
-                c, size = 60 if raw[low + 1] == 108 else 62, 4
-            point = c
-        elif c < 0x80:
-            point = c
-        elif c < 0xE0:
-            point, size = (c & 31) << 6 | (_int(raw[low + 1]) & 63), 2
-        elif c < 0xF0:
-            point, size = (
-                (c & 15) << 12 | (_int(raw[low + 1]) & 63) << 6 | (_int(raw[low + 2]) & 63),
-                3,
-            )
-        else:
-            point, size = 97, 4  # beyond the table: a character like any other
-        kind = classes[point]
-        if kind == 0:
-            if gap:
-                out[to] = 32
+                continue
+            point, size = _point(raw, low)
+            kind = classes[point] if point < classes.size else 0
+            if kind == 1:
+                if to > begin and out[to - 1] != 32:
+                    out[to] = 32
+                    to += 1
+            elif kind == 0 and c == 38:
+                out[to] = point
                 to += 1
-                gap = False
-            if c < 0x80:
-                out[to] = c
-                to += 1
-            else:
+            elif kind == 0:
                 for i in range(size):
                     out[to + i] = raw[low + i]
                 to += size
-        elif kind == 1:
-            gap = to > begin
-        low += size
+            low += size
+    if to > begin and out[to - 1] == 32:
+        to -= 1
     out[to] = 10
     return to + 1
 
 
 @kernel
+def _point(raw: Bytes, low: int) -> tuple[int, int]:
+    """The character at a place of the canonical form, and its size there."""
+    c = as_int(raw[low])
+    if c == 38:
+        if raw[low + 1] == 97:
+            return 38, 5
+        if raw[low + 1] == 35:
+            return 13, 5
+        return 60 if raw[low + 1] == 108 else 62, 4
+    if c < 0x80:
+        return c, 1
+    if c < 0xE0:
+        return (c & 31) << 6 | (as_int(raw[low + 1]) & 63), 2
+    if c < 0xF0:
+        return (c & 15) << 12 | (as_int(raw[low + 1]) & 63) << 6 | (as_int(raw[low + 2]) & 63), 3
+    return 0x10000, 4  # or beyond: like any letter
+
+
+@kernel
 def tag_hash(text: Bytes, low: int, high: int, context: int) -> int:
     value = np.uint64(14695981039346656037) ^ np.uint64(context)
-    for i in range(low, high):
-        value = (value ^ np.uint64(text[i])) * np.uint64(1099511628211)
-    return _int(value >> np.uint64(1))
+    while low < high:
+        eight = word(text, low)
+        if high - low < 8:
+            eight &= (np.uint64(1) << np.uint64(8 * (high - low))) - np.uint64(1)
+        value = (value ^ eight) * np.uint64(0xD6E8FEB86659FD93)
+        value ^= value >> np.uint64(32)
+        low += 8
+    return as_int(value >> np.uint64(1))
 
 
 @kernel
@@ -330,15 +423,25 @@ def _find(tags: Tags, text: Bytes, low: int, high: int, context: int, hashed: in
     mask = tags.slots.size - 1
     slot = hashed & mask
     while tags.slots[slot] > 0:
-        place = _int(tags.slots[slot] - 1)
+        place = as_int(tags.slots[slot] - 1)
         row = tags.rows[place]
-        if row.hash == hashed and row.context == context and row.end - row.begin == high - low:
-            i = 0
-            while low + i < high and text[low + i] == tags.text[row.begin + i]:
-                i += 1
-            if low + i == high:
-                return place
+        alike = row.hash == hashed and row.context == context and row.end - row.begin == high - low
+        if alike and _same(text, low, tags.text, row.begin, high - low):
+            return place
         slot = (slot + 1) & mask
+    return -1
+
+
+@kernel
+def _guessed(tags: Tags, text: Bytes, low: int, context: int, previous: int) -> int:
+    """The place of a tag that came after the one before it last time, or is that one again; -1 otherwise."""
+    for place in (tags.rows[previous].next, previous):
+        row = tags.rows[place]
+        size = row.end - row.begin
+        if size > 0 and row.context == context and _same(text, low, tags.text, row.begin, size):
+            after = text[low + size]
+            if after == 62 or (after == 47 and text[low + size + 1] == 62):
+                return place
     return -1
 
 
@@ -393,6 +496,7 @@ def walk(tags: Tags, page: PageArrays) -> int:
     text, raw, s, stack, heads = page.text, page.raw, page.state[0], page.stack, page.heads
     at, to = s.at, s.raw
     last = text.size - PADDING
+    previous = 0  # the place of the start tag before
     while True:
         at, to = _text(text, at, s.copying > 0, raw, to)
         if at < 0:
@@ -403,24 +507,36 @@ def walk(tags: Tags, page: PageArrays) -> int:
             return DONE if depth == 0 and at == last else REFUSED
         head = heads[s.records]
         if text[at + 1] != 47:
-            high = _tag_end(text, at + 1)
-            if high < 0 or depth == DEPTH:
-                return REFUSED
-            closed = text[high - 1] == 47
-            end = high - 1 if closed else high
             context = tags.rows[stack[depth].tag].inside if depth > 0 else 0
-            hashed = tag_hash(text, at + 1, end, context)
-            place = _find(tags, text, at + 1, end, context, hashed)
+            place = _guessed(tags, text, at + 1, context, previous)
+            if place >= 0:
+                tag = tags.rows[place]
+                end = at + 1 + tag.end - tag.begin
+                closed = text[end] == 47
+                high = end + 1 if closed else end
+            else:
+                high = _tag_end(text, at + 1)
+                if high < 0:
+                    return REFUSED
+                closed = text[high - 1] == 47
+                end = high - 1 if closed else high
+                hashed = tag_hash(text, at + 1, end, context)
+                place = _find(tags, text, at + 1, end, context, hashed)
+                if place < 0:
+                    s.at, s.raw = at, to
+                    s.context, s.tag_begin, s.tag_end, s.tag_hash = context, at + 1, end, hashed
+                    return UNKNOWN
+                tag = tags.rows[place]
+            if depth == DEPTH:
+                return REFUSED
             s.at, s.raw = at, to
-            if place < 0:
-                s.context, s.tag_begin, s.tag_end, s.tag_hash = context, at + 1, end, hashed
-                return UNKNOWN
-            tag = tags.rows[place]
             if raw.size - to - (tag.canonical_end - tag.canonical) - tag.name - 4 < 4 * (last - at):
                 return FULL
             role = tag.role
             if role == REFUSE:
                 return REFUSED
+            tags.rows[previous].next = place
+            previous = place
             if role == RECORD:
                 head.begin = at
                 head.headed = head.identifier = head.datestamp = head.deleted = head.nested = 0
@@ -436,9 +552,7 @@ def walk(tags: Tags, page: PageArrays) -> int:
             if not _opened(role, head, high + 1, to):
                 return REFUSED
             if s.copying > 0:
-                for i in range(tag.canonical, tag.canonical_end):
-                    raw[to] = tags.text[i]
-                    to += 1
+                to = copy_words(tags.text, tag.canonical, tag.canonical_end, raw, to)
                 if tag.code >= 0:
                     opened.order, opened.content = s.elements, to
                     s.elements += 1
@@ -460,9 +574,8 @@ def walk(tags: Tags, page: PageArrays) -> int:
                 return REFUSED
             low, size = stack[depth].name, tags.rows[stack[depth].tag].name
             at += 2
-            for i in range(size):
-                if text[at + i] != text[low + i]:
-                    return REFUSED
+            if not _same(text, at, text, low, size):
+                return REFUSED
             at += size
             while text[at] == 32 or text[at] == 10 or text[at] == 13 or text[at] == 9:
                 at += 1
@@ -475,7 +588,7 @@ def walk(tags: Tags, page: PageArrays) -> int:
         role = tag.role
         if s.copying > 0:
             if opened.order >= 0:
-                if page.folded.size - s.folded < to - opened.content + 1:
+                if page.folded.size - s.folded < to - opened.content + 9:
                     return REFUSED  # values within values within values
                 before = s.folded
                 s.folded = _fold(raw, opened.content, to, page.classes, page.folded, before)
@@ -489,9 +602,7 @@ def walk(tags: Tags, page: PageArrays) -> int:
                     s.folded = before
             raw[to], raw[to + 1] = 60, 47
             to += 2
-            for i in range(tag.name):
-                raw[to] = text[opened.name + i]
-                to += 1
+            to = copy_words(text, opened.name, opened.name + tag.name, raw, to)
             raw[to] = 62
             to += 1
             if s.copying == depth:
@@ -523,7 +634,7 @@ def walk(tags: Tags, page: PageArrays) -> int:
 @kernel
 def _number(text: Bytes, at: int, most: int) -> tuple[int, int]:
     """The number at a place, and where it ends."""
-    low, value = at, _int(0)
+    low, value = at, as_int(0)
     while text[at] >= 48 and text[at] <= 57 and at - low < most:
         value = 10 * value + text[at] - 48
         at += 1
@@ -556,7 +667,7 @@ def _vector(text: Bytes, at: int, out: Bytes, to: int, head: Rows) -> tuple[int,
         at, to = _line(text, at + _LINE.size, out, to, begin)
         if at < 0:
             return -1, to
-    line = _int(-1)
+    line = as_int(-1)
     while starts(text, at, _TERM):
         low = at + _TERM.size
         at = low
@@ -607,7 +718,7 @@ def _line(text: Bytes, at: int, out: Bytes, to: int, begin: int) -> tuple[int, i
     out[to] = 32
     to += 1
     while text[at] != 60:
-        c, step = _int(text[at]), 1
+        c, step = as_int(text[at]), 1
         if c == 38:
             c, step = _reference(text, at)
             if step == 0 or c > 127:

@@ -23,10 +23,12 @@ from indlet.oai.read_repair import decoded, repaired, without_doctype
 
 
 class MetadataPart(NamedTuple):
-    """A record's metadata: in canonical form; and what they say by the names of their elements, as JSON."""
+    """A record's metadata: in canonical form; what they say by the names of their elements, as JSON; and the
+    part of that which tells formats and identifiers, without its brackets."""
 
     raw: bytes
     described: bytes
+    identified: bytes
 
 
 @dataclass(slots=True)

@@ -130,8 +130,7 @@ class SqlTransaction(SqlWaitingWriter):
             if "\0" in made.identifier:  # no XML holds one, and not every database can
                 made = made._replace(identifier=made.identifier.replace("\0", "\ufffd"))
             key = (origin, made.identifier)
-            if key in latest:  # it takes its place at the end
-                del latest[key]
+            latest.pop(key, None)
             latest[key] = (origin, stamp, made)
         rows = list(latest.values())
         if not rows:

@@ -105,6 +105,34 @@ def test_what_we_write_is_read_fast() -> None:
         assert quick.items[0].vector == vector
 
 
+@pytest.mark.parametrize(
+    "odd",
+    ["&amp;", "&#13;", "<b>c</b>", "  ", " \n\t ", "\u00a0", "é", "ш", "𝔞", "\x7f", "\ufffd",
+     "<![CDATA[<&>]]>", "<!-- no -->", '"', "\\", "\\376\\377", "þÿ", ""],
+)  # fmt: skip
+def test_what_is_odd_may_stand_anywhere_in_a_value(odd: str) -> None:
+    """Text is copied eight bytes at a time, so each place within a word and at its borders is tried."""
+    said = [
+        f"<dc:title>{'abcdefghijklmnopqrst'[:before]}{odd}{'uvwxyzABCDE'[:after]}</dc:title>"
+        for before in range(18)
+        for after in (0, 1, 7, 8, 9)
+    ]
+    plain = written([("oai:x.org:1", False, "", {"title": ["@"]}, None)], "tf_compact")
+    page = plain.replace(b"<dc:title>@</dc:title>", "".join(said).encode())
+    # A title that begins with a mark of PDF is the tolerant reader's.
+    assert alike(page, "tf_compact") is not odd.startswith(("\\376", "þÿ"))
+    assert alike(page.replace(b"dc:title>", b"dc:creator>"), "tf_compact")
+
+
+def test_both_readers_agree_on_the_order_of_tags() -> None:
+    """The kernel guesses that a tag comes after the one that it came after before."""
+    names = ["title", "creator", "creator", "date", "title", "type", "creator", "title"]
+    for turn in range(len(names)):
+        some = "".join(f"<dc:{name}>{i}</dc:{name}><dc:{name}/>" for i, name in enumerate(names[turn:]))
+        plain = written([("oai:x.org:1", False, "a", {"title": ["@"]}, None)] * 2, "tf_compact")
+        assert alike(plain.replace(b"<dc:title>@</dc:title>", some.encode(), 1 + turn % 2), "tf_compact")
+
+
 @settings(max_examples=300, deadline=None)
 @given(st.data())
 def test_both_readers_agree_on_what_was_damaged(data: st.DataObject) -> None:

@@ -100,8 +100,10 @@ class Committer:
 
     def _count(self, record: Record | Packed) -> None:
         self.stored_bytes += _size(record)
-        self.progress.deleted += record.deleted
-        self.progress.records += not record.deleted
+        if record.deleted:
+            self.progress.deleted += 1
+        else:
+            self.progress.records += 1
 
     def fail(self, failure: Failure, *, retry: bool = True) -> None:
         """Enter a failure; what is to be retried is owed until it has come or is known to be gone."""
@@ -223,8 +225,8 @@ class Committer:
 def _size(record: Record | Packed) -> int:
     """The bytes that a record takes in the store."""
     if isinstance(record, Packed):
-        parts = (record.metadata, record.properties, record.raw, record.vector, record.positions)
-        return sum(len(part) for part in parts if part)
+        index = len(record.vector or b"") + len(record.positions or b"")
+        return len(record.metadata) + len(record.properties) + len(record.raw) + index
     vector = record.vector
     metadata = sum(len(value) for values in record.metadata.values() for value in values)
     return len(record.raw) + metadata + (len(vector.packed) if vector else 0)

@@ -214,6 +214,8 @@ def _refusal(page: Page, answer: HttpAnswer) -> NoAnswer:
 
 
 def _bound_sets(page: Page) -> None:
+    if all(len(spec) <= SET_LENGTH for sets in {item.sets for item in page.items} for spec in sets):
+        return
     for item in page.items:
         if item.sets and max(map(len, item.sets)) > SET_LENGTH:
             item.sets = tuple(s for s in item.sets if len(s) <= SET_LENGTH)

@@ -6,7 +6,7 @@ decisions between copies a deletion that waits counts as done; only what is show
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import orjson
 
@@ -56,8 +56,12 @@ class DeletionGuard:
         return done, waiting
 
 
-def latest(records: Iterable[Record | Packed]) -> Kept:
-    found: Kept = {}
+def latest(records: Sequence[Record | Packed]) -> Kept:
+    """The last of each identifier, in the order in which these came."""
+    found: Kept = {record.identifier: record for record in records}
+    if len(found) == len(records):
+        return found
+    found.clear()
     for record in records:
         found.pop(record.identifier, None)
         found[record.identifier] = record

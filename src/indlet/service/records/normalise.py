@@ -61,13 +61,11 @@ class Normaliser:
     policy: Policy | None = None
     full_text: FullText | None = None
     reconciliation: Reconciliation = field(init=False)
+    has_index: bool = field(init=False)
 
     def __post_init__(self) -> None:
         self.reconciliation = loss(self.policy, self.analyzer.policy)
-
-    @property
-    def has_index(self) -> bool:
-        return bool(self.index_prefix or self.bundle_prefix)
+        self.has_index = bool(self.index_prefix or self.bundle_prefix)
 
     def record(self, item: Item) -> Record:
         """The record that an item of a list is to us; BadResponse says what is wrong with it."""
@@ -81,13 +79,15 @@ class Normaliser:
     def records(self, items: Sequence[Item]) -> list[Record | Packed | BadResponse]:
         """What each item of a list is to us: a record (packed, where it was read so), or what is wrong."""
         out: list[Record | Packed | BadResponse] = []
+        # Unless a text is to be made of the metadata, formats and identifiers are all that is asked for here.
+        whole = self.full_text is not None and not self.has_index
         for item in items:
             part = item.part
             try:
                 if part is None or item.deleted or item.about or not self._as_stored(part):
                     out.append(self.record(item))
                     continue
-                metadata = orjson.loads(part.described)
+                metadata = orjson.loads(part.described if whole else b"{%b}" % part.identified)
                 vector = self._vector(item, None, metadata)
                 properties, resource = self._about(item, metadata)
             except BadResponse as e:
@@ -254,14 +254,15 @@ def resource_key(identifier: str, metadata: Metadata, url: str = "") -> str:
         if found := doi(value):
             return f"doi:{found.lower()}"
     if url := url or _first_url(metadata):
+        if match := _PLAIN_URL.fullmatch(url):
+            path = match[2].rstrip("/")
+            return f"http://{match[1]}{path}" if path else identifier
         key = _canonical_url(url)
         return identifier if _SITE.fullmatch(key) else key
     return identifier
 
 
 def _canonical_url(url: str) -> str:
-    if match := _PLAIN_URL.fullmatch(url):
-        return f"http://{match[1]}{match[2].rstrip('/') or '/'}"
     try:
         parts = urlsplit(url)
         host = (parts.hostname or "").removeprefix("www.")

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 import threading
-from functools import cache, lru_cache
-from typing import Final, NamedTuple
+from functools import cache
+from typing import Final
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from indlet.formats.dublin import PDF_MARKS, folded
 from indlet.kernels import describe
 from indlet.kernels import scan as k
 from indlet.kernels.vector_check import totals
-from indlet.memo import SHORT, remembered
+from indlet.memo import remembered
 from indlet.model import DUBLIN_CORE, TermVector
 from indlet.oai.read import Item, MetadataPart, Page, local_name, parsed, read, text_of
 from indlet.oai.read_repair import decoded
@@ -31,35 +31,23 @@ _PADDING: Final = b"<" + bytes(k.PADDING - 1)
 _NEW: Final = 2000
 # Metadata in canonical form may take so many times the bytes of their page.
 _LARGER: Final = 20
-# Titles of PDF files that are copied as they stand (`dublin.pdf_text`): seldom enough for the other reader.
-_ENCODED_TWICE: Final = tuple(mark.encode() for mark in PDF_MARKS)
+# How titles of PDF files begin that are copied as they stand (`dublin.pdf_text`): seldom enough for the other
+# reader.
+_ENCODED_TWICE: Final = np.frombuffer("".join(f"{mark}\n" for mark in PDF_MARKS).encode(), np.uint8)
 # Elements whose values have forms, a bit for each; and how the elements begin in JSON.
 _FORMED: Final = sum(1 << DUBLIN_CORE.index(element) for element in FORMS)
 _OPENINGS: Final = [f'"{element}":['.encode() for element in DUBLIN_CORE]
-_NAMES: Final = np.frombuffer(b"".join(_OPENINGS), np.uint8), np.cumsum([len(name) for name in _OPENINGS])
-
-
-class _Head(NamedTuple):
-    """A row of `kernels.scan.HEAD`."""
-
-    begin: int
-    end: int
-    headed: int
-    identifier: int
-    identifier_end: int
-    datestamp: int
-    datestamp_end: int
-    deleted: int
-    raw: int
-    raw_end: int
-    sets: int
-    abouts: int
-    values: int
-    packed: int
-    length: int
-    language: int
-    language_end: int
-    nested: int
+_NAMES: Final = (
+    np.frombuffer(b"".join(_OPENINGS) + bytes(8), np.uint8),
+    np.cumsum([len(name) for name in _OPENINGS]),
+)
+# What is wanted of a record beside its header (`kernels.scan.HEAD`).
+_COLUMNS: Final = (
+    "begin", "end", "deleted", "raw", "raw_end", "sets", "abouts", "packed", "length", "language",
+    "language_end",
+)  # fmt: skip
+# Elements that tell which resource a record stands for: format and identifier, which follow each other.
+_IDENTIFYING: Final = DUBLIN_CORE.index("format"), DUBLIN_CORE.index("identifier") + 1
 
 
 class _Known(threading.local):
@@ -91,33 +79,31 @@ def scan(body: bytes, charset: str = "") -> Page | None:
     if root is None or root.get("version") == "1":
         return None
     (listed,) = (node for node in root if local_name(node).lower() == "listrecords")
-    region = body[first.start() : end]
-    if any(mark in region for mark in _ENCODED_TWICE):
-        return None
+    region = body[first.start() : end] + _PADDING
     pages = _walked(region, listed.nsmap)
     if pages is None or not _sound(pages):
         return None
     described = _described(pages)
     if described is None:
         return None
-    page.items = _items(region, pages, described)
+    page.items = _items(region, pages, *described)
     page.repairs = repairs
     return page if all(item.identifier for item in page.items) else None
 
 
 def _walked(region: bytes, declared: dict[str | None, str]) -> k.PageArrays | None:
-    """What the kernel makes of records, while Python tells it what new tags mean."""
+    """What the kernel makes of records (and a padding), while Python tells it what new tags mean."""
     table = _known.table
     table.begin(declared)
-    size = len(region)
+    size = len(region) - k.PADDING
     # No record, set, about part or element with a value is shorter than these. What is not used of the room
     # costs nothing.
     pages = k.PageArrays(
-        np.frombuffer(region + _PADDING, np.uint8), _classes(), np.zeros(1, k.STATE),
+        np.frombuffer(region, np.uint8), _classes(), np.zeros(1, k.STATE),
         np.empty(k.DEPTH + 1, k.OPEN), np.empty(size // len("<record><header><identifier/>") + 1, k.HEAD),
         np.empty(size // len("<setSpec/>") + 1, k.SPAN), np.empty(size // len("<a/>") + 1, k.SPAN),
-        np.empty(size // len("<a>b</a>") + 1, k.VALUE), np.empty(5 * size, np.uint8),
-        np.empty(2 * size, np.uint8), np.empty(size if b"urn:indlet:tf:" in region else 0, np.uint8),
+        np.empty(size // len("<a>b</a>") + 1, k.VALUE), np.empty(5 * size + k.PADDING, np.uint8),
+        np.empty(2 * size + k.PADDING, np.uint8), np.empty(size, np.uint8),
     )  # fmt: skip
     new = 0
     while (why := k.walk(table.tags, pages)) != k.DONE:
@@ -143,66 +129,79 @@ def _sound(pages: k.PageArrays) -> bool:
     return not np.any((lengths >= 0) & ((sums < 0) | (sums > lengths)))
 
 
-def _described(pages: k.PageArrays) -> list[bytes] | None:
-    """What the metadata of each record say, as JSON."""
+def _described(pages: k.PageArrays) -> tuple[list[bytes], list[bytes]] | None:
+    """What each record's metadata say, as JSON; and the part of it that tells formats and identifiers."""
     state = pages.state[0]
     heads, values = pages.heads[: state["records"]], pages.values[: state["values"]]
     folded = pages.folded[: state["folded"]]
-    room = np.empty(folded.size, np.uint8)
-    formed = room[: describe.gathered(values, folded, _FORMED, room)].tobytes().decode().split("\n")
-    codes = values["code"]
-    # Long values do not come back (`memo`).
-    known = _known_form if max(map(len, formed)) <= SHORT else _form
-    forms = map(known, codes[(_FORMED >> codes & 1) > 0].tolist(), formed)
-    text = np.frombuffer(folded.tobytes() + "".join([f"{form}\n" for form in forms]).encode(), np.uint8)
-    out, ends = (
-        np.empty(2 * text.size + 24 * values.size + 2 * heads.size, np.uint8),
-        np.empty(heads.size, np.int64),
-    )
-    if not describe.described(heads, values, text, folded.size, _FORMED, *_NAMES, out, ends):
+    room = np.empty(folded.size + values.size + 8, np.uint8)
+    formed = room[: describe.gathered(values, folded, _FORMED, room)].tobytes().decode()
+    forms = "\n".join(map(_form, formed.split("\n")[:-1])) + "\n"
+    text = np.frombuffer(folded.tobytes() + forms.encode() + bytes(k.PADDING), np.uint8)
+    out = np.empty(2 * text.size + 24 * values.size + 2 * heads.size, np.uint8)
+    places = np.empty(heads.size, describe.PLACE)
+    if not describe.described(
+        heads, values, text, folded.size, _FORMED, _ENCODED_TWICE, *_NAMES, _IDENTIFYING, out, places
+    ):
         return None
-    told, low = out[: ends[-1] if ends.size else 0].tobytes(), 0
-    return [told[low : (low := high)] for high in ends.tolist()]
+    ends = places["end"].tolist()
+    told, low = out[: ends[-1] if ends else 0].tobytes(), 0
+    whole = [told[low : (low := high)] for high in ends]
+    return whole, [told[a:b] for a, b in zip(places["begin"].tolist(), places["stop"].tolist(), strict=True)]
 
 
-def _form(code: int, value: str) -> str:
-    return FORMS[DUBLIN_CORE[code]](value)
+@remembered(1 << 15)
+def _form(value: str) -> str:
+    """What becomes of a value after the letter of its element (`describe.gathered`)."""
+    return FORMS[DUBLIN_CORE[ord(value[0]) - ord("A")]](value[1:])
 
 
-_known_form = lru_cache(maxsize=1 << 15)(_form)
-
-
-def _items(region: bytes, pages: k.PageArrays, described: list[bytes]) -> list[Item]:
+def _items(region: bytes, pages: k.PageArrays, described: list[bytes], identified: list[bytes]) -> list[Item]:
     """The records of a page, each with what its metadata say."""
     state = pages.state[0]
+    heads = pages.heads[: state["records"]]
     raw = pages.raw[: state["raw"]].tobytes()
     packed = pages.packed[: state["packed"]].tobytes()
-    sets = [_spec(region[a:b]) for a, b in pages.sets[: state["sets"]].tolist()]
+    specs = [_spec(region[a:b]) for a, b in pages.sets[: state["sets"]].tolist()]
     abouts = [raw[a:b] for a, b in pages.abouts[: state["abouts"]].tolist()]
     view = memoryview(region)
+    columns = zip(
+        _headers(region, heads, "identifier"), _headers(region, heads, "datestamp"), described, identified,
+        *(heads[name].tolist() for name in _COLUMNS), strict=True,
+    )  # fmt: skip
     out: list[Item] = []
-    before = _Head._make([0] * len(_Head._fields))
-    for head, told in zip(map(_Head._make, pages.heads[: state["records"]].tolist()), described, strict=True):
-        part = vector = None
-        if head.raw >= 0:
-            part = MetadataPart(raw[head.raw : head.raw_end], told)
-        if head.length >= 0:
-            language = region[head.language : head.language_end].decode()
-            vector = TermVector(packed[before.packed : head.packed], head.length, None, language)
+    sets = about = terms = 0  # where those of the record begin
+    for (
+        identifier, datestamp, told, keys, begin, end, deleted, part, part_end,
+        sets_end, about_end, terms_end, length, language, language_end,
+    ) in columns:  # fmt: skip
+        vector = None
+        if length >= 0:
+            spoken = region[language:language_end].decode()
+            vector = TermVector(packed[terms:terms_end], length, None, spoken)
+        found = MetadataPart(raw[part:part_end], told, keys) if part >= 0 else None
         out.append(
             Item(
-                _said(region[head.identifier : head.identifier_end]),
-                _said(region[head.datestamp : head.datestamp_end]) if head.datestamp else "",
-                tuple(dict.fromkeys(filter(None, sets[before.sets : head.sets]))),
-                head.deleted != 0,
-                about=tuple(abouts[before.abouts : head.abouts]),
-                part=part,
-                vector=vector,
-                source=view[head.begin : head.end],
+                identifier, datestamp, _distinct(specs[sets:sets_end]), deleted != 0, None, None,
+                tuple(abouts[about:about_end]), None, found, vector, view[begin:end],
             )
-        )
-        before = head
+        )  # fmt: skip
+        sets, about, terms = sets_end, about_end, terms_end
     return out
+
+
+def _headers(region: bytes, heads: k.Rows, name: str) -> list[str]:
+    """What one element of each header says; empty where there is none."""
+    begins, ends = heads[name].tolist(), heads[f"{name}_end"].tolist()
+    contents = [region[a:b] if a else b"" for a, b in zip(begins, ends, strict=True)]
+    whole = b"\n".join(contents)
+    if b"&" in whole or b"<" in whole or b"\r" in whole or whole.count(b"\n") >= len(contents):
+        return [_said(content) for content in contents]
+    return [value.strip() for value in whole.decode().split("\n")]
+
+
+def _distinct(specs: list[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(filter(None, specs))) if specs else ()
 
 
 def _said(content: bytes) -> str:

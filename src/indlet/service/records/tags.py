@@ -64,7 +64,9 @@ class TagTable:
     def __init__(self) -> None:
         self._contexts: dict[Context, int] = {}
         self._known: list[Context] = []
-        self.tags = k.Tags(np.zeros(4 * MANY, np.int64), np.zeros(MANY, k.TAG), np.zeros(_BYTES, np.uint8))
+        self.tags = k.Tags(
+            np.zeros(4 * MANY, np.int64), np.zeros(MANY, k.TAG), np.zeros(_BYTES + 8, np.uint8)
+        )
         self._count = self._filled = 0
 
     def begin(self, declared: Mapping[str | None, str]) -> None:
@@ -94,7 +96,7 @@ class TagTable:
         name = len(re.split(rb"[\s/>]", tag, maxsplit=1)[0])
         tags.rows[self._count] = (
             context, begin, end, hashed, name, meaning.role, self._number(meaning.inside), end, begin + size,
-            meaning.code,
+            meaning.code, 0,
         )  # fmt: skip
         self._filled += size
         self._count += 1
