@@ -239,3 +239,28 @@ def test_an_origin_met_through_others_is_held_once_when_it_becomes_a_source(
     assert origins["ours"].id == met.id
     assert "learned_from" not in origins["ours"].settings
     assert [[spec for spec in s.sets.split() if spec.startswith("from:")] for s in kept] == [["from:ours"]]
+
+
+def test_an_origin_under_two_names_is_told(laboratories: list[Laboratory]) -> None:
+    one, two, *_ = laboratories
+    one.write("a.txt", "flutter of wings")
+    one.crawl()
+    two.harvests(one)
+    two.harvest()
+    first = two.settings.source[0]
+    twin = replace(first, name="larc-again", url=f"{first.url}/oai")
+
+    def told() -> list[tuple[str, str]]:
+        with two.store.read() as view:
+            return [(a.source, a.reason) for a in view.alerts(acknowledged=True) if a.kind == "twice"]
+
+    for other in (replace(twin, set="reports"), replace(twin, republish=False)):  # other copies are meant
+        two.settings = replace(two.settings, source=(first, replace(other, name=f"{other.name}{other.set}")))
+        harvest_all(two.store, two.settings, index=False)
+        assert not told()
+    two.settings = replace(two.settings, source=(twin,))
+    two.harvest()
+    assert told() == [("larc-again", "the same address is also held as larc, in its own copies")]
+    two.settings = replace(two.settings, source=(replace(twin, republish=False),))
+    two.harvest()
+    assert not told()

@@ -17,6 +17,7 @@ KINDS: Final = {
     "translation": "a record that cannot be translated, or lost a required field",
     "duplicates": "records that may be of one work",
     "silent": "a source that was not harvested for longer than its interval",
+    "twice": "an origin that is held under two names",
     "folder": "a folder that cannot be written",
     "deletions": "deletions that wait for an operator",
     "write": "a task of local write",

@@ -27,6 +27,7 @@ from indlet.settings import Source
 from indlet.store import Origin, Store, Transaction, View
 
 Placed = tuple[str, str, Record]  # the name and URL of a record's origin, and what is kept of it
+TWICE: Final = "twice"  # alerts about an origin under two names
 _BATCH: Final = 500
 _WAIT: Final = 60.0  # seconds for another run to commit the copies that it has
 
@@ -178,6 +179,32 @@ def claim(store: Store, name: str, url: str) -> None:
                 tx.put(origin.id, moved)
                 moved = []
         tx.put(origin.id, moved)
+
+
+def tell_held_twice(store: Store, name: str, source: Source) -> None:
+    """Raise an alert where an origin is held under another name as well: two sources, or an older store."""
+    key = origin_key(source.url)
+    with store.read() as view:
+        raised = any(alert.kind == TWICE and alert.source == name for alert in view.alerts(acknowledged=True))
+        others = [
+            origin.name
+            for origin in view.origins("source")
+            if source.republish
+            and origin.name != name
+            and origin.settings.get("republish")
+            and origin.settings.get("set", "") == source.set
+            and origin_key(str(origin.settings.get("url", ""))) == key
+        ]
+    if bool(others) == raised:
+        return
+    with store.write() as tx:
+        if others:
+            tx.alert(
+                TWICE, name, "", f"the same address is also held as {', '.join(others)}, in its own copies",
+                "keep one name in the settings; remove the other source at the desk, with its records",
+            )  # fmt: skip
+        else:
+            tx.resolve_alerts(TWICE, name, [""])
 
 
 @contextlib.contextmanager

@@ -20,7 +20,7 @@ from indlet.errors import IndletError, RemoteError, SettingsError, Unreachable
 from indlet.model import Failure
 from indlet.oai.names import FT_PATH
 from indlet.service.harvest import dates, decide, feed, other_decisions, owed, sets
-from indlet.service.harvest.cache import Cache, claim
+from indlet.service.harvest.cache import Cache, claim, tell_held_twice
 from indlet.service.harvest.client import Client, NoAnswer, spellings
 from indlet.service.harvest.commit import Committer
 from indlet.service.harvest.fetch_page import Interrupted, PageFetcher
@@ -108,6 +108,7 @@ class Run:
         )
         delay = source.delay_seconds if source.delay_seconds >= 0 else harvest.delay_seconds
         claim(store, name, source.url)
+        tell_held_twice(store, name, source)
         with store.write() as tx:
             self.origin = tx.origin("source", name, source.public())
             user, password = _credentials(tx, self.origin, source)
