@@ -8,6 +8,11 @@ asked for than there are, the rest are the real ones again under other numbers. 
 then a round in which a share of every site's records has changed; then one in which nothing has. Seconds are
 those of the processor, both ends together, all sites in one process. At last one site is stopped, and what
 it had is searched for at another.
+
+    python -m bench.mesh --agree [--sites 4 8] [--changes 10]
+
+How long it takes until all sites have a change, in harvest intervals: each site harvests its neighbours once
+in every interval, at a moment of its own, drawn at random; one site changes a record at a random moment.
 """
 
 from __future__ import annotations
@@ -15,6 +20,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import random
 import socket
 import tempfile
 import threading
@@ -156,6 +162,53 @@ def experiment(real: list[Metadata], count: int, sites: int, changed: float) -> 
     }  # fmt: skip
 
 
+def neighbours(topology: str, sites: int) -> list[tuple[int, ...]]:
+    """Whom each site harvests."""
+    if topology == "ring":
+        return [((n + 1) % sites,) for n in range(sites)]
+    if topology == "chain":
+        return [tuple(m for m in (n - 1, n + 1) if 0 <= m < sites) for n in range(sites)]
+    if topology == "star":
+        return [tuple(range(1, sites)) if n == 0 else (0,) for n in range(sites)]
+    return [tuple(m for m in range(sites) if m != n) for n in range(sites)]
+
+
+def agreement(topology: str, sites: int, changes: int) -> dict[str, object]:
+    """Intervals from a change until the last site has it: the mean and the longest of some changes."""
+    chance, took = random.Random(f"{topology} {sites}"), list[float]()
+    with tempfile.TemporaryDirectory(prefix="indlet-mesh-") as folder:
+        nodes = [Site(Path(folder), f"site{n}") for n in range(sites)]
+        others = neighbours(topology, sites)
+        for n, node in enumerate(nodes):
+            node.put([Record(f"oai:{node.name}.example.org:{n}", {"title": ["0"]})])
+        for edition in range(1, changes + 1):
+            phases = sorted((chance.random(), n) for n in range(sites))
+            origin, begun = chance.randrange(sites), chance.random()
+            identifier, title = f"oai:site{origin}.example.org:{origin}", {"title": [str(edition)]}
+            nodes[origin].put([Record(identifier, title)])
+            missing, interval = set(range(sites)) - {origin}, 0
+            while missing:
+                for phase, n in phases:
+                    moment = interval + phase
+                    if moment > begun and missing:
+                        nodes[n].harvest([nodes[m] for m in others[n]])
+                        with nodes[n].store.read() as view:
+                            held = view.get(identifier)
+                        if n in missing and held and json.loads(held.metadata) == title:
+                            missing.discard(n)
+                            if not missing:
+                                took.append(moment - begun)
+                interval += 1
+                assert interval < 5 * sites, f"{topology}: a change does not arrive"
+        for node in nodes:
+            node.stop()
+            node.store.close()
+    return {
+        "topology": topology, "sites": sites, "changes": changes,
+        "mean": round(sum(took) / len(took), 2), "longest": round(max(took), 2),
+    }  # fmt: skip
+
+
 def _row(one: dict[str, object]) -> str:
     first, daily, idle = (one[name] for name in ("first", "daily", "idle"))
     assert isinstance(first, dict)
@@ -175,7 +228,14 @@ def main() -> None:
     parser.add_argument("--sites", type=int, nargs="+", default=[2, 4])
     parser.add_argument("--changed", type=float, default=0.01)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--agree", action="store_true", help="intervals until all sites have a change")
+    parser.add_argument("--changes", type=int, default=10)
     given = parser.parse_args()
+    if given.agree:
+        for topology in ("full", "star", "ring", "chain"):
+            for sites in given.sites:
+                print(json.dumps(agreement(topology, sites, given.changes)), flush=True)
+        return
     real = described(Path(os.environ.get("INDLET_DATA", ".")) / "marc")
     print(f"{len(real):,} real records; load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     print("records  sites  first s  daily s  requests  kB moved  changed  idle s  idle kB  agree  found")
