@@ -2,6 +2,8 @@
 
 A *part* is a value of one field of one record; the parts of a record stand together. `codes` tells for each
 the record (from bit 3 on) and the field (the lowest three bits).
+
+Long because all of it reads and writes one form of tokens.
 """
 
 from __future__ import annotations
@@ -116,8 +118,10 @@ def _number(
 @kernel
 def read(
     text: Bytes, ends: Numbers, record: int, plain: Bytes, keys: Slots, lengths: Numbers, columns: Numbers,
-    value: Bytes, slots: Slots, places: Numbers, names: Bytes, kinds: Bytes, widths: Bytes, used: Numbers,
+    most: Numbers, value: Bytes, slots: Slots, places: Numbers, names: Bytes, kinds: Bytes, widths: Bytes,
+    used: Numbers,
     ids: Ids, until: Numbers, codes: Numbers, sizes: Numbers, firsts: Numbers, spans: Numbers, odd: Bytes,
+    whole: Numbers, whole_until: Numbers,
 ) -> int:  # fmt: skip
     """The tokens of metadata, records in JSON one after another, from the given record on; gives the first
     that was not done, because the table is full.
@@ -127,18 +131,22 @@ def read(
     An element is known by the first eight bytes of its name and the name's length. The values of one with a
     column are parts: `ids` gets the numbers of their tokens up to until[p], `sizes` their bytes. Those of one
     with a column below -1 stand in text[spans[record, 2c]:spans[record, 2c + 1]], where c is -2 less the
-    column. `plain` tells what a byte becomes: 0 ends a value, 1 takes a look, a space separates. What JSON
-    escapes separates. Records that are not written as ours are, or that hold white space beyond ASCII, soft
-    hyphens or tokens that are too long, are marked as odd. Sixteen bytes follow the text; `value`
+    column. The first most[e] values of element e are noted as a whole: `whole` gets, for each, 2e (2e + 1 for
+    those after the first) and where it begins and ends in the text, up to whole_until[record].
+
+    `plain` tells what a byte becomes: 0 ends a value, 1 takes a look, a space separates. What JSON escapes
+    separates. Records that are not written as ours are, or that hold white space beyond ASCII, soft hyphens
+    or tokens that are too long, are marked as odd. Sixteen bytes follow the text; `value`
     has room for a record, and for sixteen more.
     """
     p = firsts[record]
     n = until[p - 1] if p > 0 else np.int64(0)
     at = ends[record - 1] if record > 0 else np.int64(0)
+    w = whole_until[record - 1] if record > 0 else np.int64(0)
     while record < ends.size:
         end = ends[record]
         firsts[record] = p
-        before, first_id = p, n
+        before, first_id, first_whole = p, n, w
         for s in range(spans.shape[1]):
             spans[record, s] = 0
         good = end - at <= RECORD and end - at >= 2 and text[at] == 123 and text[end - 1] == 125
@@ -154,20 +162,21 @@ def read(
             key = word(text, low)
             if size < 8:
                 key &= (np.uint64(1) << np.uint64(8 * size)) - np.uint64(1)
-            column = np.int64(-1)
+            column, element, many = np.int64(-1), np.int64(0), np.int64(0)
+            left = np.int64(0)
             for k in range(keys.size):
                 if keys[k] == key and lengths[k] == size:
-                    column = columns[k]
+                    column, element, left = columns[k], np.int64(k), most[k]
             good = good and text[at + 1] == 58 and text[at + 2] == 91
             at += 3
             begin = at
             while good and text[at] == 34:
                 at += 1
+                low = at
                 if column < 0:
                     while at < end and text[at] != 34:
                         at += 2 if text[at] == 92 else 1
                 else:
-                    low = at
                     to = np.int64(0)
                     while at < end:
                         c = plain[text[at]]
@@ -203,6 +212,12 @@ def read(
                     until[p] = n
                     sizes[p] = at - low
                     p += 1
+                if many < left:
+                    whole[w, 0] = 2 * element + (many > 0)
+                    whole[w, 1] = low
+                    whole[w, 2] = at
+                    w += 1
+                    many += 1
                 at += 1
                 if text[at] == 44:
                     at += 1
@@ -215,7 +230,8 @@ def read(
                 at += 1
         if not good:
             odd[record] = 1
-            p, n = before, first_id
+            p, n, w = before, first_id, first_whole
+        whole_until[record] = w
         at = end
         record += 1
         firsts[record] = p

@@ -132,11 +132,11 @@ def _number(
 def _count(
     low: Int, high: Int, text: Bytes, places: Numbers, firsts: Numbers, seconds: Numbers, hashes: Hashes,
     frequencies: Numbers, rows: Numbers, slots: Hashes, names: Bytes, used: Numbers, begin: Int, n: Int,
-    of: Small, freqs: Small,
+    of: Small, freqs: Small, keys: bool,
 ) -> Int:  # fmt: skip
     """Counts terms of a document as postings from n on; gives the new number of postings.
 
-    A term that a malformed vector names twice counts once, with both frequencies.
+    A term that a malformed vector names twice counts once, with both frequencies; a key has none.
     """
     # A look ahead at all of them, so that the misses of the processor's cache overlap.
     last_slot, ahead = np.uint64(slots.size - 1), np.uint64(0)
@@ -152,7 +152,8 @@ def _count(
         last = term * np.uint64(ROW) + np.uint64(_LATEST)
         latest = rows[last]
         if latest >= begin:
-            freqs[latest] += np.uint32(frequencies[k])
+            if not keys:
+                freqs[latest] += np.uint32(frequencies[k])
             continue
         rows[last] = n
         of[n] = term
@@ -301,7 +302,7 @@ def gather(
         # The document's own terms come first: positions follow their order.
         n = _count(
             start, middle, text, places, cut_firsts, seconds, hashes, frequencies, rows, slots, names, used,
-            begin, n, of, freqs,
+            begin, n, of, freqs, False,
         )  # fmt: skip
         total = squares[2 * w]
         if own[record]:
@@ -318,7 +319,7 @@ def gather(
         )  # fmt: skip
         n = _count(
             middle, stop, text, places, cut_firsts, seconds, hashes, frequencies, rows, slots, names, used,
-            begin, n, of, freqs,
+            begin, n, of, freqs, True,
         )  # fmt: skip
         used[POSTINGS] = n
         w += 1

@@ -7,59 +7,109 @@ made, and have marks of their own (`model.KEY_MARKS`); they count for no length 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from hashlib import blake2b
-from typing import Final
+from typing import Final, NamedTuple
 
 from indlet.formats import identifiers, people
+from indlet.formats.file_formats import file_format
 from indlet.memo import remembered
 from indlet.model import KEY_MARKS, Metadata
-from indlet.service.index.values import labelled, value_terms
+from indlet.service.index.values import author_term, labelled, title_order, title_term
 from indlet.text.tokens import split, words
 
 # What an index says of the keys in it: one without, or with others, is made anew.
 VERSION: Final = 3
-_TITLES: Final = 2
-_NAMES: Final = 200  # of a record
+_NAMES: Final = 200  # in a value
 _WORDS: Final = 60  # of a title
+_USUAL: Final = 1000  # characters of a title that is looked at as a whole
+
+
+class ElementKeys(NamedTuple):
+    """What becomes of the values of an element: how many are looked at, the keys of the first and of another.
+
+    A function takes a value and the language that the record states; it gives terms, each with a space after
+    it. Of `recurring` values, which other records have too, the language makes no difference.
+    """
+
+    most: int
+    first: Callable[[str, str], str]
+    another: Callable[[str, str], str]
+    recurring: bool = True
 
 
 def keys(identifier: str, metadata: Metadata) -> bytes:
     """The terms of all keys of a record, separated by spaces."""
-    get, named = metadata.get, KEY_MARKS["identifier"]
-    found = [named + key for key in identifiers.of_record(identifier, metadata)]
-    for value in get("creator", ())[:_NAMES]:
-        for name in people.names(value)[:_NAMES]:
-            found += _creator(name)
-    for value in get("contributor", ())[:_NAMES]:
-        for name in people.names(value)[:_NAMES]:
-            found += _contributor(name)
-    for title in get("title", ())[:_TITLES]:
-        found += title_keys(title)
-        whole, colon, _ = title.partition(":")
-        if colon and len(whole.split()) > 2:
-            found += title_keys(whole)
-    found += value_terms(metadata)
-    return " ".join(dict.fromkeys(found)).encode("utf-8", "replace")
+    language = next(iter(metadata.get("language", ())), "en")
+    made = [identifier_keys(identifier)]
+    for element, by in ELEMENTS.items():
+        for place, value in enumerate(metadata.get(element, ())[: by.most]):
+            made.append((by.another if place else by.first)(value, language))
+    return " ".join(dict.fromkeys("".join(made).split(" ")[:-1])).encode("utf-8", "replace")
 
 
-@remembered(1 << 15)
-def _creator(name: str) -> tuple[str, ...]:
+def identifier_keys(value: str, _: str = "") -> str:
+    mark = KEY_MARKS["identifier"]
+    return "".join([f"{mark}{key} " for key in identifiers.keys_of(value)])
+
+
+def _creator(value: str, _: str) -> str:
     """The terms of a creator: of the person, and of the value that facets show."""
-    return (*[KEY_MARKS["creator"] + key for key in people.record_keys(name)], *labelled("creator", name))
+    terms = [term for name in people.names(value)[:_NAMES] for term in labelled("creator", name)]
+    return _person("creator", value, _) + _spaced(terms)
 
 
-@remembered(1 << 15)
-def _contributor(name: str) -> tuple[str, ...]:
-    return tuple([KEY_MARKS["contributor"] + key for key in people.record_keys(name)])
+def _first_creator(value: str, _: str) -> str:
+    filed = next(filter(None, map(author_term, people.names(value))), "")
+    return _creator(value, _) + _spaced([filed] if filed else [])
+
+
+def _person(field: str, value: str, _: str) -> str:
+    names, mark = people.names(value)[:_NAMES], KEY_MARKS[field]
+    return "".join([f"{mark}{key} " for name in names for key in people.record_keys(name)])
+
+
+def _title(title: str, _: str) -> str:
+    """The key of a title, and of what stands before a colon in it."""
+    whole, colon, _ = title.partition(":")
+    before = title_keys(whole) if colon and len(whole.split()) > 2 else []
+    return _spaced(title_keys(title) + before)
+
+
+def _first_title(title: str, language: str) -> str:
+    """The same, and what the record is sorted by."""
+    if title.isascii() and len(title) <= _USUAL:  # what is made of it elsewhere, of its words
+        told = split(title)
+        whole, colon, _ = title.partition(":")
+        found = _digest(told)
+        if colon and len(whole.split()) > 2:
+            found += _digest(split(whole))
+        return _spaced([*found, *title_term(told, language)])
+    order = title_order({"title": [title], "language": [language]})
+    return _title(title, language) + _spaced(title_term([order], "") if order else [])
+
+
+def _value(facet: str, value: str, _: str) -> str:
+    return _spaced(labelled(facet, value))
+
+
+def _format(value: str, _: str) -> str:
+    return _spaced(labelled("format", name)) if (name := file_format(value)) else ""
+
+
+def _spaced(terms: Iterable[str]) -> str:
+    return "".join([f"{term} " for term in terms])
 
 
 def title_keys(title: str) -> list[str]:
     """The key of a title: a digest of its words without case and accents; none if it has no word."""
     title = title[:2000]
     told = split(title)  # of ASCII, pieces are words
-    if not title.isascii():
-        told = [word for piece in told for word in _folded(piece)]
+    return _digest(told if title.isascii() else [word for piece in told for word in _folded(piece)])
+
+
+def _digest(told: list[str]) -> list[str]:
     if not told:
         return []
     return [KEY_MARKS["title"] + blake2b(" ".join(told[:_WORDS]).encode(), digest_size=6).hexdigest()]
@@ -69,6 +119,24 @@ def title_keys(title: str) -> list[str]:
 def _folded(piece: str) -> list[str]:
     """The words of a piece of a text, without accents."""
     return [piece] if piece.isascii() else [people.folded(word) for word in words(piece)]
+
+
+def _same(most: int, by: Callable[[str, str], str], recurring: bool = True) -> ElementKeys:
+    return ElementKeys(most, by, by, recurring)
+
+
+# The elements of which keys are made.
+ELEMENTS: Final = {
+    "identifier": _same(50, identifier_keys, recurring=False),
+    "creator": ElementKeys(200, _first_creator, _creator),
+    "contributor": _same(200, partial(_person, "contributor")),
+    "title": ElementKeys(2, _first_title, _title, recurring=False),
+    "format": _same(200, _format),
+    **{
+        facet: _same(200, partial(_value, facet))
+        for facet in ("subject", "inferred_subject", "inferred_type")
+    },
+}
 
 
 def identifier_terms(keys: Iterable[str]) -> list[str]:

@@ -12,22 +12,19 @@ import re
 from typing import Final
 
 from indlet.formats import people
-from indlet.formats.file_formats import file_format
 from indlet.memo import remembered
 from indlet.model import SORT_MARKS, VALUE_MARKS, Metadata
 from indlet.text.tokens import split
 
 VALUE_FACETS: Final = tuple(VALUE_MARKS)
-_INFERRED: Final = ("inferred_subject", "inferred_type")
 SEPARATOR: Final = "\x01"
 SPACE: Final = "\x02"
 LONGEST: Final = 200  # characters of a value; longer ones are cut
 _KEY: Final = 120  # of a key
-_MOST: Final = 200  # values of a record
 # White space after which a mark is no accent.
 _APART: Final = re.compile("[\u1680\u2028\u2029]")
 # Words that do not count where a title begins with them, by language.
-_ARTICLES: Final = {
+ARTICLES: Final = {
     "en": frozenset(("a", "an", "the")),
     "de": frozenset(("der", "die", "das", "ein", "eine")),
     "fr": frozenset(("le", "la", "les", "un", "une", "l")),
@@ -37,25 +34,7 @@ _ARTICLES: Final = {
     "pt": frozenset(("o", "a", "os", "as", "um", "uma")),
 }
 
-_EVERY_ARTICLE: Final = frozenset().union(*_ARTICLES.values())
-
-
-def value_terms(metadata: Metadata) -> list[str]:
-    """The terms of a record's formats, subjects and what is inferred, and those that it is sorted by."""
-    found: list[str] = []
-    for value in metadata.get("format", ())[:_MOST]:
-        found += _format(value)
-    for value in metadata.get("subject", ())[:_MOST]:
-        found += _subject(value)
-    for facet in _INFERRED:
-        for value in metadata.get(facet, ()):
-            found += labelled(facet, value)
-    if title := title_order(metadata):
-        found.append(SORT_MARKS["title"] + _packed(title))
-    for value in metadata.get("creator", ())[:1]:
-        if filed := next(filter(None, map(_author, people.names(value))), ""):
-            found.append(filed)
-    return found
+_EVERY_ARTICLE: Final = frozenset().union(*ARTICLES.values())
 
 
 def labelled(facet: str, value: str) -> tuple[str, ...]:
@@ -66,18 +45,8 @@ def labelled(facet: str, value: str) -> tuple[str, ...]:
     return (VALUE_MARKS[facet] + _packed(key) + SEPARATOR + _packed(" ".join(value[:LONGEST].split())),)
 
 
-@remembered(1 << 12)
-def _format(value: str) -> tuple[str, ...]:
-    return labelled("format", name) if (name := file_format(value)) else ()
-
-
-@remembered(1 << 15)
-def _subject(value: str) -> tuple[str, ...]:
-    return labelled("subject", value)
-
-
-@remembered(1 << 15)
-def _author(name: str) -> str:
+def author_term(name: str) -> str:
+    """What a record is sorted by whose first author has this name; empty for none."""
     filed = people.filing_name(name)
     return SORT_MARKS["author"] + _packed(filed[:_KEY]) if filed else ""
 
@@ -119,8 +88,17 @@ def plain(packed: str) -> str:
 def title_order(metadata: Metadata) -> str:
     """By what a record stands among titles: the words of its first one, without an article before them."""
     words = _words(next(iter(metadata.get("title", ())), ""))
-    language = next(iter(metadata.get("language", ())), "en")[:2].lower()
-    if len(words) > 1 and words[0] in _ARTICLES.get(language, _ARTICLES["en"]):
+    return _filed(words, next(iter(metadata.get("language", ())), "en"))
+
+
+def title_term(words: list[str], language: str) -> list[str]:
+    """The term of that; none if it has no word."""
+    filed = _filed(words, language)
+    return [SORT_MARKS["title"] + _packed(filed)] if filed else []
+
+
+def _filed(words: list[str], language: str) -> str:
+    if len(words) > 1 and words[0] in ARTICLES.get(language[:2].lower(), ARTICLES["en"]):
         words = words[1:]
     return " ".join(words)[:_KEY].strip()
 

@@ -25,7 +25,7 @@ from indlet.memo import remembered
 from indlet.model import Metadata, Stored
 from indlet.service.index.dates import date_number
 from indlet.service.index.described import described
-from indlet.service.index.embedded.batch import note
+from indlet.service.index.embedded.batch import noted
 from indlet.service.index.embedded.languages import (
     LETTER_COLUMNS,
     function_words,
@@ -34,7 +34,8 @@ from indlet.service.index.embedded.languages import (
     weighed,
 )
 from indlet.service.index.embedded.postings import COLUMNS, Facets, Names, Words
-from indlet.service.index.keys import keys, with_keys
+from indlet.service.index.embedded.record_keys import RecordKeys, sliced
+from indlet.service.index.keys import ELEMENTS
 from indlet.text import FIELDS, LANGUAGES, SEARCHED, Analyzer, analyse, code, detect, searched, stop_words
 from indlet.text import language as judging
 
@@ -43,11 +44,16 @@ _SEARCHED: Final = sum(1 << COLUMNS.index(name) for name in SEARCHED)
 _ALL: Final = (1 << len(COLUMNS)) - 1
 # Elements whose values facets are made of, the language first; their columns are -2, -3, -4.
 _FACETS: Final = ("language", "type", "date")
-# How elements are known to a kernel: the first eight bytes of their names, the names' sizes, their columns.
+# Elements that are neither, of which keys are made.
+_OTHERS: Final = tuple(name for name in ELEMENTS if name not in COLUMNS)
+_NAMES: Final = (*COLUMNS, *_FACETS, *_OTHERS)
+# How elements are known to a kernel: the first eight bytes of their names, the names' sizes, their columns,
+# and how many of their values have keys.
 _ELEMENTS: Final = (
-    np.array([int.from_bytes(name[:8].encode(), "little") for name in (*COLUMNS, *_FACETS)], np.uint64),
-    np.array([len(name) for name in (*COLUMNS, *_FACETS)]),
-    np.array([*range(len(COLUMNS)), *range(-2, -2 - len(_FACETS), -1)]),
+    np.array([int.from_bytes(name[:8].encode(), "little") for name in _NAMES], np.uint64),
+    np.array([len(name) for name in _NAMES]),
+    np.array([*range(len(COLUMNS)), *range(-2, -2 - len(_FACETS), -1), *[-1 for _ in _OTHERS]]),
+    np.array([ELEMENTS[name].most if name in ELEMENTS else 0 for name in _NAMES]),
 )
 
 # ASCII in lower case; what is neither letter nor digit separates (rule 2 of `indlet.text.tokens`). What
@@ -82,6 +88,8 @@ class _Tokens:
     firsts: Numbers
     spans: Numbers
     odd: NDArray[np.uint8]
+    whole: Numbers
+    whole_until: Numbers
 
 
 class Analyses:
@@ -89,6 +97,7 @@ class Analyses:
 
     def __init__(self, analyzer: Analyzer) -> None:
         self.analyzer = analyzer
+        self._keys = RecordKeys(_NAMES)
 
     @cached_property
     def _table(self) -> _Table:
@@ -108,34 +117,38 @@ class Analyses:
         whole = b"".join([*(stored.metadata for stored in changes), bytes(16)])
         tokens = table.cut(whole, [len(stored.metadata) for stored in changes])
         own = [int(stored.vector is None and not stored.deleted) for stored in changes]
-        spans = tokens.spans.tolist()
-        languages = self._languages(changes, own, tokens, [_values(whole[s[0] : s[1]]) for s in spans])
-        odd = tokens.odd.tolist()
+        bounds = tokens.spans.T.tolist()
+        stated, types, dates = map(sliced, (whole, whole, whole), bounds[::2], bounds[1::2])
+        told = list(map(_values, stated))
+        languages = self._languages(changes, own, tokens, told)
+        fields = self._keys.vectors(
+            [stored.identifier for stored in changes], whole, tokens.whole, tokens.whole_until,
+            [values[0] if values else "en" for values in told],
+        )  # fmt: skip
+        facets = Facets(
+            list(map(_joined, types)),
+            [
+                _joined(said) or (language if mine else stored.language)
+                for said, language, mine, stored in zip(stated, languages, own, changes, strict=True)
+            ],
+            list(map(_date, dates)),
+        )
         by_language: dict[str, list[int]] = {}
         out = list(changes)
-        facets = Facets([], [], [])
-        for number, (language, span) in enumerate(zip(languages, spans, strict=True)):
-            if odd[number]:
-                own[number] = 0
-                out[number] = stored = self.one_by_one([changes[number]])[0]
-                note(stored, facets)
+        for number, (language, odd) in enumerate(zip(languages, tokens.odd.tolist(), strict=True)):
+            if not odd:
+                by_language.setdefault(language if language in LANGUAGES else "", []).append(number)
                 continue
-            by_language.setdefault(language if language in LANGUAGES else "", []).append(number)
-            stored = changes[number]
-            if not stored.deleted:
-                out[number] = Stored(*stored[:-1], with_keys(b"", _keys(stored)))  # fields are the last
-            stated = _joined(whole[span[0] : span[1]])
-            facets.add(
-                _joined(whole[span[2] : span[3]]),
-                stated or (language if own[number] else changes[number].language),
-                _date(whole[span[4] : span[5]]),
-            )
+            own[number] = 0
+            out[number] = stored = self.one_by_one([changes[number]])[0]
+            fields[number] = stored.fields
+            facets.types[number], facets.languages[number], facets.dates[number] = noted(stored)
         terms = np.full(tokens.ids.size, LOST, np.int32)
         for language, numbers in by_language.items():
             table.translate(language, tokens, np.array(numbers, np.int64), terms)
         return out, Words(
             terms, tokens.until, tokens.codes, tokens.firsts, table.runs, np.array(own, np.uint8), _SEARCHED,
-            table.names(), facets,
+            table.names(), facets, fields,
         )  # fmt: skip
 
     def _languages(
@@ -175,10 +188,6 @@ class Analyses:
         metadata: Metadata = orjson.loads(stored.metadata or b"{}")
         text = searched(metadata) if own else "\n".join(v for name in FIELDS for v in metadata.get(name, ()))
         return detect(text, stated, weighed)
-
-
-def _keys(stored: Stored) -> bytes:
-    return keys(stored.identifier, orjson.loads(stored.metadata or b"{}"))
 
 
 def _told(values: tuple[str, ...]) -> tuple[str, bool]:
@@ -270,11 +279,13 @@ class _Table:
         until, codes, bytes_of = (np.empty(room, np.int64) for _ in range(3))
         firsts, spans = np.zeros(records + 1, np.int64), np.empty((records, 2 * len(_FACETS)), np.int64)
         odd, value = np.zeros(records, np.uint8), np.empty(k.RECORD + 32, np.uint8)
+        whole, whole_until = np.empty((room, 3), np.int64), np.zeros(records, np.int64)
         text, ends, done = np.frombuffer(metadata, np.uint8), np.cumsum(np.array(sizes, np.int64)), 0
         while True:
             done = k.read(
                 text, ends, done, _PLAIN, *_ELEMENTS, value, self._slots, self._places, self._names,
                 self._kinds, self._widths, self._used, ids, until, codes, bytes_of, firsts, spans, odd,
+                whole, whole_until,
             )  # fmt: skip
             if done == records:
                 break
@@ -282,8 +293,9 @@ class _Table:
         parts = int(firsts[-1])
         until = until[:parts]
         return _Tokens(
-            ids[: until[-1] if parts else 0], until, codes[:parts], bytes_of[:parts], firsts, spans, odd
-        )
+            ids[: until[-1] if parts else 0], until, codes[:parts], bytes_of[:parts], firsts, spans, odd,
+            whole, whole_until,
+        )  # fmt: skip
 
     def judged(self, tokens: _Tokens, mask: int, stated: Sequence[str]) -> list[str | None]:
         """What the words of each record tell of its language; None where the analyser is to be asked."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -25,11 +25,11 @@ FACETS: Final = ("origin", "type", "language", "set", "year")
 LONGEST: Final = 200  # characters of a facet's value; longer ones are cut
 
 
-def note(stored: Stored, facets: Facets) -> None:
-    """Adds what facets are made of: a record's types, its languages, its date."""
+def noted(stored: Stored) -> tuple[str, str, int]:
+    """What facets are made of, see `Facets`: a record's types, its languages, its date."""
     metadata: dict[str, list[str]] = orjson.loads(stored.metadata) if stored.metadata else {}
     languages = "\0".join(metadata.get("language", ())) or stored.language
-    facets.add("\0".join(metadata.get("type", ())), languages, date_number(metadata))
+    return "\0".join(metadata.get("type", ())), languages, date_number(metadata)
 
 
 def narrow(array: Array) -> Array:
@@ -41,7 +41,9 @@ def narrow(array: Array) -> Array:
 # The rest (raw, properties …) is let go: it may be larger than all that the index holds.
 _KEPT: Final = ("id", "origin", "identifier", "sets", "resource", "positions")
 _kept = {name: itemgetter(Stored._fields.index(name)) for name in _KEPT}
-_length = itemgetter(Stored._fields.index("length"))
+_length, _vector, _fields = (
+    itemgetter(Stored._fields.index(name)) for name in ("length", "vector", "fields")
+)
 ID, SEQ, DELETED = (itemgetter(Stored._fields.index(name)) for name in ("id", "seq", "deleted"))
 # Documents that are counted together: many, for whoever counts aside waits for the interpreter once or twice.
 _TOGETHER: Final = 5_000
@@ -88,7 +90,10 @@ class Batch:
             return
         if words is not None:
             self._count()
-        vectors = [part or b"" for stored in changes for part in (stored.vector, stored.fields)]
+        fields: Iterable[bytes] = map(_fields, changes)
+        if words is not None:
+            fields = words.fields if which is None else map(words.fields.__getitem__, which.tolist())
+        vectors = [part or b"" for both in zip(map(_vector, changes), fields, strict=True) for part in both]
         self._vectors += vectors
         self._lengths.extend(map(_length, changes))
         self._bytes += sum(map(len, vectors))
@@ -98,7 +103,10 @@ class Batch:
             column.extend(map(_kept[name], changes))
         if words is None:
             for stored in changes:
-                note(stored, self._facets)
+                types, languages, date = noted(stored)
+                self._facets.types.append(types)
+                self._facets.languages.append(languages)
+                self._facets.dates.append(date)
             return
         for name, values in words.facets._asdict().items():
             own: list[Any] = getattr(self._facets, name)

@@ -39,11 +39,6 @@ class Facets(NamedTuple):
     languages: list[str]
     dates: list[int]
 
-    def add(self, type: str, language: str, date: int) -> None:
-        self.types.append(type)
-        self.languages.append(language)
-        self.dates.append(date)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Names:
@@ -63,7 +58,7 @@ class Words:
     number of its terms stands before them. `until` says where each part ends, `codes` its record and, in the
     lowest three bits, its column; `firsts` the first part of each record, and after the last how many there
     are. `own` marks records that are searched by their fields: by the columns in `searched`, a bit for each.
-    `facets` are those of the records.
+    `facets` are those of the records, `fields` packed vectors of their keys.
     """
 
     terms: NDArray[np.int32]
@@ -75,6 +70,7 @@ class Words:
     searched: int
     names: Names
     facets: Facets
+    fields: Sequence[bytes]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,7 +102,7 @@ def _none(documents: int) -> Words:
     return Words(
         np.empty(0, np.int32), nothing, nothing, np.zeros(documents + 1, np.int64), nothing,
         np.zeros(documents, np.uint8), 0, Names(None, nothing, np.empty(0, np.uint8), 0),
-        Facets([], [], []),
+        Facets([], [], []), (),
     )  # fmt: skip
 
 

@@ -48,7 +48,8 @@ def warm() -> None:
     weighed(langid.model(), _LINE.encode())
     analyzer = Analyzer(Policy())
     Normaliser(analyzer).records(page.items)
-    plain = _record(4, 4, {})._replace(vector=None, metadata=orjson.dumps({"title": [_LINE]}))
+    metadata = orjson.dumps({"title": [_LINE], "format": ["application/pdf"]})  # which has keys to learn
+    plain = _record(4, 4, {})._replace(vector=None, metadata=metadata)
     with tempfile.TemporaryDirectory() as scratch, Engine.open(scratch, writable=True) as engine:
         for id in (1, 2, 3):
             engine.apply([_record(id, id, {"heated": [0], "wing": [1], f"w{id}": [2]})])
