@@ -34,6 +34,8 @@ KEPT: Final = 8
 _STATUS = re.compile(rb"HTTP/1\.([01]) ([1-9][0-9][0-9])(?: |$)")
 _FIELD = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _UNFIT = re.compile(r"""%(?![0-9A-Fa-f]{2})|[^\x21\x23-\x3b\x3d\x3f-\x7e]""")
+# RFC 9112, section 2.2: a line may end with LF alone.
+_HEAD_END = re.compile(rb"\r?\n\r?\n")
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
 _SIZE = re.compile(rb"[0-9A-Fa-f]{1,15}(?=[ \t;\r\n])")
 
@@ -248,14 +250,14 @@ class _Answer:
 
     def _lines(self) -> list[bytes]:
         """The lines of a head."""
-        head = self._buffer[self._at :]
-        # RFC 9112, section 2.2: a line may end with LF alone.
-        while (end := re.search(rb"\r?\n\r?\n", head)) is None:
+        head, looked = self._buffer[self._at :], 0
+        while (end := _HEAD_END.search(head, looked)) is None:
             if len(head) > HEAD_BYTES:
                 raise NotHttp(f"an answer's head is larger than {HEAD_BYTES} bytes")
             data = self._received()
             if not data:
                 raise NotHttp("the server closes the connection without an answer")
+            looked = max(len(head) - 3, 0)  # the end may have begun
             head += data
         self._buffer, self._at = head, end.end()
         return head[: end.start()].split(b"\n")
