@@ -33,8 +33,6 @@ from indlet.kernels.codec import (
 )
 from indlet.kernels.jit import kernel, part
 from indlet.kernels.scoring import (
-    BM25,
-    BM25_PLUS,
     BOOLEAN,
     DIRICHLET,
     JELINEK_MERCER,
@@ -50,10 +48,11 @@ from indlet.kernels.scoring import (
 WINDOW: Final = 8192  # documents at a time: their sums stay in a near cache
 WORDS: Final = WINDOW // 64
 _SLOTS: Final = WINDOW // BLOCK + 2  # blocks that a window may touch
-CLASSES: Final = 4
+CLASSES: Final = 8
 _COMBINED: Final = 5  # terms whose combinations are worked out; there are two to that power
 _WIDTHS: Final = 33  # that a block's frequencies may have, in bits
 _FIRST_WINDOW: Final = 1024
+_MEMO: Final = 1024  # shares of a term that are kept: of frequencies below 4 and lengths below 256
 _FEW: Final = 16  # postings in a window; to score their documents is less work than to choose
 
 # The state of a list. Its df; where its directory and its first block are; its blocks; the first block that
@@ -124,7 +123,9 @@ def scratch(terms: int) -> Scratch:
     return Scratch(
         np.empty(terms * (2 * _SLOTS + 1 + _STATE), np.int64),
         np.empty(terms * _SLOTS * BLOCK + BLOCK, np.uint32),
-        np.empty(WINDOW + (1 << _COMBINED) + 2 * CLASSES + 1 + terms * (CLASSES + 1 + CLASSES * _WIDTHS)),
+        np.empty(
+            WINDOW + (1 << _COMBINED) + 2 * CLASSES + 1 + terms * (CLASSES + 1 + CLASSES * _WIDTHS + _MEMO)
+        ),
         np.empty((terms + 4) * WORDS, np.uint64),
     )
 
@@ -244,6 +245,11 @@ def _seek(docs: Small, low: Int, high: Int, doc: Int) -> Int:
 
 
 @part
+def _set(bits: Bits, offset: Int, place: Int) -> None:
+    bits[offset + (place >> np.uint64(6))] |= np.uint64(1) << (place & np.uint64(63))
+
+
+@part
 def _fill(
     stream: Bytes, state: Numbers, docs: Small, freqs_at: Numbers, ways: Numbers, bits: Bits, t: Int,
     base: Int, limit: Int,
@@ -273,22 +279,28 @@ def _fill(
     low = _seek(docs, own, min(end, own + BLOCK), base)
     high = _seek(docs, max(own + (count - 1) * BLOCK, low), end, limit)
     state[s + _LOW], state[s + _HIGH] = low, high
-    for i in range(np.uint64(low), np.uint64(high)):
-        place = np.uint64(docs[i]) - np.uint64(base)
-        bits[offset + (place >> np.uint64(6))] |= np.uint64(1) << (place & np.uint64(63))
+    # In four parts at once: neighbours are often of one word, and would wait for each other.
+    quarter = np.uint64((high - low) >> 2)
+    for i in range(np.uint64(low), np.uint64(low) + quarter):
+        _set(bits, offset, np.uint64(docs[i]) - np.uint64(base))
+        _set(bits, offset, np.uint64(docs[i + quarter]) - np.uint64(base))
+        _set(bits, offset, np.uint64(docs[i + (quarter << np.uint64(1))]) - np.uint64(base))
+        _set(bits, offset, np.uint64(docs[i + np.uint64(3) * quarter]) - np.uint64(base))
+    for i in range(np.uint64(low) + (quarter << np.uint64(2)), np.uint64(high)):
+        _set(bits, offset, np.uint64(docs[i]) - np.uint64(base))
 
 
 @part
-def _frequency(stream: Bytes, freqs_at: Numbers, ways: Numbers, place: Int) -> float:
+def _frequency(stream: Bytes, freqs_at: Numbers, ways: Numbers, place: Int) -> Int:
     """The frequency of what is held at a place; not for a list of one document."""
     slot = np.uint64(place >> 7)
-    return float(frequency_of(stream, freqs_at[slot], ways[slot], place & 127))
+    return frequency_of(stream, freqs_at[slot], ways[slot], place & 127)
 
 
 @kernel
 def _asked(
     stream: Bytes, state: Numbers, docs: Small, freqs_at: Numbers, ways: Numbers, t: Int, doc: Int
-) -> float:
+) -> Int:
     """The frequency of a term in a document, looked up in a list that is not decoded; 0 if it has none."""
     s = t * _STATE
     block, to = state[s + _FROM], state[s + _TO]
@@ -297,7 +309,7 @@ def _asked(
             block += 1
         state[s + _FROM] = block
     if block >= to:
-        return 0.0
+        return np.int64(0)
     slot = block - state[s + _HELD]
     if slot < 0 or slot >= state[s + _COUNT]:
         slot = np.int64(0)
@@ -307,39 +319,55 @@ def _asked(
     end = low + min(np.int64(BLOCK), state[s + _DF] - block * BLOCK)
     place = _seek(docs, low, end, doc)
     if place == end or np.int64(docs[place]) != doc:
-        return 0.0
+        return np.int64(0)
     if state[s + _DF] == 1:
-        return float(state[s + _MOST])
+        return state[s + _MOST]
     return _frequency(stream, freqs_at, ways, place)
 
 
 @kernel
 def _highest(
-    formula: Formula, limits: Numbers, norm_limits: Floats, state: Numbers, known: Floats, tabled: Floats
-) -> None:
-    """Upper bounds of what each term adds to a final score, of documents of each class, by how wide the
-    frequencies of the widest block are.
+    kind: Int, a: float, b: float, p0: float, p3: float, asked: float, limits: Numbers, norm_limits: Floats,
+    tabled: Floats, most: Int, known: Floats, at: Int,
+) -> None:  # fmt: skip
+    """Upper bounds of what a term adds to a final score, of documents of each class, in which it stands at
+    most so often; they are put into `known` from `at` on. `tabled` has what the table has for the limits.
     """
-    kind, first, second, outlook, p, table = formula
     found = 1.0
-    for i in range(CLASSES + 1):
-        length = limits[i]
-        tabled[i] = table[length] if length < table.size else beyond(kind, p[0], p[1], p[2], length)
-    for t in range(first.size):
-        largest = max(state[t * _STATE + _MOST], 1)  # a list that is not here has none
-        for among in range(CLASSES):
-            most = np.int64(1)
-            for wide in range(_WIDTHS):
-                if kind != BOOLEAN and (wide == 0 or most < largest):
-                    most = min(np.int64(1) << wide, largest)
-                    if kind == VSM:
-                        found = first[t] * (1.0 + math.log(float(most))) / (norm_limits[among] * outlook[0])
-                    else:
-                        found = highest(
-                            kind, first[t], second[t], p[0], p[3], float(most), limits[among],
-                            tabled[among], limits[CLASSES], tabled[CLASSES],
-                        )  # fmt: skip
-                known[(CLASSES * t + among) * _WIDTHS + wide] = found
+    for among in range(CLASSES):
+        if kind == VSM:
+            found = a * (1.0 + math.log(float(most))) / (norm_limits[among] * asked)
+        elif kind != BOOLEAN:
+            found = highest(
+                kind, a, b, p0, p3, float(most), limits[among], tabled[among], limits[CLASSES],
+                tabled[CLASSES],
+            )  # fmt: skip
+        known[at + among] = found
+
+
+@part
+def _share(
+    kind: Int, a: float, b: float, p0: float, p3: float, frequency: Int, length: Int, tabled: float,
+    memo: Floats, at: Int,
+) -> float:  # fmt: skip
+    """As `share`; what takes a logarithm is worked out once, and kept in `memo` from `at` on."""
+    if kind not in (DIRICHLET, JELINEK_MERCER, PL2):
+        return share(kind, a, b, p0, p3, float(frequency), length, tabled)
+    key = frequency
+    if kind != DIRICHLET:
+        key = frequency << 8 | length if length < 256 else np.int64(_MEMO)
+    if key >= _MEMO:
+        return share(kind, a, b, p0, p3, float(frequency), length, tabled)
+    found = memo[at + key]
+    if found == -np.inf:
+        found = memo[at + key] = share(kind, a, b, p0, p3, float(frequency), length, tabled)
+    return found
+
+
+@part
+def _by_frequency(table: Floats, frequency: Int) -> float:
+    """What the table of the vector space model has."""
+    return table[frequency] if frequency < table.size else beyond(VSM, 0.0, 0.0, 0.0, frequency)
 
 
 @part
@@ -348,33 +376,40 @@ def _reaches(bound: float, worst: float) -> bool:
 
 
 @part
-def _choose(
-    bits: Bits, bounds: Floats, first: Int, terms: Int, rest: float, worst: float, sums: Floats, both: Bits,
-    out: Bits,
-) -> bool:  # fmt: skip
-    """Adds documents whose terms can reach the worst score, if all that is not known (`rest`) is at its best:
-    of each least combination of terms that can, those that hold all of it. Tells whether there is one. The
-    bounds begin at `first`.
+def _family(bounds: Floats, first: Int, terms: Int, rest: float, worst: float, sums: Floats) -> Int:
+    """The combinations of terms that can reach the worst score, if all that is not known (`rest`) is at its
+    best; a bit for each combination, whose own bits tell its terms. The bounds begin at `first`.
     """
     combined = min(terms, np.int64(_COMBINED))
     for t in range(combined, terms):
         rest += bounds[first + t]
     sums[0] = rest
-    if _reaches(rest, worst):
-        for t in range(terms):
-            _unite(out, bits, t)
-        return True
+    family = np.int64(_reaches(rest, worst))
     for t in range(combined):
         for chosen in range(1 << t):
-            sums[(1 << t) + chosen] = sums[chosen] + bounds[first + t]
-    if not _reaches(sums[(1 << combined) - 1], worst):
-        return False
+            total = sums[chosen] + bounds[first + t]
+            sums[(1 << t) + chosen] = total
+            family |= np.int64(_reaches(total, worst)) << ((1 << t) + chosen)
+    return family
+
+
+@part
+def _choose(bits: Bits, terms: Int, family: Int, both: Bits, out: Bits) -> None:
+    """The documents that hold all terms of a combination of the family: of the least ones, for what holds
+    more terms than these is in the family too.
+    """
+    for i in range(WORDS):
+        out[i] = np.uint64(0)
+    if family & 1:
+        for t in range(terms):
+            _unite(out, bits, t)
+        return
+    combined = min(terms, np.int64(_COMBINED))
     for chosen in range(1, 1 << combined):
-        if not _reaches(sums[chosen], worst):
-            continue
-        least = True
+        least = (family >> chosen) & 1
         for t in range(combined):
-            least = least and not ((chosen >> t) & 1 and _reaches(sums[chosen - (1 << t)], worst))
+            if (chosen >> t) & 1:
+                least &= ~(family >> (chosen - (1 << t)))
         if not least:
             continue
         begun = False
@@ -389,7 +424,6 @@ def _choose(
                         both[i] = bits[offset + i]
                 begun = True
         _unite(out, both, 0)
-    return True
 
 
 @part
@@ -492,7 +526,7 @@ def _offer(
 def _add_up(
     kind: Int, first: Floats, second: Floats, p: Floats, table: Floats, stream: Bytes, lengths: Small,
     state: Numbers, docs: Small, freqs_at: Numbers, ways: Numbers, terms: Int, base: Int, sums: Floats,
-    freqs: Small,
+    freqs: Small, memo: Floats,
 ) -> None:  # fmt: skip
     """The sums of all documents in the window over the terms that are decoded."""
     for i in range(WINDOW):
@@ -512,9 +546,10 @@ def _add_up(
                 length = np.int64(0) if kind == VSM else np.int64(lengths[doc])
                 key = np.int64(freqs[i - slot * BLOCK]) if kind == VSM else length
                 tabled = table[key] if key < table.size else beyond(kind, p0, p1, p2, key)
-                sums[doc - base] += share(
-                    kind, first[t], second[t], p0, p3, float(freqs[i - slot * BLOCK]), length, tabled
-                )
+                sums[doc - base] += _share(
+                    kind, first[t], second[t], p0, p3, np.int64(freqs[i - slot * BLOCK]), length, tabled,
+                    memo, t * _MEMO,
+                )  # fmt: skip
             low = end
 
 
@@ -558,17 +593,22 @@ def best(
     sums, combinations = reals[:WINDOW], reals[WINDOW : WINDOW + (1 << _COMBINED)]
     added, by_limit = reals[WINDOW + (1 << _COMBINED) :], reals[WINDOW + (1 << _COMBINED) + CLASSES :]
     bounds, known = by_limit[CLASSES + 1 :], by_limit[CLASSES + 1 + (CLASSES + 1) * terms :]
+    memo = known[CLASSES * _WIDTHS * terms :]
     for i in range(CLASSES):
         added[i] = 0.0  # what `finish` adds at most to sums
     within = smaller if kind == VSM else shorter
     words = within.size // (CLASSES - 1)
-    if kind in (DIRICHLET, JELINEK_MERCER):
-        for i in range(CLASSES):
-            length = limits[i]
-            tabled = table[length] if length < table.size else beyond(kind, p0, p1, p2, length)
-            added[i] = finish(kind, asked, constant, 0.0, tabled, 1.0)
+    for i in range(CLASSES + 1):
+        length = limits[i]
+        by_limit[i] = table[length] if length < table.size else beyond(kind, p0, p1, p2, length)
+        if i < CLASSES and kind in (DIRICHLET, JELINEK_MERCER):
+            added[i] = finish(kind, asked, constant, 0.0, by_limit[i], 1.0)
     _open(stream, starts, state, docs, freqs_at, ways)
-    _highest(formula, limits, norm_limits, state, known, by_limit)
+    for i in range(CLASSES * _WIDTHS * terms):
+        known[i] = -1.0
+    if kind in (DIRICHLET, JELINEK_MERCER, PL2):
+        for i in range(_MEMO * terms):
+            memo[i] = -np.inf
     live, every, limit = np.int64(0), True, np.int64(0)
     while limit < lengths.size:
         # The first window is a small one: all its documents are scored, for nothing is known yet.
@@ -579,11 +619,17 @@ def best(
         for t in range(terms - 1, -1, -1):
             _look(stream, state, t * _STATE, base, limit)
             wide = state[t * _STATE + _WIDE]
+            at = (_WIDTHS * t + wide) * CLASSES
+            if wide >= 0:
+                touched = True
+                if known[at] < 0.0:
+                    most = min(np.int64(1) << wide, state[t * _STATE + _MOST])
+                    _highest(
+                        kind, first_of[t], second_of[t], p0, p3, asked, limits, norm_limits, by_limit, most,
+                        known, at,
+                    )  # fmt: skip
             for among in range(CLASSES):
-                bounds[among * terms + t] = 0.0
-                if wide >= 0:
-                    touched = True
-                    bounds[among * terms + t] = known[(CLASSES * t + among) * _WIDTHS + wide]
+                bounds[among * terms + t] = known[at + among] if wide >= 0 else 0.0
             rest += bounds[t]
             bounds[CLASSES * terms + t] = rest
             # The first class has the highest bounds.
@@ -618,17 +664,20 @@ def best(
                 for i in range(np.uint64(WORDS)):
                     found[i] &= early[offset + i]
         elif full and held > _FEW:
-            # From class to class, fewer combinations can reach the worst score.
+            # From class to class, fewer combinations can reach the worst score. Where they are the same,
+            # the documents of the later class are chosen, which has those of the former.
             for i in range(WORDS):
                 chosen[i] = np.uint64(0)
-            for among in range(CLASSES):
+            family = np.int64(0)
+            for among in range(CLASSES - 1, -1, -1):
                 rest = added[among]
                 for t in range(decoded, terms):
                     rest += bounds[among * terms + t]
-                for i in range(WORDS):
-                    here[i] = np.uint64(0)
-                if not _choose(bits, bounds, among * terms, decoded, rest, worst, combinations, both, here):
-                    break
+                wider = _family(bounds, among * terms, decoded, rest, worst, combinations)
+                if wider == family:
+                    continue
+                family = wider
+                _choose(bits, decoded, family, both, here)
                 if among < CLASSES - 1:
                     shift = np.uint64(among * words) + offset
                     for i in range(np.uint64(WORDS)):
@@ -641,12 +690,11 @@ def best(
         for i in range(WORDS):
             picked += np.int64(ones(found[i]))
         # Nanoseconds, more or less: to work out a share, to find one, to clear the sums.
-        cost = 5 if kind in (BM25, BM25_PLUS, VSM) else 50 if kind == PL2 else 20
-        many = kind != BOOLEAN and picked * (20 + 8 * decoded + cost) > 2000 + held * (3 + cost)
+        many = kind != BOOLEAN and picked * (25 + 8 * decoded) > 2000 + held * 8
         if many:
             _add_up(
                 kind, first_of, second_of, p, table, stream, lengths, state, docs, freqs_at, ways, decoded,
-                base, sums, freqs,
+                base, sums, freqs, memo,
             )  # fmt: skip
         counted = np.int64(0)  # words whose documents are before places[t]
         for i in range(WORDS):
@@ -686,25 +734,29 @@ def best(
                         own = bits[t * WORDS + i]
                         if (own >> bit) & np.uint64(1):
                             if state[t * _STATE + _DF] == 1:
-                                frequency = float(state[t * _STATE + _MOST])
+                                frequency = state[t * _STATE + _MOST]
                             else:
                                 at = places[t] + np.int64(ones(own & below))
                                 frequency = _frequency(stream, freqs_at, ways, at)
                             if kind == VSM:
-                                key = np.int64(frequency)
-                                tabled = table[key] if key < table.size else beyond(kind, p0, p1, p2, key)
-                            total += share(kind, first_of[t], second_of[t], p0, p3, frequency, length, tabled)
+                                tabled = _by_frequency(table, frequency)
+                            total += _share(
+                                kind, first_of[t], second_of[t], p0, p3, frequency, length, tabled, memo,
+                                t * _MEMO,
+                            )  # fmt: skip
                 for t in range(decoded, terms):
                     rest = bounds[CLASSES * terms + t]
                     if not _reaches(_at_best(kind, asked, constant, total, rest, tabled, norm), worst):
                         break
                     if state[t * _STATE + _WIDE] >= 0:
                         frequency = _asked(stream, state, docs, freqs_at, ways, t, doc)
-                        if frequency > 0.0:
+                        if frequency > 0:
                             if kind == VSM:
-                                key = np.int64(frequency)
-                                tabled = table[key] if key < table.size else beyond(kind, p0, p1, p2, key)
-                            total += share(kind, first_of[t], second_of[t], p0, p3, frequency, length, tabled)
+                                tabled = _by_frequency(table, frequency)
+                            total += _share(
+                                kind, first_of[t], second_of[t], p0, p3, frequency, length, tabled, memo,
+                                t * _MEMO,
+                            )  # fmt: skip
                 score = finish(kind, asked, constant, total, tabled, norm)
                 if size == scores.size and (
                     score < scores[0] or (score == scores[0] and ties[doc] > heap_ties[0])

@@ -56,6 +56,12 @@ class Kernel:
         entry = self._entries.get(fingerprint(arguments))
         return (entry or self._entry(arguments))(*arguments)
 
+    def compiled_for(self, *arguments: object) -> Callable[..., object] | None:
+        """The machine code for arguments of these types, once there is some: to tell types of many arguments
+        takes longer than a short kernel.
+        """
+        return self._entries.get(fingerprint(arguments))
+
     @property
     def _numba_type_(self) -> object:
         """What numba takes this for in another kernel: a function that it can compile into that one."""
@@ -131,6 +137,11 @@ def kernel(function: Callable[P, T]) -> Callable[P, T]:
 def light_kernel(function: Callable[P, T]) -> Callable[P, T]:
     """A kernel that looks at little of what it is given, however much that is; it can make arrays."""
     return cast(Callable[P, T], Kernel(function, light=True, _nrt=True))
+
+
+def compiled_for(function: Callable[P, T], *arguments: P.args, **_: P.kwargs) -> Callable[P, T] | None:
+    """A kernel's machine code for arguments of the types of these and no others; None until it is loaded."""
+    return cast(Callable[P, T] | None, cast(Kernel, function).compiled_for(*arguments))
 
 
 def allocating_kernel(function: Callable[P, T]) -> Callable[P, T]:

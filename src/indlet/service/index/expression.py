@@ -96,6 +96,14 @@ class Positioned:
 Expression = Term | Phrase | Prefix | And | Or | Not | Filter | Dates | Ids | Everything | Positioned
 
 
+def any_of(expression: Expression) -> tuple[Term, ...] | None:
+    """The terms of an expression that asks for any of some; None for others."""
+    if isinstance(expression, Or):
+        parts = [part for part in expression.parts if isinstance(part, Term)]
+        return tuple(parts) if len(parts) == len(expression.parts) else None
+    return (expression,) if isinstance(expression, Term) else None
+
+
 def positive(expression: Expression) -> Iterator[Term | Phrase | Prefix]:
     """The leaves that count for the score."""
     match expression:

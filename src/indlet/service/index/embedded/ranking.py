@@ -9,12 +9,14 @@ import math
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import neg
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from indlet.kernels import best as kernel
 from indlet.kernels import scoring
+from indlet.kernels.jit import entry
 from indlet.service.index.embedded.facets import ranges
 from indlet.service.index.embedded.segment import Array, Segment, postings_at
 from indlet.service.index.protocol import Found
@@ -32,12 +34,14 @@ KERNELS: Final[dict[str, int]] = {
 }
 LONGEST_TABLE: Final = 1 << 12  # longer documents are rare: theirs is worked out when met
 # Scores are bounded for classes of documents by their length or norm: so large a part is below each class.
-_BELOW: Final = (0.06, 0.25, 0.5)
+_BELOW: Final = (0.01, 0.03, 0.07, 0.15, 0.3, 0.5, 0.75)
 assert len(_BELOW) == kernel.CLASSES - 1
 _KEPT_TERMS: Final = 8  # a third of a megabyte for each thread
 _kept: Final = threading.local()
 _NO_BITS: Final = np.zeros(0, np.uint64)
 _NO_GROUP: Final = np.zeros(0, np.int64)
+_NONE_SEEN: Final = np.zeros(1, np.uint8)
+_KEPT_HEAPS: Final = 64  # best documents, of which a thread keeps the heap
 
 
 class Tables(NamedTuple):
@@ -105,7 +109,8 @@ def prepare(
     kind = KERNELS.get(model.kernel)
     formula = None
     if kind is not None:
-        first, second = np.array(constants).reshape(-1, 2).T.copy()
+        first = np.array([first for first, _ in constants])
+        second = np.array([second for _, second in constants])
         numbers = np.array([size or 1.0 if isinstance(model, Vsm) else size, constant])
         formula = scoring.Formula(kind, first, second, numbers, tables.parameters, tables.values)
     return PreparedQuery(model, collection, constants, outlook, where, formula)
@@ -173,6 +178,17 @@ def _scratch(terms: int) -> kernel.Scratch:
     return found
 
 
+def _heap(size: int) -> kernel.Heap:
+    """Room for so many of the best; that for a page of usual size serves a thread again."""
+    heaps: dict[int, kernel.Heap] = _kept.__dict__.setdefault("heaps", {})
+    found = heaps.get(size)
+    if found is None:
+        found = kernel.Heap(np.empty(size), np.empty(size, np.uint64), *np.empty((3, size), np.int64))
+        if size <= _KEPT_HEAPS:
+            heaps[size] = found
+    return found
+
+
 def top(
     segments: Sequence[Segment],
     hidden: Sequence[Array | None],
@@ -187,32 +203,37 @@ def top(
     """
     assert query.formula is not None
     offset = max(offset, 0)
-    size = min(max(limit, 0) + offset, sum(segment.documents for segment in segments))
-    heap = kernel.Heap(
-        np.empty(size), np.empty(size, np.uint64), np.empty(size, np.int64), np.empty(size, np.int64),
-        np.empty(size, np.int64),
-    )  # fmt: skip
-    seen = np.zeros(groups.starts.size, np.uint8)
+    size = max(limit, 0) + offset
+    if size > _KEPT_HEAPS:
+        size = min(size, sum(segment.documents for segment in segments))
+    heap = _heap(size)
+    any_groups = bool(groups)
+    seen = np.zeros(groups.starts.size, np.uint8) if any_groups else _NONE_SEEN
     scratch = _scratch(len(query.constants))
     total, filled, every = 0, 0, True
     for number, (segment, without) in enumerate(zip(segments, hidden, strict=True)):
         shown = kernel.VisibleDocuments(
-            _hidden(segment, without), groups.of[number] if groups else _NO_GROUP,
-            groups.grouped[number] if groups else _NO_BITS, seen,
+            _NO_BITS if without is None else _hidden(segment, without),
+            groups.of[number] if any_groups else _NO_GROUP,
+            groups.grouped[number] if any_groups else _NO_BITS, seen,
         )  # fmt: skip
-        lists = kernel.PostingLists(segment.arrays["stream"], query.where[number])
-        live, taken, complete = kernel.best(
-            query.formula, lists, columns(segment), shown, heap, filled, number, exact, scratch
-        )
-        total, filled = total + int(live), int(taken)
+        given = (
+            query.formula, kernel.PostingLists(segment.arrays["stream"], query.where[number]),
+            columns(segment), shown, heap, filled, number, exact, scratch,
+        )  # fmt: skip
+        best = segment.shared.get("best")  # all that is given has the same types for each query
+        if best is None:
+            best = segment.shared["best"] = entry(kernel.best, *given)
+        live, filled, complete = best(*given)
+        total += live
         every = every and complete
+    if filled < size:
+        heap = kernel.Heap(*(part[:filled] for part in heap))
+    scores, *others = (part.tolist() for part in heap)
     hits = []
-    for negative, _, id, place, group in sorted(
-        zip((-heap.scores[:filled]).tolist(), *(part[:filled].tolist() for part in heap[1:]), strict=True)
-    )[offset:]:
-        arrays = segments[place >> 32].arrays
-        doc = place & 0xFFFFFFFF
-        hits.append(Found(id, -negative, arrays["date"].item(doc), groups.with_others(id, group)))
+    for negative, _, id, place, group in sorted(zip(map(neg, scores), *others, strict=True))[offset:]:
+        date = segments[place >> 32].arrays["date"].item(place & 0xFFFFFFFF)
+        hits.append(Found(id, -negative, date, groups.with_others(id, group) if group else (id,)))
     return total, tuple(hits), every
 
 

@@ -25,7 +25,7 @@ from indlet.service.index.embedded.matching import Matcher, look_up, postings, p
 from indlet.service.index.embedded.ranking import PreparedQuery
 from indlet.service.index.embedded.segment import Array, Segment
 from indlet.service.index.embedded.vocabulary import union
-from indlet.service.index.expression import Everything, Expression, Or, Phrase, Prefix, Term, positive
+from indlet.service.index.expression import Everything, Expression, Phrase, Prefix, Term, any_of, positive
 from indlet.service.index.protocol import SORTS, Explanation, NearTerm, Part, Results, Statistics, Value
 from indlet.service.rank import Bm25, Collection, DocumentStatistics, Model, QueryTerm, canonical
 
@@ -85,9 +85,7 @@ class SegmentSearcher:
             raise ValueError(f"sort is one of {', '.join(SORTS)}, not {sort!r}")
         prepared = self._prepare(expression, model or Bm25())
         groups = self.groups() if collapse else ranking.NO_GROUPS
-        plain = isinstance(expression, Term) or (
-            isinstance(expression, Or) and all(isinstance(part, Term) for part in expression.parts)
-        )
+        plain = any_of(expression) is not None
         # A group is looked for among all of the best, one by one: that must not be many.
         few = not groups or limit + offset <= MOST_GROUPED
         matchers = [Matcher(segment) for segment in self.segments]
@@ -291,17 +289,15 @@ class SegmentSearcher:
     def _terms_of(self, expression: Expression) -> tuple[list[QueryTerm], list[Array]]:
         """The query terms, and for each segment where their lists begin."""
         weights: dict[bytes, float] = {}
-        for leaf in positive(expression):
-            match leaf:
-                case Term(term, weight):
-                    words = [term.encode("utf-8", "surrogatepass")]
-                case Phrase(phrase, _, weight):
-                    words = [term.encode("utf-8", "surrogatepass") for term in phrase]
-                case Prefix(prefix, most):
-                    words, weight = (
-                        [term.encode("utf-8", "surrogatepass") for term, _, _ in self.terms(prefix, most)],
-                        1.0,
-                    )
+        for leaf in any_of(expression) or positive(expression):
+            weight = 1.0 if isinstance(leaf, Prefix) else leaf.weight
+            if isinstance(leaf, Term):
+                words = [leaf.term.encode("utf-8", "surrogatepass")]
+            elif isinstance(leaf, Phrase):
+                words = [term.encode("utf-8", "surrogatepass") for term in leaf.terms]
+            else:
+                common = self.terms(leaf.prefix, leaf.limit)
+                words = [term.encode("utf-8", "surrogatepass") for term, _, _ in common]
             if not weight > 0:
                 raise ValueError(f"{leaf} has the weight {weight}: it must be above 0")
             for word in words:
@@ -310,14 +306,12 @@ class SegmentSearcher:
         _, where, sums = look_up(self.segments, words)
         terms = canonical(
             [
-                QueryTerm(word, weights[word], df, cf)
-                for word, (df, cf) in zip(words, sums.tolist(), strict=True)
+                QueryTerm(word, weight, df, cf)
+                for (word, weight), (df, cf) in zip(weights.items(), sums.tolist(), strict=True)
             ]
         )
-        if [term.term for term in terms] == words:
-            return terms, where
-        at = {word: place for place, word in enumerate(words)}
-        order = np.array([at[term.term] for term in terms], np.int64)
+        at = dict(zip(words, range(len(words)), strict=True))
+        order = [at[term.term] for term in terms]
         return terms, [own[order] for own in where]
 
     def _prepare(self, expression: Expression, model: Model) -> PreparedQuery:
