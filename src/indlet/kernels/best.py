@@ -50,6 +50,8 @@ WORDS: Final = WINDOW // 64
 _SLOTS: Final = WINDOW // BLOCK + 2  # blocks that a window may touch
 CLASSES: Final = 8
 _COMBINED: Final = 5  # terms whose combinations are worked out; there are two to that power
+# Of the combinations, a bit for each: those that have the first term, the second, and so on.
+_WITH: Final = (0xAAAAAAAA, 0xCCCCCCCC, 0xF0F0F0F0, 0xFF00FF00, 0xFFFF0000)
 _WIDTHS: Final = 33  # that a block's frequencies may have, in bits
 _FIRST_WINDOW: Final = 1024
 _MEMO: Final = 1024  # shares of a term that are kept: of frequencies below 4 and lengths below 256
@@ -72,8 +74,8 @@ class PostingLists(NamedTuple):
 
 class Columns(NamedTuple):
     """What a segment knows of its documents. `limits` are the least lengths of CLASSES of documents,
-    ascending, and the largest length of all; `shorter` tells of each class but the last which documents are
-    of it or of one before, as bits. `norm_limits` and `smaller` are the same of norms.
+    ascending, and the largest length of all; `shorter` tells of each class which documents are of it or of
+    one before, as bits. `norm_limits` and `smaller` are the same of norms.
     """
 
     lengths: Small
@@ -126,7 +128,7 @@ def scratch(terms: int) -> Scratch:
         np.empty(
             WINDOW + (1 << _COMBINED) + 2 * CLASSES + 1 + terms * (CLASSES + 1 + CLASSES * _WIDTHS + _MEMO)
         ),
-        np.empty((terms + 4) * WORDS, np.uint64),
+        np.empty((terms + 2) * WORDS, np.uint64),
     )
 
 
@@ -245,7 +247,7 @@ def _seek(docs: Small, low: Int, high: Int, doc: Int) -> Int:
 
 
 @part
-def _set(bits: Bits, offset: Int, place: Int) -> None:
+def _set(bits: Bits, offset: np.uint64, place: np.uint64) -> None:
     bits[offset + (place >> np.uint64(6))] |= np.uint64(1) << (place & np.uint64(63))
 
 
@@ -294,7 +296,8 @@ def _fill(
 def _frequency(stream: Bytes, freqs_at: Numbers, ways: Numbers, place: Int) -> Int:
     """The frequency of what is held at a place; not for a list of one document."""
     slot = np.uint64(place >> 7)
-    return frequency_of(stream, freqs_at[slot], ways[slot], place & 127)
+    frequency: Int = frequency_of(stream, freqs_at[slot], ways[slot], place & 127)
+    return frequency
 
 
 @kernel
@@ -320,9 +323,8 @@ def _asked(
     place = _seek(docs, low, end, doc)
     if place == end or np.int64(docs[place]) != doc:
         return np.int64(0)
-    if state[s + _DF] == 1:
-        return state[s + _MOST]
-    return _frequency(stream, freqs_at, ways, place)
+    frequency: Int = state[s + _MOST]  # if it has one document
+    return _frequency(stream, freqs_at, ways, place) if state[s + _DF] > 1 else frequency
 
 
 @kernel
@@ -358,7 +360,7 @@ def _share(
         key = frequency << 8 | length if length < 256 else np.int64(_MEMO)
     if key >= _MEMO:
         return share(kind, a, b, p0, p3, float(frequency), length, tabled)
-    found = memo[at + key]
+    found: float = memo[at + key]
     if found == -np.inf:
         found = memo[at + key] = share(kind, a, b, p0, p3, float(frequency), length, tabled)
     return found
@@ -376,54 +378,53 @@ def _reaches(bound: float, worst: float) -> bool:
 
 
 @part
-def _family(bounds: Floats, first: Int, terms: Int, rest: float, worst: float, sums: Floats) -> Int:
-    """The combinations of terms that can reach the worst score, if all that is not known (`rest`) is at its
-    best; a bit for each combination, whose own bits tell its terms. The bounds begin at `first`.
+def _family(bounds: Floats, first: Int, terms: Int, rest: float, least: float, sums: Floats) -> np.uint64:
+    """The combinations of terms whose documents can reach the least score, if all that is not known (`rest`)
+    is at its best; a bit for each combination, whose own bits tell its terms. The bounds begin at `first`.
     """
-    combined = min(terms, np.int64(_COMBINED))
-    for t in range(combined, terms):
-        rest += bounds[first + t]
     sums[0] = rest
-    family = np.int64(_reaches(rest, worst))
-    for t in range(combined):
-        for chosen in range(1 << t):
+    family = np.uint64(rest >= least)
+    for t in range(terms):
+        size = np.int64(1) << t
+        for chosen in range(size):
             total = sums[chosen] + bounds[first + t]
-            sums[(1 << t) + chosen] = total
-            family |= np.int64(_reaches(total, worst)) << ((1 << t) + chosen)
+            sums[size + chosen] = total
+            family |= np.uint64(total >= least) << np.uint64(size + chosen)
     return family
 
 
 @part
-def _choose(bits: Bits, terms: Int, family: Int, both: Bits, out: Bits) -> None:
-    """The documents that hold all terms of a combination of the family: of the least ones, for what holds
-    more terms than these is in the family too.
-    """
-    for i in range(WORDS):
-        out[i] = np.uint64(0)
-    if family & 1:
-        for t in range(terms):
-            _unite(out, bits, t)
+def _least(family: np.uint64) -> np.uint64:
+    """Of a family of combinations, those that are in it but not with one of their terms left out."""
+    larger = np.uint64(0)
+    for t in range(_COMBINED):
+        larger |= (family & ~np.uint64(_WITH[t])) << np.uint64(1 << t)
+    return family & ~larger
+
+
+@part
+def _choose(bits: Bits, combination: np.uint64, within: Bits, shift: np.uint64, out: Bits) -> None:
+    """Adds the documents of a class that hold all terms of a combination; the class begins at `shift`."""
+    if combination == np.uint64(0):
+        for i in range(np.uint64(WORDS)):
+            out[i] |= within[shift + i]
         return
-    combined = min(terms, np.int64(_COMBINED))
-    for chosen in range(1, 1 << combined):
-        least = (family >> chosen) & 1
-        for t in range(combined):
-            if (chosen >> t) & 1:
-                least &= ~(family >> (chosen - (1 << t)))
-        if not least:
-            continue
-        begun = False
-        for t in range(combined):
-            if (chosen >> t) & 1:
-                offset = np.uint64(t * WORDS)
-                if begun:
-                    for i in range(np.uint64(WORDS)):
-                        both[i] &= bits[offset + i]
-                else:
-                    for i in range(np.uint64(WORDS)):
-                        both[i] = bits[offset + i]
-                begun = True
-        _unite(out, both, 0)
+    one = lowest_bit(combination) * np.uint64(WORDS)
+    combination &= combination - np.uint64(1)
+    two = lowest_bit(combination) * np.uint64(WORDS) if combination else one
+    combination &= combination - np.uint64(1)
+    if combination & (combination - np.uint64(1)) == np.uint64(0):
+        three = lowest_bit(combination) * np.uint64(WORDS) if combination else one
+        for i in range(np.uint64(WORDS)):
+            out[i] |= bits[one + i] & bits[two + i] & bits[three + i] & within[shift + i]
+        return
+    for i in range(np.uint64(WORDS)):
+        both = bits[one + i] & bits[two + i] & within[shift + i]
+        left = combination
+        while left and both:
+            both &= bits[lowest_bit(left) * np.uint64(WORDS) + i]
+            left &= left - np.uint64(1)
+        out[i] |= both
 
 
 @part
@@ -588,7 +589,7 @@ def best(
     state = places[terms:]
     freqs = docs[slots * BLOCK :]
     bits, found = words_of[: terms * WORDS], words_of[terms * WORDS :]
-    both, chosen, here = found[WORDS:], found[2 * WORDS :], found[3 * WORDS :]
+    chosen = found[WORDS:]
     # Of the window: bounds for each class of documents, and for the first the sums from each term on.
     sums, combinations = reals[:WINDOW], reals[WINDOW : WINDOW + (1 << _COMBINED)]
     added, by_limit = reals[WINDOW + (1 << _COMBINED) :], reals[WINDOW + (1 << _COMBINED) + CLASSES :]
@@ -597,7 +598,7 @@ def best(
     for i in range(CLASSES):
         added[i] = 0.0  # what `finish` adds at most to sums
     within = smaller if kind == VSM else shorter
-    words = within.size // (CLASSES - 1)
+    words = within.size // CLASSES
     for i in range(CLASSES + 1):
         length = limits[i]
         by_limit[i] = table[length] if length < table.size else beyond(kind, p0, p1, p2, length)
@@ -664,26 +665,24 @@ def best(
                 for i in range(np.uint64(WORDS)):
                     found[i] &= early[offset + i]
         elif full and held > _FEW:
-            # From class to class, fewer combinations can reach the worst score. Where they are the same,
-            # the documents of the later class are chosen, which has those of the former.
+            # From the last class to the first, more combinations can reach the worst score; a class has the
+            # documents of those before. What holds a combination that was met, or more terms, is chosen.
             for i in range(WORDS):
                 chosen[i] = np.uint64(0)
-            family = np.int64(0)
+            family = np.uint64(0)
+            least = worst - 1e-8 * (abs(worst) + 1.0)  # room for rounding
             for among in range(CLASSES - 1, -1, -1):
                 rest = added[among]
-                for t in range(decoded, terms):
+                for t in range(min(decoded, np.int64(_COMBINED)), terms):
                     rest += bounds[among * terms + t]
-                wider = _family(bounds, among * terms, decoded, rest, worst, combinations)
-                if wider == family:
-                    continue
+                wider = _family(
+                    bounds, among * terms, min(decoded, np.int64(_COMBINED)), rest, least, combinations
+                )
+                fresh = _least(wider) & ~family if wider != family else np.uint64(0)
+                while fresh:
+                    _choose(bits, lowest_bit(fresh), within, np.uint64(among * words) + offset, chosen)
+                    fresh &= fresh - np.uint64(1)
                 family = wider
-                _choose(bits, decoded, family, both, here)
-                if among < CLASSES - 1:
-                    shift = np.uint64(among * words) + offset
-                    for i in range(np.uint64(WORDS)):
-                        chosen[i] |= here[i] & within[shift + i]
-                else:
-                    _unite(chosen, here, 0)
             for i in range(np.uint64(WORDS)):
                 found[i] &= chosen[i]
         picked = np.int64(0)

@@ -141,11 +141,11 @@ def columns(segment: Segment) -> kernel.Columns:
 
 
 def _classes(values: Array) -> tuple[Array, Array]:
-    """For each class but the last the documents that are of it or of one before, as bits; the least value of
-    each class, and the largest of all.
+    """For each class the documents that are of it or of one before, as bits; the least value of each class,
+    and the largest of all.
     """
     if not values.size:
-        return np.concatenate([_bits(values)] * len(_BELOW)), np.zeros(kernel.CLASSES + 1)
+        return np.concatenate([_bits(values)] * kernel.CLASSES), np.zeros(kernel.CLASSES + 1)
     places = [int(part * (values.size - 1)) for part in _BELOW]
     ordered = np.partition(values, (0, *places, values.size - 1))
     limits = [ordered[0]]
@@ -154,6 +154,7 @@ def _classes(values: Array) -> tuple[Array, Array]:
         below = values <= ordered[place]
         within.append(_bits(below))
         limits.append(values[~below].min(initial=ordered[-1]))
+    within.append(_bits(np.ones(values.size, np.bool_)))
     return np.concatenate(within), np.array([*limits, ordered[-1]], np.float64)
 
 
@@ -227,9 +228,10 @@ def top(
         live, filled, complete = best(*given)
         total += live
         every = every and complete
+    parts: tuple[Array, ...] = heap
     if filled < size:
-        heap = kernel.Heap(*(part[:filled] for part in heap))
-    scores, *others = (part.tolist() for part in heap)
+        parts = tuple(part[:filled] for part in parts)
+    scores, *others = (part.tolist() for part in parts)
     hits = []
     for negative, _, id, place, group in sorted(zip(map(neg, scores), *others, strict=True))[offset:]:
         date = segments[place >> 32].arrays["date"].item(place & 0xFFFFFFFF)
