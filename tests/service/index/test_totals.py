@@ -46,7 +46,7 @@ def corpus(
         for low, high in ((1, 26_001), (26_001, 27_001)):
             for id in range(low, high):
                 content = {
-                    term: source.choice([1, 1, 1, 2, 40])
+                    term: source.choice([1, 1, 1, 2, 3, 40, 300])
                     for term, share in SHARES.items()
                     if source.random() < share
                 }

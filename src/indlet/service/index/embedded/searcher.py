@@ -89,7 +89,7 @@ class SegmentSearcher:
         # A group is looked for among all of the best, one by one: that must not be many.
         few = not groups or limit + offset <= MOST_GROUPED
         matchers = [Matcher(segment) for segment in self.segments]
-        hidden = [matcher.hidden(filters) for matcher in matchers]
+        hidden = [matcher.hidden(filters) if filters else matcher.segment.gone for matcher in matchers]
         page = None
         first = first if sort == "score" else ()
         if plain and sort == "score" and few and prepared.formula is not None and not first:
