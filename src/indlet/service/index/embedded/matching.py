@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indlet.kernels import term_hash
-from indlet.kernels.jit import entry
+from indlet.kernels.jit import compiled_for
 from indlet.kernels.scoring import mark
 from indlet.service.index.embedded.positions import occurrences
 from indlet.service.index.embedded.segment import Array, Segment, postings_at
@@ -57,8 +57,8 @@ def look_up(segments: Sequence[Segment], terms: list[bytes]) -> Looked:
         given = joined, ends, arrays["names"], arrays["bounds"], arrays["starts"], df, cf, out, at, sums
         find = segment.shared.get("find")  # what is given has the same types for all terms
         if find is None:
-            find = segment.shared["find"] = entry(term_hash.find, *given)
-        find(*given)
+            find = segment.shared["find"] = compiled_for(term_hash.find, *given)
+        (find or term_hash.find)(*given)
         found.append(out)
         where.append(at)
     return Looked(found, where, sums)

@@ -16,7 +16,7 @@ import numpy as np
 
 from indlet.kernels import best as kernel
 from indlet.kernels import scoring
-from indlet.kernels.jit import entry
+from indlet.kernels.jit import compiled_for
 from indlet.service.index.embedded.facets import ranges
 from indlet.service.index.embedded.segment import Array, Segment, postings_at
 from indlet.service.index.protocol import Found
@@ -224,9 +224,9 @@ def top(
         )  # fmt: skip
         best = segment.shared.get("best")  # all that is given has the same types for each query
         if best is None:
-            best = segment.shared["best"] = entry(kernel.best, *given)
-        live, filled, complete = best(*given)
-        total += live
+            best = segment.shared["best"] = compiled_for(kernel.best, *given)
+        live, taken, complete = (best or kernel.best)(*given)
+        total, filled = total + int(live), int(taken)
         every = every and complete
     parts: tuple[Array, ...] = heap
     if filled < size:
