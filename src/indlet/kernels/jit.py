@@ -139,11 +139,6 @@ def light_kernel(function: Callable[P, T]) -> Callable[P, T]:
     return cast(Callable[P, T], Kernel(function, light=True, _nrt=True))
 
 
-def compiled_for(function: Callable[P, T], *arguments: P.args, **_: P.kwargs) -> Callable[P, T] | None:
-    """A kernel's machine code for arguments of the types of these and no others; None until it is loaded."""
-    return cast(Callable[P, T] | None, cast(Kernel, function).compiled_for(*arguments))
-
-
 def allocating_kernel(function: Callable[P, T]) -> Callable[P, T]:
     """A kernel that can make arrays, for itself."""
     return cast(Callable[P, T], Kernel(function, _nrt=True))

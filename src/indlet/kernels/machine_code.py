@@ -18,7 +18,10 @@ from functools import cache
 from importlib.metadata import version
 from threading import RLock
 from types import ModuleType
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _PACKAGES: Final = ("numba", "numba.core", "numba.core.runtime")
 _NUMBERS: Final = (
@@ -128,3 +131,9 @@ def file_name(function: str, kinds: object) -> str:
     """Where the machine code of a function for arguments of some types is kept, for this processor."""
     told = hashlib.sha256(f"{linker().target}\n{kinds!r}".encode()).hexdigest()
     return f"{function}-{told[:24]}"
+
+
+def compiled_for(kernel: Callable[P, T], *arguments: P.args, **_: P.kwargs) -> Callable[P, T] | None:
+    """A kernel's machine code for arguments of the types of these and no others; None until it is loaded."""
+    found: Callable[P, T] | None = kernel.compiled_for(*arguments)  # type: ignore[attr-defined]
+    return found

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indlet.kernels import term_hash
-from indlet.kernels.jit import compiled_for
+from indlet.kernels.machine_code import compiled_for
 from indlet.kernels.scoring import mark
 from indlet.service.index.embedded.positions import occurrences
 from indlet.service.index.embedded.segment import Array, Segment, postings_at

@@ -16,7 +16,7 @@ import numpy as np
 
 from indlet.kernels import best as kernel
 from indlet.kernels import scoring
-from indlet.kernels.jit import compiled_for
+from indlet.kernels.machine_code import compiled_for
 from indlet.service.index.embedded.facets import ranges
 from indlet.service.index.embedded.segment import Array, Segment, postings_at
 from indlet.service.index.protocol import Found
