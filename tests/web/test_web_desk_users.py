@@ -42,6 +42,7 @@ ACTS: dict[str, tuple[str, dict[str, str]]] = {
     "same": ("operator", {"name": "oai:x:1 oai:y:1"}),
     "different": ("operator", {"name": "oai:x:1 oai:y:1"}),
     "later": ("operator", {"name": "oai:x:1 oai:y:1"}),
+    "open": ("operator", {"name": "oai:x:1 oai:y:1"}),
     "withdraw": ("operator", {"name": "oai:x:1"}),
     "restore": ("operator", {"name": "oai:x:1"}),
     "release": ("admin", {"name": "s"}),

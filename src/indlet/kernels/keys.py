@@ -37,7 +37,8 @@ ASK, IDENTIFIER, CREATOR, FIRST_CREATOR, CONTRIBUTOR, SUBJECT, TITLE, FIRST_TITL
 # What stands in terms, by its place in `marks`; for the first two see `identifier_keys`.
 OF_CREATOR, OF_CONTRIBUTOR, OF_TITLE = range(2, 5)
 SHOWN_CREATOR, SHOWN_SUBJECT, BY_AUTHOR, BY_TITLE, SEPARATOR, SPACE = range(5, 11)
-# Bytes of keys for each byte of values, for each value beside that, and after the last: never more.
+# Bytes of keys for each byte of values, for each value and name in a list beside that, and after the last:
+# never more.
 EACH, BESIDE, AFTER = 6, 48, 2048
 
 # The most bytes of a name, a subject, a title; the words of a title, its bytes in an order; names in a value.

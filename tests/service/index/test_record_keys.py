@@ -12,7 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from indlet.kernels import blake2b as b
+from indlet.kernels import interpreted
 from indlet.kernels import keys as k
+from indlet.kernels.jit import Kernel
 from indlet.model import FIELD_MARKS, Metadata, Stored
 from indlet.service.index.embedded.analysis import Analyses
 from indlet.service.index.keys import ELEMENTS, keys
@@ -186,3 +188,13 @@ def test_the_digest(size: int) -> None:
         int(made).to_bytes(8, "little")[: k.TITLE_DIGEST]
         == blake2b(data, digest_size=k.TITLE_DIGEST).digest()
     )
+
+
+def test_many_short_names_stay_within_their_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python runs the kernels here, for it tells of every place outside of an array."""
+    monkeypatch.setattr(Kernel, "__call__", lambda self, *given: interpreted.run(self.__wrapped__, given))
+    analyses = Analyses(Analyzer(Policy()))
+    for names in ("a,b;" * 200, "x;" * 200):
+        records = [(f"oai:x:{n}", {"creator": ["A"] + [names] * 20}) for n in range(3)]
+        for _ in range(2):  # what the first asked for is recalled by the second
+            assert together(analyses, records) == [alone(*record) for record in records]

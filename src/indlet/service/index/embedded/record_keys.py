@@ -80,7 +80,8 @@ class RecordKeys:
         name_ends = np.cumsum(np.fromiter(map(len, names), np.int64, len(names)))
         many, records = int(until[-1]), len(names)
         sizes = int((values[:many, 2] - values[:many, 1]).sum() + name_ends[-1])
-        out = np.empty(k.EACH * sizes + k.BESIDE * (many + records) + k.AFTER, np.uint8)
+        names_in_lists = text.count(b";")
+        out = np.empty(k.EACH * sizes + k.BESIDE * (many + records + names_in_lists) + k.AFTER, np.uint8)
         ends, count = np.empty(records, np.int64), np.zeros(1, np.int64)
         asked = np.empty((sizes + many + records, 4), np.int64)  # a name takes a semicolon
         which = np.array([_LANGUAGES.get(tag[:2].lower(), _LANGUAGES["en"]) for tag in stated], np.int64)
