@@ -195,6 +195,7 @@ def test_many_short_names_stay_within_their_room(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(Kernel, "__call__", lambda self, *given: interpreted.run(self.__wrapped__, given))
     analyses = Analyses(Analyzer(Policy()))
     for names in ("a,b;" * 200, "x;" * 200):
-        records = [(f"oai:x:{n}", {"creator": ["A"] + [names] * 20}) for n in range(3)]
+        metadata: Metadata = {"creator": ["A"] + [names] * 20}
+        records = [(f"oai:x:{n}", metadata) for n in range(3)]
         for _ in range(2):  # what the first asked for is recalled by the second
             assert together(analyses, records) == [alone(*record) for record in records]
