@@ -6,7 +6,7 @@
 #   make dist    a wheel in dist/
 #   make check   lint, types and tests: what CI runs
 #   make fuzz    every reader of foreign bytes on inputs that nobody wrote, a minute each; TARGET=oai for one alone
-#   make evidence   every experiment anew, some 40 minutes on two idle cores; INDLET_DATA names the collections
+#   make evidence   every experiment anew, some 100 minutes on two idle cores; INDLET_DATA names the collections
 
 PYTHON ?= python3
 VENV := .venv

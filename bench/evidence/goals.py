@@ -192,6 +192,14 @@ def _portal(found: Found) -> Verdict:
     return Verdict(told, errors == 0 and worst < 50)
 
 
+def _soaked(found: Found) -> Verdict:
+    errors = sum(row["errors"] for row in found["summary"])
+    worst = max(row["p95_ms"] for row in found["summary"])
+    half, last = found["minutes"][len(found["minutes"]) // 2]["memory_mb"], found["minutes"][-1]["memory_mb"]
+    told = f"p95 {worst:.1f} ms, {errors} errors, memory {half:,.0f} MB half-way and {last:,.0f} at the end"
+    return Verdict(told, errors == 0 and worst < 50 and last <= 1.1 * half)
+
+
 GOALS: Final = (
     Goal("harvested index beside an index of the union, after every step of additions, edits, deletions, "
          "moves, format switches", "no difference", "equality", _equal, True),
@@ -224,6 +232,8 @@ GOALS: Final = (
          _loud, True),
     Goal("p95 of search page and API at 50 requests/s, 150,000 records, while a harvest runs",
          "under 50 ms, no errors", "portal", _portal, True),
+    Goal("an hour of searches, harvests, crawls, feeds and slow clients at once",
+         "p95 under 50 ms, no errors, memory level", "soak", _soaked, True),
 )  # fmt: skip
 
 

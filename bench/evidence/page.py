@@ -11,7 +11,9 @@ from bench.evidence import goals
 from bench.evidence.figures import Figures
 from bench.evidence.setting import circumstances
 
-EXPERIMENTS: Final = ("equality", "load", "loss", "models", "scale", "peers", "faults", "portal")
+EXPERIMENTS: Final = (
+    "equality", "load", "loss", "less", "models", "scale", "peers", "faults", "portal", "soak",
+)  # fmt: skip
 HEAD: Final = """\
 # The evidence
 
