@@ -73,6 +73,7 @@ def body(answer: bytes) -> bytes:
 def test_a_body_ends_as_its_head_says(head: bytes, sent: bytes) -> None:
     assert body(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n" + head + b"\r\n\r\n" + sent) == b"hello"
     assert body(b"HTTP/1.0 200\n" + head + b"\n\n" + sent) == b"hello"
+    assert body(b"HTTP/1.1 200\r\n" + head + b"\r\n\r\n" + sent) == b"hello"
 
 
 @pytest.mark.parametrize(

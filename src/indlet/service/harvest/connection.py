@@ -31,7 +31,8 @@ LINE_BYTES: Final = 4096  # of a chunk's size, with extensions
 PIECE: Final = 1 << 18
 KEPT: Final = 8
 
-_STATUS = re.compile(rb"HTTP/1\.([01]) ([1-9][0-9][0-9])(?: |$)")
+# Some servers leave out the reason, and the space before it.
+_STATUS = re.compile(rb"HTTP/1\.([01]) ([1-9][0-9][0-9])(?:[ \r]|$)")
 _FIELD = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _UNFIT = re.compile(r"""%(?![0-9A-Fa-f]{2})|[^\x21\x23-\x3b\x3d\x3f-\x7e]""")
 # RFC 9112, section 2.2: a line may end with LF alone.
