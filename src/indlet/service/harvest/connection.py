@@ -140,6 +140,7 @@ class Connections:
             sock = None
         sock = sock or self._connected(request)
         try:
+            sock.settimeout(self._read_seconds)  # one that was kept has what its last answer left
             sock.sendall(self._written(request))
             answer = _Answer(sock, self._read_seconds, request.bounds)
             reply = answer.reply
@@ -177,12 +178,12 @@ class Connections:
                 self._tunnelled(sock, request, proxy)
             if request.secure:
                 sock = tls(request.certificate).wrap_socket(sock, server_hostname=request.host)
-        except TimeoutError as e:
+        except BaseException as e:
             sock.close()
-            raise ConnectingTooLong(str(e)) from e
-        except OSError as e:  # ssl.SSLError is one
-            sock.close()
-            raise NotConnected(str(e)) from e
+            if isinstance(e, OSError):  # ssl.SSLError is one
+                kind = ConnectingTooLong if isinstance(e, TimeoutError) else NotConnected
+                raise kind(str(e)) from e
+            raise
         return sock
 
     def _tunnelled(self, sock: socket.socket, request: GetRequest, proxy: _Proxy) -> None:
