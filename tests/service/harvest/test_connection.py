@@ -9,6 +9,7 @@ from contextlib import closing, contextmanager, suppress
 
 import pytest
 
+from indlet.errors import SettingsError
 from indlet.service.harvest.connection import (
     HEAD_BYTES,
     AnswerBounds,
@@ -154,5 +155,7 @@ def test_a_proxy_is_asked_by_whole_urls_and_tunnels_are_asked_for_by_name() -> N
     assert asked[0].startswith(b"GET http://far.test:81/x HTTP/1.1\r\nHost: far.test:81\r\n")
     assert asked[1].startswith(b"CONNECT far.test:443 HTTP/1.1\r\n")
     assert all(b"Proxy-Authorization: Basic bWU6cGFzcyB3b3Jk\r\n" in one for one in asked)
-    with pytest.raises(ValueError, match=r"harvest\.proxy"):
-        Connections(5, 5, "socks5://127.0.0.1:1")
+    for other in ("socks5://me:secret@127.0.0.1:1", "http://me:secret@127.0.0.1:x", "127.0.0.1:8080"):
+        with pytest.raises(SettingsError, match=r"harvest\.proxy") as refused:
+            Connections(5, 5, other)
+        assert "secret" not in str(refused.value)

@@ -15,9 +15,10 @@ from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 from indlet.errors import SettingsError
+from indlet.settings import without_credentials
 
 if TYPE_CHECKING:
     import ssl
@@ -335,12 +336,16 @@ class _Proxy(NamedTuple):
 
 
 def _proxy(url: str) -> _Proxy:
-    parts = urlsplit(url)
-    if parts.scheme != "http" or not parts.hostname:
-        raise ValueError(f"harvest.proxy: {url!r} is no HTTP proxy; use one like 'http://host:port'")
-    told = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
-    fields = {"Proxy-Authorization": f"Basic {b64encode(told.encode()).decode()}"} if parts.username else {}
-    return _Proxy(parts.hostname, parts.port or 80, fields)
+    place, user, password = without_credentials(url)
+    try:
+        parts = urlsplit(place)
+        host, port = parts.hostname or "", parts.port or 80
+        if parts.scheme != "http" or not host:
+            raise ValueError("no HTTP proxy")
+    except ValueError as e:
+        raise SettingsError(f"harvest.proxy: {place!r}: {e}; use one like 'http://host:port'") from e
+    told = b64encode(f"{user}:{password}".encode()).decode()
+    return _Proxy(host, port, {"Proxy-Authorization": f"Basic {told}"} if user else {})
 
 
 def _head(first: str, fields: Mapping[str, str]) -> bytes:
