@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
-from indlet.service.harvest.client import USER_AGENT
+from indlet.service.harvest.client import HEAD_PATIENCE, USER_AGENT
 from indlet.service.harvest.connection import (
     AnswerBounds,
     Connections,
@@ -56,7 +56,7 @@ class Fetcher:
         self._reach.begin(source)
         self._certificate = certificate
         self._connections = Connections(TIMEOUT, TIMEOUT)  # neither HTTP_PROXY nor .netrc counts
-        self._bounds = AnswerBounds(seconds, seconds, limit)
+        self._bounds = AnswerBounds(min(seconds, HEAD_PATIENCE * TIMEOUT), seconds, limit)
         self._send = transport or self._connections
         self.requests = 0
         self.bytes = 0
