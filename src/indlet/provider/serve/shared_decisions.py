@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from itertools import islice
 
 import orjson
 
@@ -24,13 +25,13 @@ def decisions_list(store: Store, repository: Repository, node: str) -> Callable[
             visible = cache(repository.visible(view, permit))
             last = [(pair, made[-1]) for pair, made in decisions.decisions_in(view).items()]
             last += [(pair, one) for pair, made in decisions.elsewhere_in(view).items() for one in made]
+            shown = ((pair, made) for pair, made in last if all(map(visible, pair)))
             told = [
                 {
                     "records": pair, "decision": made.decision, "at": made.at, "revision": made.revision,
                     "by": made.by, "node": made.node or node,
                 }
-                for pair, made in last[: decisions.KEPT]
-                if all(map(visible, pair))
+                for pair, made in islice(shown, decisions.KEPT)
             ]  # fmt: skip
         return orjson.dumps({"node": node, "decisions": told})
 
