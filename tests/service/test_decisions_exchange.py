@@ -211,6 +211,8 @@ USABLE = {
         {"records": [ONE, "x" * 2000]},
         {"revision": -1},
         {"revision": 1 << 40},
+        {"revision": 0.5},
+        {"revision": True},
     ],
 )
 def test_what_cannot_be_used_is_left_out(wrong: dict[str, object]) -> None:

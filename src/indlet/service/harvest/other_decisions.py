@@ -60,7 +60,8 @@ def read(body: bytes, own: str, now: datetime) -> Iterator[tuple[decisions.Pair,
             usable = all(isinstance(name, str) and 0 < len(name) <= _LENGTH for name in (first, second))
             usable = usable and first != second and made.decision in decisions.CHOICES
             usable = usable and _MOMENT.fullmatch(made.at) is not None and made.at <= latest
-            usable = usable and _NODE.fullmatch(made.node) is not None and 0 <= made.revision < 1 << 31
+            usable = usable and _NODE.fullmatch(made.node) is not None
+            usable = usable and type(made.revision) is int and 0 <= made.revision < 1 << 31
             if usable and origin_key(made.node) != own:
                 yield decisions.pair_of(first, second), made
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError) as e:
