@@ -264,3 +264,14 @@ def test_an_origin_under_two_names_is_told(laboratories: list[Laboratory]) -> No
     two.settings = replace(two.settings, source=(replace(twin, republish=False),))
     two.harvest()
     assert not told()
+    two.settings = replace(two.settings, source=(twin,))
+    for records in (True, False):  # removed, and then with its records
+        with two.store.read() as view:
+            larc = view.origin("source", "larc")
+        assert larc is not None
+        with two.store.write() as tx:
+            tx.state(larc.id, {**larc.state, "removed": True})
+            if not records:
+                tx.forget(larc.id)
+        two.harvest()
+        assert bool(told()) is records

@@ -230,8 +230,13 @@ def test_what_the_desk_decided_outlives_a_restart(tmp_path: Path) -> None:
         assert again.due() == []
         with store.read() as view:
             assert all("token" not in o.settings for o in view.origins())
+        with store.write() as tx:
+            for kind in ("silent", "twice"):
+                tx.alert(kind, "two", "", "not harvested", "see to it")
         again.remove("two", records=True)
         assert set(again.sources()) == {"one"}
+        with store.read() as view:
+            assert view.alerts(acknowledged=True) == []
 
 
 def test_failures_show_their_bytes(desk: Operator, empty: tuple[Store, TestClient]) -> None:

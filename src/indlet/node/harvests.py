@@ -23,7 +23,7 @@ from indlet.model import JsonMapping, JsonObject
 from indlet.node import job_entries
 from indlet.node.harvest_child import harvest_in_child
 from indlet.node.schedule import NotDone, NotYet, Schedule, Work, next_run
-from indlet.service.harvest.cache import claim
+from indlet.service.harvest.cache import TWICE, claim
 from indlet.service.harvest.negotiate import source_name
 from indlet.service.harvest.progress import Progress
 from indlet.service.harvest.run import RunOptions
@@ -235,6 +235,8 @@ class Harvests:
                 # A source that comes back is harvested from its beginning.
                 left = {k: v for k, v in origin.state.items() if k not in ("marks", "run")}
                 tx.state(origin.id, {**left, "removed": True})
+                for kind in ("silent", TWICE):  # which only its harvests would take back
+                    tx.resolve_alerts(kind, name, [""])
             if records and self._by_workers:
                 job_entries.ask(self._store, f"remove {name}")
                 return live

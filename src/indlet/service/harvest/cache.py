@@ -182,19 +182,23 @@ def claim(store: Store, name: str, url: str) -> None:
 
 
 def tell_held_twice(store: Store, name: str, source: Source) -> None:
-    """Raise an alert where an origin is held under another name as well: two sources, or an older store."""
+    """Raise an alert where an origin is held under another name as well: two sources, or an older store.
+
+    A source that was removed with its records holds none.
+    """
     key = origin_key(source.url)
     with store.read() as view:
         raised = any(alert.kind == TWICE and alert.source == name for alert in view.alerts(acknowledged=True))
-        others = [
-            origin.name
-            for origin in view.origins("source")
-            if source.republish
-            and origin.name != name
+        same = [
+            origin
+            for origin in (view.origins("source") if source.republish else ())
+            if origin.name != name
             and origin.settings.get("republish")
             and origin.settings.get("set", "") == source.set
             and origin_key(str(origin.settings.get("url", ""))) == key
         ]
+        live = view.totals() if any(origin.state.get("removed") for origin in same) else {}
+        others = [o.name for o in same if not o.state.get("removed") or live.get(o.id, (0, 0))[0]]
     if bool(others) == raised:
         return
     with store.write() as tx:
