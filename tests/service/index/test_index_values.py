@@ -192,5 +192,7 @@ def test_a_title_that_is_folded_piece_by_piece_is_the_title_folded(title: str) -
 
 def test_of_several_dates_the_earliest_year_counts() -> None:
     assert date_number({"date": ["2004-08-17", "2003-04", "2003"]}) == 20030400
-    assert date_number({"date": ["s.a.", "[1887?]"]}) == 18870000
+    assert date_number({"date": ["0001-01-01T00:00:00Z", "2004-08-17"]}) == 20040817
+    for words in ("s.a.", "c1890"):
+        assert date_number({"date": [words, "[1887?]"]}) == 18870000
     assert date_number({"date": ["2004-08-17"]}) == 20040817 and date_number({}) == 0

@@ -25,16 +25,16 @@ def date_number(metadata: Metadata) -> int:
     of a cataloguer; 0 where there is none.
 
     Of several dates the earliest is the work's own: DSpace states first when it came into the repository.
+    But 0001-01-01 is what programs write where they know none.
     """
     values = metadata.get("date", ())
     if len(values) == 1:
         found = _date(values[0])
     else:
-        found = min(filter(None, map(_date, values)), key=_year, default=0)
-    return found or next(
-        (told * 10000 for value in values if (told := year(value))), 0
-    )  # "c. 1890", "[1887?]"
+        found = min(filter(None, map(_date, values)), key=_order, default=0)
+    return found or min(filter(None, map(year, values)), default=0) * 10000  # "c. 1890", "[1887?]"
 
 
-def _year(number: int) -> int:
-    return number // 10000
+def _order(number: int) -> tuple[bool, int]:
+    years = number // 10000
+    return years < 1000, years
