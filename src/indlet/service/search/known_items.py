@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,10 +12,14 @@ from indlet.service.index import expression as e
 from indlet.service.index.keys import identifier_terms, title_keys
 from indlet.service.index.values import title_orders
 from indlet.service.search import query as q
+from indlet.service.search.lexer import FIELDS, KEY_FIELDS
 from indlet.service.search.notes import Note
 
 # Schemes whose identifiers nobody types for another reason: the record that has it is all that is wanted.
 _CERTAIN: Final = ("doi:", "hdl:", "isbn:", "arxiv:", "oai:", "url:", "id:urn:")
+# A field of words or values, or one of identifiers after an operator: a query, and no reference.
+_NAMES: Final = "|".join(name for name, field in FIELDS.items() if field not in KEY_FIELDS)
+_QUERY: Final = re.compile(rf"(?<![^\s(+-])(?i:{_NAMES}):[^\s:)]|\b(?:AND|OR|NOT)\s+[(+-]*\w+:[^\s:)]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +40,7 @@ def known_item(text: str, searcher: Searcher) -> KnownItem:
     """What a query names as a whole; nothing where no record has it."""
     stated = [key_in("id", text)] if any(c.isdigit() for c in text) else []  # "J. Phys. A 47, 032002 (2014)"
     named = asked_for(text)
-    for key in (*named, *stated, *cited(text)):
+    for key in (*named, *stated, *(() if _QUERY.search(text) else cited(text))):
         (term,) = identifier_terms([key])
         if searcher.query_terms(e.Term(term)):
             if key.startswith(_CERTAIN) and key in (*named, *stated):
