@@ -24,11 +24,9 @@ from typing import Final
 from urllib.parse import quote, unquote, urlsplit
 
 from indlet.formats.dublin import doi
-from indlet.model import Metadata
 
 SCHEMES: Final = ("doi", "hdl", "isbn", "issn", "arxiv", "oai", "url", "id")
 _LONGEST: Final = 2000  # characters of a value that is looked at
-_MOST: Final = 50  # values of a record that are looked at
 _KEY: Final = 120  # characters of a key; longer ones go on as a digest
 _REFERENCE: Final = 7  # spaces in a reference, at least
 _USUAL: Final = 100  # of a value whose key is shorter, whatever its scheme
@@ -137,14 +135,6 @@ def key_in(scheme: str, value: str) -> str:
     stated = prefix.get(scheme, f"{scheme}:")
     known = (key for form in (value, stated + value) for key in _known(form))
     return next((_bounded(key) for key in known if key.startswith(f"{scheme}:")), "")
-
-
-def of_record(identifier: str, metadata: Metadata) -> list[str]:
-    """The keys of a record: of its OAI identifier, and of what its metadata call its identifiers."""
-    found = keys_of(identifier)
-    for value in metadata.get("identifier", ())[:_MOST]:
-        found += keys_of(value)
-    return list(dict.fromkeys(found))
 
 
 def first(scheme: str, values: Iterable[str]) -> str:
