@@ -105,11 +105,15 @@ class PageFetcher:
             self._next = (verb, written, self._fetch(base_url, following, written))
 
     def document(self, url: str, limit: int) -> HttpAnswer:
-        """A linked document, in turn with the source's pages: one request at a time holds for all of them."""
-        answer = self._awaited(self._aside(lambda: self.client.get(url, limit, media="*/*")))
+        """A linked document."""
+        answer = self.get(url, limit, "*/*", {})
         if answer.trouble is not None:
             raise answer.trouble
         return answer
+
+    def get(self, url: str, limit: int, media: str, conditions: Mapping[str, str]) -> HttpAnswer:
+        """See `Client.get`; in turn with the source's pages: one request at a time holds for all of them."""
+        return self._awaited(self._aside(lambda: self.client.get(url, limit, media, conditions)))
 
     def page_retried(self, base_url: str, arguments: Mapping[str, str], attempts: int = _QUICK + 1) -> Page:
         """A single page, asked for again where the trouble may pass."""

@@ -12,8 +12,9 @@ import orjson
 from indlet.errors import BadResponse
 from indlet.oai.names import DECISIONS_PATH, FT_PATH
 from indlet.service.harvest import dates
-from indlet.service.harvest.client import Client, NoAnswer
+from indlet.service.harvest.client import NoAnswer
 from indlet.service.harvest.feed import Validators
+from indlet.service.harvest.fetch_page import PageFetcher
 from indlet.service.harvest.mesh import origin_key
 from indlet.store import Store, decisions
 
@@ -25,14 +26,14 @@ _UNSEEN: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u206
 
 
 def learn(
-    store: Store, client: Client, url: str, own: str, known: Validators, now: datetime
+    store: Store, fetcher: PageFetcher, url: str, own: str, known: Validators, now: datetime
 ) -> tuple[Validators, str]:
     """Take what a node says at `url`, its extended endpoint: what to ask with next time, and what went wrong.
 
     `own` is the key of this node: its own decisions, coming back, are left alone.
     """
     try:
-        answer = client.get(url.removesuffix(FT_PATH) + DECISIONS_PATH, BYTES, "application/json", known)
+        answer = fetcher.get(url.removesuffix(FT_PATH) + DECISIONS_PATH, BYTES, "application/json", known)
         if answer.status == 304:
             return known, ""
         if answer.trouble is not None:
