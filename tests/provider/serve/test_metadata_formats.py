@@ -103,3 +103,14 @@ def test_two_tables_of_one_name_are_refused(tmp_path: Path) -> None:
     write = tuple(Write(str(tmp_path), f"table:{tmp_path / folder / 'x.tsv'}") for folder in ("a", "b"))
     with pytest.raises(SettingsError, match="table-x; rename one"):
         table_formats(Settings(write=write))
+
+
+@pytest.mark.parametrize("namespace", ["urn:x", METADATA["marc21"].namespace])
+def test_a_table_with_the_namespace_of_another_format_is_refused(tmp_path: Path, namespace: str) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.tsv").write_text(
+            f"!form\ttagged\n!namespace\t{namespace}\nTITLE\t\t\ttitle\t\tboth\n"
+        )
+    write = tuple(Write(str(tmp_path), f"table:{tmp_path / name}.tsv") for name in ("a", "b"))
+    with pytest.raises(SettingsError, match="one of its own"):
+        table_formats(Settings(write=write))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from string import Template
 
 from indlet.errors import SettingsError
-from indlet.formats import MetadataFormat
+from indlet.formats import METADATA, MetadataFormat
 from indlet.formats.translate import format_named
 from indlet.oai.xml import attribute
 from indlet.provider.serve.pages import packaged
@@ -23,6 +23,11 @@ def table_formats(settings: Settings) -> dict[str, MetadataFormat]:
         prefix = re.sub(r"[^A-Za-z0-9._-]", "-", metadata.prefix)
         if prefix in found:
             raise SettingsError(f"{name}: two tables would be served as {prefix}; rename one of them")
+        for other in (*METADATA.values(), *found.values()):
+            if other.roots & metadata.roots:
+                raise SettingsError(
+                    f"{name}: its !namespace is that of {other.prefix}; give the table one of its own"
+                )
         found[prefix] = replace(metadata, prefix=prefix, schema=f"{prefix}.xsd", served=True)
     return found
 
