@@ -180,7 +180,7 @@ def _certificate(folder: Path, name: str, *more: str) -> Path:
 
 
 def test_a_client_certificate_gets_its_own_mirror(
-    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     """nginx asks for certificates; node and files behind it go by the name that it found there."""
     if not available("nginx"):
@@ -200,6 +200,7 @@ def test_a_client_certificate_gets_its_own_mirror(
         port = free_port()
         monkeypatch.setenv("SSL_CERT_FILE", str(web.run / "localhost.crt"))
         tls.cache_clear()
+        request.addfinalizer(tls.cache_clear)
         with bench.listening(trusted_proxies=("127.0.0.1",)) as node:
             web.reload(
                 f"{rule}listen 127.0.0.1:{port} ssl; ssl_certificate {own}; ssl_certificate_key {own};\n"
@@ -215,7 +216,6 @@ def test_a_client_certificate_gets_its_own_mirror(
             (web.run / "not.pem").write_text("no certificate")
             with pytest.raises(SettingsError, match="certificate"):
                 run(f"{node}/oai", "--to", tmp_path / "x", "--certificate", web.run / "not.pem")
-    tls.cache_clear()
 
 
 def test_a_broken_off_mirror_goes_on_where_it_was(bench: Bench, tmp_path: Path) -> None:
