@@ -191,7 +191,7 @@ def tell_held_twice(store: Store, name: str, source: Source) -> None:
         raised = any(alert.kind == TWICE and alert.source == name for alert in view.alerts(acknowledged=True))
         same = [
             origin
-            for origin in (view.origins("source") if source.republish else ())
+            for origin in (view.origins("source") if source.republish else [])
             if origin.name != name
             and origin.settings.get("republish")
             and origin.settings.get("set", "") == source.set

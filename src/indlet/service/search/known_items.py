@@ -40,7 +40,7 @@ def known_item(text: str, searcher: Searcher) -> KnownItem:
     """What a query names as a whole; nothing where no record has it."""
     stated = [key_in("id", text)] if any(c.isdigit() for c in text) else []  # "J. Phys. A 47, 032002 (2014)"
     named = asked_for(text)
-    for key in (*named, *stated, *(() if _QUERY.search(text) else cited(text))):
+    for key in (*named, *stated, *([] if _QUERY.search(text) else cited(text))):
         (term,) = identifier_terms([key])
         if searcher.query_terms(e.Term(term)):
             if key.startswith(_CERTAIN) and key in (*named, *stated):
