@@ -490,8 +490,8 @@ def walk(tags: Tags, page: PageArrays) -> int:
     """Reads records on from where it stopped; says why it stops.
 
     Long because its state is these numbers, and parts of the loop would hand all of them around.
-    There is room in `page.raw` for all that is left of the text, at four bytes for one, and in the tables for
-    all that can be in it.
+    There is room in `page.raw` for all that is left of the text, at five bytes for one (an ampersand in a
+    CDATA section), and in the tables for all that can be in it.
     """
     text, raw, s, stack, heads = page.text, page.raw, page.state[0], page.stack, page.heads
     at, to = s.at, s.raw
@@ -530,7 +530,7 @@ def walk(tags: Tags, page: PageArrays) -> int:
             if depth == DEPTH:
                 return REFUSED
             s.at, s.raw = at, to
-            if raw.size - to - (tag.canonical_end - tag.canonical) - tag.name - 4 < 4 * (last - at):
+            if raw.size - to - (tag.canonical_end - tag.canonical) - tag.name - 4 < 5 * (last - at):
                 return FULL
             role = tag.role
             if role == REFUSE:

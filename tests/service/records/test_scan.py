@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from indlet.errors import BadResponse
 from indlet.formats import INDEX, dublin
 from indlet.formats.metadata import oai_dc
+from indlet.kernels import interpreted
+from indlet.kernels.jit import Kernel
 from indlet.kernels.vector_check import totals
 from indlet.model import DUBLIN_CORE, Packed, TermVector
 from indlet.oai import frames
@@ -359,6 +361,7 @@ LEFT = [
     (b"Report", b"Report \x0b"),
     (b"Report", b"Report &#11;"),
     (b"Report", b"Report <?php ?>"),
+    (b"Report", b"<?a '?><dc:date>1950</dc:date>'/>Report"),
     (b"Report", b"<!-- -- -->Report"),
     (b"Report", b"<dc:a b='1' b='2'/>Report"),
     (b"Report", b"<a:b/>Report"),
@@ -404,6 +407,19 @@ def test_a_page_of_tags_that_never_come_back_is_left_to_the_tolerant_reader() ->
     body = foreign(lambda _: "", [("oai:x.org:1", False, "", [("title", "@")], None)])
     assert scan(body.replace(b"<dc:title>@</dc:title>", inside.encode())) is None
     assert alike(body, "")
+
+
+def test_ampersands_in_cdata_have_room_after_long_namespaces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A byte becomes five, where what came before has taken all that is to spare. Python runs the kernels
+    here, for it tells of every place outside of an array.
+    """
+    monkeypatch.setattr(Kernel, "__call__", lambda self, *given: interpreted.run(self.__wrapped__, given))
+    body = foreign(lambda _: "", [(f"oai:x.org:{n}", False, "", [("title", "@")], None) for n in range(6)])
+    body = re.sub(rb"<oai_dc:dc.*?</oai_dc:dc>", b"<m:a>@</m:a>", body, flags=re.DOTALL)
+    body = body.replace(b"<ListRecords", b'<ListRecords xmlns:m="urn:%b"' % (b"x" * 2000))
+    before, _, after = body.rpartition(b"@")
+    for size in (1, 1000, 9000):
+        assert alike(b"%b<![CDATA[%b]]>%b" % (before, b"&" * size, after), "")
 
 
 def test_a_page_of_marc_says_the_same_either_way() -> None:

@@ -109,6 +109,8 @@ class TagTable:
 
 def understood(tag: bytes, around: Context) -> TagMeaning:
     """What a start tag (less its brackets) means in a context, by the rules of `oai.read`."""
+    if tag.startswith(b"?"):  # whose quotation marks mean nothing: elements may stand between them
+        return _REFUSED
     declared = dict(around.declared)
     outer = "".join(
         f" xmlns{':' + prefix if prefix else ''}={_quoted(uri)}"
