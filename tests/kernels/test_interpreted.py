@@ -111,6 +111,17 @@ def test_items_are_kept_as_their_array_can_hold_them() -> None:
             assert array[0] == np.array([value & MASK], np.uint64).astype(kind)[0]
 
 
+def test_a_word_that_is_not_all_in_its_array_is_an_error() -> None:
+    array = interpreted.Array(np.arange(12, dtype=np.uint8))
+    array.put_word(4, array.word(0))
+    assert array.word(4) == int.from_bytes(range(8), "little")
+    for at in (5, 12, -8):
+        with pytest.raises(IndexError):
+            array.word(at)
+        with pytest.raises(IndexError):
+            array.put_word(at, 0)
+
+
 FIRST = """
 import sys, time
 from indlet.service.search.library import Library

@@ -94,11 +94,17 @@ class Array:
 
     def word(self, at: int) -> Unsigned:
         """The eight bytes from a place on."""
-        return Unsigned(int.from_bytes(self._items[at : at + 8], "little"))
+        return Unsigned(int.from_bytes(self._eight(at), "little"))
 
     def put_word(self, at: int, value: int) -> None:
         """Writes eight bytes from a place on."""
-        self._items[at : at + 8] = value.to_bytes(8, "little")
+        self._eight(at)[:] = value.to_bytes(8, "little")
+
+    def _eight(self, at: int) -> memoryview:
+        found: memoryview = self._items[at : at + 8]
+        if at < 0 or len(found) < 8:
+            raise IndexError(f"eight bytes from {at} on, of {self.size}")
+        return found
 
 
 class _Kind:

@@ -135,7 +135,7 @@ def _described(pages: k.PageArrays) -> tuple[list[bytes], list[bytes]] | None:
     heads, values = pages.heads[: state["records"]], pages.values[: state["values"]]
     folded = pages.folded[: state["folded"]]
     room = np.empty(folded.size + values.size + 8, np.uint8)
-    formed = room[: describe.gathered(values, folded, _FORMED, room)].tobytes().decode()
+    formed = room[: describe.gathered(values, pages.folded, _FORMED, room)].tobytes().decode()
     forms = "\n".join(map(_form, formed.split("\n")[:-1])) + "\n"
     text = np.frombuffer(folded.tobytes() + forms.encode() + bytes(k.PADDING), np.uint8)
     out = np.empty(2 * text.size + 24 * values.size + 2 * heads.size, np.uint8)
