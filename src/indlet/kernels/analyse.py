@@ -170,7 +170,7 @@ def read(
             good = good and text[at + 1] == 58 and text[at + 2] == 91
             at += 3
             begin = at
-            while good and text[at] == 34:
+            while good and at < end and text[at] == 34:
                 at += 1
                 low = at
                 if column < 0:
@@ -219,8 +219,9 @@ def read(
                     w += 1
                     many += 1
                 at += 1
-                if text[at] == 44:
-                    at += 1
+                if text[at] != 44:
+                    break
+                at += 1
             good = good and text[at] == 93
             if column < -1:
                 spans[record, -2 * column - 4] = begin
@@ -228,7 +229,7 @@ def read(
             at += 1
             if text[at] == 44:
                 at += 1
-        if not good:
+        if not good or at != end - 1:
             odd[record] = 1
             p, n, w = before, first_id, first_whole
         whole_until[record] = w

@@ -182,7 +182,7 @@ def described(
         to += 1
         place.end = to
         first = last
-    return True
+    return bool(looks >= 0)
 
 
 @kernel

@@ -7,6 +7,9 @@ import numpy as np
 from indlet.kernels.arrays import Bytes, Flags, Int, Numbers, Small
 from indlet.kernels.jit import kernel
 
+# The last position that a document can have: what is malformed tells of no other document.
+LAST = (1 << 33) - 1
+
 
 @kernel
 def measure(
@@ -86,11 +89,12 @@ def locate(
             while at < end:
                 byte = np.int64(places[at])
                 at += 1
-                value |= (byte & 0x7F) << bits
+                if bits < 35:  # more digits than a position has
+                    value |= (byte & 0x7F) << bits
                 if byte < 0x80:
                     break
                 bits += 7
-            position += value
+            position = min(position + value, np.int64(LAST))
             if wanted[doc]:
                 out[n] = (doc << 33) + position - shift
                 n += 1

@@ -23,6 +23,8 @@ LOST, RUN = -1, -3
 ROW = 4
 _LOW, _HIGH, NAME, _LATEST = range(ROW)
 SIZE_BITS = 24
+# The largest frequency: what is above counts as this.
+MOST = 0x7FFFFFFF
 # A term of more bytes is none.
 LONGEST = (1 << SIZE_BITS) - 1
 # What is in use: terms, postings, bytes of names. And what the next document needs: of the first two, of the
@@ -44,7 +46,7 @@ def scan(
         while at < end:
             frequency = np.int64(0)
             while at < end and text[at] != 32 and text[at] != 10:
-                frequency = min(frequency * 10 + np.int64(text[at]) - 48, np.int64(0x7FFFFFFF))
+                frequency = min(frequency * 10 + np.int64(text[at]) - 48, np.int64(MOST))
                 at += 1
             before = n
             while at < end and text[at] == 32:
@@ -153,7 +155,7 @@ def _count(
         latest = rows[last]
         if latest >= begin:
             if not keys:
-                freqs[latest] += np.uint32(frequencies[k])
+                freqs[latest] = min(np.int64(freqs[latest]) + frequencies[k], np.int64(MOST))
             continue
         rows[last] = n
         of[n] = term

@@ -14,6 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from indlet.kernels import interpreted
+from indlet.kernels.jit import Kernel
 from indlet.model import Metadata, Stored, TermVector
 from indlet.service.index.embedded import analysis
 from indlet.service.index.embedded.analysis import Analyses
@@ -181,6 +183,20 @@ def test_a_table_grows() -> None:
         {"title": [" ".join(words[at : at + 250])]} for at in range(0, len(words), 250)
     ]
     held_to_the_analyzer(Policy(max_length=255), batch)
+
+
+def test_metadata_that_are_no_json_stay_within_their_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python runs the kernel here, for it tells of every place outside of an array."""
+    monkeypatch.setattr(Kernel, "__call__", lambda self, *given: interpreted.run(self.__wrapped__, given))
+    table = Analyses(Analyzer(Policy()))._table
+    for records in (
+        [b'{"title":["' + b'"' * 601 + b"]}"],
+        [b'{"title":["\\}', b"?" + b'"x' * 300 + b"]"],
+        [b'{"title":["a"]x}', b'{"title":["a"],"', b"{", b"", b'{"}', b'{"title', b'x:["a"]}', b'{"title":}'],
+    ):
+        tokens = table.cut(b"".join([*records, bytes(16)]), list(map(len, records)))
+        assert tokens.odd.all()
+        assert not tokens.ids.size
 
 
 def test_words_like_mixed_numbers_of_many_terms() -> None:

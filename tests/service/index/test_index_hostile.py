@@ -50,6 +50,22 @@ def test_malformed_vectors_neither_crash_nor_spread(
             searcher.search(Prefix(""), model)
 
 
+def test_frequencies_and_positions_beyond_all_bounds(tmp_path: Path, record: Callable[..., Stored]) -> None:
+    far = bytes([*[0x80] * 5, 0x20, 0x81, *[0x80] * 4, 0x20])  # 2^40 and the one after
+    with Engine.open(tmp_path, writable=True) as engine:
+        engine.apply([
+            record(1, 1, {"x": 1})._replace(vector=b"2147483647 a\n2147483647 a\n2 a"),
+            record(2, 2, {"a": 1}),
+            record(3, 3, {"x": 1})._replace(vector=b"1 good word", positions=far),
+            record(4, 4, None, places={"good": [0, 2], "word": [1]}),
+        ])  # fmt: skip
+        engine.commit()
+        searcher = engine.searcher()
+        assert (searcher.df("a"), searcher.cf("a")) == (2, 2**31)
+        assert {hit.id for hit in searcher.search(Term("a")).hits} == {1, 2}
+        assert 4 in {hit.id for hit in searcher.search(Phrase(("good", "word"))).hits}
+
+
 def test_long_terms_and_many_terms(
     tmp_path: Path, record: Callable[..., Stored], naive: Callable[..., object]
 ) -> None:
