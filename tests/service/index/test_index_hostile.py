@@ -9,9 +9,12 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from indlet.kernels import interpreted
+from indlet.kernels.jit import Kernel
 from indlet.model import Stored
 from indlet.service.index.embedded.engine import Engine
 from indlet.service.index.expression import Everything, Phrase, Prefix, Term
@@ -64,6 +67,19 @@ def test_frequencies_and_positions_beyond_all_bounds(tmp_path: Path, record: Cal
         assert (searcher.df("a"), searcher.cf("a")) == (2, 2**31)
         assert {hit.id for hit in searcher.search(Term("a")).hits} == {1, 2}
         assert 4 in {hit.id for hit in searcher.search(Phrase(("good", "word"))).hits}
+
+
+def test_values_with_other_separators_than_one(
+    tmp_path: Path, record: Callable[..., Stored], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python runs the kernels here, for it tells of every place outside of an array."""
+    monkeypatch.setattr(Kernel, "__call__", lambda self, *given: interpreted.run(self.__wrapped__, given))
+    vectors = [b"1 \x1fCabc\x01\x01d \x1fCb", b"1 \x1fCb"]
+    with Engine.open(tmp_path, writable=True) as engine:
+        engine.apply([record(n, n, {})._replace(vector=vector) for n, vector in enumerate(vectors, 1)])
+        engine.commit()
+        found = engine.searcher().search(Everything(), facets=("creator",))
+        assert found.facets["creator"] == (("", 2), ("\x01d", 1))
 
 
 def test_long_terms_and_many_terms(

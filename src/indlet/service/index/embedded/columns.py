@@ -60,9 +60,10 @@ def _read(segment: Segment, facet: str) -> Keys:
     bounds = segment.arrays["bounds"][low : low + count + 1].astype(np.int64)
     names = segment.arrays["names"]
     begins = bounds[:-1]
-    # A term has one separator: what stands before it is its key.
+    # A term has one separator: what stands before it is its key. In a malformed one it may be missing.
     stops = int(bounds[0]) + np.flatnonzero(names[int(bounds[0]) : int(bounds[-1])] == _SEPARATOR[0])
-    sizes = stops - begins
+    following = np.append(stops, bounds[-1])[np.searchsorted(stops, begins)]
+    sizes = np.minimum(following, bounds[1:]) - begins
     same = np.zeros(count, np.bool_)
     k.equal(names, begins, sizes, same)
     first = np.flatnonzero(~same)
