@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 from indlet.kernels.jit import kernel
 
 _SPACE, _LINE, _ZERO, _NINE = 32, 10, 48, 57
+# Looks at the table of words, for each byte of a vector, after which a page is left to the tolerant reader.
+_LOOKS = 8
 
 
 def totals(data: NDArray[np.uint8], ends: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -34,6 +36,7 @@ def _check(
         end = ends[number]
         totals[number] = 0
         at = begin
+        looks = _LOOKS * (end - begin)
         last = 0
         while at < end:
             # The frequency, larger than the one of the line before.
@@ -76,7 +79,8 @@ def _check(
                 slot = hashed & mask
                 while good and owners[slot] == number:
                     # Equal numbers mean equal words but for one chance in 10^14, which costs a slower look.
-                    good = hashes[slot] != hashed
+                    looks -= 1
+                    good = hashes[slot] != hashed and looks >= 0
                     slot = (slot + np.uint64(1)) & mask
                 owners[slot] = number
                 hashes[slot] = hashed

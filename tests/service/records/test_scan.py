@@ -190,6 +190,20 @@ def test_the_compiled_check_of_vectors(vectors: list[bytes]) -> None:
     assert totals(data, ends).tolist() == list(map(total, vectors + more))
 
 
+def test_words_that_are_made_to_meet_in_the_table_cost_little() -> None:
+    """A look for each would take the square of their number: the vector is left to the tolerant reader."""
+    letters, hashed = np.arange(97, 123, dtype=np.uint64), np.array([14695981039346656037], np.uint64)
+    for _ in range(4):
+        hashed = ((hashed[:, None] ^ letters) * np.uint64(1099511628211)).ravel()
+    numbers = np.flatnonzero(hashed & np.uint64(1023) == 7)[:200].tolist()
+    meeting = [bytes(97 + number // 26**place % 26 for place in (3, 2, 1, 0)) for number in numbers]
+    others = [b"%04d" % number for number in range(200)]
+    made = [b"1 " + b" ".join(words) for words in (meeting, others)]
+    assert [total(vector) for vector in made] == [200, 200]
+    ends = np.cumsum([len(vector) for vector in made])
+    assert totals(np.frombuffer(b"".join(made), np.uint8), ends).tolist() == [-1, 200]
+
+
 # From a page to the store: by kernels what it is without
 
 values = st.one_of(
