@@ -80,10 +80,10 @@ def _number(
     """The number of a token, which gets one if it has none; -1 if the table is full.
 
     A token of up to sixteen bytes is told by its slot alone: one line of the processor's cache. `used` counts
-    the tokens and the bytes of their names.
+    the tokens and the bytes of their names, and has the seed of hashes.
     """
     last, one, two, three = np.uint64(slots.size // _SLOT - 1), np.uint64(1), np.uint64(2), np.uint64(3)
-    first, second, value = spelling(text, low, size)
+    first, second, value = spelling(text, low, size, used[2])
     slot = (value & last) * np.uint64(_SLOT)
     held = slots[slot + three]
     while held != np.uint64(0):

@@ -23,7 +23,7 @@ class KnownKeys(NamedTuple):
     """The keys of values that the plain way was asked for: a table by the hashes of values (0: none there).
 
     A row has a value's number (see `write`), where in `text` it stands, its size, and the size of its keys,
-    which follow it. `used` counts the values and the bytes of the text.
+    which follow it. `used` counts the values and the bytes of the text, and has the seed of hashes.
     """
 
     hashes: Hashes
@@ -247,7 +247,7 @@ def _title(
 @part
 def _found(text: Bytes, low: Int, high: Int, number: Int, table: KnownKeys) -> tuple[Int, np.uint64]:
     """Where in the table a value is, or would be; and its hash."""
-    _, _, value = spelling(text, low, high - low)
+    _, _, value = spelling(text, low, high - low, table.used[2])
     value = (value + np.uint64(number)) | np.uint64(1)
     slot = np.int64(value & np.uint64(table.hashes.size - 1))
     while table.hashes[slot] != np.uint64(0):

@@ -28,14 +28,14 @@ MOST = 0x7FFFFFFF
 # A term of more bytes is none.
 LONGEST = (1 << SIZE_BITS) - 1
 # What is in use: terms, postings, bytes of names. And what the next document needs: of the first two, of the
-# third, and for its words. The last is of no use to anybody.
-TERMS, POSTINGS, BYTES, _MORE, _MORE_BYTES, _WORDS, _AHEAD = range(7)
+# third, and for its words. Then what is of no use to anybody, and the seed of hashes.
+TERMS, POSTINGS, BYTES, _MORE, _MORE_BYTES, _WORDS, _AHEAD, _SEED = range(8)
 
 
 @kernel
 def scan(
     ends: Numbers, text: Bytes, places: Numbers, firsts: Numbers, seconds: Numbers, hashes: Hashes,
-    frequencies: Numbers, until: Numbers, squares: Floats,
+    frequencies: Numbers, until: Numbers, squares: Floats, seed: Int,
 ) -> None:  # fmt: skip
     """Cuts packed vectors into their terms, see `Cut`; lines in their order."""
     at = np.int64(0)
@@ -57,7 +57,7 @@ def scan(
                 size = at - low
                 if size == 0 or size > LONGEST or frequency < 1:
                     continue
-                first, second, hashes[n] = spelling(text, low, size)
+                first, second, hashes[n] = spelling(text, low, size, seed)
                 places[n] = low << SIZE_BITS | size
                 firsts[n] = np.int64(first)
                 seconds[n] = np.int64(second)
@@ -75,7 +75,7 @@ def scan(
 
 
 @kernel
-def rehash(rows: Numbers, terms: Int, names: Bytes, slots: Hashes) -> None:
+def rehash(rows: Numbers, terms: Int, names: Bytes, slots: Hashes, seed: Int) -> None:
     """Puts all terms into empty slots.
 
     A slot holds the upper half of a hash and the number of a term plus one.
@@ -83,7 +83,7 @@ def rehash(rows: Numbers, terms: Int, names: Bytes, slots: Hashes) -> None:
     last = np.uint64(slots.size - 1)
     for term in range(terms):
         place = rows[ROW * term + NAME]
-        _, _, value = spelling(names, place >> SIZE_BITS, place & LONGEST)
+        _, _, value = spelling(names, place >> SIZE_BITS, place & LONGEST, seed)
         slot = value & last
         while slots[slot] != np.uint64(0):
             slot = (slot + np.uint64(1)) & last
@@ -193,7 +193,7 @@ def _named(
         names[to + i] = text[low + i]
     begin = used[BYTES]
     size = to + size - begin
-    first, second, value = spelling(names, begin, size)
+    first, second, value = spelling(names, begin, size, used[_SEED])
     return np.int64(
         _number(names, begin, size, np.int64(first), np.int64(second), value, rows, slots, names, used)
     )

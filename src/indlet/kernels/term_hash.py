@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import secrets
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,6 +15,8 @@ Numbers = NDArray[np.int64]
 Slots = NDArray[np.uint64]
 Documents = NDArray[np.int32] | NDArray[np.int64] | NDArray[np.uint32]
 Int = int | np.int64
+# Part of the hash of a name, for this process alone: nobody outside can choose names that meet in a table.
+SEED = np.int64(secrets.randbits(63))
 
 
 @kernel
@@ -37,7 +41,7 @@ def digests(text: Bytes, ends: Numbers, out: Slots) -> None:
 
 
 @part
-def spelling(text: Bytes, low: Int, size: Int) -> tuple[np.uint64, np.uint64, np.uint64]:
+def spelling(text: Bytes, low: Int, size: Int, seed: Int) -> tuple[np.uint64, np.uint64, np.uint64]:
     """The first sixteen bytes of a name as two numbers, and its hash; sixteen bytes follow the last name."""
     first = word(text, low)
     second = np.uint64(0)
@@ -47,7 +51,7 @@ def spelling(text: Bytes, low: Int, size: Int) -> tuple[np.uint64, np.uint64, np
         second = word(text, low + 8)
         if size < 16:
             second &= (np.uint64(1) << np.uint64(8 * size - 64)) - np.uint64(1)
-    value = first * np.uint64(0x9E3779B97F4A7C15)
+    value = (first ^ np.uint64(seed)) * np.uint64(0x9E3779B97F4A7C15)
     value = (value ^ (value >> np.uint64(32)) ^ second) * np.uint64(0xD6E8FEB86659FD93)
     for i in range(low + 16, low + size):
         value = (value ^ np.uint64(text[i])) * np.uint64(0x100000001B3)

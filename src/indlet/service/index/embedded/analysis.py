@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from indlet.kernels import analyse as k
 from indlet.kernels.postings import LOST, RUN
+from indlet.kernels.term_hash import SEED
 from indlet.memo import remembered
 from indlet.model import Metadata, Stored
 from indlet.service.index.dates import date_number
@@ -227,7 +228,7 @@ class _Table:
     def _begin(self) -> None:
         words, units = function_words()
         self._units = units
-        self._used = np.zeros(2, np.int64)  # tokens, bytes of their names
+        self._used = np.array([0, 0, SEED], np.int64)  # tokens, bytes of their names
         self._slots = np.empty(0, np.uint64)
         self._places = np.empty(1, np.int64)  # where their names begin, and after the last where it ends
         self._names = np.empty(0, np.uint8)

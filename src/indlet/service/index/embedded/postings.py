@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from indlet.kernels import postings as k
 from indlet.kernels import term_hash
 from indlet.kernels.codec import PADDING, encode, room
+from indlet.kernels.term_hash import SEED
 from indlet.model import FIELD_MARKS
 from indlet.service.index.embedded.segment import Array
 
@@ -114,7 +115,7 @@ class Postings:
 
     def __init__(self) -> None:
         self.documents = 0
-        self._used = np.zeros(7, np.int64)
+        self._used = np.array([0] * 7 + [SEED], np.int64)
         self._rows = np.empty(k.ROW << 12, np.int64)
         self._slots = np.zeros(2 << 12, np.uint64)  # at most half of them are taken
         self._names = np.empty(1 << 16, np.uint8)
@@ -129,7 +130,7 @@ class Postings:
     def clear(self) -> None:
         """Forgets all documents."""
         self.documents = 0
-        self._used[:] = 0
+        self._used[:-1] = 0
         self._slots[:] = 0
         self._known[:] = -1
 
@@ -193,7 +194,7 @@ class Postings:
         if self._rows.size < k.ROW * (terms + more):
             self._rows = _larger(self._rows, k.ROW * (terms + more))
             self._slots = np.zeros(2 * (self._rows.size // k.ROW), np.uint64)
-            k.rehash(self._rows, terms, self._names, self._slots)
+            k.rehash(self._rows, terms, self._names, self._slots, SEED)
 
     def inverted(self, alive: Array | None = None) -> Inverted:
         """The posting lists of all documents, or of those (ascending) that are alive."""
@@ -259,7 +260,7 @@ def cut(vectors: Sequence[bytes]) -> Cut:
         np.empty(most, np.uint64), np.empty(most, np.int64), np.empty(sizes.size, np.int64),
         np.empty(sizes.size, np.float64),
     )  # fmt: skip
-    k.scan(np.cumsum(sizes), *found)
+    k.scan(np.cumsum(sizes), *found, SEED)
     return found
 
 

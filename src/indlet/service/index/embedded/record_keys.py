@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from indlet.kernels import blake2b
 from indlet.kernels import keys as k
+from indlet.kernels.term_hash import SEED
 from indlet.memo import SHORT
 from indlet.model import KEY_MARKS, SORT_MARKS, VALUE_MARKS
 from indlet.service.index.keys import ELEMENTS, ElementKeys, identifier_keys
@@ -67,7 +68,7 @@ class RecordKeys:
         self._kinds = np.array([_KINDS.get(name, (k.ASK, k.ASK)) for name in elements], np.int64).ravel()
         self._learned = k.KnownKeys(
             np.zeros(_SLOTS, np.uint64), np.empty((_SLOTS, 4), np.int64), np.empty(_BYTES, np.uint8),
-            np.zeros(2, np.int64),
+            np.array([0, 0, SEED], np.int64),
         )  # fmt: skip
 
     def vectors(
@@ -112,7 +113,7 @@ class RecordKeys:
         text = b"".join([part for (_, value), keys in new.items() for part in (value, keys)])
         table = self._learned
         if 2 * (table.used[0] + len(new)) > _SLOTS or table.used[1] + len(text) > _BYTES:
-            table.hashes[:] = table.used[:] = 0
+            table.hashes[:] = table.used[:2] = 0
         if not new or 2 * len(new) > _SLOTS or len(text) > _BYTES:
             return
         sizes = [size for (_, value), keys in new.items() for size in (len(value), len(keys))]
