@@ -12,9 +12,11 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from unittest import mock
 from urllib.parse import parse_qsl
 
 from bench.fuzz import seeds
@@ -26,7 +28,9 @@ from indlet.formats import METADATA
 from indlet.formats.feed import read_feed
 from indlet.formats.metadata import oai_dc, oai_didl
 from indlet.formats.record import Broken
-from indlet.model import Document, Record
+from indlet.kernels import interpreted
+from indlet.kernels.jit import Kernel
+from indlet.model import Document, Record, Stored
 from indlet.oai.read import Item, read
 from indlet.provider.archive import ArchiveTree
 from indlet.provider.extract import EXTRACTORS, parts, told_apart
@@ -34,6 +38,8 @@ from indlet.provider.extract.file import File
 from indlet.provider.serve.access import Permit
 from indlet.provider.serve.repository import Repository
 from indlet.service.harvest import decompress
+from indlet.service.index.embedded.analysis import Analyses
+from indlet.service.index.embedded.engine import Engine
 from indlet.service.mirror.paths import inside, path_of
 from indlet.service.records.normalise import Normaliser
 from indlet.service.records.scan import scan
@@ -77,6 +83,34 @@ def _stored(items: list[Item], prefix: str) -> list[object]:
     normaliser = Normaliser(Analyzer(rules), prefix, "", rules if prefix else None)
     made = [str(r) if isinstance(r, BadResponse) else packed(r) for r in normaliser.records(items)]
     return [*zip([(i.identifier, i.datestamp, i.about) for i in items], made, strict=True)]
+
+
+def bounds(data: bytes) -> None:
+    """Kernels that read pages and index records stay within their arrays: Python runs them, and checks."""
+    with _checked():
+        page = scan(data)
+        if page is None:
+            return
+        normalised = Normaliser(Analyzer(Policy())).records(page.items)
+        made = [packed(one) for one in normalised if not isinstance(one, BadResponse)]
+        changes = [
+            Stored(n, n, 1, one.identifier, 0, one.deleted, one.sets, one.language, one.length, one.resource,
+                   one.metadata, one.properties, one.raw, one.vector, one.positions, b"")
+            for n, one in enumerate(made, 1)
+        ]  # fmt: skip
+        with tempfile.TemporaryDirectory() as folder, Engine.open(folder, writable=True) as engine:
+            engine.take(*Analyses(Analyzer(Policy())).together(changes))
+            engine.commit()
+
+
+@contextmanager
+def _checked() -> Iterator[None]:
+    with mock.patch.object(Kernel, "__call__", _by_python):
+        yield
+
+
+def _by_python(kernel: Kernel, *arguments: object) -> object:
+    return interpreted.run(kernel.__wrapped__, arguments)
 
 
 def formats(data: bytes) -> None:
@@ -296,6 +330,7 @@ def didl(data: bytes) -> None:
 
 TARGETS = {
     "oai": Target(oai, seeds.pages, seeds.XML_WORDS),
+    "bounds": Target(bounds, seeds.pages, (b"a,b;", b"]]>", b"<![CDATA[", b"&", *seeds.XML_WORDS)),
     "marc": Target(formats, seeds.catalogues, (b"\x1d", b"\x1e", b"\x1f", b"00024", *seeds.XML_WORDS)),
     "rtf": Target(_of("application/rtf"), seeds.rtf, seeds.RTF_WORDS),
     "mail": Target(_of("application/mbox"), seeds.mail, seeds.MAIL_WORDS),
