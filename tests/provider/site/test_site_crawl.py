@@ -15,12 +15,13 @@ OLD = 1_500_000_000
 PAGE = "<html><head><title>Wings</title></head><body><p>A wing in the air.</p></body></html>"
 
 
-def test_rules_of_a_folder_are_bounded(tmp_path: Path) -> None:
-    many = " ".join(f"a{n}*" for n in range(100_000))
-    (tmp_path / ".htaccess").write_text(f"IndexIgnore b*\nIndexIgnore {many}")
-    ignored = IndexIgnore(tmp_path, (), ())
-    assert ignored.refuses("b1") and ignored.refuses("a0") and not ignored.refuses("c")
-    assert not ignored.refuses("x99999")
+def test_rules_of_a_folder_are_bounded_and_hide_no_less_than_they_say(tmp_path: Path) -> None:
+    for count, all_hidden in ((900, False), (100_000, True)):
+        many = " ".join(f"a{n}*" for n in range(count))
+        (tmp_path / ".htaccess").write_text(f"IndexIgnore b*\nIndexIgnore {many}")
+        ignored = IndexIgnore(tmp_path, (), ())
+        assert ignored.refuses("b1") and ignored.refuses(f"a{count - 1}")
+        assert ignored.refuses("c") is all_hidden
 
 
 def test_what_the_server_gives_becomes_records(web: Web, make: Make) -> None:

@@ -11,9 +11,9 @@ from typing import Final
 
 RULE_FILE: Final = ".htaccess"
 _LARGEST: Final = 1 << 20
-# Whoever may write into a folder writes its rules; a pattern of thousands takes minutes to compile.
-_LARGEST_RULES: Final = 1 << 16
-_MOST: Final = 1000  # patterns that hold in one folder
+# Patterns that hold in one folder: whoever may write into it writes them; thousands take minutes to compile.
+# Where there are more, everything is left out, for what they would hide must not be shown.
+_MOST: Final = 1000
 _DIRECTORY = re.compile(r"""<Directory\s+"?([^">~*?\[]+)"?\s*>""", re.IGNORECASE)
 _END = re.compile(r"</Directory\s*>", re.IGNORECASE)
 
@@ -64,17 +64,16 @@ class IndexIgnore:
         if known is None:
             above = self._patterns(folder.rpartition("/")[0]) if folder else tuple(self._global)
             place = self._root / folder
-            own = [
-                pattern for line in _lines(place / RULE_FILE, _LARGEST_RULES) for pattern in _patterns(line)
-            ]
-            known = self._known[folder] = (*above, *self._below.get(place, ()), *own)[:_MOST]
+            own = [pattern for line in _lines(place / RULE_FILE) for pattern in _patterns(line)]
+            known = (*above, *self._below.get(place, ()), *own)
+            known = self._known[folder] = known if len(known) <= _MOST else ("*",)
         return known
 
 
-def _lines(path: Path, largest: int = _LARGEST) -> list[str]:
+def _lines(path: Path) -> list[str]:
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
-            text = file.read(largest)
+            text = file.read(_LARGEST)
     except OSError:
         return []
     return [stripped for line in text.replace("\\\n", " ").splitlines() if (stripped := line.strip())]
