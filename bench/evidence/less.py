@@ -29,7 +29,7 @@ def show(found: Found, figures: Figures) -> str:
                 )  # fmt: skip
             one.set(title=collection, xlabel="share of postings that is left", xlim=(0, 1))
         axes[0][0].set(ylabel="share of MAP that is left")
-        axes[0][-1].legend()
+        axes[0][0].legend(loc="lower right")
     rows = [
         [
             point["collection"],

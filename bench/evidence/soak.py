@@ -50,7 +50,7 @@ def show(found: Found, figures: Figures) -> str:
         "by API with all facets. Meanwhile it harvests a source of which 100 records change every second, "
         "crawls a folder that grows by a file every second, gives a feed every second, has five clients that "
         "send and read slowly, and a second source that dies half-way. A request's time counts from when it "
-        "was due.\n\n"
+        f"was due.{' ' + found['beside'] if 'beside' in found else ''}\n\n"
         + table(
             ["what", "requests", "errors", "p50 ms", "p95 ms", "p99 ms", "worst ms"],
             [
