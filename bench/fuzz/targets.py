@@ -12,7 +12,6 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -28,7 +27,6 @@ from indlet.formats import METADATA
 from indlet.formats.feed import read_feed
 from indlet.formats.metadata import oai_dc, oai_didl
 from indlet.formats.record import Broken
-from indlet.kernels import interpreted
 from indlet.kernels.jit import Kernel
 from indlet.model import Document, Record, Stored
 from indlet.oai.read import Item, read
@@ -87,7 +85,7 @@ def _stored(items: list[Item], prefix: str) -> list[object]:
 
 def bounds(data: bytes) -> None:
     """Kernels that read pages and index records stay within their arrays: Python runs them, and checks."""
-    with _checked():
+    with mock.patch.object(Kernel, "__call__", Kernel.by_python):
         page = scan(data)
         if page is None:
             return
@@ -101,16 +99,6 @@ def bounds(data: bytes) -> None:
         with tempfile.TemporaryDirectory() as folder, Engine.open(folder, writable=True) as engine:
             engine.take(*Analyses(Analyzer(Policy())).together(changes))
             engine.commit()
-
-
-@contextmanager
-def _checked() -> Iterator[None]:
-    with mock.patch.object(Kernel, "__call__", _by_python):
-        yield
-
-
-def _by_python(kernel: Kernel, *arguments: object) -> object:
-    return interpreted.run(kernel.__wrapped__, arguments)
 
 
 def formats(data: bytes) -> None:

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from indlet.errors import BadResponse
-from indlet.formats import METADATA, CommonRecord, MetadataFormat, Statement, common_record, pairs, root_name
+from indlet.formats import METADATA, CommonRecord, MetadataFormat, common_record, pairs, root_name
 from indlet.formats.crosswalk import Crosswalk, Lost, Rule, transformed
-from indlet.formats.record import Broken, Field
+from indlet.formats.record import Broken, Field, Statement
 from indlet.model import DUBLIN_CORE
 from indlet.oai.xml import FORBIDDEN, element
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from indlet.formats import METADATA, Statement, pairs
+from indlet.formats import METADATA, pairs
 from indlet.formats.crosswalk import Lost
+from indlet.formats.record import Statement
 from indlet.oai.xml import element
 
 MODS = b"""<mods xmlns="http://www.loc.gov/mods/v3" version="3.3">

@@ -26,10 +26,6 @@ GERMAN = "Die Reise durch das Land und was wir dort sahen"
 MASK = 2**64 - 1
 
 
-def by_python(self: Kernel, *arguments: object) -> object:
-    return interpreted.run(self.__wrapped__, arguments)
-
-
 def records(many: int) -> list[Record]:
     """Some with vectors, with positions or without, and some that are analysed on the way into the index."""
     found = []
@@ -74,7 +70,7 @@ def answers(folder: Path) -> tuple[list[bytes], list[Any]]:
 
 def test_an_index_and_its_answers_are_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = answers(tmp_path / "compiled")
-    monkeypatch.setattr(Kernel, "__call__", by_python)
+    monkeypatch.setattr(Kernel, "__call__", Kernel.by_python)
     python = answers(tmp_path / "python")
     assert python[0] == compiled[0]
     assert python[1] == compiled[1]
@@ -99,7 +95,7 @@ NUMBERS = st.integers(0, MASK) | st.sampled_from([0, 1, 2**63, 2**63 - 1, MASK])
 def test_numbers_without_a_sign_wrap_around(x: int, y: int, n: int) -> None:
     a, b = np.array([x], np.uint64), np.array([y], np.uint64)
     compiled, python = np.zeros(11, np.uint64), np.zeros(11, np.uint64)
-    assert calculated(a, b, n, compiled) == by_python(calculated, a, b, n, python)  # type: ignore[arg-type]
+    assert calculated(a, b, n, compiled) == Kernel.by_python(calculated, a, b, n, python)  # type: ignore[arg-type]
     assert compiled.tolist() == python.tolist()
 
 

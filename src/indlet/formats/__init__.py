@@ -8,18 +8,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from indlet.formats.index.terms import IndexFormat
+    from indlet.formats.metadata import oai_dc
+    from indlet.formats.record import CommonRecord, MetadataFormat
     from indlet.formats.registry import (
         INDEX,
         METADATA,
-        CommonRecord,
-        IndexFormat,
-        MetadataFormat,
-        Statement,
         by_name,
         common_record,
         format_of,
         in_format,
-        oai_dc,
         pairs,
         root_name,
     )
@@ -37,7 +35,6 @@ __all__ = [
     "CommonRecord",
     "IndexFormat",
     "MetadataFormat",
-    "Statement",
     "by_name",
     "common_record",
     "format_of",

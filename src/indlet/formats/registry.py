@@ -19,7 +19,7 @@ from indlet.formats.dublin import element_of
 from indlet.formats.index import tf_basic, tf_boolean, tf_compact, tf_positions
 from indlet.formats.index.terms import IndexFormat
 from indlet.formats.metadata import cosati, dcterms, marc21, mods, oai_dc, oai_marc, rfc1807
-from indlet.formats.record import CommonRecord, MetadataFormat, Statement
+from indlet.formats.record import CommonRecord, MetadataFormat
 from indlet.model import Stored
 from indlet.oai.dates import written
 from indlet.oai.xml import element
@@ -123,20 +123,3 @@ def in_format(stored: Stored, metadata: MetadataFormat, roots: Roots = _ROOTS) -
         return oai_dc.write(described)
     record = CommonRecord.of(described, stored.identifier, written(stored.datestamp))
     return metadata.write(common_record(stored.raw, record, roots))
-
-
-__all__ = [
-    "INDEX",
-    "METADATA",
-    "CommonRecord",
-    "IndexFormat",
-    "MetadataFormat",
-    "Statement",
-    "by_name",
-    "common_record",
-    "format_of",
-    "in_format",
-    "oai_dc",
-    "pairs",
-    "root_name",
-]

@@ -14,7 +14,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from indlet.kernels import interpreted
 from indlet.kernels.jit import Kernel
 from indlet.model import Metadata, Stored, TermVector
 from indlet.service.index.embedded import analysis
@@ -187,7 +186,7 @@ def test_a_table_grows() -> None:
 
 def test_metadata_that_are_no_json_stay_within_their_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """Python runs the kernel here, for it tells of every place outside of an array."""
-    monkeypatch.setattr(Kernel, "__call__", lambda self, *given: interpreted.run(self.__wrapped__, given))
+    monkeypatch.setattr(Kernel, "__call__", Kernel.by_python)
     table = Analyses(Analyzer(Policy()))._table
     for records in (
         [b'{"title":["' + b'"' * 601 + b"]}"],

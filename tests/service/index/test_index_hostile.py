@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from indlet.kernels import interpreted
 from indlet.kernels.jit import Kernel
 from indlet.model import Stored
 from indlet.service.index.embedded.engine import Engine
@@ -73,7 +72,7 @@ def test_values_with_other_separators_than_one(
     tmp_path: Path, record: Callable[..., Stored], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Python runs the kernels here, for it tells of every place outside of an array."""
-    monkeypatch.setattr(Kernel, "__call__", lambda self, *given: interpreted.run(self.__wrapped__, given))
+    monkeypatch.setattr(Kernel, "__call__", Kernel.by_python)
     vectors = [b"1 \x1fCabc\x01\x01d \x1fCb", b"1 \x1fCb"]
     with Engine.open(tmp_path, writable=True) as engine:
         engine.apply([record(n, n, {})._replace(vector=vector) for n, vector in enumerate(vectors, 1)])

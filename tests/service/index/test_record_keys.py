@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from indlet.kernels import blake2b as b
-from indlet.kernels import interpreted
 from indlet.kernels import keys as k
 from indlet.kernels.jit import Kernel
 from indlet.model import FIELD_MARKS, Metadata, Stored
@@ -192,7 +191,7 @@ def test_the_digest(size: int) -> None:
 
 def test_many_short_names_stay_within_their_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """Python runs the kernels here, for it tells of every place outside of an array."""
-    monkeypatch.setattr(Kernel, "__call__", lambda self, *given: interpreted.run(self.__wrapped__, given))
+    monkeypatch.setattr(Kernel, "__call__", Kernel.by_python)
     analyses = Analyses(Analyzer(Policy()))
     for names in ("a,b;" * 200, "x;" * 200):
         metadata: Metadata = {"creator": ["A"] + [names] * 20}

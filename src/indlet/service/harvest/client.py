@@ -28,7 +28,7 @@ from indlet.service.harvest.connection import (
     Transport,
     request_to,
 )
-from indlet.service.harvest.reach import OutOfReach, Reach, Resolve, addresses
+from indlet.service.harvest.reach import OutOfReach, Reach, Resolve, addresses, origin_of
 from indlet.service.harvest.run_state import Failed, Trouble
 from indlet.settings import Harvest, without_credentials
 
@@ -213,7 +213,7 @@ class Client:
         headers = self._headers | {"Accept-Encoding": ACCEPT_LOOPBACK if plain else ACCEPT, **conditions}
         if media:
             headers["Accept"] = media
-        origin = "{0.scheme}://{0.netloc}".format(urlsplit(url))
+        origin = origin_of(url)
         self._home = self._home or origin
         ours = origin == self._home
         if self._authorization and ours:
@@ -225,7 +225,7 @@ class Client:
                 url, address, headers, self._bounds(limit), self._certificate if ours else ""
             )
             with closing(self._send(request)) as reply:
-                if reply.status in (301, 302, 303, 307, 308) and (onward := reply.get("location")):
+                if onward := reply.onward:
                     self._read(reply, limit, begun, url)  # so that the connection can be used again
                     return HttpAnswer(b"", url=url), onward
                 repairs: Counter[str] = Counter()
@@ -312,7 +312,7 @@ class Client:
         moment = dates.http_date(reply.get("date"))
         return HttpAnswer(
             text,
-            charset(reply.get("content-type")),
+            stated_charset(reply.get("content-type")),
             reply.get("content-type").split(";")[0].strip().lower(),
             dates.write(moment, True) if moment else "",
             url,
@@ -376,7 +376,7 @@ def _meaning(reply: Reply, url: str) -> NoAnswer | None:
     return NoAnswer("unsuitable" if status in _UNSUITABLE else "refused", said)
 
 
-def charset(content_type: str) -> str:
+def stated_charset(content_type: str) -> str:
     """The charset parameter of a media type; empty if there is none."""
     found = _CHARSET.search(content_type)
     return found[1].lower() if found else ""

@@ -2,6 +2,8 @@
 
 Not httpx: loading it takes longer than a small harvest. Nothing of an answer is trusted: headers that
 drip, interim answers (1xx), trailers and bodies without end are given up where their bytes arrive.
+
+Long because a request, its connection and the reading of its answer keep one account of time and bytes.
 """
 
 from __future__ import annotations
@@ -99,6 +101,11 @@ class Reply:
     def get(self, name: str) -> str:
         """The values of a field, whatever the case of its name; empty if there is none."""
         return ", ".join(value for field, value in self.fields if field.lower() == name)
+
+    @property
+    def onward(self) -> str:
+        """Where a redirect leads, as it is written there; empty if the answer is none."""
+        return self.get("location") if self.status in (301, 302, 303, 307, 308) else ""
 
 
 Transport = Callable[[GetRequest], Reply]

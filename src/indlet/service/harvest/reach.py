@@ -106,3 +106,13 @@ def is_public(address: str) -> bool:
         if inside is not None:
             return inside.is_global and not inside.is_multicast
     return found.is_global and not found.is_multicast
+
+
+def origin_of(url: str) -> str:
+    """Scheme, host and port: where credentials for a URL may go."""
+    parts = urlsplit(url)
+    try:
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+    except ValueError:
+        port = 0
+    return f"{parts.scheme}://{(parts.hostname or '').lower()}:{port}"

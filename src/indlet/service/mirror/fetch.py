@@ -18,7 +18,7 @@ from indlet.service.harvest.connection import (
     Transport,
     request_to,
 )
-from indlet.service.harvest.reach import OutOfReach, Reach, Resolve, addresses
+from indlet.service.harvest.reach import OutOfReach, Reach, Resolve, addresses, origin_of
 
 REDIRECTS: Final = 5
 TIMEOUT: Final = 30.0
@@ -71,8 +71,8 @@ class Fetcher:
             if urlsplit(url).scheme not in ("http", "https") or origin_of(url) != first:
                 raise NotFetched(f"{url}: leads to another server; not followed")
             with closing(self._answer(url)) as reply:
-                if reply.status in (301, 302, 303, 307, 308) and reply.get("location"):
-                    url = urljoin(url, reply.get("location"))
+                if reply.onward:
+                    url = urljoin(url, reply.onward)
                     continue
                 if reply.status != 200:
                     raise NotFetched(f"{url}: the server answers {reply.status}")
@@ -117,12 +117,3 @@ class Fetcher:
                 digest.update(data)
                 file.write(data)
         return Fetched(size, digest.hexdigest(), reply.fields)
-
-
-def origin_of(url: str) -> str:
-    parts = urlsplit(url)
-    try:
-        port = parts.port or (443 if parts.scheme == "https" else 80)
-    except ValueError:
-        port = 0
-    return f"{parts.scheme}://{(parts.hostname or '').lower()}:{port}"
