@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import orjson
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from indlet.errors import QueryError
@@ -41,6 +41,10 @@ def test_any_text_is_answered_or_pointed_at(shelf: Library, text: str, model: st
 
 @_often
 @given(left=_queries, right=_queries)
+@example(left="boundary", right="boundary AND the")  # "the" is a stop word to the English records alone
+@example(left="boundary", right="+the")
+@example(left="wind", right="the AND der")
+@example(left="wind", right="-boundary-the")
 def test_operators_are_those_of_sets(shelf: Library, left: str, right: str) -> None:
     def found(text: str) -> set[str]:
         return {hit.identifier for hit in shelf.search(text, limit=100)}

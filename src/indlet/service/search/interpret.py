@@ -3,8 +3,11 @@
 A query's word has no language, and the index holds the stems of every language in it: the word becomes the
 distinct stems that it has under the languages asked for, alternatives that each score as a term of their own.
 A word of several tokens counts as several words where any of them may match (a run of words); where all must
-(AND, +, NOT, everything in the boolean model), each of its tokens must be there. Records in a language that
-drops a token as a stop word were indexed without it: it is not asked of them, as long as anything else is.
+(AND, +, NOT, everything in the boolean model), each of its tokens must be there.
+
+Records in a language that drops a token as a stop word were indexed without it. Among words that must all be
+there, the token is not asked of these records, as long as another part is. A group in parentheses is a query
+of its own: it stands for the records that it finds alone, whether it is combined with others or excluded.
 
 Languages that few records are in take part too, but only with words that no frequent one drops: or else "the"
 would be a rare and telling word of French. A word without quotation marks also stands for the same word with
@@ -144,7 +147,7 @@ class Interpreter:
                 return self._run(items, strict=strict, excluded=excluded)
             case q.All(nodes):
                 parts = [self._node(part, strict=self._whole(part), excluded=excluded) for part in nodes]
-                return _all(_asked_of_all(_kept(parts)))
+                return _closed(_asked_of_all(_kept(parts)))
             case q.AnyOf(nodes):
                 parts = [self._node(part, strict=self.strict, excluded=excluded) for part in nodes]
                 return _any(_kept(parts)) if _kept(parts) else None
@@ -169,13 +172,14 @@ class Interpreter:
             else:
                 (required if must else wanted).append(part)
         conditions = [_any(parts) for parts in filters.values()]
-        unasked = _unasked(required)
+        unasked = _dropping_all(required)
         required = _asked_of_all(required, [*conditions, *wanted])
         if required and wanted:
-            required.append(_any([*wanted, e.Not(_any(unasked)) if unasked else e.Everything()]))
+            others = e.Not(_in(unasked)) if unasked else e.Everything()
+            required.append(_any([*wanted, others]))
         elif wanted:
             required.append(_any(wanted))
-        return _all([*required, *conditions, *map(e.Not, barred)])
+        return _closed([*required, *conditions, *map(e.Not, barred)])
 
     def _whole(self, node: q.Node) -> bool:
         """Whether all of what is required or excluded is meant: a whole word, but any word of a group."""
@@ -193,7 +197,7 @@ class Interpreter:
             )
             self._asked.append(Asked(word.text, word.field, terms, at=word.at))
         if strict:
-            return _all(_asked_of_all([_one_of(group, excluded=excluded) for group in groups]))
+            return _all(_asked_of_all([_one_of(group) for group in groups]))
         return _any([e.Term(term) for group in groups for term in group.terms]) if groups else None
 
     def _prefix(
@@ -207,7 +211,7 @@ class Interpreter:
         if not excluded:
             every = (*(term for group in groups for term in group.terms), *stems)
             self._asked.append(Asked(word.text + "*", word.field, every, beginning, word.at))
-        parts = [_one_of(group, excluded=excluded) for group in groups]
+        parts = [_one_of(group) for group in groups]
         parts.append(_any([e.Prefix(beginning), *map(e.Term, stems)]))
         return _all(_asked_of_all(parts)) if strict else _any(parts)
 
@@ -342,32 +346,42 @@ def _kept(parts: Iterable[e.Expression | None]) -> list[e.Expression]:
     return [part for part in parts if part is not None]
 
 
-def _one_of(forms: Forms, *, excluded: bool) -> e.Expression:
+def _one_of(forms: Forms) -> e.Expression:
     terms = [e.Term(term) for term in forms.terms]
-    return _Common(tuple(terms), tuple(forms.dropped)) if forms.dropped and not excluded else _any(terms)
+    return _Common(tuple(terms), tuple(forms.dropped)) if forms.dropped else _any(terms)
 
 
 def _asked_of_all(
     required: Sequence[e.Expression], besides: Sequence[e.Expression] = ()
 ) -> list[e.Expression]:
-    """The same; tokens that a language drops are not asked of records in it, if anything else is required."""
+    """The same; a token is not asked of records in a language that drops it, if they are asked another part."""
     required = _flat(required)
-    if all(isinstance(part, _Common | e.Not) for part in (*required, *besides)):
-        return required
+    every = _dropping_all((*required, *besides))
     return [
-        e.Or((*part.parts, *(e.Filter("language", name) for name in part.dropped)))
-        if isinstance(part, _Common)
+        _Common((*part.parts, *_in(left).parts), tuple(every))
+        if isinstance(part, _Common) and (left := [name for name in part.dropped if name not in every])
         else part
         for part in required
     ]
 
 
-def _unasked(required: Sequence[e.Expression]) -> list[e.Expression]:
-    """The languages that drop all that is required: of records in these only the other words can be asked."""
-    drops = [part.dropped if isinstance(part, _Common) else () for part in _flat(required)]
-    return [
-        e.Filter("language", name) for name in dict.fromkeys(chain(*drops)) if all(name in d for d in drops)
+def _dropping_all(parts: Sequence[e.Expression]) -> list[str]:
+    """The languages that drop all parts as stop words; what is excluded is nothing that is asked."""
+    drops = [
+        part.dropped if isinstance(part, _Common) else ()
+        for part in _flat(parts)
+        if not isinstance(part, e.Not)
     ]
+    return [name for name in dict.fromkeys(chain(*drops)) if all(name in names for names in drops)]
+
+
+def _in(languages: Sequence[str]) -> e.Or:
+    return e.Or(tuple(e.Filter("language", name) for name in languages))
+
+
+def _closed(parts: Sequence[e.Expression]) -> e.Expression | None:
+    """All parts, as what they find alone: what stands around them no longer changes of whom they are asked."""
+    return _all([e.Or(part.parts) if isinstance(part, _Common) else part for part in _flat(parts)])
 
 
 def _flat(parts: Iterable[e.Expression]) -> list[e.Expression]:
