@@ -110,7 +110,7 @@ def test_a_backup_is_one_moment_of_a_store_that_is_written(store: Store, tmp_pat
     assert counts == sorted(counts) and 300 < counts[-1] <= written[0]
 
 
-@pytest.mark.parametrize("how", ["a byte", "cut", "list", "names", "none"])
+@pytest.mark.parametrize("how", ["a byte", "cut", "list", "deep", "names", "none"])
 def test_a_backup_that_is_not_whole_is_refused(store: Store, tmp_path: Path, how: str) -> None:
     place, listed = tmp_path / "b", tmp_path / "b" / "backup.json"
     back_up(store, place)
@@ -123,6 +123,8 @@ def test_a_backup_that_is_not_whole_is_refused(store: Store, tmp_path: Path, how
         file.write_bytes(raw[:-4096])
     elif how == "list":
         listed.write_text("{")
+    elif how == "deep":
+        listed.write_text("[" * 500_000)
     elif how == "names":
         told = json.loads(listed.read_text())
         told["files"] |= {"../../escape": "0"}

@@ -157,6 +157,8 @@ def test_a_record_of_which_nothing_can_be_mapped_is_refused() -> None:
         pairs(element(b'<etd xmlns="urn:x"><dean>A. B.</dean></etd>'))
     with pytest.raises(BadResponse, match="without fields"):
         pairs(element(b'<record xmlns="http://www.loc.gov/MARC21/slim"><leader>x</leader></record>'))
+    with pytest.raises(BadResponse, match="record of Dublin Core with text, but without any element"):
+        pairs(element(b'<dc xmlns="http://www.openarchives.org/OAI/2.0/oai_dc/"><dean>A. B.</dean></dc>'))
     assert pairs(element(b"<dc/>")) == []
 
 

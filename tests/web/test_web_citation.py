@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
+from indlet.service.index.dates import date_number
 from indlet.web.citation import Copy, citation, kind_of, manifestations, record_path, safe_url, year_of
 from indlet.web.discovery import coins, highwire, json_ld, opensearch, signposting, unapi_formats
 from indlet.web.export import EXPORTS, bibtex, dublin_core, ris
@@ -170,6 +171,23 @@ def test_types_as_repositories_write_them() -> None:
     assert kind_of(["Dataset", "untilArticleAppears"]) == "dataset"  # Dryad
     assert kind_of(["Book Section", "PeerReviewed"]) == "chapter"  # EPrints
     assert kind_of(["Yüksek lisans"]) == "thesis"
+    assert kind_of(["info:eu-repo/semantics/journalArticle"]) == "article"
+    assert kind_of(["Theses and Dissertations"]) == kind_of(["Tesis doctoral"]) == "thesis"
+    assert kind_of(["Forschungsbericht"]) == kind_of(["technical_reports"]) == "report"
+    assert kind_of(["MovingImage"]) == "video"
+    assert kind_of(["StillImage"]) == "image"
+
+
+@pytest.mark.parametrize("name", ["Síntesis", "Hipótesis", "Particle", "Microfilm", "Facebook post"])
+def test_a_type_is_told_by_whole_words(name: str) -> None:
+    assert kind_of([name]) == "text"
+
+
+def test_the_year_of_a_record_is_the_one_that_it_is_found_by() -> None:
+    dates = ["c. 1900", "1999"]
+    cited = citation("oai:x:1", {"date": dates}, {})
+    assert cited.year == date_number({"date": dates}) // 10000 == 1999
+    assert (cited.date, citation("oai:x:1", {"date": dates[:1]}, {}).year) == ("1999", 1900)
 
 
 def test_a_copy_of_unknown_format_is_named_by_its_place() -> None:

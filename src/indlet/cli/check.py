@@ -72,7 +72,7 @@ def _results(data: Path | None, config: Path | None, offline: bool) -> Iterator[
     try:
         settings = settings_of(config)
     except IndletError as e:
-        yield CheckResult("settings", str(path), "problem", str(e))
+        yield CheckResult("settings", str(path), "problem", str(e).removeprefix(f"{path}: "))
         return
     settings = replace(settings, data=data or settings.data)
     yield from _settings(settings, path)
@@ -86,7 +86,7 @@ def _results(data: Path | None, config: Path | None, offline: bool) -> Iterator[
             yield from _index(store)
             yield from _sources(store, settings, offline)
     except StoreError as e:
-        yield CheckResult("store", str(settings.data), "problem", str(e))
+        yield CheckResult("store", str(settings.data), "problem", str(e).removeprefix(f"{settings.data}: "))
 
 
 def _settings(settings: Settings, path: Path) -> Iterator[CheckResult]:

@@ -63,6 +63,8 @@ def pairs(root: etree._Element) -> list[tuple[str, str]]:
     except ValueError as e:
         raise BadResponse(f"not readable as {known.title if known else root.tag}: {e}") from e
     if not found and "".join(map(str, root.itertext())).strip():
+        if known is not None:
+            raise BadResponse(f"a record of {known.title} with text, but without any element of that format")
         raise BadResponse(
             f"nothing of it could be mapped to Dublin Core: element {root.tag}; "
             f"known formats are {', '.join(METADATA)}"

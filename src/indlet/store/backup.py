@@ -97,7 +97,7 @@ def contents(folder: Path) -> Contents:
             raise ValueError("its numbers are none")
     except OSError as e:
         raise StoreError(f"{folder}: no backup here: {path.name}: {e.strerror}") from e
-    except (ValueError, TypeError) as e:
+    except (ValueError, TypeError, RecursionError) as e:  # a list in a list in a list …
         raise StoreError(f"{path}: does not list a backup: {e}; use another backup") from e
     return found
 

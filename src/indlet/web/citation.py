@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote, urlsplit
 
-from indlet.formats.dublin import year
 from indlet.formats.file_formats import NAMES
 from indlet.formats.identifiers import first
 from indlet.model import JsonMapping, Metadata
+from indlet.service.index.dates import date_number
 
 _NOT_OPEN: Final = frozenset(
     (
@@ -31,18 +31,23 @@ _ISBN = re.compile(r"\b(?:ISBN[-: ]*)?((?:97[89][- ]?)?(?:\d[- ]?){9}[\dXx])\b")
 _ISSN = re.compile(r"\bISSN[-: ]*(\d{4}-\d{3}[\dXx])\b", re.IGNORECASE)
 # A name of a document type, as metadata says it -> ours. First match wins.
 _KINDS: Final = (
-    ("thesis", ("thesis", "dissertation", "habilitation", "thèse", "tesis", "doktora", "yüksek lisans")),
-    ("dataset", ("dataset", "data set")),
-    ("report", ("report", "memorandum", "working paper", "technical", "bericht")),
-    ("chapter", ("book part", "book section", "chapter", "bookpart", "inbook", "incollection")),
-    ("conference", ("conference", "proceedings", "inproceedings")),
-    ("article", ("article", "journal", "preprint", "aufsatz")),
-    ("book", ("book", "monograph", "buch")),
-    ("software", ("software", "interactive")),
-    ("image", ("image", "photograph", "still")),
-    ("sound", ("sound", "audio")),
-    ("video", ("video", "moving image", "film")),
+    ("thesis", "thesis|theses|dissertation|habilitation|thèse|tesis|tesi|tese|doktora|yüksek lisans"),
+    ("dataset", "data ?set"),
+    ("report", "report|memorandum|working paper|technical|[a-zäöüß]*bericht"),
+    ("chapter", "book ?part|book ?section|chapter|inbook|incollection"),
+    ("conference", "conference|proceedings|inproceedings"),
+    ("article", "article|journal|preprint|[a-zäöüß]*aufsatz"),
+    ("book", "(?:e|hand|text|year|audio)?book|monograph|[a-zäöüß]*buch"),
+    ("software", "software|interactive"),
+    ("image", "(?<!moving )image|photograph|still"),
+    ("sound", "sound|audio"),
+    ("video", "video|moving image|film"),
 )
+# Whole words, in the singular or with an s; letters of other scripts and accents are letters too.
+_KIND_OF: Final = tuple(
+    (kind, re.compile(rf"(?<![^\W\d_])(?:{words})s?(?![^\W\d_])")) for kind, words in _KINDS
+)
+_JOINED: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")  # journalArticle
 
 
 def safe_url(value: object) -> str:
@@ -130,7 +135,7 @@ def citation(identifier: str, metadata: Metadata, properties: JsonMapping, sourc
         creators=tuple(metadata.get("creator", ())),
         contributors=tuple(metadata.get("contributor", ())),
         publisher=_first(metadata, "publisher"),
-        date=next((value for value in dates if year(value[:100]) == made), ""),
+        date=next((value for value in dates if year_of([value]) == made), "") if made else "",
         year=made,
         kind=kind_of(metadata.get("type", ())),
         language=_first(metadata, "language"),
@@ -197,13 +202,14 @@ def _closed(rights: str) -> bool:
 
 
 def year_of(dates: Sequence[str]) -> int | None:
-    """The earliest year that any date names: others tell when a repository got or changed it."""
-    return min((found for value in dates if (found := year(value[:100]))), default=None)
+    """The year that the index sorts, filters and counts the record by."""
+    return date_number({"date": dates}) // 10000 or None
 
 
 def kind_of(types: Sequence[str]) -> str:
-    joined = " ".join(types).lower()
-    return next((kind for kind, words in _KINDS if any(word in joined for word in words)), "text")
+    """The kind of work that types tell, by whole words of theirs: "doctoralThesis", and not "Síntesis"."""
+    joined = _JOINED.sub(" ", " | ".join(types)[:10_000]).lower()
+    return next((kind for kind, words in _KIND_OF if words.search(joined)), "text")
 
 
 def _address(properties: JsonMapping, identifiers: Sequence[str], copies: Sequence[Copy]) -> str:

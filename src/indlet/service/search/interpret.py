@@ -354,7 +354,7 @@ def _one_of(forms: Forms) -> e.Expression:
 def _asked_of_all(
     required: Sequence[e.Expression], besides: Sequence[e.Expression] = ()
 ) -> list[e.Expression]:
-    """The same; a token is not asked of records in a language that drops it, if they are asked another part."""
+    """The same; a token is not asked of records in a language that drops it, if another part is."""
     required = _flat(required)
     every = _dropping_all((*required, *besides))
     return [
@@ -380,7 +380,7 @@ def _in(languages: Sequence[str]) -> e.Or:
 
 
 def _closed(parts: Sequence[e.Expression]) -> e.Expression | None:
-    """All parts, as what they find alone: what stands around them no longer changes of whom they are asked."""
+    """All parts, as what they find alone: what stands around them changes nothing of it."""
     return _all([e.Or(part.parts) if isinstance(part, _Common) else part for part in _flat(parts)])
 
 

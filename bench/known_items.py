@@ -1,0 +1,198 @@
+"""Known items: the rank of the record that somebody looks for by title, identifier, or author and year.
+
+    python -m bench.known_items RESPONSES [--records 1000] [--seed 1] [--misses] [--json FILE]
+
+RESPONSES is a folder or a tar file of ListRecords responses, a folder for each repository. All of their
+records go into one store, as a harvest would put them. For records drawn at random the title is pasted whole,
+and each identifier as stated and in the other forms that people paste. Two figures are told of each: the mean
+reciprocal rank of the very record, and the same where records that cannot be told from it by what was pasted
+count as equal (those with the same title, or with the same identifier).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+import tarfile
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from indlet.errors import IndletError
+from indlet.formats import identifiers
+from indlet.model import Record
+from indlet.service.index.dates import date_number
+from indlet.service.index.keys import title_keys
+from indlet.service.records.normalise import Normaliser
+from indlet.service.records.page import read_page
+from indlet.service.search.library import Library
+from indlet.service.search.results import Hit
+from indlet.text import Analyzer
+
+DEPTH = 20
+Told = tuple[str, str]  # a source and an identifier
+
+
+class Item(NamedTuple):
+    """A record to look for, and whose it is."""
+
+    source: str
+    record: Record
+
+
+class Rank(NamedTuple):
+    """What was pasted for a record, its rank (0: not found), and that of the first which is as good."""
+
+    text: str
+    wanted: str
+    rank: int
+    equal: int
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("responses", type=Path)
+    parser.add_argument("--records", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--misses", action="store_true", help="print each that was not first")
+    parser.add_argument("--json", type=Path)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name, Library.open(Path(name)) as library:
+        held = list(filled(library, pages(given.responses)))
+        library.sync()
+        drawn = random.Random(given.seed).sample(held, min(given.records, len(held)))
+        result: dict[str, object] = {"held": len(held), "drawn": len(drawn)}
+        for kind, ranks in measured(library, drawn).items():
+            result[kind] = told(ranks)
+            if given.misses:
+                for one in ranks:
+                    if one.rank != 1:
+                        print(f"{kind}\t{one.rank}\t{one.equal}\t{one.wanted}\t{one.text}", file=sys.stderr)
+    written = json.dumps(result, indent=2)
+    print(written)
+    if given.json:
+        given.json.write_text(written + "\n", encoding="utf-8")
+
+
+def pages(place: Path) -> Iterator[tuple[str, bytes]]:
+    """(repository, response) for each XML file."""
+    if place.is_dir():
+        for path in sorted(place.rglob("*.xml")):
+            yield path.parent.name, path.read_bytes()
+        return
+    with tarfile.open(place) as archive:
+        for member in sorted(archive.getmembers(), key=lambda one: one.name):
+            if member.name.endswith(".xml") and (file := archive.extractfile(member)):
+                yield Path(member.name).parent.name, file.read()
+
+
+def filled(library: Library, found: Iterator[tuple[str, bytes]]) -> Iterator[Item]:
+    """What was put into the store: each record once, deleted and unreadable ones left out."""
+    records: dict[Told, Record] = {}
+    normaliser = Normaliser(Analyzer())
+    for source, body in found:
+        try:
+            items = read_page(body, kernels=False).items
+        except IndletError:
+            continue
+        for item in items:
+            try:
+                record = normaliser.record(item)
+            except IndletError:
+                continue
+            if not record.deleted:
+                records[source, record.identifier] = record
+    by_source: dict[str, list[Record]] = defaultdict(list)
+    for (source, _), record in records.items():
+        by_source[source].append(record)
+    for source, some in by_source.items():
+        with library.store.write() as tx:
+            tx.put(tx.origin("source", source), some)
+        yield from (Item(source, record) for record in some)
+
+
+def measured(library: Library, drawn: Sequence[Item]) -> dict[str, list[Rank]]:
+    found: dict[str, list[Rank]] = {"title": [], "identifier": [], "author and year": []}
+    for item in drawn:
+        titles = item.record.metadata.get("title", ())
+        if titles and (key := title_keys(titles[0])):
+            found["title"].append(ranked(library, titles[0], item, _has_title(key)))
+        stated = item.record.metadata.get("identifier", ())
+        for value in dict.fromkeys((item.record.identifier, *stated)):
+            for form in pasted(value):
+                found["identifier"].append(ranked(library, form, item, _has_identifier(value)))
+        creators, date = item.record.metadata.get("creator", ()), date_number(item.record.metadata)
+        if creators and date and '"' not in creators[0]:
+            text = f'creator:"{creators[0]}" date:{date // 10000:04}'
+            found["author and year"].append(ranked(library, text, item, lambda hit: True))
+    return found
+
+
+def _has_title(key: Sequence[str]) -> Callable[[Hit], bool]:
+    return lambda hit: any(title_keys(title) == key for title in hit.metadata.get("title", ()))
+
+
+def _has_identifier(value: str) -> Callable[[Hit], bool]:
+    keys = set(identifiers.keys_of(value))
+    return lambda hit: any(
+        keys & set(identifiers.keys_of(one)) for one in (hit.identifier, *hit.metadata.get("identifier", ()))
+    )
+
+
+def pasted(value: str) -> list[str]:
+    """An identifier as it is stated, and in the other forms that people have it in."""
+    forms = [value]
+    for key in identifiers.keys_of(value):
+        scheme, _, name = key.partition(":")
+        if len(key) >= 100:
+            continue  # cut
+        if scheme == "doi":
+            quoted = name.replace("/", "%2F", 1)
+            forms += [name, f"doi:{name}", f"DOI: {name.upper()}", f"https://doi.org/{quoted}"]
+        elif scheme == "hdl":
+            forms += [name, f"hdl:{name}", f"https://hdl.handle.net/{name}"]
+        elif scheme == "isbn":
+            forms += [name, f"ISBN {name}", f"{name[:3]}-{name[3:12]}-{name[12:]}"]
+        elif scheme == "arxiv":
+            forms += [name, f"arXiv:{name}v2", f"https://arxiv.org/abs/{name}"]
+        elif scheme == "url":
+            forms += [name, f"https://{name}", f"http://www.{name}/"]
+    return list(dict.fromkeys(forms))
+
+
+def ranked(library: Library, text: str, item: Item, equal: Callable[[Hit], bool]) -> Rank:
+    try:
+        hits = library.search(text, limit=DEPTH).hits
+    except IndletError:
+        hits = ()
+    very = next((hit.rank for hit in hits if _is(hit, item)), 0)
+    as_good = 0
+    for hit in hits:  # the first of those that go before it and are no better
+        if _is(hit, item) or equal(hit):
+            as_good = hit.rank
+            break
+    return Rank(text, item.record.identifier, very, as_good if very else 0)
+
+
+def _is(hit: Hit, item: Item) -> bool:
+    return hit.identifier == item.record.identifier and item.source in (hit.sources or (hit.source,))
+
+
+def told(ranks: Sequence[Rank]) -> dict[str, float]:
+    return {
+        "asked": len(ranks),
+        "first": sum(one.rank == 1 for one in ranks),
+        "reciprocal_rank": round(sum(1 / one.rank for one in ranks if one.rank) / max(len(ranks), 1), 4),
+        "equal_first": sum(one.equal == 1 for one in ranks),
+        "equal_reciprocal_rank": round(
+            sum(1 / one.equal for one in ranks if one.equal) / max(len(ranks), 1), 4
+        ),
+    }
+
+
+if __name__ == "__main__":
+    main()
