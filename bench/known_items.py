@@ -19,6 +19,7 @@ import tarfile
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from html import unescape
 from pathlib import Path
 from typing import NamedTuple
 
@@ -160,7 +161,8 @@ def pasted(value: str) -> list[str]:
         elif scheme == "arxiv":
             forms += [name, f"arXiv:{name}v2", f"https://arxiv.org/abs/{name}"]
         elif scheme == "url":
-            forms += [name, f"https://{name}", f"http://www.{name}/"]
+            forms += [name, f"https://{name}", f"http://www.{name}" if "?" in name else f"http://www.{name}/"]
+            forms.append(unescape(name))
     return list(dict.fromkeys(forms))
 
 
@@ -170,12 +172,8 @@ def ranked(library: Library, text: str, item: Item, equal: Callable[[Hit], bool]
     except IndletError:
         hits = ()
     very = next((hit.rank for hit in hits if _is(hit, item)), 0)
-    as_good = 0
-    for hit in hits:  # the first of those that go before it and are no better
-        if _is(hit, item) or equal(hit):
-            as_good = hit.rank
-            break
-    return Rank(text, item.record.identifier, very, as_good if very else 0)
+    as_good = next((hit.rank for hit in hits if _is(hit, item) or equal(hit)), 0)
+    return Rank(text, item.record.identifier, very, as_good)
 
 
 def _is(hit: Hit, item: Item) -> bool:

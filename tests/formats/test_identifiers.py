@@ -59,6 +59,10 @@ def test_every_usual_form_has_one_key(key: str, forms: str) -> None:
             "example.org/a/b|URL: http://example.org/a/b/|https://example.org/a/b#page=3",
         ),
         ("isbn:9780306406157", "ISBN 0-306-40615-2 (pbk.)"),
+        (
+            "url:example.org/view?article=7&amp;context=law",  # as Digital Commons states it
+            "https://example.org/view?article=7&context=law|example.org/view?article=7&amp;context=law",
+        ),
     ],
 )
 def test_what_people_paste_beside_what_records_state(key: str, forms: str) -> None:

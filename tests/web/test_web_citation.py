@@ -48,6 +48,11 @@ def test_what_may_become_a_link(url: str) -> None:
     assert safe_url(url) == url
 
 
+def test_an_address_written_as_html_leads_where_it_should() -> None:
+    stated = "http://a.example/cgi/viewcontent.cgi?article=7&amp;context=faculty"  # Digital Commons
+    assert safe_url(stated) == "http://a.example/cgi/viewcontent.cgi?article=7&context=faculty"
+
+
 @given(st.text(max_size=60))
 def test_a_link_is_always_of_a_harmless_scheme(text: str) -> None:
     found = safe_url(text)

@@ -122,6 +122,8 @@ def _pasted_forms(text: str) -> list[str]:
     if "://" in text and "%" in text:
         forms.append(text := unquote(text))
     if "://" in text:
+        if "&" in text:  # some repositories state their addresses as HTML has them
+            forms += [text.replace("&amp;", "&"), text.replace("&amp;", "&").replace("&", "&amp;")]
         forms += [_trimmed(text), text.partition("#")[0].partition("?")[0]]
     return forms
 

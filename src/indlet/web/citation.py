@@ -51,10 +51,10 @@ _JOINED: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")  # journalArticle
 
 
 def safe_url(value: object) -> str:
-    """The address if it may become a link, else nothing."""
+    """The address if it may become a link, else nothing. Digital Commons states `&` as HTML has it."""
     if not isinstance(value, str):
         return ""
-    value = value.strip()
+    value = value.strip().replace("&amp;", "&")
     if len(value) > 4000 or _UNSAFE.search(value):
         return ""
     try:
