@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, repeat
+from itertools import repeat
 from typing import Final, NamedTuple
 
 from indlet.errors import QueryError
@@ -28,6 +28,17 @@ from indlet.service.index import Searcher
 from indlet.service.index import expression as e
 from indlet.service.index.keys import identifier_terms, person_terms
 from indlet.service.search import query as q
+from indlet.service.search.combine import (
+    Forms,
+    all_of,
+    any_of,
+    asked_of_all,
+    closed,
+    dropping_all,
+    in_languages,
+    kept,
+    one_of,
+)
 from indlet.service.search.lexer import clean, date_range
 from indlet.service.search.notes import Note
 from indlet.text import LANGUAGES, Analyzer, code
@@ -63,20 +74,6 @@ class Meaning:
     asked: tuple[Asked, ...]
     notes: tuple[str, ...]
     first: tuple[e.Expression, ...] = ()
-
-
-class Forms(NamedTuple):
-    """What a token becomes: its distinct terms under the languages, and the languages that drop it."""
-
-    terms: list[str]
-    dropped: list[str]
-
-
-@dataclass(frozen=True, slots=True)
-class _Common(e.Or):
-    """A token's terms, where some languages drop it as a stop word."""
-
-    dropped: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -126,8 +123,8 @@ class Interpreter:
         """The records that have one of these values in a facet; `date` takes ranges, as in a query."""
         values = (values,) if isinstance(values, str) else values
         if name == "date":
-            return _any([_dated(value) for value in values])
-        return _any([self._filter(q.QueryFilter(name, value)) for value in values])
+            return any_of([_dated(value) for value in values])
+        return any_of([self._filter(q.QueryFilter(name, value)) for value in values])
 
     def _node(self, node: q.Node, *, strict: bool, excluded: bool = False) -> e.Expression | None:
         match node:
@@ -147,10 +144,10 @@ class Interpreter:
                 return self._run(items, strict=strict, excluded=excluded)
             case q.All(nodes):
                 parts = [self._node(part, strict=self._whole(part), excluded=excluded) for part in nodes]
-                return _closed(_asked_of_all(_kept(parts)))
+                return closed(asked_of_all(kept(parts)))
             case q.AnyOf(nodes):
                 parts = [self._node(part, strict=self.strict, excluded=excluded) for part in nodes]
-                return _any(_kept(parts)) if _kept(parts) else None
+                return any_of(kept(parts)) if kept(parts) else None
 
     def _run(self, items: Sequence[q.QueryItem], *, strict: bool, excluded: bool) -> e.Expression | None:
         wanted: list[e.Expression] = []
@@ -171,15 +168,15 @@ class Interpreter:
                 filters.setdefault(name, []).append(part)
             else:
                 (required if must else wanted).append(part)
-        conditions = [_any(parts) for parts in filters.values()]
-        unasked = _dropping_all(required)
-        required = _asked_of_all(required, [*conditions, *wanted])
+        conditions = [any_of(parts) for parts in filters.values()]
+        unasked = dropping_all(required)
+        required = asked_of_all(required, [*conditions, *wanted])
         if required and wanted:
-            others = e.Not(_in(unasked)) if unasked else e.Everything()
-            required.append(_any([*wanted, others]))
+            others = e.Not(in_languages(unasked)) if unasked else e.Everything()
+            required.append(any_of([*wanted, others]))
         elif wanted:
-            required.append(_any(wanted))
-        return _closed([*required, *conditions, *map(e.Not, barred)])
+            required.append(any_of(wanted))
+        return closed([*required, *conditions, *map(e.Not, barred)])
 
     def _whole(self, node: q.Node) -> bool:
         """Whether all of what is required or excluded is meant: a whole word, but any word of a group."""
@@ -197,8 +194,8 @@ class Interpreter:
             )
             self._asked.append(Asked(word.text, word.field, terms, at=word.at))
         if strict:
-            return _all(_asked_of_all([_one_of(group) for group in groups]))
-        return _any([e.Term(term) for group in groups for term in group.terms]) if groups else None
+            return all_of(asked_of_all([one_of(group) for group in groups]))
+        return any_of([e.Term(term) for group in groups for term in group.terms]) if groups else None
 
     def _prefix(
         self, word: q.Word, pieces: list[str], *, strict: bool, excluded: bool
@@ -211,9 +208,9 @@ class Interpreter:
         if not excluded:
             every = (*(term for group in groups for term in group.terms), *stems)
             self._asked.append(Asked(word.text + "*", word.field, every, beginning, word.at))
-        parts = [_one_of(group) for group in groups]
-        parts.append(_any([e.Prefix(beginning), *map(e.Term, stems)]))
-        return _all(_asked_of_all(parts)) if strict else _any(parts)
+        parts = [one_of(group) for group in groups]
+        parts.append(any_of([e.Prefix(beginning), *map(e.Term, stems)]))
+        return all_of(asked_of_all(parts)) if strict else any_of(parts)
 
     def _known(self, node: q.IdentifierWord) -> e.Expression:
         """A record by one of its identifiers."""
@@ -227,7 +224,7 @@ class Interpreter:
         if not terms:
             self._notes.append(Note("no_such_form", field=node.field, value=node.value))
         self._asked.append(Asked(f"{node.field}:{node.value}", "identifier", tuple(terms), at=node.at))
-        return _any([e.Term(term) for term in terms])
+        return any_of([e.Term(term) for term in terms])
 
     def _person(self, phrase: q.QueryPhrase) -> e.Expression | None:
         """The records of a person: by the keys of the name, or where the name holds the phrase."""
@@ -239,11 +236,11 @@ class Interpreter:
         if self.holding is not None:
             mark = FIELD_MARKS[phrase.field]
             forms = [
-                _all([e.Term(mark + t) for t in self.analyzer.term(phrase.text, name)])
+                all_of([e.Term(mark + t) for t in self.analyzer.term(phrase.text, name)])
                 for name in (*self.languages, *self.others)
             ]
-            found.append(self.holding(phrase.field, phrase.text, _any(_kept(forms))))
-        return _any(found)
+            found.append(self.holding(phrase.field, phrase.text, any_of(kept(forms))))
+        return any_of(found)
 
     def _phrase(self, phrase: q.QueryPhrase, *, excluded: bool) -> e.Expression | None:
         if (person := self._person(phrase)) is not None:
@@ -259,7 +256,7 @@ class Interpreter:
             if phrase.field:
                 mark = FIELD_MARKS[phrase.field]
                 terms = tuple(mark + term for term in terms)
-                variants[terms] = _all([e.Term(term) for term in dict.fromkeys(terms)]) or e.Everything()
+                variants[terms] = all_of([e.Term(term) for term in dict.fromkeys(terms)]) or e.Everything()
             elif len(terms) == 1:
                 variants[terms] = e.Term(terms[0])
             else:
@@ -270,7 +267,7 @@ class Interpreter:
             self._asked.append(Asked(phrase.text, phrase.field, every, at=phrase.at))
         if not variants:
             return None
-        any_form = _any(list(variants.values()))
+        any_form = any_of(list(variants.values()))
         if phrase.field and self.holding is not None and any(len(terms) > 1 for terms in variants):
             return e.And((any_form, self.holding(phrase.field, phrase.text, any_form)))
         return any_form
@@ -280,9 +277,11 @@ class Interpreter:
             numbers = self.origins.get(node.value.casefold(), ())
             if not numbers:
                 self._notes.append(Note("no_source", name=node.value))
-            return _any([e.Filter("origin", str(number)) for number in numbers])
+            return any_of([e.Filter("origin", str(number)) for number in numbers])
         if node.field == "language":
-            return _any([e.Filter("language", v) for v in dict.fromkeys((node.value, code(node.value))) if v])
+            return any_of(
+                [e.Filter("language", v) for v in dict.fromkeys((node.value, code(node.value))) if v]
+            )
         return e.Filter(node.field, node.value)
 
     def _alternatives(self, pieces: list[str], field: str) -> list[Forms]:
@@ -340,70 +339,3 @@ def languages_in(searcher: Searcher, default: str) -> Spoken:
 
 def _dated(value: str) -> e.Expression:
     return e.Dates(*date_range(value))
-
-
-def _kept(parts: Iterable[e.Expression | None]) -> list[e.Expression]:
-    return [part for part in parts if part is not None]
-
-
-def _one_of(forms: Forms) -> e.Expression:
-    terms = [e.Term(term) for term in forms.terms]
-    return _Common(tuple(terms), tuple(forms.dropped)) if forms.dropped else _any(terms)
-
-
-def _asked_of_all(
-    required: Sequence[e.Expression], besides: Sequence[e.Expression] = ()
-) -> list[e.Expression]:
-    """The same; a token is not asked of records in a language that drops it, if another part is."""
-    required = _flat(required)
-    every = _dropping_all((*required, *besides))
-    return [
-        _Common((*part.parts, *_in(left).parts), tuple(every))
-        if isinstance(part, _Common) and (left := [name for name in part.dropped if name not in every])
-        else part
-        for part in required
-    ]
-
-
-def _dropping_all(parts: Sequence[e.Expression]) -> list[str]:
-    """The languages that drop all parts as stop words; what is excluded is nothing that is asked."""
-    drops = [
-        part.dropped if isinstance(part, _Common) else ()
-        for part in _flat(parts)
-        if not isinstance(part, e.Not)
-    ]
-    return [name for name in dict.fromkeys(chain(*drops)) if all(name in names for names in drops)]
-
-
-def _in(languages: Sequence[str]) -> e.Or:
-    return e.Or(tuple(e.Filter("language", name) for name in languages))
-
-
-def _closed(parts: Sequence[e.Expression]) -> e.Expression | None:
-    """All parts, as what they find alone: what stands around them changes nothing of it."""
-    return _all([e.Or(part.parts) if isinstance(part, _Common) else part for part in _flat(parts)])
-
-
-def _flat(parts: Iterable[e.Expression]) -> list[e.Expression]:
-    return [leaf for part in parts for leaf in (part.parts if isinstance(part, e.And) else (part,))]
-
-
-def _all(parts: Sequence[e.Expression]) -> e.Expression | None:
-    flat = _flat(parts)
-    if not flat:
-        return None
-    return flat[0] if len(flat) == 1 else e.And(tuple(flat))
-
-
-def _any(parts: Sequence[e.Expression]) -> e.Expression:
-    """One of the parts; terms that are asked for twice become one of twice the weight."""
-    weights: dict[str, float] = {}
-    others: list[e.Expression] = []
-    for part in parts:
-        for leaf in part.parts if isinstance(part, e.Or) else (part,):
-            if isinstance(leaf, e.Term):
-                weights[leaf.term] = weights.get(leaf.term, 0.0) + leaf.weight
-            else:
-                others.append(leaf)
-    flat = [*(e.Term(term, weight) for term, weight in weights.items()), *others]
-    return flat[0] if len(flat) == 1 else e.Or(tuple(flat))
