@@ -207,13 +207,13 @@ class Portal:
             changed = view.newest(NEWEST * 4, origins=visible)
             latest = [stored for stored in changed if not stored.deleted][:NEWEST]
             updated = view.latest(visible)
-        counted = self.library.search("*", limit=0, facets=("source",)).facets["source"]
-        newest, subjects = [], list[str]()
+        counted = self.library.search("*", limit=0, facets=("source", "subject")).facets
+        subjects = [s for s, _ in counted["subject"].values if len(s) < 40 and s.count(" ") < 3]
+        newest = []
         for stored in latest:
             record = stored.record
             source = names.get(stored.origin, "")
             cited = citation(stored.identifier, record.metadata, record.properties, source)
-            subjects += [s for s in cited.subjects if len(s) < 40 and len(s.split()) < 4]
             newest.append(
                 {
                     "href": cited.page,
@@ -227,12 +227,10 @@ class Portal:
             )
         found = {
             "records": searcher.collection.documents,
-            "sources": len(counted.values),
+            "sources": len(counted["source"].values),
             "changed": updated,
             "newest": newest,
-            "examples": [
-                {"q": s, "href": State(q=plain_words(s)).link()} for s in list(dict.fromkeys(subjects))[:4]
-            ],
+            "examples": [{"q": s, "href": State(q=plain_words(s)).link()} for s in subjects[:4]],
         }
         self._start = (key, found)
         return found

@@ -16,6 +16,7 @@ from indlet.errors import IndletError
 from indlet.formats.feed_writer import rfc3339
 from indlet.formats.identifiers import address, keys_of
 from indlet.model import DUBLIN_CORE, JsonMapping, JsonObject, Record, Stored
+from indlet.service.harvest.dates import parse
 from indlet.service.index import expression as e
 from indlet.service.search.library import one_resource
 from indlet.store import Origin
@@ -289,7 +290,8 @@ def _described(t: Strings, record: Record) -> list[tuple[str, list[JsonObject]]]
     found = []
     for element in DUBLIN_CORE:
         values = []
-        for text in record.metadata.get(element, ())[:200]:
+        # The first description stands above, as the abstract.
+        for text in record.metadata.get(element, ())[int(element == "description") : 200]:
             if element in _SEARCHED:
                 values.append({"text": text, "href": _field_search(element, text), "outside": False})
             else:
@@ -316,8 +318,8 @@ def _provenance(
     found = [(t("record.source"), [(origin.name, link)])]
     found.append((t("record.identifier"), [(stored.identifier, "")]))
     found.append((t("record.harvested"), [(t.moment(stored.datestamp), "")]))
-    if isinstance(told := origin.state.get("confirmed"), str) and told:
-        found.append((t("record.confirmed"), [(told[:40], "")]))
+    if isinstance(told := origin.state.get("confirmed"), str) and (at := parse(told)):
+        found.append((t("record.confirmed"), [(t.moment(at.timestamp()), "")]))
     original = properties.get("source_datestamp")
     if isinstance(original, int | float) and original > 0:
         original = rfc3339(original)
