@@ -10,6 +10,7 @@ import indlet
 ROOMS = [
     "model",
     "errors",
+    "harvest_settings",
     "settings",
     "logs",
     "memo",

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 
+from indlet.harvest_settings import Harvest
 from indlet.service.harvest.client import Client
 from indlet.service.harvest.connection import tls
 from indlet.service.mirror.archive import WarcFile
@@ -18,7 +19,6 @@ from indlet.service.mirror.fetch import Fetcher
 from indlet.service.mirror.journal import MirrorJournal
 from indlet.service.mirror.pages import ListReader
 from indlet.service.mirror.run import Mirror, Mirrored
-from indlet.settings import Harvest
 
 FILE_BYTES = 4 << 30
 FILE_SECONDS = 3600.0
@@ -118,8 +118,8 @@ def _list(lists: ListReader, deleted: bool, since: str, set_spec: str) -> None:
     arguments = {"metadataPrefix": "oai_dc", "from": since, "set": set_spec}
     arguments = {name: value for name, value in arguments.items() if value}
     out = sys.stdout
-    for found in lists.pages("ListIdentifiers", arguments):
-        for item in found.page.items:
+    for page in lists.pages("ListIdentifiers", arguments):
+        for item in page.records:
             if item.deleted == deleted and item.identifier.isprintable():
                 out.write(item.identifier + os.linesep)
     out.flush()

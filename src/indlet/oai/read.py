@@ -11,15 +11,17 @@ import html
 import re
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lxml import etree
 
 from indlet.errors import BadResponse
-from indlet.model import TermVector
 from indlet.oai import markup
 from indlet.oai.names import FT_NAMESPACE, OAI_NAMESPACE
 from indlet.oai.read_repair import decoded, repaired, without_doctype
+
+if TYPE_CHECKING:
+    from indlet.model import TermVector
 
 
 class MetadataPart(NamedTuple):

@@ -10,7 +10,6 @@ from typing import Final
 
 from indlet.errors import BadResponse
 from indlet.oai import markup
-from indlet.text.charset import charset as python_charset
 
 _DECLARATION = re.compile(rb"<\?xml\b[^>]{0,1000}?\?>")
 _ENCODING = re.compile(rb"""encoding\s{0,20}=\s{0,20}["']\s{0,20}([A-Za-z0-9._:-]{1,100})""")
@@ -168,6 +167,8 @@ def _declared(declaration: bytes) -> str:
 
 def _other(body: bytes, encoding: str) -> tuple[bytes, str]:
     """Not UTF-8: what it says it is, if it says so; otherwise each stray byte is read as Windows-1252."""
+    from indlet.text.charset import charset as python_charset  # most answers are UTF-8
+
     if encoding not in ("", "utf-8", "utf8") and (name := python_charset(encoding)):
         try:
             return body.decode("cp1252" if name == "iso8859-1" else name, "replace").encode(), ""

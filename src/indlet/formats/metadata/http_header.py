@@ -13,6 +13,7 @@ from indlet.oai.xml import attribute, text
 PREFIX: Final = "http_header"
 NAMESPACE: Final = "urn:indlet:http-header:1.0"
 SCHEMA_FILE: Final = "http_header.xsd"
+OPEN: Final = f'<http:headers xmlns:http="{NAMESPACE}" xmlns:xsi="{XSI_NAMESPACE}" xsi:schemaLocation='
 
 
 def write(headers: Iterable[tuple[str, str]], sha256: str, schema: str) -> bytes:
@@ -20,10 +21,7 @@ def write(headers: Iterable[tuple[str, str]], sha256: str, schema: str) -> bytes
     where = attribute(f"{NAMESPACE} {schema}")
     fields = "".join(f'<http:header name="{attribute(n)}">{text(v)}</http:header>' for n, v in headers)
     digest = f'<http:digest algorithm="sha-256">{text(sha256)}</http:digest>' if sha256 else ""
-    return (
-        f'<http:headers xmlns:http="{NAMESPACE}" xmlns:xsi="{XSI_NAMESPACE}" xsi:schemaLocation="{where}">'
-        f"{fields}{digest}</http:headers>"
-    ).encode()
+    return f'{OPEN}"{where}">{fields}{digest}</http:headers>'.encode()
 
 
 def read(root: etree._Element) -> tuple[tuple[tuple[str, str], ...], str]:

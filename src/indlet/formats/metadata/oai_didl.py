@@ -27,12 +27,14 @@ DII_NAMESPACE: Final = "urn:mpeg:mpeg21:2002:01-DII-NS"
 _SCHEMAS: Final = "http://standards.iso.org/ittf/PubliclyAvailableStandards/MPEG-21_schema_files"
 SCHEMA: Final = f"{_SCHEMAS}/did/didl.xsd"
 
-_OPEN = (
+OPEN: Final = (
     f'<didl:DIDL xmlns:didl="{NAMESPACE}" xmlns:xsi="{XSI_NAMESPACE}" '
     f'xsi:schemaLocation="{NAMESPACE} {SCHEMA} {DII_NAMESPACE} {_SCHEMAS}/dii/dii.xsd"><didl:Item>'
 )
-_STATEMENT = '<didl:Descriptor><didl:Statement mimeType="application/xml; charset=utf-8">'
-_END = "</didl:Statement></didl:Descriptor>"
+STATEMENT: Final = '<didl:Descriptor><didl:Statement mimeType="application/xml; charset=utf-8">'
+STATEMENT_END: Final = "</didl:Statement></didl:Descriptor>"
+IDENTIFIER: Final = f'<dii:Identifier xmlns:dii="{DII_NAMESPACE}">'
+CLOSE: Final = "</didl:Component></didl:Item></didl:DIDL>"
 _BASE64 = b' encoding="base64">'
 
 
@@ -40,10 +42,9 @@ def write(url: str, media_type: str, header: bytes, content: bytes | None) -> by
     """The DIDL element; `content` is the resource itself, where it is to stand inside."""
     kind = attribute(media_type)
     parts = [
-        f'{_OPEN}{_STATEMENT}<dii:Identifier xmlns:dii="{DII_NAMESPACE}">{text(url)}</dii:Identifier>{_END}'
-        f"{_STATEMENT}".encode(),
+        f"{OPEN}{STATEMENT}{IDENTIFIER}{text(url)}</dii:Identifier>{STATEMENT_END}{STATEMENT}".encode(),
         header,
-        f'{_END}<didl:Component><didl:Resource mimeType="{kind}" ref="{attribute(url)}"/>'.encode(),
+        f'{STATEMENT_END}<didl:Component><didl:Resource mimeType="{kind}" ref="{attribute(url)}"/>'.encode(),
     ]
     if content is not None:
         parts += [
@@ -51,7 +52,7 @@ def write(url: str, media_type: str, header: bytes, content: bytes | None) -> by
             base64.b64encode(content),
             b"</didl:Resource>",
         ]
-    parts.append(b"</didl:Component></didl:Item></didl:DIDL>")
+    parts.append(CLOSE.encode())
     return b"".join(parts)
 
 
@@ -64,6 +65,7 @@ class Component:
     content: bytes | None = None
     headers: tuple[tuple[str, str], ...] = ()  # of http_header, where the item has one for this file alone
     sha256: str = ""
+    encoded: memoryview | None = None  # the content, still in base64
 
 
 def without_content(body: bytes) -> tuple[bytes, Sequence[memoryview]]:
@@ -114,7 +116,7 @@ def _component(node: etree._Element, contents: Sequence[memoryview]) -> Componen
         if resource.get("ref"):
             ref = ref or resource.get("ref", "").strip()
         elif "base64" in resource.get("encoding", "").split():
-            content = _decoded(_content(resource.text or "", contents))
+            content = decoded(_content(resource.text or "", contents))
     return Component(ref, media_type, content) if ref or content is not None else None
 
 
@@ -126,7 +128,7 @@ def _content(written: str, contents: Sequence[memoryview]) -> str | memoryview:
     return contents[int(number)]
 
 
-def _decoded(text: str | memoryview) -> bytes | None:
+def decoded(text: str | memoryview) -> bytes | None:
     """What stands in base64; None if it is not. Line breaks are taken out only where there are any."""
     try:
         return base64.b64decode(text, validate=True)

@@ -13,10 +13,11 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, urljoin, urlsplit
 
 from indlet import __version__
+from indlet.harvest_settings import Harvest, without_credentials
 from indlet.service.harvest import dates, decompress
 from indlet.service.harvest.connection import (
     AnswerBounds,
@@ -29,8 +30,9 @@ from indlet.service.harvest.connection import (
     request_to,
 )
 from indlet.service.harvest.reach import OutOfReach, Reach, Resolve, addresses, origin_of
-from indlet.service.harvest.run_state import Failed, Trouble
-from indlet.settings import Harvest, without_credentials
+
+if TYPE_CHECKING:
+    from indlet.service.harvest.run_state import Trouble
 
 USER_AGENT: Final = f"indlet/{__version__}"
 REDIRECTS: Final = 8
@@ -67,6 +69,8 @@ class NoAnswer(Exception):
         *,
         connecting: bool = False,
     ) -> None:
+        from indlet.service.harvest.run_state import Failed  # a mirror without trouble need not load it
+
         super().__init__(reason)
         self.connecting = connecting  # another address of the same host may do
         self.failed = Failed(trouble, reason, retry_after, response_date=response_date)

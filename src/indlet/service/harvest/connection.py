@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from indlet.errors import SettingsError
-from indlet.settings import without_credentials
+from indlet.harvest_settings import without_credentials
 
 if TYPE_CHECKING:
     import ssl

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
 from typing import Final
 
 # Where a source does not tell its earliest datestamp, or a first page its date.
@@ -13,6 +13,11 @@ END: Final = "2100-01-01"
 _FORM = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,]\d+)?)?\s*(Z|z|[+-]\d\d:?\d\d)?)?$"
 )
+# RFC 9110, section 5.6.7: the form that every server writes today.
+_IMF_DATE = re.compile(
+    r"[A-Z][a-z]{2}, ([0-9]{2}) ([A-Z][a-z]{2}) ([0-9]{4}) ([0-9]{2}):([0-9]{2}):([0-9]{2}) GMT"
+)
+_MONTHS: Final = "JanFebMarAprMayJunJulAugSepOctNovDec"
 
 
 def parse(value: str) -> datetime | None:
@@ -120,6 +125,13 @@ def retry_after(value: str | None, now: datetime) -> float | None:
 
 def http_date(value: str | None) -> datetime | None:
     """The moment that an HTTP header such as Date names."""
+    if found := _IMF_DATE.fullmatch(value or ""):
+        day_, month, year, hour, minute, second = found.groups()
+        with suppress(ValueError):
+            number = _MONTHS.index(month) // 3 + 1
+            return datetime(int(year), number, int(day_), int(hour), int(minute), int(second), tzinfo=UTC)
+    from email.utils import parsedate_to_datetime  # takes longer to load than a page takes to come
+
     try:
         moment = parsedate_to_datetime(value or "")
     except (ValueError, TypeError, IndexError, OverflowError):

@@ -8,16 +8,21 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple, TextIO
+from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
 
 import orjson
 
 from indlet.durable import write_whole
 from indlet.errors import StoreError
 from indlet.service.mirror.paths import OWN
+
+if TYPE_CHECKING:
+    from indlet.model import JsonMapping
+
+PROGRESS: Final = {"base_url", "prefix", "since", "token", "begun"}
 
 
 class Kept(NamedTuple):
@@ -44,8 +49,8 @@ class MirrorJournal:
     def __init__(self, folder: Path) -> None:
         self.own = folder / OWN
         self._path = self.own / "journal.jsonl"
-        self._file: TextIO | None = None
-        self._lines: dict[str, str] = {}  # of the records that are kept
+        self._file: BinaryIO | None = None
+        self._lines: dict[str, bytes] = {}  # of the records that are kept
         self.state = MirrorState()
 
     @contextlib.contextmanager
@@ -62,7 +67,7 @@ class MirrorJournal:
             except BlockingIOError as e:
                 raise StoreError(f"{self.own.parent}: another process is mirroring here; wait for it") from e
             self._load()
-            with self._path.open("a", encoding="utf-8") as self._file:
+            with self._path.open("ab") as self._file:
                 yield self
             self._compact()
 
@@ -79,7 +84,7 @@ class MirrorJournal:
         line = self._append({"record": identifier, "files": [file._asdict() for file in files]})
         self._keep(identifier, files, line)
 
-    def _keep(self, identifier: str, files: list[Kept], line: str) -> None:
+    def _keep(self, identifier: str, files: list[Kept], line: bytes) -> None:
         self.state.owed.pop(identifier, None)
         if files:
             self.state.records[identifier], self._lines[identifier] = files, line
@@ -91,46 +96,59 @@ class MirrorJournal:
         self.state.owed[identifier] = reason
         self._append({"owed": identifier, "reason": reason})
 
-    def _append(self, values: dict[str, object]) -> str:
+    def _append(self, values: JsonMapping) -> bytes:
         assert self._file is not None, "a journal is open while it is written"
-        line = json.dumps(values) + "\n"
+        line = _line(values)
         self._file.write(line)
         return line
 
     def _load(self) -> None:
         if not self._path.exists():
             return
-        with self._path.open("rb") as file:
-            for raw in file:
-                with contextlib.suppress(ValueError, KeyError, TypeError):
-                    self._take(_read(raw), raw.decode())
+        written = [line for line in self._path.read_bytes().split(b"\n") if line]
+        for line, values in zip(written, _read(written), strict=True):
+            with contextlib.suppress(KeyError, TypeError):
+                self._take(values, line + b"\n")
         # A torn line must not be continued by the next one.
         with self._path.open("ab") as file:
             if file.tell():
                 file.write(b"\n")
 
-    def _take(self, line: dict[str, object], written: str) -> None:
+    def _take(self, values: JsonMapping, line: bytes) -> None:
         state = self.state
-        if isinstance(line.get("state"), dict):
-            for name, value in dict(line["state"]).items():  # type: ignore[call-overload]
-                if name in ("base_url", "prefix", "since", "token", "begun"):
-                    setattr(state, name, str(value))
-        elif "owed" in line:
-            state.owed[str(line["owed"])] = str(line["reason"])
-        elif isinstance(line.get("files"), list):
-            files = [Kept(**file) for file in line["files"]]  # type: ignore[attr-defined]
-            self._keep(str(line["record"]), files, written.rstrip("\n") + "\n")
+        if "files" in values:
+            files = [Kept(one["path"], one["url"], one["size"], one["sha256"]) for one in values["files"]]
+            self._keep(values["record"], files, line)
+        elif "owed" in values:
+            state.owed[values["owed"]] = values["reason"]
+        elif "state" in values:
+            for name in PROGRESS & values["state"].keys():
+                setattr(state, name, str(values["state"][name]))
 
     def _compact(self) -> None:
         state = self.state
-        values = {name: getattr(state, name) for name in ("base_url", "prefix", "since", "token", "begun")}
         owed = [{"owed": name, "reason": reason} for name, reason in state.owed.items()]
-        first, last = json.dumps({"state": values}) + "\n", "".join(json.dumps(one) + "\n" for one in owed)
-        write_whole(self._path, (first + "".join(self._lines.values()) + last).encode())
+        first, *last = ({"state": {name: getattr(state, name) for name in sorted(PROGRESS)}}, *owed)
+        write_whole(self._path, b"".join((_line(first), *self._lines.values(), *map(_line, last))))
 
 
-def _read(line: bytes) -> dict[str, object]:
+def _line(values: JsonMapping) -> bytes:
+    return json.dumps(values).encode() + b"\n"  # not orjson: names that are not UTF-8
+
+
+def _read(lines: Sequence[bytes]) -> Sequence[JsonMapping]:
+    """What the lines say, at once if all of them are whole; nothing for one that is torn."""
     try:
-        return orjson.loads(line)  # type: ignore[no-any-return]
+        found: list[JsonMapping] = orjson.loads(b"[%b]" % b",".join(lines))
+        if len(found) == len(lines):
+            return found
     except ValueError:
-        return json.loads(line)  # type: ignore[no-any-return]  # names that are not UTF-8
+        pass
+    return [_read_one(line) for line in lines]
+
+
+def _read_one(line: bytes) -> JsonMapping:
+    with contextlib.suppress(ValueError):
+        found = json.loads(line)
+        return found if isinstance(found, dict) else {}
+    return {}

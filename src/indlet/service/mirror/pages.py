@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from indlet.errors import BadResponse, RemoteError
-from indlet.formats.metadata.oai_didl import without_content
+from indlet.formats.metadata import http_header, oai_didl
+from indlet.formats.metadata.oai_didl import Component
+from indlet.harvest_settings import Harvest
 from indlet.oai.answers import metadata_formats
-from indlet.oai.read import Page, read
-from indlet.service.harvest.client import Client, NoAnswer
-from indlet.settings import Harvest
+from indlet.oai.read import Item, Problem, local_name, read
+from indlet.service.harvest.client import Client, HttpAnswer, NoAnswer
+from indlet.service.mirror.page_scan import ListedRecord, scanned
 
+Read = TypeVar("Read")
 _PASSING = ("later", "silent", "interrupted", "broken")
 
 
 class ListPage(NamedTuple):
-    """An answer, and the files that stood in it in base64."""
+    """A page of records, whichever way it was read."""
 
-    page: Page
-    contents: Sequence[memoryview] = ()
+    response_date: str
+    token: str
+    records: Iterable[ListedRecord]
+    errors: Sequence[tuple[str, str]] = ()
+    problems: Sequence[Problem] = ()
 
 
 class ListReader:
@@ -31,7 +37,10 @@ class ListReader:
         self._client, self._url, self._harvest, self._sleep = client, url, harvest, sleep
 
     def ask(self, arguments: Mapping[str, str]) -> ListPage:
-        """One answer. RemoteError if it cannot be had."""
+        """One page of records. RemoteError if it cannot be had."""
+        return self._asked(arguments, _list_page)
+
+    def _asked(self, arguments: Mapping[str, str], reader: Callable[[HttpAnswer], Read]) -> Read:
         attempt = 0
         while True:
             attempt += 1
@@ -39,8 +48,7 @@ class ListReader:
                 answer = self._client.ask(self._url, arguments)
                 if answer.trouble is not None:
                     raise answer.trouble
-                body, contents = without_content(answer.body)
-                return ListPage(read(body, answer.charset), contents)
+                return reader(answer)
             except NoAnswer as e:
                 if e.failed.trouble not in _PASSING or attempt > self._harvest.retries:
                     raise RemoteError(f"{self._url}: {e}") from e
@@ -53,7 +61,10 @@ class ListReader:
 
     def prefixes(self) -> list[str]:
         """The metadata formats that the repository offers."""
-        return metadata_formats(self.ask({"verb": "ListMetadataFormats"}).page)
+        return self._asked(
+            {"verb": "ListMetadataFormats"},
+            lambda answer: metadata_formats(read(answer.body, answer.charset)),
+        )
 
     def pages(self, verb: str, arguments: Mapping[str, str], token: str = "") -> Iterator[ListPage]:
         """The pages of a list, from a token on if there is one; an empty list has none.
@@ -66,8 +77,7 @@ class ListReader:
         with ThreadPoolExecutor(1) as ahead:
             coming = ahead.submit(self.ask, given)
             while True:
-                found = coming.result()
-                page = found.page
+                page = coming.result()
                 codes = {code for code, _ in page.errors}
                 if "badResumptionToken" in codes and "resumptionToken" in given and not seen:
                     given = {"verb": verb, **arguments}
@@ -81,9 +91,33 @@ class ListReader:
                 if page.token:
                     given = {"verb": verb, "resumptionToken": page.token}
                     coming = ahead.submit(self.ask, given)
-                yield found
+                yield page
                 if not page.token:
                     return
                 if page.token in seen or len(seen) > self._harvest.pages:
                     raise RemoteError(f"{self._url}: the list goes in circles")
                 seen.add(page.token)
+
+
+def _list_page(answer: HttpAnswer) -> ListPage:
+    if (fast := scanned(answer.body)) is not None:
+        return ListPage(fast.response_date, fast.token, fast.records)
+    return parsed_page(answer)
+
+
+def parsed_page(answer: HttpAnswer) -> ListPage:
+    """A page as the tolerant reader finds it, whoever wrote it."""
+    body, contents = oai_didl.without_content(answer.body)
+    page = read(body, answer.charset)
+    records = (_listed(item, contents) for item in page.items)  # one after the other: they hold files
+    return ListPage(page.response_date, page.token or "", records, page.errors, page.problems)
+
+
+def _listed(item: Item, contents: Sequence[memoryview]) -> ListedRecord:
+    files: list[Component] | None = None
+    if item.metadata is not None and local_name(item.metadata) == "headers":
+        fields, digest = http_header.read(item.metadata)
+        files = [Component(headers=fields, sha256=digest)]
+    elif item.metadata is not None:
+        files = oai_didl.read(item.metadata, contents)
+    return ListedRecord(item.identifier, item.deleted, None if item.deleted else files)

@@ -6,7 +6,6 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
@@ -15,10 +14,11 @@ from typing import Final
 from indlet.errors import RemoteError
 from indlet.formats.metadata import http_header, oai_didl
 from indlet.formats.metadata.oai_didl import Component
-from indlet.oai.read import Item
+from indlet.service.harvest.dates import http_date
 from indlet.service.mirror.archive import WarcFile
 from indlet.service.mirror.fetch import Fetcher, NotFetched
 from indlet.service.mirror.journal import Kept, MirrorJournal
+from indlet.service.mirror.page_scan import ListedRecord
 from indlet.service.mirror.pages import ListReader
 from indlet.service.mirror.paths import inside, path_of
 
@@ -47,7 +47,7 @@ class Glance:
 
     begun: str = ""
     deleted: list[str] = field(default_factory=list)
-    same: list[tuple[str, Headers]] = field(default_factory=list)  # other fields, the same bytes
+    same: list[tuple[str, str]] = field(default_factory=list)  # the same bytes, with their Last-Modified
     changed: list[str] = field(default_factory=list)
     listed_bytes: int = 0
     changed_bytes: int = 0
@@ -77,7 +77,7 @@ class Mirror:
         self._owners = {
             file.path: identifier for identifier, files in journal.state.records.items() for file in files
         }
-        self._part = journal.own / "part"  # the file that is being written
+        self._part = str(journal.own / "part")  # the file that is being written
         self._checked: set[str] = set()  # folders that are there, and inside
         self._later: list[tuple[str, list[Component]]] = []
         self.done = Mirrored()
@@ -117,33 +117,34 @@ class Mirror:
         """Take what a list of records holds; its responseDate, and the identifiers that it named."""
         state = self._journal.state
         begun, seen = state.begun if state.token else "", set[str]()
-        for page, contents in self._lists.pages("ListRecords", arguments, state.token):
+        for page in self._lists.pages("ListRecords", arguments, state.token):
             begun = begun or page.response_date
-            for item in page.items:
+            for item in page.records:
                 seen.add(item.identifier)
-                self._item(item, contents)
+                self._item(item)
             for problem in page.problems:
                 self._fail(problem.where, problem.reason)
-            self._journal.progress(token=page.token or "", begun=begun)
+            self._journal.progress(token=page.token, begun=begun)
         return begun, seen
 
     def _glance(self, arguments: Mapping[str, str]) -> Glance:
         """What changed, by header fields and digests: a touched file need not come again."""
         glance, records = Glance(), self._journal.state.records
-        for page, _ in self._lists.pages("ListRecords", arguments):
+        for page in self._lists.pages("ListRecords", arguments):
             glance.begun = glance.begun or page.response_date
             glance.broken |= bool(page.problems)
-            for item in page.items:
+            for item in page.records:
                 if item.deleted:
                     glance.deleted.append(item.identifier)
                     continue
-                fields, digest = http_header.read(item.metadata) if item.metadata is not None else ((), "")
-                length = _field(fields, "content-length")
+                file = item.components[0] if item.components else Component()
+                named, digest = {name.lower(): value for name, value in file.headers}, file.sha256
+                length = named.get("content-length", "")
                 size = int(length) if length.isdecimal() else 0
                 glance.listed_bytes += size
                 kept = records.get(item.identifier, [])
                 if len(kept) == 1 and digest and kept[0].sha256 == digest:
-                    glance.same.append((item.identifier, fields))
+                    glance.same.append((item.identifier, named.get("last-modified", "")))
                 else:
                     glance.changed.append(item.identifier)
                     glance.changed_bytes += size
@@ -154,13 +155,13 @@ class Mirror:
         for identifier in glance.deleted:
             self._delete(identifier)
         wanted = list(glance.changed)
-        for identifier, fields in glance.same:
+        for identifier, date in glance.same:
             (kept,) = self._journal.state.records[identifier]
             place = f"{self._folder}/{kept.path}"
             if not _is_file_of(place, kept.size) or identifier in self._journal.state.owed:
                 wanted.append(identifier)
                 continue
-            _date(place, fields)
+            _date(place, _timestamp(date))
             self.done.unchanged += 1
         self.done.records += len(glance.deleted) + self.done.unchanged
         for identifier in wanted:
@@ -169,22 +170,20 @@ class Mirror:
 
     def _again(self, identifier: str, prefix: str) -> None:
         """Ask once more for a record whose files could not be had."""
-        page, contents = self._lists.ask(
-            {"verb": "GetRecord", "identifier": identifier, "metadataPrefix": prefix}
-        )
+        page = self._lists.ask({"verb": "GetRecord", "identifier": identifier, "metadataPrefix": prefix})
         if any(code == "idDoesNotExist" for code, _ in page.errors):
             self._delete(identifier)
-        for item in page.items:
-            self._item(item, contents)
+        for item in page.records:
+            self._item(item)
 
-    def _item(self, item: Item, contents: Sequence[memoryview]) -> None:
+    def _item(self, item: ListedRecord) -> None:
         self.done.records += 1
         if item.deleted:
             self._delete(item.identifier)
-        elif item.metadata is None:
+        elif item.components is None:
             self._fail(item.identifier, "a record without metadata")
         else:
-            self._record(item.identifier, oai_didl.read(item.metadata, contents))
+            self._record(item.identifier, item.components)
         self._report(self.done)
 
     def _record(self, identifier: str, components: list[Component], last: bool = False) -> None:
@@ -218,7 +217,7 @@ class Mirror:
         known = before.get(path)
         if known is not None and known.sha256 == component.sha256 and _is_file_of(place, known.size):
             self.done.unchanged += 1
-            _date(place, component.headers)
+            _date(place, _modified(component.headers))
             return known
         if folder not in self._checked:
             (self._folder / folder).mkdir(parents=True, exist_ok=True)
@@ -226,25 +225,27 @@ class Mirror:
             self._checked.add(folder)
         part = self._part
         headers, content = component.headers, component.content
+        if component.encoded is not None:
+            content = oai_didl.decoded(component.encoded)
         digest = sha256(content).hexdigest() if content is not None else ""
         if content is not None and not _fault(component, len(content), digest):
-            part.write_bytes(content)
+            _write(part, content)
             size = len(content)
             self.done.by_value += 1
             self.done.bytes += size
         else:
             size, digest, headers = self._fetched(component, part)
-        _date(part, headers)
-        part.replace(place)
+        _date(part, _modified(headers))
+        os.rename(part, place)  # noqa: PTH104
         self._owners[path] = identifier
         if self._archive is not None:
             self._archive.add(component.ref or identifier, headers, Path(place))
         return Kept(path, component.ref, size, digest)
 
-    def _fetched(self, component: Component, part: Path) -> tuple[int, str, Headers]:
+    def _fetched(self, component: Component, part: str) -> tuple[int, str, Headers]:
         if not component.ref:
             raise NotFetched("a file that is neither inside its record nor anywhere else")
-        found = self._fetcher.fetch(component.ref, part)
+        found = self._fetcher.fetch(component.ref, Path(part))
         self.done.fetched += 1
         self.done.bytes += found.size
         fault = _fault(component, found.size, found.sha256)
@@ -299,7 +300,10 @@ def _prefix(url: str, offered: Sequence[str]) -> str:
 
 
 def _field(headers: Iterable[tuple[str, str]], wanted: str) -> str:
-    return next((value for name, value in headers if name.lower() == wanted), "")
+    for name, value in headers:
+        if name.lower() == wanted:
+            return value
+    return ""
 
 
 def _fault(component: Component, size: int, digest: str) -> str:
@@ -318,17 +322,25 @@ def _modified(headers: Iterable[tuple[str, str]]) -> float:
 
 @lru_cache(1024)  # files that were made together have one
 def _timestamp(date: str) -> float:
-    try:
-        return parsedate_to_datetime(date).timestamp()
-    except (ValueError, TypeError, OverflowError):
-        return -1.0
+    moment = http_date(date)
+    return -1.0 if moment is None else moment.timestamp()
 
 
-def _date(place: str | Path, headers: Iterable[tuple[str, str]]) -> None:
+def _date(place: str, modified: float) -> None:
     """Give a file the time that its server gave it."""
-    modified = _modified(headers)
     if modified >= 0:
         os.utime(place, (modified, modified))
+
+
+def _write(place: str, content: bytes) -> None:
+    """As Path.write_bytes, with half as many calls to the system: a site has thousands of files."""
+    file = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+    try:
+        written = os.write(file, content)
+        while written < len(content):
+            written += os.write(file, memoryview(content)[written:])
+    finally:
+        os.close(file)
 
 
 def _is_file_of(place: str, size: int) -> bool:
