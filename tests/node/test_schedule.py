@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from indlet.errors import SettingsError, StoreError
-from indlet.node.schedule import Schedule, next_run
+from indlet.errors import SettingsError, StoreError, StoreUnavailable
+from indlet.node.schedule import SOON, Schedule, next_run
 
 
 def at(text: str) -> float:
@@ -49,6 +49,21 @@ def test_a_job_that_fails_comes_again() -> None:
         schedule.add("job", "1s", job, at_once=True)
         for _ in range(3):
             assert runs.acquire(timeout=10)
+
+
+def test_a_run_that_lost_the_store_goes_on_soon() -> None:
+    def job(stop: threading.Event) -> None:
+        raise StoreUnavailable("the database was restarted")
+
+    schedule = Schedule(clock=lambda: 1000.0)
+    schedule.add("long", "1d", job)
+    schedule.add("short", "3s", job)
+    for name in ("long", "short"):
+        schedule.run_now(name)
+    for row in schedule.jobs():
+        assert row.thread is not None
+        row.thread.join()
+    assert [row.due for row in schedule.jobs()] == [1000.0 + SOON, 1003.0]
 
 
 def test_leaving_stops_a_running_job_and_waits_for_it() -> None:

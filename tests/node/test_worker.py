@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from tests.stores import command_options, store_in
 
-from indlet.errors import StoreUnavailable
+from indlet.errors import StoreUnavailable, Unreachable
 from indlet.node.job_entries import last_runs, pause
 from indlet.node.schedule import Work
 from indlet.node.worker import Worker, WorkerJob
@@ -120,13 +120,39 @@ def test_no_host_is_asked_by_two_at_once(stores: tuple[Store, Store]) -> None:
 
 def test_a_failed_job_is_noted_and_waits_for_its_time(stores: tuple[Store, Store]) -> None:
     def fail(stop: threading.Event) -> None:
-        raise StoreUnavailable("the source is down; try later")
+        raise Unreachable("the source is down; try later")
 
     worker = Given(stores[0], WorkerJob("j", 1, "1h", fail))
     worker.look()
     worker.rest()
     assert last_runs(stores[1])["j"].error == "the source is down; try later"
     assert worker.look() == []
+
+
+def test_a_job_that_lost_the_store_is_due_as_before(stores: tuple[Store, Store]) -> None:
+    done: list[str] = []
+
+    def lose(stop: threading.Event) -> None:
+        done.append("j")
+        if len(done) == 1:
+            raise StoreUnavailable("the server was restarted; run again")
+
+    worker = Given(stores[0], WorkerJob("j", 1, "1d", lose))
+    for _ in range(3):
+        worker.look()
+        worker.rest()
+    assert done == ["j", "j"]
+    assert last_runs(stores[1])["j"].error == ""
+
+
+def test_what_a_desk_asked_of_the_index_says_why_it_failed(stores: tuple[Store, Store]) -> None:
+    def refuse(stop: threading.Event) -> None:
+        raise StoreUnavailable("the cluster does not answer")
+
+    worker = Given(stores[0], WorkerJob("rebuild", 1, "1d", refuse))
+    worker.look()
+    worker.rest()
+    assert last_runs(stores[1])["rebuild"].error == "the cluster does not answer"
 
 
 def test_paused_workers_begin_nothing(stores: tuple[Store, Store]) -> None:

@@ -13,6 +13,7 @@ from indlet import process
 
 PATIENCE: Final = 20.0  # seconds from SIGTERM to SIGKILL: a child commits what it has first
 LINE: Final = 1 << 20  # bytes that a line may have
+UNAVAILABLE: Final = 75  # the status of a child whose store did not answer (EX_TEMPFAIL of sysexits.h)
 _LOOK: Final = 0.1
 
 

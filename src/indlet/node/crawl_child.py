@@ -17,7 +17,7 @@ from typing import Final
 import orjson
 
 from indlet import process
-from indlet.errors import IndletError
+from indlet.errors import IndletError, StoreUnavailable
 from indlet.node import children
 from indlet.provider.pipeline import crawl
 from indlet.provider.summary import Report, Summary
@@ -50,6 +50,8 @@ def crawl_in_child(
             done.append(summary)
 
     status = children.run(__name__, (settings, only), hear, stop)
+    if status == children.UNAVAILABLE:
+        raise StoreUnavailable(problem)
     if problem or (status and not stop.is_set()):
         raise IndletError(problem or f"the crawling process ended with status {status}")
     return done
@@ -68,11 +70,13 @@ def main() -> None:
             last = time.monotonic()
             _tell(asdict(summary))
 
-    with open_configured(settings) as store:
-        try:
+    try:
+        with open_configured(settings) as store:
             crawl(store, settings, report=report, stop=stop, only=only)
-        except IndletError as e:
-            _tell(str(e))
+    except IndletError as e:
+        _tell(str(e))
+        if isinstance(e, StoreUnavailable):
+            sys.exit(children.UNAVAILABLE)
 
 
 def _tell(what: object) -> None:

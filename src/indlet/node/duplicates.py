@@ -6,6 +6,7 @@ nothing changes.
 
 from __future__ import annotations
 
+import sys
 import threading
 from dataclasses import asdict
 from itertools import islice
@@ -15,7 +16,7 @@ from zlib import crc32
 import orjson
 
 from indlet import process
-from indlet.errors import StoreError
+from indlet.errors import StoreError, StoreUnavailable
 from indlet.model import JsonObject
 from indlet.node import children
 from indlet.oai.dates import written
@@ -101,6 +102,8 @@ def decide(store: Store, one: str, other: str, decision: str, by: str) -> None:
 def duplicates_job(settings: Settings, stop: threading.Event) -> None:
     """The search as a job: it takes seconds of the processor, so it happens in a child process."""
     status = children.run(__name__, settings, lambda line: None, stop)
+    if status == children.UNAVAILABLE:
+        raise StoreUnavailable("the search for duplicates lost its store; it runs again soon")
     if status and not stop.is_set():
         raise StoreError(f"the search for duplicates ended with status {status}; see the log")
 
@@ -123,8 +126,11 @@ def main() -> None:
     """The child."""
     process.lower_priority()
     settings = process.receive_task()
-    with open_configured(settings) as store:
-        look(store)
+    try:
+        with open_configured(settings) as store:
+            look(store)
+    except StoreUnavailable:
+        sys.exit(children.UNAVAILABLE)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from typing import Final
 import orjson
 
 from indlet import process
-from indlet.errors import IndletError
+from indlet.errors import IndletError, StoreUnavailable
 from indlet.node import children
 from indlet.node.fetched import extractor
 from indlet.service.harvest.progress import Progress
@@ -55,6 +55,7 @@ def harvest_in_child(
     if not progress.outcome:
         progress.outcome = "interrupted" if stop.is_set() else "failed"
         progress.reason = progress.reason or f"the harvesting process ended with status {status}"
+    progress.store_lost = status == children.UNAVAILABLE
 
 
 def main() -> None:
@@ -62,26 +63,32 @@ def main() -> None:
     process.lower_priority()
     settings, source, options = process.receive_task()
     stop = process.stop_event()
-    with open_configured(settings) as store, _telling() as started:
-        try:
-            harvest_all(
-                store,
-                settings,
-                [source],
-                options=options,
-                extract=extractor(settings.crawl.limits),
-                index=False,
-                halt=stop,
-                started=started.extend,
-            )
-        except IndletError as e:
-            for progress in started:
-                progress.outcome, progress.reason = progress.outcome or "failed", progress.reason or str(e)
+    started: list[Progress] = []
+    try:
+        with open_configured(settings) as store, _telling(started):
+            try:
+                harvest_all(
+                    store,
+                    settings,
+                    [source],
+                    options=options,
+                    extract=extractor(settings.crawl.limits),
+                    index=False,
+                    halt=stop,
+                    started=started.extend,
+                )
+            except IndletError as e:
+                for seen in started:
+                    seen.outcome, seen.reason = seen.outcome or "failed", seen.reason or str(e)
+                    seen.store_lost = isinstance(e, StoreUnavailable)
+    except StoreUnavailable:  # it did not open
+        sys.exit(children.UNAVAILABLE)
+    if any(seen.store_lost for seen in started):
+        sys.exit(children.UNAVAILABLE)
 
 
 @contextlib.contextmanager
-def _telling() -> Iterator[list[Progress]]:
-    started: list[Progress] = []
+def _telling(started: list[Progress]) -> Iterator[None]:
     over = threading.Event()
 
     def tell(last: bool) -> None:
@@ -100,7 +107,7 @@ def _telling() -> Iterator[list[Progress]]:
     teller = threading.Thread(target=keep_telling, daemon=True)
     teller.start()
     try:
-        yield started
+        yield
     finally:
         over.set()
         teller.join()

@@ -287,6 +287,8 @@ class Harvests:
                 progress.outcome = progress.outcome or "failed"
                 self._changed()
                 self._report(progress)
+            if progress.store_lost:
+                raise StoreUnavailable(progress.reason)
             if progress.outcome not in ("complete", "interrupted"):
                 raise NotDone(progress.reason or progress.outcome)
 

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import Final, Self
 
 from indlet import logs
-from indlet.errors import IndletError, MissingExtra, SettingsError
+from indlet.errors import IndletError, MissingExtra, SettingsError, StoreUnavailable
 from indlet.model import JsonObject
 from indlet.settings import seconds
 
@@ -26,6 +26,8 @@ Work = Callable[[threading.Event], object]
 
 # However short an interval is set, a job rests this long.
 SHORTEST: Final = 1.0
+# A run that lost the store goes on after this: a database that is restarted is there again by then.
+SOON: Final = 10.0
 # A crawl may be waiting for a file that takes its time. It can be cut off: what it did is committed.
 PATIENCE: Final = 10.0
 _LONGEST_WAIT: Final = 5.0  # a clock that is set forward is noticed by then
@@ -232,12 +234,12 @@ class Schedule:
         job.thread.start()
 
     def _run(self, job: Job, work: Work) -> None:
-        error = ""
+        error, store_lost = "", False
         try:
             work(job.stop)
         except IndletError as e:
             # Mostly: another process is at the same job, or a source does not answer. The next time comes.
-            error = str(e)
+            error, store_lost = str(e), isinstance(e, StoreUnavailable)
         except Exception as e:
             error = f"{type(e).__name__}: {e}"
             log.exception("%s: failed; it runs again when it is due", job.name)
@@ -249,6 +251,8 @@ class Schedule:
                 job.succeeded = now
             if job.every and job.due is None:
                 job.due = next_run(job.every, now)
+                if store_lost:
+                    job.due = min(job.due, now + SOON)
             job.started = None
             self._changed.notify_all()
 

@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from indlet import logs
-from indlet.errors import IndletError, StoreError
+from indlet.errors import IndletError, StoreError, StoreUnavailable
 from indlet.node import upkeep
 from indlet.node.crawl_child import crawl_in_child
 from indlet.node.duplicates import duplicates_job
@@ -38,6 +38,8 @@ from indlet.store import Store, configured_for, withheld
 
 LOOK: Final = 2.0  # seconds between looks at what is due
 ASKED: Final = -1  # the priority of what somebody waits for
+# Jobs that also fail where the cluster of the index does not answer; they say so.
+OF_INDEX: Final = ("index", "check", "rebuild")
 log = logging.getLogger("indlet.worker")
 
 
@@ -212,6 +214,9 @@ class Worker:
             return
         except IndletError as e:
             error = str(e)
+            if isinstance(e, StoreUnavailable) and job.name.partition(" ")[0] not in OF_INDEX:
+                log.warning("%s: %s; it goes on as soon as the store answers", job.name, e)
+                return  # still due
         except Exception as e:
             error = f"{type(e).__name__}: {e}"
             log.exception("%s: failed; it runs again when it is due", job.name)

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from indlet.errors import IndletError, StoreError
+from indlet.errors import IndletError, StoreError, StoreUnavailable
 from indlet.service.harvest.concurrency import RunQueue
 from indlet.service.harvest.mesh import origin_key
 from indlet.service.harvest.negotiate import source_name
@@ -59,6 +59,7 @@ def harvest_all(
                 ).go()  # fmt: skip
             except IndletError as e:
                 seen.outcome, seen.reason, seen.phase = "failed", str(e), "failed"
+                seen.store_lost = isinstance(e, StoreUnavailable)
             except BaseException as e:
                 seen.outcome, seen.reason, seen.phase = "failed", f"{type(e).__name__}: {e}", "failed"
                 broken.append(e)

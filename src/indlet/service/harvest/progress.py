@@ -30,6 +30,7 @@ class Progress:
     repairs: Counter[str] = field(default_factory=Counter)
     outcome: str = ""  # "complete", "incomplete", "failed", "interrupted"
     reason: str = ""
+    store_lost: bool = False  # the store did not answer: the run can go on as soon as it does
     form: str = ""
     trouble: str = ""  # what the run waits for, until the next page comes
 
