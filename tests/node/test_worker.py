@@ -18,7 +18,7 @@ from indlet.errors import StoreUnavailable, Unreachable
 from indlet.node.job_entries import last_runs, pause
 from indlet.node.schedule import Work
 from indlet.node.worker import Worker, WorkerJob
-from indlet.settings import Crawl, Hierarchy, IndexEngine, Settings, Source
+from indlet.settings import Crawl, Hierarchy, IndexEngine, Node, Settings, Source
 from indlet.store import Store
 
 
@@ -143,6 +143,24 @@ def test_a_job_that_lost_the_store_is_due_as_before(stores: tuple[Store, Store])
         worker.rest()
     assert done == ["j", "j"]
     assert last_runs(stores[1])["j"].error == ""
+
+
+def test_a_source_that_another_process_still_reads_stays_due(stores: tuple[Store, Store]) -> None:
+    with stores[1].write() as tx:
+        origin = tx.origin("source", "s", {"url": "http://127.0.0.1:9/oai"})
+    settings = Settings(
+        node=Node(jobs=False), source=(Source("http://127.0.0.1:9/oai", name="s", every="1d"),)
+    )
+    worker = Worker(stores[0], settings)
+    with stores[1].job(f"harvest-{origin}"):
+        worker.look()
+        for thread in worker.running().values():
+            thread.join()
+    assert "harvest s" not in last_runs(stores[0])
+    assert "harvest s" in worker.look()
+    worker.stop()
+    for thread in worker.running().values():
+        thread.join()
 
 
 def test_what_a_desk_asked_of_the_index_says_why_it_failed(stores: tuple[Store, Store]) -> None:

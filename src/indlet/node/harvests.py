@@ -190,10 +190,14 @@ class Harvests:
         self.schedule.remove(_job(name))
         self._plan(name, self.in_file()[name])
 
-    def _not_running(self, name: str) -> None:
+    def _busy(self, name: str) -> bool:
+        """Whether some process reads a source."""
         with self._store.read() as view:
             origin = view.origin("source", name)
-        if origin is not None and self._store.busy(f"harvest-{origin.id}"):
+        return origin is not None and self._store.busy(f"harvest-{origin.id}")
+
+    def _not_running(self, name: str) -> None:
+        if self._busy(name):
             raise SettingsError(f"{name!r} is being harvested; wait for it, or pause it")
 
     def retry(self, name: str, identifier: str) -> None:
@@ -273,6 +277,9 @@ class Harvests:
         """A harvest of a source as a job."""
 
         def harvest(stop: threading.Event) -> None:
+            if self._by_workers and self._busy(name):
+                # By hand, or by a worker that was cut off: the server ends its sessions one by one.
+                raise NotYet(f"{name!r} is still being read by another process; wait for it or stop it")
             progress = Progress(name)
             with self._guard:
                 self._live[name] = progress
