@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final
 
 from lxml import etree
@@ -19,9 +20,14 @@ OPEN: Final = f'<http:headers xmlns:http="{NAMESPACE}" xmlns:xsi="{XSI_NAMESPACE
 def write(headers: Iterable[tuple[str, str]], sha256: str, schema: str) -> bytes:
     """The element: each field in the order of the answer, and the SHA-256 of the bytes where it is known."""
     where = attribute(f"{NAMESPACE} {schema}")
-    fields = "".join(f'<http:header name="{attribute(n)}">{text(v)}</http:header>' for n, v in headers)
+    fields = "".join([_field(str(name), str(value)) for name, value in headers])
     digest = f'<http:digest algorithm="sha-256">{text(sha256)}</http:digest>' if sha256 else ""
     return f'{OPEN}"{where}">{fields}{digest}</http:headers>'.encode()
+
+
+@lru_cache(4096)  # most fields are those of many files
+def _field(name: str, value: str) -> str:
+    return f'<http:header name="{attribute(name)}">{text(value)}</http:header>'
 
 
 def read(root: etree._Element) -> tuple[tuple[tuple[str, str], ...], str]:

@@ -40,6 +40,11 @@ _BASE64 = b' encoding="base64">'
 
 def write(url: str, media_type: str, header: bytes, content: bytes | None) -> bytes:
     """The DIDL element; `content` is the resource itself, where it is to stand inside."""
+    return b"".join(pieces(url, media_type, header, content))
+
+
+def pieces(url: str, media_type: str, header: bytes, content: bytes | None) -> list[bytes]:
+    """The same, not joined: whoever puts it into a page copies it anyway."""
     kind = attribute(media_type)
     parts = [
         f"{OPEN}{STATEMENT}{IDENTIFIER}{text(url)}</dii:Identifier>{STATEMENT_END}{STATEMENT}".encode(),
@@ -53,7 +58,7 @@ def write(url: str, media_type: str, header: bytes, content: bytes | None) -> by
             b"</didl:Resource>",
         ]
     parts.append(CLOSE.encode())
-    return b"".join(parts)
+    return parts
 
 
 @dataclass(frozen=True, slots=True)

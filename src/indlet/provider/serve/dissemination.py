@@ -139,15 +139,17 @@ class Dissemination:
             if stored.vector is None and (inside is not None or index is not None):
                 stored = self._analyzer.completed(stored)
             if site is not None:
-                raw = site.write(prefix, stored, headers or {})
+                pieces = site.write(prefix, stored, headers or {})
             else:
-                raw = in_format(stored, metadata, self._roots)
+                pieces = [in_format(stored, metadata, self._roots)]
             if inside is not None:
-                raw = bundle.write(self._opening, raw, _terms(stored, inside))
+                pieces = [bundle.write(self._opening, b"".join(pieces), _terms(stored, inside))]
             part = _terms(stored, index) if index is not None else b""
             if part:
                 part = b"<index>%b</index>" % part
-            return b"<record>%b<metadata>%b</metadata>%b%b</record>\n" % (head, raw, part, about)
+            return b"".join(
+                (b"<record>", head, b"<metadata>", *pieces, b"</metadata>", part, about, b"</record>\n")
+            )
 
         def write_usual(stored: Stored) -> bytes:
             """Dublin Core as it is stored, without anything beside it: whole collections pass here."""

@@ -7,11 +7,13 @@ import os
 import stat
 from collections.abc import Callable, Mapping
 from email.utils import formatdate
-from pathlib import Path
+from functools import lru_cache
 from typing import Final
 
+import orjson
+
 from indlet.formats.metadata import http_header, oai_didl
-from indlet.model import JsonMapping, JsonObject, Stored
+from indlet.model import JsonMapping, Stored
 from indlet.provider.site.ask import HeadAnswer
 from indlet.provider.site.source import site_name
 from indlet.provider.site.tree import lasting
@@ -33,19 +35,20 @@ class SiteFormats:
             oai_didl.PREFIX: (oai_didl.SCHEMA, oai_didl.NAMESPACE),
         } if self._sites else {}  # fmt: skip
 
-    def write(self, prefix: str, stored: Stored, headers: Mapping[str, HeadAnswer]) -> bytes:
-        """`headers` are what the server told this requester of records that are not for everybody."""
-        about: JsonObject = json.loads(stored.properties)
-        fields = [(str(name), str(value)) for name, value in about["headers"]]
+    def write(self, prefix: str, stored: Stored, headers: Mapping[str, HeadAnswer]) -> list[bytes]:
+        """The pieces of the element. `headers` are what the server told this requester of records that are
+        not for everybody."""
+        about = _loaded(stored.properties)
+        fields = about["headers"]
         if stored.identifier in headers:
-            fields = list(lasting(headers[stored.identifier].headers))
+            fields = lasting(headers[stored.identifier].headers)
         # The one field that differs from answer to answer and that every answer has.
-        fields.insert(0, ("Date", formatdate(self._clock(), usegmt=True)))
-        header = http_header.write(fields, str(about.get("sha256", "")), self._schema)
+        dated = (("Date", _http_date(int(self._clock()))), *fields)
+        header = http_header.write(dated, str(about.get("sha256", "")), self._schema)
         if prefix == http_header.PREFIX:
-            return header
+            return [header]
         content = self._content(about, stored.identifier)
-        return oai_didl.write(stored.identifier, str(about["media_type"]), header, content)
+        return oai_didl.pieces(stored.identifier, str(about["media_type"]), header, content)
 
     def _content(self, about: JsonMapping, url: str) -> bytes | None:
         """The file's bytes if they are few, and still those that the record speaks of."""
@@ -55,18 +58,53 @@ class SiteFormats:
         return read_unchanged(site, url, int(about["size"]), int(about["modified_ns"]))
 
 
-def read_unchanged(site: Site, url: str, size: int, modified: int) -> bytes | None:
-    root = Path(os.path.realpath(site.root))
+def _loaded(properties: bytes) -> JsonMapping:
     try:
-        place = (root / local_path(site, url)).resolve(strict=True)
-        if not place.is_relative_to(root):
-            return None
-        with place.open("rb") as file:
-            found = os.fstat(file.fileno())
-            if not stat.S_ISREG(found.st_mode) or (found.st_size, found.st_mtime_ns) != (size, modified):
-                return None
-            data = file.read(size + 1)
-            after = os.fstat(file.fileno())
+        found: JsonMapping = orjson.loads(properties)
+    except ValueError:  # names that are not UTF-8
+        found = json.loads(properties)
+    return found
+
+
+@lru_cache(8)
+def _http_date(moment: int) -> str:
+    return formatdate(moment, usegmt=True)
+
+
+def read_unchanged(site: Site, url: str, size: int, modified: int) -> bytes | None:
+    """A file's bytes; None if it lies outside the site's folder by now, or is another."""
+    place = f"{site.root}/{local_path(site, url)}"
+    try:
+        file = os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe is not waited for
     except (OSError, ValueError):
         return None
-    return data if len(data) == size and after.st_mtime_ns == modified else None
+    try:
+        found = os.fstat(file)
+        if not stat.S_ISREG(found.st_mode) or (found.st_size, found.st_mtime_ns) != (size, modified):
+            return None
+        if not _real_path(file, place).startswith(f"{_real_root(site.root).rstrip('/')}/"):
+            return None
+        data = os.read(file, size + 1)
+        return data if len(data) == size and os.fstat(file).st_mtime_ns == modified else None
+    except OSError:
+        return None
+    finally:
+        os.close(file)
+
+
+def _real_path(file: int, place: str) -> str:
+    """Where an open file lies, links followed: what the system says cannot change between two looks."""
+    try:
+        return os.readlink(f"/proc/self/fd/{file}")  # noqa: PTH115  # once for each file of a page
+    except OSError:  # no such folder on this system
+        return os.path.realpath(place)
+
+
+def _real_root(root: str) -> str:
+    found = os.stat(root)  # noqa: PTH116
+    return _resolved(root, found.st_dev, found.st_ino)
+
+
+@lru_cache(64)
+def _resolved(root: str, device: int, inode: int) -> str:
+    return os.path.realpath(root)
