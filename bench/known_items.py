@@ -17,7 +17,7 @@ import random
 import sys
 import tarfile
 import tempfile
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from html import unescape
 from pathlib import Path
@@ -66,7 +66,11 @@ def main() -> None:
         held = list(filled(library, pages(given.responses)))
         library.sync()
         drawn = random.Random(given.seed).sample(held, min(given.records, len(held)))
-        result: dict[str, object] = {"held": len(held), "drawn": len(drawn)}
+        result: dict[str, object] = {
+            "held": len(held),
+            "drawn": len(drawn),
+            "attainable by title": attainable(held, drawn),
+        }
         for kind, ranks in measured(library, drawn).items():
             result[kind] = told(ranks)
             if given.misses:
@@ -114,6 +118,18 @@ def filled(library: Library, found: Iterator[tuple[str, bytes]]) -> Iterator[Ite
         with library.store.write() as tx:
             tx.put(tx.origin("source", source), some)
         yield from (Item(source, record) for record in some)
+
+
+def attainable(held: Sequence[Item], drawn: Sequence[Item]) -> float:
+    """The mean reciprocal rank by title where records of one title come first, in an order by chance."""
+    counts = Counter(map(_first_title, held))
+    found = [counts[title] for item in drawn if (title := _first_title(item))]
+    shares = [sum(1 / rank for rank in range(1, n + 1)) / n for n in found]
+    return round(sum(shares) / max(len(shares), 1), 4)
+
+
+def _first_title(item: Item) -> str:
+    return "".join(title_keys(next(iter(item.record.metadata.get("title", ())), "")))
 
 
 def measured(library: Library, drawn: Sequence[Item]) -> dict[str, list[Rank]]:

@@ -58,6 +58,9 @@ def test_every_usual_form_has_one_key(key: str, forms: str) -> None:
             "url:example.org/a/b",
             "example.org/a/b|URL: http://example.org/a/b/|https://example.org/a/b#page=3",
         ),
+        ("url:example.org", "example.org|www.example.org/"),
+        ("issn:0145-0549", "0145-0549|01450549"),
+        ("id:open_access_policy", "OPEN_ACCESS_POLICY"),
         ("isbn:9780306406157", "ISBN 0-306-40615-2 (pbk.)"),
         (
             "url:example.org/view?article=7&amp;context=law",  # as Digital Commons states it

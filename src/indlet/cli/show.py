@@ -140,9 +140,9 @@ def summary_lines(summary: Summary, data: Path | None = None, names: int = 10) -
     if summary.outcome == "unreachable":
         return [f"{summary.hierarchy}: not read: {summary.reason}"]
     parts = [
-        f"{summary.files:,} files",
+        f"{summary.files:,} {'file' if summary.files == 1 else 'files'}",
         f"{summary.unchanged + summary.touched:,} unchanged",
-        f"{summary.records:,} records new or changed",
+        f"{summary.records:,} {'record' if summary.records == 1 else 'records'} new or changed",
         f"{summary.deleted:,} deleted",
     ]
     if summary.withheld:

@@ -57,7 +57,7 @@ _LABEL: Final = re.compile(r"^(?:doi|isbn(?:-1[03])?|issn|hdl|handle|arxiv|oai)[
 _ARXIV_CLASS: Final = re.compile(r" \[[\w.-]+\]$")
 _SPACED_DIGITS: Final = re.compile(r"[\dX -]+(?: \([^()]*\))?$", re.IGNORECASE)
 _BARE_HANDLE: Final = re.compile(r"\d+(?:\.\d+)*/[^\s\"<>?#]+$")
-_BARE_URL: Final = re.compile(r"[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,}(?::\d+)?/\S+$", re.IGNORECASE)
+_BARE_URL: Final = re.compile(r"[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,}(?::\d+)?(?:/\S*)?$", re.IGNORECASE)
 _PLAIN_DOI: Final = re.compile(r"10\.\d{4,9}/[a-z0-9._-]*[a-z0-9]$")
 _SPACE: Final = re.compile(r"[\s\x00-\x1f]")
 _BRACKETS: Final = {")": "(", "]": "[", "}": "{"}
@@ -88,16 +88,21 @@ def keys_of(value: str) -> list[str]:
 def asked_for(text: str) -> list[str]:
     """The keys that a text pasted into a search box may mean as a whole; none if it reads as words.
 
-    A single word with a digit in it may be what some record calls itself.
+    A single word with a digit or an underscore in it may be what some record calls itself.
     """
     text = _SAID.sub("", " ".join(text[:_LONGEST].split()).strip("<>\"'“”„«»"))
     text = _ARXIV_CLASS.sub("", text)
     found: list[str] = []
     for form in dict.fromkeys(_pasted_forms(text)):
-        found += [key for key in _known(form) if not (key.startswith("issn:") and text.isdecimal())]
-    if " " not in text and any(c.isdigit() for c in text):
+        found += _known(form)
+    if " " not in text and like_a_code(text):
         found.append(f"id:{text.casefold()}")
     return [_bounded(key) for key in dict.fromkeys(found)]
+
+
+def like_a_code(text: str) -> bool:
+    """Whether a text may be a number or code that a record states: none is made of letters alone."""
+    return any(c.isdigit() or c == "_" for c in text)
 
 
 def cited(text: str) -> list[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from indlet.errors import QueryError
 from indlet.model import Record
 from indlet.service.search.library import Library
 from indlet.text import Analyzer
@@ -277,3 +278,29 @@ def test_by_date_all_words_are_required(library: Library) -> None:
     every = library.search("parsing AND corpus AND orchestra", limit=COUNT)
     assert {hit.identifier for hit in newest} == {hit.identifier for hit in every}
     assert [hit.date for hit in newest] == sorted((hit.date for hit in newest), reverse=True)
+
+
+def test_titles_that_words_alone_do_not_tell(tmp_path: Path) -> None:
+    """Stop words alone, signs, and spellings that differ by case, accents and markup."""
+    titles = [
+        "The Who",
+        "To be, or not to be",
+        "C++",
+        "E=mc^2",
+        "Front matter",
+        "Front Matter",
+        "Über uns",
+        "uber uns",
+    ]
+    with Library.open(tmp_path) as found:
+        with found.store.write() as tx:
+            known = [Record(f"oai:x:{n}", {"title": [title]}) for n, title in enumerate(titles)]
+            tx.put(tx.origin("source", "x"), known)
+        found.sync()
+        for record in known:
+            (title,) = record.metadata["title"]
+            assert (
+                reciprocal_rank(found, title, record) == reciprocal_rank(found, f'"{title}"', record) == 1.0
+            )
+        with pytest.raises(QueryError):
+            found.search("it")

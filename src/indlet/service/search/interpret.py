@@ -95,10 +95,17 @@ class Interpreter:
     _asked: list[Asked] = field(default_factory=list)
     _notes: list[str] = field(default_factory=list)
 
-    def meaning(self, query: q.Query, filters: Mapping[str, Sequence[str]] | None = None) -> Meaning:
-        """What to ask the index. QueryError if nothing is left of the query but stop words."""
+    def meaning(
+        self,
+        query: q.Query,
+        filters: Mapping[str, Sequence[str]] | None = None,
+        known: Sequence[e.Expression] = (),
+    ) -> Meaning:
+        """What to ask the index. If nothing is left of the query but stop words, that is the known item that
+        it names ("The Who"); QueryError if there is none.
+        """
         self._asked, self._notes = [], list(query.notes)
-        found = self._node(query.tree, strict=self.strict)
+        found = self._node(query.tree, strict=self.strict) or (any_of(known) if known else None)
         if found is None:
             raise self._all_stopped(query)
         if all(isinstance(part, e.Not) for part in (found.parts if isinstance(found, e.And) else (found,))):

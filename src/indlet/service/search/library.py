@@ -544,7 +544,7 @@ class Library:
         sort: str = "score",
     ) -> Meaning:
         policy = policy or self._handling("", "")
-        known = KnownItem() if plain else known_item(text, searcher)
+        known = KnownItem() if plain else known_item(text, searcher, self.store)
         reader = query.plain if plain or known.verbatim else query.parse
         asked = known.only(text) or reader(text, self.settings.search.max_clauses)
         names: dict[str, list[int]] = {}
@@ -558,7 +558,7 @@ class Library:
             self.analyzer, spoken.frequent, names, strict, spoken.rare,
             searcher.accented if policy.fold_accents else None,
             lambda field, phrase, among: self._holding(searcher, field, phrase, among, spoken, said),
-        ).meaning(asked, filters)  # fmt: skip
+        ).meaning(asked, filters, known.first)  # fmt: skip
         first = (*known.first, *(meaning.first if policy.all_words else ()))
         return replace(
             meaning,
