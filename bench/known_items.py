@@ -6,7 +6,7 @@ RESPONSES is a folder or a tar file of ListRecords responses, a folder for each 
 records go into one store, as a harvest would put them. For records drawn at random the title is pasted whole,
 and each identifier as stated and in the other forms that people paste. Two figures are told of each: the mean
 reciprocal rank of the very record, and the same where records that cannot be told from it by what was pasted
-count as equal (those with the same title, or with the same identifier).
+count as equal (those with the same title, the same identifier, or by the same author in the same year).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from indlet.errors import IndletError
-from indlet.formats import identifiers
+from indlet.formats import identifiers, people
 from indlet.model import Record
 from indlet.service.index.dates import date_number
 from indlet.service.index.keys import title_keys
@@ -145,7 +145,8 @@ def measured(library: Library, drawn: Sequence[Item]) -> dict[str, list[Rank]]:
         creators, date = item.record.metadata.get("creator", ()), date_number(item.record.metadata)
         if creators and date and '"' not in creators[0]:
             text = f'creator:"{creators[0]}" date:{date // 10000:04}'
-            found["author and year"].append(ranked(library, text, item, lambda hit: True))
+            equal = _is_by(creators[0], f"{date // 10000:04}")
+            found["author and year"].append(ranked(library, text, item, equal))
     return found
 
 
@@ -158,6 +159,16 @@ def _has_identifier(value: str) -> Callable[[Hit], bool]:
     return lambda hit: any(
         keys & set(identifiers.keys_of(one)) for one in (hit.identifier, *hit.metadata.get("identifier", ()))
     )
+
+
+def _is_by(name: str, year: str) -> Callable[[Hit], bool]:
+    keys = set(people.query_keys(name))
+
+    def by(hit: Hit) -> bool:
+        names = [each for one in hit.creators for each in people.names(one)]
+        return hit.year == year and any(keys & set(people.record_keys(each)) for each in names)
+
+    return by
 
 
 def pasted(value: str) -> list[str]:
