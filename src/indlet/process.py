@@ -1,6 +1,6 @@
 """How a process of ours is started, and what it does first. No other file starts one.
 
-`start` is the parent's side; `receive_task`, `lower_priority` and the limits are the child's. A child never
+`start` is the parent's side; `receive_task` and the limits are the child's. A child never
 imports from the working directory, which may be a folder of strangers' files: an `orjson.py` there stays a
 document. This file stands beside settings.py because provider, service and node all start processes, and may
 not import each other.
@@ -118,6 +118,17 @@ def send_task(child: subprocess.Popen[bytes], task: object) -> None:
             child.stdin.close()  # or a later close would try to write the rest
 
 
+def lower_priority(pid: int = 0) -> None:
+    """Requests come first: a process (0: this one) gets a tenth of a core that the serving process wants too.
+
+    A parent does it to its child: what a child imports before it could do so takes some tenths of a second.
+    """
+    os.setpriority(os.PRIO_PROCESS, pid, os.getpriority(os.PRIO_PROCESS, 0) + 10)
+    if hasattr(os, "SCHED_BATCH"):  # and does not preempt it when it wakes up
+        with contextlib.suppress(OSError):
+            os.sched_setscheduler(pid, os.SCHED_BATCH, os.sched_param(0))
+
+
 # In the child
 
 
@@ -141,14 +152,6 @@ def stop_event() -> threading.Event:
 
     threading.Thread(target=watch, name="parent-watch", daemon=True).start()
     return stop
-
-
-def lower_priority() -> None:
-    """Requests come first: this process gets a tenth of a core that the serving process wants too."""
-    os.nice(10)
-    if hasattr(os, "SCHED_BATCH"):  # and does not preempt it when it wakes up
-        with contextlib.suppress(OSError):
-            os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
 
 
 def limit_memory(megabytes: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import threading
 from pathlib import Path
@@ -11,7 +12,8 @@ import pytest
 from indlet import process
 from indlet.errors import IndexBusy, StoreError
 from indlet.model import Record, TermVector
-from indlet.node.indexing import IndexJob, index_in_child
+from indlet.node import children
+from indlet.node.indexing import HERE, IndexJob, index_in_child
 from indlet.node.schedule import Schedule
 from indlet.service.index import engines, follow
 from indlet.service.index.embedded.engine import Engine
@@ -112,6 +114,35 @@ def test_the_child_stays_while_changes_come(store: Store) -> None:
     assert ended.wait(60)
     assert told[0] is not None and told[0].position == follow.lag(store)[0]
     assert found(store) == 8
+
+
+def test_merges_are_left_to_the_child(store: Store) -> None:
+    here = job(store, 100)
+    for count in range(1, HERE + 1):
+        put(store, count)
+        here(NEVER)
+    with Engine.open(engines.folder(store)) as engine:
+        assert len(engine.searcher().segments) == HERE  # as many as had better be one
+    put(store, HERE + 1)
+    here(NEVER)
+    with Engine.open(engines.folder(store)) as engine:
+        assert len(engine.searcher().segments) < HERE
+    assert found(store) == HERE + 1
+
+
+def test_a_child_has_a_lower_priority_before_it_does_anything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "says_priority.py").write_text(
+        "import os, sys\n"
+        "sys.stdin.buffer.read(1)\n"
+        "print(os.getpriority(os.PRIO_PROCESS, 0), os.sched_getscheduler(0))\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    said: list[bytes] = []
+    assert children.run("says_priority", "a task", said.append) == 0
+    priority = min(os.getpriority(os.PRIO_PROCESS, 0) + 10, 19)
+    assert said == [b"%d %d\n" % (priority, os.SCHED_BATCH)]
 
 
 def test_the_job_works_when_woken_and_ends_when_told(store: Store) -> None:

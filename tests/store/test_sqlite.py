@@ -18,6 +18,7 @@ from indlet.oai.read import canonical
 from indlet.settings import Settings
 from indlet.store import Store, configured_for, open_configured, open_store, packed
 from indlet.store.sqlite.migrations import STEPS, first_schema, migrate, without_fields
+from indlet.store.sqlite.store import IDLE_CONNECTIONS
 
 
 @pytest.fixture
@@ -37,6 +38,21 @@ def test_a_store_is_opened_by_its_url(store: Store, tmp_path: Path) -> None:
         assert (again.location, again.local_folder) == (store.location, store.local_folder)
     with pytest.raises(SettingsError, match="no store can be opened"):
         open_store("mysql://root@localhost/x")
+
+
+def test_a_burst_of_readers_leaves_few_connections(store: Store) -> None:
+    def connections() -> int:
+        # By the journal: SQLite keeps descriptors of the store itself for later, while it is locked.
+        files = [file.readlink() for file in Path("/proc/self/fd").iterdir() if file.is_symlink()]
+        return files.count(Path(f"{store.location}-wal"))
+
+    with contextlib.ExitStack() as readers:
+        for _ in range(30):
+            readers.enter_context(store.read())
+        assert connections() == 30
+    assert connections() == IDLE_CONNECTIONS
+    with store.read() as view:
+        assert view.last_seq() == 0
 
 
 def test_a_store_of_the_first_release_is_brought_up_to_date(tmp_path: Path) -> None:

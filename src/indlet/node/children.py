@@ -30,13 +30,15 @@ def run(
     seconds: float = float("inf"),
     patience: float = PATIENCE,
 ) -> int:
-    """Runs a module of ours in a child until it ends; its exit status. `hear` is given its lines.
+    """Runs a module of ours in a child of lower priority until it ends; its exit status. `hear` is given its
+    lines.
 
     `stop` ends it by SIGTERM and, where that is not heard, by SIGKILL; so do the `seconds` that it may take,
     after which TookTooLong is raised.
     """
     deadline = time.monotonic() + seconds
     with process.start(module, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        process.lower_priority(child.pid)
         watch = _Watch(child, stop or threading.Event(), deadline, patience)
         watch.start()
         try:

@@ -59,7 +59,6 @@ def crawl_in_child(
 
 def main() -> None:
     """The child."""
-    process.lower_priority()
     settings, only = process.receive_task()
     stop = process.stop_event()
     last = 0.0

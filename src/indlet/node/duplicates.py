@@ -124,7 +124,6 @@ def _name(pair: JsonObject) -> str:
 
 def main() -> None:
     """The child."""
-    process.lower_priority()
     settings = process.receive_task()
     try:
         with open_configured(settings) as store:

@@ -60,7 +60,6 @@ def harvest_in_child(
 
 def main() -> None:
     """The child. Indexing is another process's work: it follows the store."""
-    process.lower_priority()
     settings, source, options = process.receive_task()
     stop = process.stop_event()
     started: list[Progress] = []

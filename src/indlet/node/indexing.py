@@ -2,7 +2,7 @@
 
 A few changes are applied here, which takes milliseconds. More of them would keep the interpreter from the
 requests for seconds: those are applied by a process of lower priority, which stays as long as changes come,
-such as those of a harvest.
+such as those of a harvest. Merges are always that process's work, for they may be of any size.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from indlet.text import Analyzer
 
 EVERY: Final = "3s"  # between looks, when nobody wakes the job
 FEW: Final = 300  # changes that take this process less than the 50 ms that a page may take
-IDLE: Final = 5.0  # seconds without a change after which the process ends
+HERE: Final = 8  # times that changes are applied here before the process joins their segments
+IDLE: Final = 15.0  # seconds without a change after which the process ends: it takes 0.5 s to start another
 
 
 class IndexJob:
@@ -32,15 +33,18 @@ class IndexJob:
     def __init__(self, store: Store, settings: Settings, *, few: int = FEW, idle: float = IDLE) -> None:
         self._store, self._settings = store, settings
         self._few, self._idle = few, idle
+        self._here = 0
 
     def __call__(self, stop: threading.Event) -> None:
         newest, position = follow.lag(self._store)
         if newest == position:
             return
         try:
-            if position >= 0 and 0 <= newest - position <= self._few:
-                follow.catch_up(self._store, analyzer=self._analyzer)
+            if position >= 0 and 0 <= newest - position <= self._few and self._here < HERE:
+                self._here += 1
+                follow.catch_up(self._store, analyzer=self._analyzer, merges=False)
             else:
+                self._here = 0
                 index_in_child(self._store, self._settings, stop, idle=self._idle)
         except IndexBusy:
             pass  # another process is at it
@@ -65,7 +69,7 @@ def index_in_child(
     said: list[bytes] = []
     policy = policy_for(store, settings.analysis)
     task = indexer.IndexTask(
-        store.url, store.local_folder.absolute(), policy, store.index_engine, rebuild, idle, yielding=True
+        store.url, store.local_folder.absolute(), policy, store.index_engine, rebuild, idle
     )
     status = children.run(indexer.__name__, task, said.append, stop)
     words = b"".join(said).decode(errors="replace").strip()[:4000]

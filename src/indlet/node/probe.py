@@ -64,7 +64,6 @@ def probe_in_child(source: Source, harvest: Harvest, ours: Policy, seconds: floa
 
 def main() -> None:
     """The child."""
-    process.lower_priority()
     source, harvest, ours = process.receive_task()
     process.stop_event()
     process.limit_memory(MEMORY_MB)

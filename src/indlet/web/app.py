@@ -14,6 +14,7 @@ from importlib.resources import files
 from typing import Final
 from urllib.parse import quote
 
+from anyio.to_thread import current_default_thread_limiter
 from starlette.applications import Starlette
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
@@ -52,6 +53,9 @@ from indlet.web.result_export import KINDS, ResultExport
 from indlet.web.sitemap import PortalSitemap
 
 _log = logging.getLogger("indlet.web")
+# Requests that are answered at once where the index is here. They share one interpreter, so more are not done
+# sooner; and each thread more has a connection to the store, with its files and memory.
+_THREADS: Final = 12
 _PATIENCE: Final = 0.02  # seconds that a request waits for a new snapshot, and is answered from the old then
 # What every response says, whoever made it.
 _HEADERS: Final = {
@@ -111,7 +115,7 @@ def application(
     not_found, broken = partial(_not_found, pages), partial(_broken, pages)
     app = Starlette(
         routes=routes,
-        lifespan=lambda app: _lifespan(usage, jobs if own else None, follow),
+        lifespan=lambda app: _lifespan(store, usage, jobs if own else None, follow),
         exception_handlers={HTTPException: not_found, IndletError: broken, Exception: broken},
         middleware=[Middleware(_metered, meter=meter), Middleware(SecurityHeaders)],
     )
@@ -127,9 +131,11 @@ def _gate(store: Store, settings: Settings) -> Gate:
 
 
 @contextlib.asynccontextmanager
-async def _lifespan(usage: Usage, own: Jobs | None, follow: bool) -> AsyncIterator[None]:
+async def _lifespan(store: Store, usage: Usage, own: Jobs | None, follow: bool) -> AsyncIterator[None]:
     # A page must not wait 5 ms, the usual interval, each time another thread has the interpreter.
     sys.setswitchinterval(0.0005)
+    if store.index_engine.engine == "embedded":
+        current_default_thread_limiter().total_tokens = _THREADS
     if follow:
         threading.Thread(target=_warm_up, name="warming", daemon=True).start()
         if own:

@@ -28,6 +28,21 @@ def fill(folder: Path, record: Make, first: int, last: int) -> None:
         engine.commit()
 
 
+def test_a_deletion_leaves_what_was_worked_out_of_the_file(tmp_path: Path, record: Make) -> None:
+    """A harvest deletes in some segment with every commit: its columns are not made anew for that."""
+    fill(tmp_path, record, 1, 11)
+    with Engine.open(tmp_path, writable=True) as engine, Engine.open(tmp_path) as reader:
+        before = reader.searcher()
+        assert before.search(Term("all"), facets=("creator", "year")).total == 10
+        engine.apply([record(1, 11, None), record(2, 12, {"all": 3})])
+        engine.commit()
+        after = reader.searcher()
+        assert after.segments[0].arrays is before.segments[0].arrays
+        assert after.segments[0].shared is before.segments[0].shared
+        assert (after.df("all"), after.cf("all"), after.df("w1")) == (9, 11, 0)
+        assert (before.df("all"), before.cf("all"), before.df("w1")) == (10, 10, 1)
+
+
 def test_a_snapshot_does_not_move(tmp_path: Path, record: Make) -> None:
     with Engine.open(tmp_path, writable=True) as engine:
         engine.apply(record(i, i, {"all": 1}) for i in range(1, 11))

@@ -20,7 +20,7 @@ from queue import Empty, Full, Queue
 from typing import Final
 
 from indlet.errors import IndexBusy, IndexDamaged, StoreError
-from indlet.service.index import Index, IndexState, IndexWriter, Prepared, Upkeep, inference, keys
+from indlet.service.index import Index, IndexState, IndexWriter, Prepared, inference, keys
 from indlet.service.index.engines import folder, identity, index_of
 from indlet.service.records import stored_policy
 from indlet.store import Store
@@ -72,12 +72,12 @@ def catch_up(
     report: Callable[[int], None] | None = None,
     chunk: int = CHUNK,
     analyzer: Analyzer | None = None,
-    upkeep: Upkeep | None = None,
+    merges: bool = True,
 ) -> CaughtUp:
     """Bring the index up to the store. `report` hears how many changes were applied so far.
 
-    `analyzer` makes the field terms. `upkeep` does what has become due, in its own time; without
-    one it is done before this returns, but others may commit meanwhile.
+    `analyzer` makes the field terms. What merges have become due are done before this returns, but others may
+    commit meanwhile; without `merges` they are left to whoever indexes next.
     StoreError if another process is bringing the index up to date.
     """
     newest, position = lag(store)
@@ -89,9 +89,7 @@ def catch_up(
         with writer:
             applied = _follow(store, writer, report, chunk, analyzer)
             progress = CaughtUp(applied, writer.position, reason)
-        if upkeep is not None:
-            upkeep.wake()
-        else:
+        if merges:
             index.settle()
         return progress
 

@@ -47,7 +47,6 @@ class IndexTask:
     engine: IndexEngine
     rebuild: bool = False
     idle: float = float("inf")
-    yielding: bool = False  # to requests: with lower priority
 
 
 class Indexer:
@@ -131,8 +130,6 @@ def main() -> int:
     atexit.register(gc.freeze)  # nobody need look for cycles in what goes with the process
     signal.signal(signal.SIGTERM, _stopped)
     task: IndexTask = process.receive_task()
-    if task.yielding:
-        process.lower_priority()
     status, said = 0, b""
     try:
         said = orjson.dumps(astuple(_work(task)))

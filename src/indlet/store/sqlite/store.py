@@ -24,6 +24,9 @@ FILE_NAME = "store.sqlite"
 # A record of a few kB fits a page of this size without an overflow chain.
 PAGE_SIZE = 32768
 BUSY_SECONDS = 60.0
+# Connections that wait for the next reader. A burst may need more: these are closed after it, for each holds
+# two files, a cache, and the store's pages once more in the memory that is counted for the process.
+IDLE_CONNECTIONS = 8
 
 
 class Frozen(sqlite3.Connection):
@@ -135,7 +138,11 @@ class SqliteStore(SqlStore):
             connection.close()
             raise
         with self._guard:
-            self._idle.append(connection)
+            spare = len(self._idle) >= IDLE_CONNECTIONS
+            if not spare:
+                self._idle.append(connection)
+        if spare:
+            connection.close()
 
     @contextlib.contextmanager
     def job(self, name: str) -> Iterator[None]:

@@ -26,7 +26,7 @@ from indlet.service.index.protocol import Value
 from indlet.service.index.values import SEPARATOR, beginning, plain
 
 _SEPARATOR: Final = SEPARATOR.encode()
-_REMEMBERED: Final = 50_000  # names of values, for a snapshot
+_REMEMBERED: Final = 20_000  # names of a facet's values, for a snapshot
 _HEAD: Final = 8  # bytes of a key that are compared as one number
 
 
@@ -107,19 +107,14 @@ def _heads(names: Array, begins: Array, sizes: Array) -> Array:
 
 
 def count(
-    segments: Sequence[Segment],
-    matched: Sequence[Parted],
-    facet: str,
-    most: int,
-    names: dict[tuple[str, int], Value],
+    segments: Sequence[Segment], matched: Sequence[Parted], facet: str, most: int, values: NumberedValues
 ) -> tuple[tuple[str, int], ...]:
     """The most frequent values of a facet over the matching documents; a resource counts once for a value.
 
-    `names` keeps what values are called: it belongs to a snapshot, for deletions may change it.
+    `values` are those of the facet in these segments.
     """
-    if not segments or most <= 0:
+    if most <= 0:
         return ()
-    values = _numbered(segments, facet)
     counts = np.zeros(values.digests.size, np.int64)
     owned: list[tuple[Array, Array]] = []  # numbers and groups of documents that are not alone
     for segment, known, (docs, shared, owners) in zip(segments, values.numbers, matched, strict=True):
@@ -131,12 +126,13 @@ def count(
         counts += np.bincount(_once_each(owned), minlength=counts.size)
     chosen = _most_frequent(counts, most)
     numbers: list[int] = chosen.tolist()
-    called = {number: value for number in numbers if (value := names.get((facet, number)))}
+    names = values.names
+    called = {number: value for number in numbers if (value := names.get(number))}
     if unknown := [number for number in numbers if number not in called]:
         called |= zip(unknown, _named(segments, facet, values.digests[unknown]), strict=True)
         if len(names) > _REMEMBERED:
             names.clear()
-        names.update(((facet, number), called[number]) for number in unknown)
+        names.update((number, called[number]) for number in unknown)
     shown = zip(map(called.__getitem__, numbers), counts[chosen].tolist(), strict=True)
     ordered = sorted(shown, key=lambda entry: (-entry[1], entry[0].key))
     return tuple((value.label, times) for value, times in ordered)
@@ -164,32 +160,31 @@ def _once_each(owned: Sequence[tuple[Array, Array]]) -> Array:
 
 
 @dataclass(frozen=True, slots=True)
-class _Numbered:
+class NumberedValues:
     """All values of a facet in some segments by their digests, in the order in which equally frequent ones
-    are chosen; and for each segment the numbers of its keys among them.
+    are chosen; for each segment the numbers of its keys among them; and what values are called, by number.
+
+    It belongs to one snapshot: deletions may change names, and while the next one is made ready, questions
+    to this one go on.
     """
 
-    segments: tuple[str, ...]
     digests: Array
     numbers: tuple[Array, ...]
+    names: dict[int, Value]
 
 
-def _numbered(segments: Sequence[Segment], facet: str) -> _Numbered:
-    """Made once for these segments: the first of them keeps it until it is among others."""
-    place, files = f"numbered:{facet}", tuple(segment.file.name for segment in segments)
-    known: _Numbered | None = segments[0].shared.get(place)
-    if known is None or known.segments != files:
-        keys = [keys_of(segment, facet) for segment in segments]
-        digests, first, which = np.unique(
-            np.concatenate([each.digests for each in keys]), return_index=True, return_inverse=True
-        )
-        order = np.lexsort((digests, np.concatenate([each.heads for each in keys])[first]))
-        number = np.empty(order.size, np.uint32)
-        number[order] = np.arange(order.size, dtype=np.uint32)
-        bounds = np.cumsum([each.digests.size for each in keys])[:-1]
-        known = _Numbered(files, digests[order], tuple(np.split(number[which], bounds)))
-        segments[0].shared[place] = known
-    return known
+def numbered_values(segments: Sequence[Segment], facet: str) -> NumberedValues:
+    if not segments:
+        return NumberedValues(np.empty(0, np.uint64), (), {})
+    keys = [keys_of(segment, facet) for segment in segments]
+    digests, first, which = np.unique(
+        np.concatenate([each.digests for each in keys]), return_index=True, return_inverse=True
+    )
+    order = np.lexsort((digests, np.concatenate([each.heads for each in keys])[first]))
+    number = np.empty(order.size, np.uint32)
+    number[order] = np.arange(order.size, dtype=np.uint32)
+    bounds = np.cumsum([each.digests.size for each in keys])[:-1]
+    return NumberedValues(digests[order], tuple(np.split(number[which], bounds)), {})
 
 
 def _codes(keys: Keys, docs: Array) -> Array:

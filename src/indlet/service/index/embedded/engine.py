@@ -372,13 +372,13 @@ class Engine:
             return
 
     def _open(self, manifest: Manifest) -> dict[str, Segment]:
-        """The segments of a manifest, by name and in its order; those that are open already, as they are."""
+        """The segments of a manifest, by name and in its order; what is known of open files stays known."""
         opened: dict[str, Segment] = {}
         for entry in manifest.entries:
             known = self._opened.get(entry.segment.name)
-            if known is None or known.file != entry.segment or known.deletions_file != entry.deletions:
+            if known is None or known.file != entry.segment:
                 known = open_segment(self._folder, entry.segment, entry.deletions)
-            opened[entry.segment.name] = known
+            opened[entry.segment.name] = known.with_deletions(entry.deletions, self._folder)
         return opened
 
     def _refresh(self) -> None:

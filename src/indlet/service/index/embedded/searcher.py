@@ -47,7 +47,7 @@ class SegmentSearcher:
         )
         self._tables: dict[Model, ranking.Tables] = {}
         self._groups: ranking.Groups | None = None
-        self._names: dict[tuple[str, int], Value] = {}
+        self._values: dict[str, columns.NumberedValues] = {}
 
     def without(self, origins: Collected[int]) -> SegmentSearcher:
         """This state as if the records of these origins did not exist; itself if there are none."""
@@ -119,7 +119,7 @@ class SegmentSearcher:
         self, parted: Sequence[counting.Parted], facets: Sequence[str], values: int
     ) -> dict[str, tuple[tuple[str, int], ...]]:
         return {
-            name: columns.count(self.segments, parted, name, values, self._names)
+            name: columns.count(self.segments, parted, name, values, self._values_of(name))
             if name in VALUE_MARKS
             else counting.count(self.segments, parted, name)
             for name in facets
@@ -325,6 +325,12 @@ class SegmentSearcher:
                 self._tables.clear()
             tables = self._tables[model] = ranking.tables(model, self.collection, self.segments)
         return tables
+
+    def _values_of(self, facet: str) -> columns.NumberedValues:
+        known = self._values.get(facet)
+        if known is None:
+            known = self._values[facet] = columns.numbered_values(self.segments, facet)
+        return known
 
     def _locate(self, id: int) -> tuple[Segment, int] | None:
         for segment in self.segments:

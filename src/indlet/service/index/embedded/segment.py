@@ -213,10 +213,9 @@ class Segment:
     def frequencies(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Exact document and collection frequency of every term, without the deleted documents."""
         if "frequencies" not in self.cache:
-            count = self.arrays["starts"].size
-            df, cf = np.empty(count, np.int64), np.empty(count, np.int64)
-            headers(self.arrays["stream"], self.arrays["starts"], df, cf)
+            df, cf = self._written()
             if self.deletions is not None:
+                df, cf = df.copy(), cf.copy()
                 df[self.deletions.terms] -= self.deletions.df
                 cf[self.deletions.terms] -= self.deletions.cf
             self.cache["frequencies"] = df, cf
@@ -225,11 +224,17 @@ class Segment:
 
     def listed(self) -> NDArray[np.int64]:
         """The postings of every term in the file, those of deleted documents too."""
-        df = self.frequencies()[0]
-        if self.deletions is not None:
-            df = df.copy()
-            df[self.deletions.terms] += self.deletions.df
-        return df
+        return self._written()[0]
+
+    def _written(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The frequencies in the file, with the deleted documents."""
+        if "written" not in self.shared:
+            count = self.arrays["starts"].size
+            df, cf = np.empty(count, np.int64), np.empty(count, np.int64)
+            headers(self.arrays["stream"], self.arrays["starts"], df, cf)
+            self.shared["written"] = df, cf
+        found: tuple[NDArray[np.int64], NDArray[np.int64]] = self.shared["written"]
+        return found
 
     def by_id(self) -> tuple[Array, Array]:
         """The record ids in ascending order, and their documents."""
@@ -261,7 +266,13 @@ class Segment:
         out.add("terms", gone.terms)
         out.add("df", gone.df)
         out.add("cf", gone.cf)
-        return load(self.file, out.close({}), self.arrays, self.facts, folder, self.shared)
+        return self.with_deletions(out.close({}), folder)
+
+    def with_deletions(self, file: SegmentFile | None, folder: Path) -> Segment:
+        """This segment with the deletions of that file instead of its own; itself if these are the same."""
+        if file == self.deletions_file:
+            return self
+        return load(self.file, file, self.arrays, self.facts, folder, self.shared)
 
     def hiding(self, origins: frozenset[str]) -> Segment:
         """This segment as if it had no documents of these origins; itself if it has none.
