@@ -4,7 +4,7 @@ Documents pass in windows. The documents of each list in the window become a bit
 score has an upper bound there: by the largest frequency in its blocks, and by the least length or norm of
 documents, for each of some classes of these apart. What combinations of terms can reach the worst score that
 is kept so far is worked out from these, and set operations then give the few documents that have to be
-scored.
+scored. Where these are many, those in which no term stands twice are held to the lower bounds of such.
 
 Where the total need not be exact, lists whose terms cannot reach that score together are not even decoded:
 documents are looked up in them.
@@ -22,6 +22,7 @@ import numpy as np
 from indlet.kernels.arrays import Bits, Bytes, Floats, Hashes, Int, Numbers, Small
 from indlet.kernels.codec import (
     BLOCK,
+    SPARSE,
     WIDTH,
     decode_docs,
     decode_freqs,
@@ -123,12 +124,16 @@ class Scratch(NamedTuple):
 def scratch(terms: int) -> Scratch:
     """Room for so many terms."""
     return Scratch(
-        np.empty(terms * (2 * _SLOTS + 1 + _STATE), np.int64),
+        np.empty(terms * (2 * _SLOTS + WORDS + _STATE), np.int64),
         np.empty(terms * _SLOTS * BLOCK + BLOCK, np.uint32),
         np.empty(
-            WINDOW + (1 << _COMBINED) + 2 * CLASSES + 1 + terms * (CLASSES + 1 + CLASSES * _WIDTHS + _MEMO)
+            WINDOW
+            + (1 << _COMBINED)
+            + 2 * CLASSES
+            + 1
+            + terms * (2 * CLASSES + 1 + CLASSES * _WIDTHS + _MEMO)
         ),
-        np.empty((terms + 2) * WORDS, np.uint64),
+        np.empty((terms + 4) * WORDS, np.uint64),
     )
 
 
@@ -427,6 +432,69 @@ def _choose(bits: Bits, combination: np.uint64, within: Bits, shift: np.uint64, 
         out[i] |= both
 
 
+@kernel
+def _select(
+    bits: Bits, bounds: Floats, first: Int, terms: Int, decoded: Int, least: float, added: Floats,
+    sums: Floats, within: Bits, words: Int, offset: np.uint64, out: Bits,
+) -> None:  # fmt: skip
+    """Sets the bits of the documents of the window that can reach the least score.
+
+    From the last class to the first, more combinations can; a class has the documents of those before. What
+    holds a combination that was met, or more terms, is chosen.
+    """
+    for i in range(WORDS):
+        out[i] = np.uint64(0)
+    family, combined = np.uint64(0), min(decoded, np.int64(_COMBINED))
+    for among in range(CLASSES - 1, -1, -1):
+        rest = added[among]
+        for t in range(combined, terms):
+            rest += bounds[first + among * terms + t]
+        wider = _family(bounds, first + among * terms, combined, rest, least, sums)
+        fresh = _least(wider) & ~family if wider != family else np.uint64(0)
+        while fresh:
+            _choose(bits, lowest_bit(fresh), within, np.uint64(among * words) + offset, out)
+            fresh &= fresh - np.uint64(1)
+        family = wider
+
+
+@kernel
+def _repeat(
+    stream: Bytes, state: Numbers, docs: Small, freqs_at: Numbers, ways: Numbers, t: Int, base: Int, out: Bits
+) -> None:
+    """Sets the bits of the documents of the window in which a term stands more than once."""
+    low, high = state[t * _STATE + _LOW], state[t * _STATE + _HIGH]
+    while low < high:
+        slot = low >> 7
+        begin, end = slot * BLOCK, min(high, (slot + 1) * BLOCK)
+        at, way = freqs_at[slot], ways[slot]
+        if way == 1 or (way > 0 and way & SPARSE):  # a bit for each
+            for half in range(1 + np.int64(end - begin > 64)):  # beyond may be the end of the stream
+                skip = np.uint64(max(low - begin - 64 * half, 0))
+                left = np.uint64(0)
+                if skip < np.uint64(64):
+                    left = (word(stream, at + 8 * half) >> skip) << skip
+                while left:
+                    i = begin + 64 * half + np.int64(lowest_bit(left))
+                    left &= left - np.uint64(1)
+                    if i >= end:
+                        break
+                    _set(out, np.uint64(0), np.uint64(docs[i]) - np.uint64(base))
+        elif way != 0:
+            for i in range(low, end):
+                frequency = at if way < 0 else frequency_of(stream, at, way, i - begin)
+                if frequency > 1:
+                    _set(out, np.uint64(0), np.uint64(docs[i]) - np.uint64(base))
+        low = end
+
+
+@part
+def _size(bits: Bits) -> Int:
+    total = np.int64(0)
+    for i in range(WORDS):
+        total += np.int64(ones(bits[i]))
+    return total
+
+
 @part
 def _counted(
     bits: Bits, terms: Int, base: Int, hidden: Bits, of: Numbers, grouped: Bits, seen: Bytes, found: Bits
@@ -526,11 +594,11 @@ def _offer(
 @kernel
 def _add_up(
     kind: Int, first: Floats, second: Floats, p: Floats, table: Floats, stream: Bytes, lengths: Small,
-    state: Numbers, docs: Small, freqs_at: Numbers, ways: Numbers, terms: Int, base: Int, sums: Floats,
-    freqs: Small, memo: Floats,
+    state: Numbers, docs: Small, freqs_at: Numbers, ways: Numbers, terms: Int, base: Int, count: Int,
+    sums: Floats, freqs: Small, memo: Floats,
 ) -> None:  # fmt: skip
     """The sums of all documents in the window over the terms that are decoded."""
-    for i in range(WINDOW):
+    for i in range(count):
         sums[i] = 0.0
     p0, p1, p2, p3 = p[0], p[1], p[2], p[3]
     for t in range(terms):
@@ -552,6 +620,16 @@ def _add_up(
                     memo, t * _MEMO,
                 )  # fmt: skip
             low = end
+
+
+@part
+def _number(bits: Bits, state: Numbers, terms: Int, places: Numbers) -> None:
+    """For each word of a list's bits, the place of the first document that it tells of."""
+    for t in range(terms):
+        place = state[t * _STATE + _LOW]
+        for i in range(np.uint64(t * WORDS), np.uint64((t + 1) * WORDS)):
+            places[i] = place
+            place += np.int64(ones(bits[i]))
 
 
 @part
@@ -586,14 +664,16 @@ def best(
     numbers, docs, reals, words_of = scratch
     slots = terms * _SLOTS
     freqs_at, ways, places = numbers[:slots], numbers[slots : 2 * slots], numbers[2 * slots :]
-    state = places[terms:]
+    state = places[terms * WORDS :]
     freqs = docs[slots * BLOCK :]
     bits, found = words_of[: terms * WORDS], words_of[terms * WORDS :]
-    chosen = found[WORDS:]
+    chosen, repeated = found[WORDS:], found[2 * WORDS :]
     # Of the window: bounds for each class of documents, and for the first the sums from each term on.
     sums, combinations = reals[:WINDOW], reals[WINDOW : WINDOW + (1 << _COMBINED)]
     added, by_limit = reals[WINDOW + (1 << _COMBINED) :], reals[WINDOW + (1 << _COMBINED) + CLASSES :]
-    bounds, known = by_limit[CLASSES + 1 :], by_limit[CLASSES + 1 + (CLASSES + 1) * terms :]
+    # From `once` on, of documents in which no term stands more than once.
+    once = np.int64((CLASSES + 1) * terms)
+    bounds, known = by_limit[CLASSES + 1 :], by_limit[CLASSES + 1 + (2 * CLASSES + 1) * terms :]
     memo = known[CLASSES * _WIDTHS * terms :]
     for i in range(CLASSES):
         added[i] = 0.0  # what `finish` adds at most to sums
@@ -650,7 +730,6 @@ def best(
                 break  # to look up so few documents is less work
             _fill(stream, state, docs, freqs_at, ways, bits, decoded, base, limit)
             held += state[s + _HIGH] - state[s + _LOW]
-            places[decoded] = state[s + _LOW]
             decoded += 1
         for t in range(decoded, terms):
             every = every and state[t * _STATE + _WIDE] < 0
@@ -659,50 +738,54 @@ def best(
         live += _counted(bits, decoded, base, hidden, of, grouped, seen, found)
         if full and (size == 0 or essential == 0):
             continue
-        offset = np.uint64(base >> 6)
+        offset, closer = np.uint64(base >> 6), np.int64(0)
         if full and kind == BOOLEAN:
             if heap_ties[0] >> np.uint64(58) == np.uint64(0):
                 for i in range(np.uint64(WORDS)):
                     found[i] &= early[offset + i]
         elif full and held > _FEW:
-            # From the last class to the first, more combinations can reach the worst score; a class has the
-            # documents of those before. What holds a combination that was met, or more terms, is chosen.
-            for i in range(WORDS):
-                chosen[i] = np.uint64(0)
-            family = np.uint64(0)
             least = worst - 1e-8 * (abs(worst) + 1.0)  # room for rounding
-            for among in range(CLASSES - 1, -1, -1):
-                rest = added[among]
-                for t in range(min(decoded, np.int64(_COMBINED)), terms):
-                    rest += bounds[among * terms + t]
-                wider = _family(
-                    bounds, among * terms, min(decoded, np.int64(_COMBINED)), rest, least, combinations
-                )
-                fresh = _least(wider) & ~family if wider != family else np.uint64(0)
-                while fresh:
-                    _choose(bits, lowest_bit(fresh), within, np.uint64(among * words) + offset, chosen)
-                    fresh &= fresh - np.uint64(1)
-                family = wider
+            _select(
+                bits, bounds, np.int64(0), terms, decoded, least, added, combinations, within, words, offset,
+                chosen,
+            )  # fmt: skip
             for i in range(np.uint64(WORDS)):
                 found[i] &= chosen[i]
-        picked = np.int64(0)
-        for i in range(WORDS):
-            picked += np.int64(ones(found[i]))
+            # Nanoseconds, more or less, as below.
+            if _size(found) * 25 > 300 + 2 * held:
+                closer = once
+                for i in range(WORDS):
+                    repeated[i] = np.uint64(0)
+                for t in range(terms):
+                    at, varied = _WIDTHS * CLASSES * t, t < decoded and state[t * _STATE + _WIDE] > 0
+                    if varied:
+                        _repeat(stream, state, docs, freqs_at, ways, t, base, repeated)
+                        if known[at] < 0.0:
+                            _highest(
+                                kind, first_of[t], second_of[t], p0, p3, asked, limits, norm_limits, by_limit,
+                                np.int64(1), known, at,
+                            )  # fmt: skip
+                    for among in range(CLASSES):
+                        highest_here = bounds[among * terms + t]
+                        bounds[once + among * terms + t] = known[at + among] if varied else highest_here
+                _select(
+                    bits, bounds, once, terms, decoded, least, added, combinations, within, words, offset,
+                    chosen,
+                )  # fmt: skip
+                for i in range(np.uint64(WORDS)):
+                    found[i] &= chosen[i] | repeated[i]
+        picked = _size(found)
         # Nanoseconds, more or less: to work out a share, to find one, to clear the sums.
         many = kind != BOOLEAN and picked * (25 + 8 * decoded) > 2000 + held * 8
         if many:
             _add_up(
                 kind, first_of, second_of, p, table, stream, lengths, state, docs, freqs_at, ways, decoded,
-                base, sums, freqs, memo,
+                base, limit - base, sums, freqs, memo,
             )  # fmt: skip
-        counted = np.int64(0)  # words whose documents are before places[t]
+        elif picked > 0 and kind != BOOLEAN:
+            _number(bits, state, decoded, places)
         for i in range(WORDS):
             left = found[i]
-            if left and not many:
-                for t in range(decoded):
-                    for k in range(t * WORDS + counted, t * WORDS + i):
-                        places[t] += np.int64(ones(bits[k]))
-                counted = np.int64(i)
             while left:
                 bit = lowest_bit(left)
                 below = (np.uint64(1) << bit) - np.uint64(1)
@@ -721,8 +804,9 @@ def best(
                     if full and kind in (VSM, DIRICHLET):
                         # The document's own norm or length gives a closer bound than its class.
                         rest = bounds[CLASSES * terms + decoded] if decoded < terms else 0.0
+                        which = np.int64(0) if (repeated[i] >> bit) & np.uint64(1) else closer
                         for t in range(decoded):
-                            rest += bounds[t] * float((bits[t * WORDS + i] >> bit) & np.uint64(1))
+                            rest += bounds[which + t] * float((bits[t * WORDS + i] >> bit) & np.uint64(1))
                         if kind == VSM:
                             rest *= norm_limits[0] / (norm or 1.0)
                         else:
@@ -735,7 +819,7 @@ def best(
                             if state[t * _STATE + _DF] == 1:
                                 frequency = state[t * _STATE + _MOST]
                             else:
-                                at = places[t] + np.int64(ones(own & below))
+                                at = places[t * WORDS + i] + np.int64(ones(own & below))
                                 frequency = _frequency(stream, freqs_at, ways, at)
                             if kind == VSM:
                                 tabled = _by_frequency(table, frequency)
