@@ -6,6 +6,7 @@ import contextlib
 import json
 import socket
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -18,18 +19,23 @@ import pytest
 import uvicorn
 from hypothesis import given
 from hypothesis import strategies as st
+from starlette.requests import Request
 
 from indlet.errors import BadResponse
 from indlet.model import Record
 from indlet.node.alerts import alerts
 from indlet.node.duplicates import decided, look, waiting
 from indlet.provider.serve import application
+from indlet.provider.serve.access import AccessGate, Permit
+from indlet.provider.serve.repository import Repository
+from indlet.provider.serve.shared_decisions import decisions_list
 from indlet.service.duplicates.listed import listed
 from indlet.service.harvest import other_decisions
 from indlet.service.pipeline import harvest_all
 from indlet.settings import Access, Duplicates, Harvest, Hierarchy, Node, Settings, Source
-from indlet.store import Store, decisions, open_store
+from indlet.store import Store, View, decisions, open_store
 from indlet.store.decisions import PairDecision, counting, decide, elsewhere_in
+from indlet.text import policy_of
 
 ONE, OTHER = "oai:lanl.example.org:1", "oai:larc.example.org:1"
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
@@ -193,6 +199,49 @@ def test_a_pair_is_named_only_to_those_who_may_see_both_records(start: Start) ->
     assert larc.heard() == []
 
 
+def test_a_node_that_changes_its_address_is_still_the_same_node(start: Start) -> None:
+    lanl, larc = start("lanl"), start("larc")
+    lanl.harvest(larc)
+    larc.harvest(lanl)
+    lanl.decide("same", "Ruth")
+    larc.harvest(lanl)
+    moved = replace(lanl.settings, node=replace(lanl.settings.node, base_url="https://lanl.example.org"))
+    lanl.app = application(lanl.store, moved)
+    lanl.decide("different", "Ruth")
+    larc.harvest(lanl)
+    assert larc.heard() == [("different", "Ruth", "https://lanl.example.org")]
+    assert larc.counts() == "different"
+    lanl.harvest(larc)  # what it decided under either address comes back to it, and is left alone
+    assert lanl.heard() == []
+
+
+def test_the_list_is_made_once_for_each_state_and_for_those_who_may_see_the_same(start: Start) -> None:
+    lanl, larc = start("lanl", Access(tokens=("secret",))), start("larc")
+    lanl.harvest(larc)
+    lanl.decide("same", "Ruth")
+    made = 0
+
+    class Counting(Repository):
+        def visible(self, view: View, permit: Permit) -> Callable[[str], bool]:
+            nonlocal made
+            made += 1
+            return super().visible(view, permit)
+
+    settings = lanl.settings
+    repository = Counting(lanl.store, settings, lanl.store.now, policy_of(settings.analysis))
+    body, gate = decisions_list(lanl.store, repository, lanl.url), AccessGate(settings)
+    request = {"type": "http", "headers": [], "client": ("127.0.0.1", 1)}
+    known = {**request, "headers": [(b"authorization", b"Bearer secret")]}
+    hidden, shown = gate.permit(Request(request)), gate.permit(Request(known))
+    assert b"Ruth" not in body(hidden) == body(hidden)
+    assert b"Ruth" in body(shown) == body(shown)
+    assert made == 2
+    lanl.decide("different", "Ada")
+    assert b"Ada" in body(shown)
+    assert b"Ada" not in body(hidden)
+    assert made == 4
+
+
 USABLE = {
     "records": [ONE, OTHER], "decision": "same", "at": "2026-01-02T11:00:00Z", "revision": 0, "by": "Ruth",
     "node": "https://lanl.example.org",
@@ -213,12 +262,13 @@ USABLE = {
         {"revision": 1 << 40},
         {"revision": 0.5},
         {"revision": True},
+        {"node_id": 7 * "x" + "\n"},
     ],
 )
 def test_what_cannot_be_used_is_left_out(wrong: dict[str, object]) -> None:
     body = json.dumps({"decisions": [{**USABLE, **wrong}, USABLE]}).encode()
     made = PairDecision("same", "2026-01-02T11:00:00Z", "Ruth", "https://lanl.example.org")
-    assert list(other_decisions.read(body, "larc.example.org", NOON)) == [((ONE, OTHER), made)]
+    assert list(other_decisions.read(body, {"larc.example.org"}, NOON)) == [((ONE, OTHER), made)]
 
 
 @pytest.mark.parametrize(
@@ -226,7 +276,41 @@ def test_what_cannot_be_used_is_left_out(wrong: dict[str, object]) -> None:
 )
 def test_an_answer_that_is_none_is_refused(body: str) -> None:
     with pytest.raises(BadResponse, match="cannot be read"):
-        list(other_decisions.read(body.encode(), "larc.example.org", NOON))
+        list(other_decisions.read(body.encode(), {"larc.example.org"}, NOON))
+
+
+def _told(source: str, count: int, pair: str = "") -> list[tuple[decisions.Pair, PairDecision]]:
+    day = "2026-01-02T{:02}:{:02}:{:02}Z"
+    return [
+        (
+            (f"oai:{source}:{pair or n}", "oai:x:1"),
+            PairDecision(
+                "same", day.format(n // 3600, n // 60 % 60, n % 60), node=f"https://{source}-{n}.example",
+                via=source,
+            ),
+        )
+        for n in range(count)
+    ]  # fmt: skip
+
+
+def test_one_source_cannot_take_the_room_of_the_others() -> None:
+    kept: decisions.History = {}
+    assert decisions.merge(kept, _told("greedy", decisions.KEPT + 5)) == decisions.KEPT
+    assert decisions.merge(kept, _told("lanl", 300)) == 300
+    held = Counter(one.via for made in kept.values() for one in made)
+    assert held["lanl"] == 300
+    assert decisions.KEPT // 2 < held["greedy"] <= decisions.KEPT - 300
+    latest = max(kept, key=lambda pair: kept[pair][0].at)
+    assert latest[0].startswith("oai:greedy")  # the oldest have gone
+    assert decisions.merge(kept, _told("greedy", decisions.KEPT + 5)) + held.total() <= decisions.KEPT
+    assert sum(one.via == "lanl" for made in kept.values() for one in made) == 300
+
+
+def test_one_pair_is_decided_on_by_so_many_nodes_of_a_source_and_no_more() -> None:
+    kept: decisions.History = {}
+    assert decisions.merge(kept, _told("greedy", 2000, "1")) == 50
+    assert decisions.merge(kept, [(pair, replace(one, via="lanl", node="https://lanl.example"))
+                                  for pair, one in _told("greedy", 1, "1")]) == 1  # fmt: skip
 
 
 MADE = st.builds(

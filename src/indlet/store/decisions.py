@@ -8,8 +8,10 @@ What other nodes decided is kept beside it, the last decision of each node: `doc
 
 from __future__ import annotations
 
+import secrets
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final
 
@@ -21,8 +23,10 @@ from indlet.store.contract import Meta, Readable, Store
 CHOICES: Final = ("same", "different", "later", "open")
 KEY: Final = "duplicates"
 ELSEWHERE: Final = "duplicates-elsewhere"
+OWN_ID: Final = "duplicates-node"  # what this node is called in its decisions, whatever its address
 KEPT: Final = 20_000  # decisions of other nodes that are kept, and decisions that are given out
 _HISTORY: Final = 20  # decisions of one pair that are kept
+_NODES: Final = 50  # of other nodes about one pair, by way of one source
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +36,17 @@ class PairDecision:
     by: str = ""
     node: str = ""  # the base URL of the node where it was made; empty: here
     revision: int = field(default=0, compare=False)  # of those that a node made within one second
+    node_id: str = field(default="", compare=False)  # the node by a name that outlives its address
+    via: str = field(default="", compare=False)  # the source that told us
 
     @property
-    def order(self) -> tuple[str, int, str, str]:
+    def order(self) -> tuple[str, int, str, str, str]:
         """Of two decisions that one node made about one pair, the greater is the later one."""
-        return self.at, self.revision, self.decision, self.by
+        return self.at, self.revision, self.decision, self.by, self.node
+
+    def same_node(self, other: PairDecision) -> bool:
+        """Whether one node made both: by its id or, of a node that gives none, by its address."""
+        return (self.node_id or self.node) == (other.node_id or other.node)
 
 
 Pair = tuple[str, str]
@@ -67,6 +77,7 @@ def decide(
         revision = 0
         if before and before[-1].at >= at:  # within one second, or after the clock was set back
             at, revision = before[-1].at, before[-1].revision + 1
+        tx.meta_default(OWN_ID, secrets.token_hex(8).encode())
         made = PairDecision(decision, at, by[:200], revision=revision)
         kept[pair_of(one, other)] = [*before, made][-_HISTORY:]
         tx.meta(KEY, _written(kept))
@@ -80,6 +91,11 @@ def decisions(store: Readable) -> History:
 
 def decisions_in(view: Meta) -> History:
     return _read(view.meta(KEY))
+
+
+def own_id(view: Meta) -> str:
+    """What this node is called in its decisions; empty as long as it has made none."""
+    return bytes(view.meta(OWN_ID) or b"").decode()
 
 
 def elsewhere_in(view: Meta) -> History:
@@ -99,17 +115,44 @@ def take(store: Store, told: Iterable[tuple[Pair, PairDecision]]) -> int:
 def merge(kept: History, told: Iterable[tuple[Pair, PairDecision]]) -> int:
     """Put decisions into what is kept, of each node the latest; how many were new.
 
-    The result does not depend on the order in which they come.
+    The result does not depend on the order in which they come, as long as there is room. Where there is none,
+    a source that has told us more than others makes room for them: its oldest decision goes.
     """
-    size, taken = sum(map(len, kept.values())), 0
+    held = Counter(one.via for made in kept.values() for one in made)
+    taken = 0
     for pair, made in told:
         known = kept.get(pair, [])
-        before = next((one for one in known if one.node == made.node), None)
-        if (before.order >= made.order) if before else size >= KEPT:
+        before = next((one for one in known if one.same_node(made)), None)
+        if before is not None and before.order >= made.order:
             continue
-        kept[pair] = sorted([*(one for one in known if one is not before), made], key=lambda one: one.node)
-        size, taken = size + (before is None), taken + 1
+        if before is None:
+            if sum(one.via == made.via for one in known) >= _NODES or not _room(kept, held, made.via):
+                continue
+            held[made.via] += 1
+        else:
+            made = replace(made, via=before.via)
+        rest = [one for one in kept.get(pair, ()) if one is not before]
+        kept[pair] = sorted([*rest, made], key=lambda one: (one.node, one.node_id))
+        taken += 1
     return taken
+
+
+def _room(kept: History, held: Counter[str], via: str) -> bool:
+    """Whether there is a place for one more decision of a source, after room was made for it."""
+    if held.total() < KEPT:
+        return True
+    [(largest, most)] = held.most_common(1)
+    if held[via] + 1 >= most:
+        return False
+    # Many at once, so that they are seldom looked for.
+    of_it = [(one.at, pair, one) for pair, made in kept.items() for one in made if one.via == largest]
+    of_it.sort(key=lambda found: found[:2])
+    for _, pair, one in of_it[: max(1, (most - held[via]) // 4)]:
+        kept[pair] = [other for other in kept[pair] if other is not one]
+        if not kept[pair]:
+            del kept[pair]
+        held[largest] -= 1
+    return True
 
 
 def current(history: History, one: str, other: str) -> PairDecision | None:

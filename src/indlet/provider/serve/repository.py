@@ -199,6 +199,11 @@ class Repository:
             found = [one for one in found if scope.takes(one.sets.split())]
         return found
 
+    @property
+    def asks_web_server(self) -> bool:
+        """Whether who may see a record can change without a change of the store."""
+        return self._visibility is not None
+
     def visible(self, view: View, permit: Permit) -> Callable[[str], bool]:
         """What tells whether a requester may know of the record of an identifier."""
         origins, seen = permit.origins(view), None

@@ -3,36 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
+from hashlib import blake2b
 from itertools import islice
+from typing import Final
 
 import orjson
 
 from indlet.provider.serve.access import Permit
 from indlet.provider.serve.repository import Repository
-from indlet.store import Store, decisions
+from indlet.store import Store, View, decisions
+
+_KEPT: Final = 8  # lists, for requesters who may see different records
 
 
 def decisions_list(store: Store, repository: Repository, node: str) -> Callable[[Permit], bytes]:
     """What answers with the last decision of each node about each pair, as JSON.
 
     A pair is named to those who may see both of its records. Equal decisions give equal bytes, so that a node
-    that comes again is told that nothing has changed. `node` is the base URL of this one.
+    that comes again is told that nothing has changed; they are made once for each state of the store. `node`
+    is the base URL of this one.
     """
+    made: dict[tuple[int, ...] | None, tuple[bytes, bytes]] = {}  # by the origins that a requester may see
 
     def body(permit: Permit) -> bytes:
         with store.read() as view:
-            visible = cache(repository.visible(view, permit))
-            last = [(pair, made[-1]) for pair, made in decisions.decisions_in(view).items()]
-            last += [(pair, one) for pair, made in decisions.elsewhere_in(view).items() for one in made]
-            shown = ((pair, made) for pair, made in last if all(map(visible, pair)))
-            told = [
-                {
-                    "records": pair, "decision": made.decision, "at": made.at, "revision": made.revision,
-                    "by": made.by, "node": made.node or node,
-                }
-                for pair, made in islice(shown, decisions.KEPT)
-            ]  # fmt: skip
-        return orjson.dumps({"node": node, "decisions": told})
+            state = blake2b(b"%d" % view.last_seq())
+            for key in (decisions.KEY, decisions.ELSEWHERE):
+                state.update(b"\0" + (view.meta(key) or b""))
+            origins = permit.origins(view)
+            shown = None if origins is None else tuple(origins)
+            if repository.asks_web_server or made.get(shown, (b"",))[0] != state.digest():
+                if len(made) > _KEPT:
+                    made.clear()
+                made[shown] = state.digest(), _written(view, cache(repository.visible(view, permit)), node)
+            return made[shown][1]
 
     return body
+
+
+def _written(view: View, visible: Callable[[str], bool], node: str) -> bytes:
+    own = decisions.own_id(view)
+    last = [
+        (pair, replace(made[-1], node=node, node_id=own))
+        for pair, made in decisions.decisions_in(view).items()
+    ]
+    last += [(pair, one) for pair, made in decisions.elsewhere_in(view).items() for one in made]
+    shown = ((pair, made) for pair, made in last if all(map(visible, pair)))
+    told = [
+        {
+            "records": pair, "decision": made.decision, "at": made.at, "revision": made.revision,
+            "by": made.by, "node": made.node, "node_id": made.node_id,
+        }
+        for pair, made in islice(shown, decisions.KEPT)
+    ]  # fmt: skip
+    return orjson.dumps({"node": node, "decisions": told})

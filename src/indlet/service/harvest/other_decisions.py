@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -21,24 +22,27 @@ from indlet.store import Store, decisions
 BYTES: Final = 16 << 20
 _LENGTH: Final = 1000  # characters of an identifier
 _NODE: Final = re.compile(r"https?://[!-~]{1,500}")
+_ID: Final = re.compile(r"[!-~]{0,500}")
 _MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _UNSEEN: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]+")
 
 
 def learn(
-    store: Store, fetcher: PageFetcher, url: str, own: str, known: Validators, now: datetime
+    store: Store, fetcher: PageFetcher, source: str, url: str, own: str, known: Validators, now: datetime
 ) -> tuple[Validators, str]:
-    """Take what a node says at `url`, its extended endpoint: what to ask with next time, and what went wrong.
+    """Take what a source says at `url`, its extended endpoint: what to ask with next time, what went wrong.
 
     `own` is the key of this node: its own decisions, coming back, are left alone.
     """
+    with store.read() as view:
+        ours = {own, decisions.own_id(view)} - {""}
     try:
         answer = fetcher.get(url.removesuffix(FT_PATH) + DECISIONS_PATH, BYTES, "application/json", known)
         if answer.status == 304:
             return known, ""
         if answer.trouble is not None:
             raise answer.trouble
-        told = list(read(answer.body, own, now))
+        told = [(pair, replace(made, via=source)) for pair, made in read(answer.body, ours, now)]
     except NoAnswer as e:
         # A node that does not exchange decisions has no such address.
         return {}, "" if e.failed.trouble == "fatal" else str(e)
@@ -48,22 +52,30 @@ def learn(
     return ({"If-None-Match": answer.etag} if answer.etag else {}), ""
 
 
-def read(body: bytes, own: str, now: datetime) -> Iterator[tuple[decisions.Pair, decisions.PairDecision]]:
-    """The decisions that can be used. One that is dated ahead of time could never be taken back."""
+def read(
+    body: bytes, own: Collection[str], now: datetime
+) -> Iterator[tuple[decisions.Pair, decisions.PairDecision]]:
+    """The decisions that can be used. One that is dated ahead of time could never be taken back.
+
+    `own`: the key and the id of this node. A node that gives no id is told by its key.
+    """
     latest = dates.write(now + timedelta(days=1), True)
     try:
         told = orjson.loads(body)["decisions"]
         for one in told[: decisions.KEPT]:
             first, second = one["records"]
             made = decisions.PairDecision(
-                one["decision"], one["at"], _UNSEEN.sub(" ", one["by"])[:200], one["node"], one["revision"]
-            )
+                one["decision"], one["at"], _UNSEEN.sub(" ", one["by"])[:200], one["node"], one["revision"],
+                one.get("node_id", ""),
+            )  # fmt: skip
             usable = all(isinstance(name, str) and 0 < len(name) <= _LENGTH for name in (first, second))
             usable = usable and first != second and made.decision in decisions.CHOICES
             usable = usable and _MOMENT.fullmatch(made.at) is not None and made.at <= latest
             usable = usable and _NODE.fullmatch(made.node) is not None
             usable = usable and type(made.revision) is int and 0 <= made.revision < 1 << 31
-            if usable and origin_key(made.node) != own:
+            usable = usable and _ID.fullmatch(made.node_id) is not None
+            if usable and made.node_id not in own and (key := origin_key(made.node)) not in own:
+                made = replace(made, node_id=made.node_id or key)
                 yield decisions.pair_of(first, second), made
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError) as e:
         raise BadResponse(f"decisions about duplicates that cannot be read: {e!r}"[:300]) from e

@@ -253,7 +253,7 @@ class Run:
             return
         known = dict(self.state.other.get("decisions", {}))
         given, trouble = other_decisions.learn(
-            self.store, self.fetcher, self.agreement.url, self.own, known, self.now()
+            self.store, self.fetcher, self.name, self.agreement.url, self.own, known, self.now()
         )
         self._remember(other={**self.state.other, "decisions": given})
         if trouble:
