@@ -83,6 +83,16 @@ def test_text_that_a_table_alone_describes(tmp_path: Path) -> None:
     assert back.decode() == 'Title,Authors\n"Wings, a study","Austen, Jane; Laboratory"\nAir,\n'
 
 
+def test_a_table_of_another_format_is_no_mapping_for_marc(books: Path) -> None:
+    with pytest.raises(SettingsError, match=r'RECORD is no field of MARC.*format = "table:sandia"'):
+        run("--from", "marc21", "--to", "marc21", "--to-mapping", "sandia", str(books))
+
+
+def test_what_a_table_says_of_every_record_is_said_once(books: Path) -> None:
+    _, out, _ = run("--from", "marc21", "--to", "marcxml", str(books))
+    assert out.count(b'tag="042"') == out.count(b"<record") == 2
+
+
 def test_sandia_s_fields(books: Path) -> None:
     _, out, _ = run("--from", "marc21", "--to", "table:sandia", str(books))
     assert "REPORT-NUMBER: TR-17\n" in out.decode()

@@ -16,13 +16,19 @@ import pytest
 
 from indlet.errors import SettingsError
 from indlet.formats import METADATA, CommonRecord
+from indlet.formats.record import Field
+from indlet.formats.table_formats import known_roots
+from indlet.formats.translate import format_named
 from indlet.model import Record, TermVector
 from indlet.node.alerts import acknowledge, alerts
 from indlet.node.write_out import WriteTask, write_out
+from indlet.oai.read import Item
 from indlet.oai.xml import element
 from indlet.provider.pipeline import crawl
+from indlet.service.records.normalise import Normaliser
 from indlet.settings import Crawl, LibraryFolder, Settings, Write
 from indlet.store import Store, open_store, withheld
+from indlet.text import Analyzer, Policy
 
 
 def marc(number: str, title: str, author: str = "Wells, Ada") -> bytes:
@@ -64,6 +70,42 @@ def put(store: Store, source: str, *titles: str, date: str = "1999", subject: st
                    TermVector.of({"wing": 1}), ("reports",))
             for title in titles
         ])  # fmt: skip
+
+
+def test_a_record_of_a_table_library_is_written_from_what_it_says(tmp_path: Path, store: Store) -> None:
+    table = format_named("table:sandia")
+    said = [Field("TITLE", "Arcs"), Field("CATEGORY", "46"), Field("EXTENT", "12 p.")]
+    metadata = table.crosswalk(said).read(said).simple()
+    with store.write() as tx:
+        origin = tx.origin("source", "sandia", {"url": "http://sandia.example.org"})
+        tx.put(origin, [Record("oai:sandia.example.org:1", metadata, raw=table.xml(said))])
+    folders = [tmp_path / name for name in ("dcterms", "table")]
+    for folder in folders:
+        folder.mkdir()
+    writes = (Write(str(folders[0]), "dcterms"), Write(str(folders[1]), "table:sandia"))
+    settings = Settings(data=tmp_path / "data", write=writes)
+    assert [(done.files, done.reason) for done in write_out(store, settings)] == [(1, ""), (1, "")]
+    qualified, tagged = (next(f.rglob("*.*")).read_text() for f in folders)
+    assert "extent>12 p.<" in qualified
+    assert "CATEGORY: 46" in tagged and "KEYWORD" not in tagged
+    made = Normaliser(Analyzer(Policy()), roots=known_roots(settings)).record(
+        Item("oai:sandia.example.org:1", "2024-01-01", metadata=element(table.xml(said)))
+    )
+    assert made.metadata == metadata  # so it can be harvested in that form, too
+
+
+def test_what_iso_2709_cannot_hold_can_be_written_as_marcxml(tmp_path: Path, store: Store) -> None:
+    put(store, "lanl", "Flutter", subject="x" * 12_000)
+    for name in ("iso", "xml"):
+        (tmp_path / name).mkdir()
+    writes = (Write(str(tmp_path / "iso")), Write(str(tmp_path / "xml"), "marcxml"))
+    done = write_out(store, Settings(data=tmp_path / "data", write=writes))
+    assert [(one.files, one.failed) for one in done] == [(0, 1), (1, 0)]
+    (alert,) = alerts(store)
+    assert "12005 bytes; ISO 2709 takes 9999" in alert.reason and "marcxml" in alert.remedy
+    (path,) = (tmp_path / "xml").rglob("*.xml")
+    (read,) = pymarc.parse_xml_to_array(str(path), strict=True)  # type: ignore[no-untyped-call]
+    assert read["245"]["a"] == "Flutter" and len(read["653"]["a"]) == 12_000
 
 
 # Local read

@@ -241,37 +241,101 @@ def test_an_origin_met_through_others_is_held_once_when_it_becomes_a_source(
     assert [[spec for spec in s.sets.split() if spec.startswith("from:")] for s in kept] == [["from:ours"]]
 
 
-def test_an_origin_under_two_names_is_told(laboratories: list[Laboratory]) -> None:
-    one, two, *_ = laboratories
+def _told(laboratory: Laboratory) -> list[tuple[str, str]]:
+    with laboratory.store.read() as view:
+        return [(a.source, a.reason) for a in view.alerts(acknowledged=True) if a.kind == "twice"]
+
+
+def test_an_origin_under_two_names_is_held_once(laboratories: list[Laboratory]) -> None:
+    one, two, three, _ = laboratories
+    one.write("a.txt", "flutter of wings")
+    one.crawl()
+    two.harvests(one)
+    three.harvests(two)
+    rounds([two, three])
+    first = two.settings.source[0]
+    twin = replace(first, name="larc-again", url=f"{first.url}/oai")
+    for other in (replace(twin, set="reports"), replace(twin, republish=False)):  # other copies are meant
+        two.settings = replace(two.settings, source=(first, replace(other, name=f"{other.name}{other.set}")))
+        harvest_all(two.store, two.settings, index=False)
+        assert not _told(two)
+    with two.store.write() as tx:  # the copy that is not passed on
+        tx.forget(tx.origin("source", "larc-again"))
+    two.settings = replace(two.settings, source=(first, twin))
+    rounds([two, three])
+    assert _told(two) == [
+        ("larc-again", "the source larc has the same address, and keeps the records of both")
+    ]
+    one.write("a.txt", "flutter of swept wings")
+    one.crawl()
+    rounds([two, three])
+    agree([one, two, three])
+    two.settings = replace(
+        two.settings, source=(twin,)
+    )  # renamed: the name of the settings takes the records
+    rounds([two, three])
+    agree([one, two, three])
+    assert not _told(two)
+    with two.store.read() as view:
+        kept = view.origin("source", "larc-again")
+        assert kept is not None
+        assert [s.origin for s in view.changes() if not s.deleted] == [kept.id]
+
+
+def test_copies_that_a_store_holds_under_two_names_are_brought_together(
+    laboratories: list[Laboratory],
+) -> None:
+    one, two, three, _ = laboratories
+    one.write("a.txt", "flutter of wings")
+    one.write("b.txt", "ice on leading edges")
+    one.crawl()
+    two.harvests(one)
+    two.harvest()
+    three.harvests(two)
+    with two.store.read() as view, two.store.write() as tx:  # as earlier versions left it
+        old = tx.origin("source", "old", {**view.origins("source")[0].settings, "name": "old"})
+        tx.put(old, [stored.record for stored in view.changes()])
+    with three.store.read() as view:
+        assert not view.last_seq()
+    harvest_all(three.store, three.settings, index=False)
+    one.write("a.txt", "flutter of swept wings")
+    (one.root / "b.txt").unlink()
+    one.crawl()
+    rounds([two, three])
+    agree([one, two, three])
+
+
+def test_a_source_that_is_removed_at_one_node_is_removed_at_no_other(
+    laboratories: list[Laboratory],
+) -> None:
+    one, two, three, _ = laboratories
+    one.write("a.txt", "flutter of wings")
+    one.crawl()
+    two.harvests(one)
+    three.harvests(two)
+    rounds([two, three])
+    with two.store.write() as tx:
+        tx.forget(tx.origin("source", "larc"))  # as the desk does
+    three.harvest()
+    assert three.holds() == one.holds()
+    with two.store.write() as tx:  # and when it is a source again
+        tx.state(tx.origin("source", "larc"), {})
+    rounds([two, three])
+    agree([one, two, three])
+
+
+def test_what_comes_by_way_of_others_does_not_republish_a_source(laboratories: list[Laboratory]) -> None:
+    one, two, three, _ = laboratories
     one.write("a.txt", "flutter of wings")
     one.crawl()
     two.harvests(one)
     two.harvest()
-    first = two.settings.source[0]
-    twin = replace(first, name="larc-again", url=f"{first.url}/oai")
-
-    def told() -> list[tuple[str, str]]:
-        with two.store.read() as view:
-            return [(a.source, a.reason) for a in view.alerts(acknowledged=True) if a.kind == "twice"]
-
-    for other in (replace(twin, set="reports"), replace(twin, republish=False)):  # other copies are meant
-        two.settings = replace(two.settings, source=(first, replace(other, name=f"{other.name}{other.set}")))
-        harvest_all(two.store, two.settings, index=False)
-        assert not told()
-    two.settings = replace(two.settings, source=(twin,))
-    two.harvest()
-    assert told() == [("larc-again", "the same address is also held as larc, in its own copies")]
-    two.settings = replace(two.settings, source=(replace(twin, republish=False),))
-    two.harvest()
-    assert not told()
-    two.settings = replace(two.settings, source=(twin,))
-    for records in (True, False):  # removed, and then with its records
-        with two.store.read() as view:
-            larc = view.origin("source", "larc")
-        assert larc is not None
-        with two.store.write() as tx:
-            tx.state(larc.id, {**larc.state, "removed": True})
-            if not records:
-                tx.forget(larc.id)
-        two.harvest()
-        assert bool(told()) is records
+    three.harvests(one, two)
+    larc = replace(three.settings.source[0], republish=False)
+    three.settings = replace(three.settings, source=(larc, three.settings.source[1]))
+    three.harvest()
+    with three.store.read() as view:
+        found = view.origin("source", "larc")
+    assert found is not None
+    assert found.settings["republish"] is False
+    assert "learned_from" not in found.settings

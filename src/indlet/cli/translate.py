@@ -45,9 +45,10 @@ def translate(
 ) -> None:
     """Translate records from one metadata format to another.
 
-    FORMAT is a prefix (oai_dc, dcterms, marc21, mods, rfc1807, cosati, oai_marc) or table:NAME, any text that
-    a table describes. TABLE is a file, or a table that comes with indlet (larc). A record that cannot be
-    read, mapped or written is named on standard error, the others are translated; the status is then 3.
+    FORMAT is a prefix (oai_dc, dcterms, marc21, mods, rfc1807, cosati, oai_marc), marcxml (MARC in files of
+    XML) or table:NAME, any text that a table describes. TABLE is a file, or a table that comes with indlet
+    (larc). A record that cannot be read, mapped or written is named on standard error, the others are
+    translated; the status is then 3.
     """
     if target == oai_marc.FORMAT.prefix:
         raise SettingsError("oai_marc is only read; translate to marc21")

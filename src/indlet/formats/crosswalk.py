@@ -221,7 +221,8 @@ class Crosswalk:
         rules = [
             rule
             for rule in self._out.get(statement.element, ())
-            if rule.refinement in ("", statement.refinement)
+            # What a table says of every record is no row for its identifier or datestamp.
+            if (rule.refinement == statement.refinement or (not rule.refinement and rule.element != "record"))
             and rule.scheme in ("", ANY_SCHEME, statement.scheme)
         ]
         return sorted(rules, key=lambda rule: -2 * bool(rule.refinement) - bool(rule.scheme))
@@ -355,15 +356,14 @@ def standard(name: str, single: bool = False) -> Crosswalk:
     return parse(text, name, single)
 
 
-def load(path: Path, base: Crosswalk | None = None, single: bool = False) -> Crosswalk:
-    """A site's own table, on top of another. SettingsError if it is not to be had or not a table."""
+def load(path: Path, single: bool = False) -> Crosswalk:
+    """A site's own table. SettingsError if it is not to be had or not a table."""
     try:
         if path.stat().st_size > TABLE_BYTES:
             raise SettingsError(f"{path}: a table of more than {TABLE_BYTES} bytes; check the name")
-        own = parse(path.read_text("utf-8-sig"), str(path), single)
+        return parse(path.read_text("utf-8-sig"), str(path), single)
     except (OSError, UnicodeDecodeError) as e:
         raise SettingsError(f"{path}: {e}; give a table in UTF-8, columns separated by tabs") from e
-    return own if base is None else over(own, base)
 
 
 def over(own: Crosswalk, base: Crosswalk) -> Crosswalk:

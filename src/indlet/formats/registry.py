@@ -42,22 +42,22 @@ INDEX: Final[dict[str, IndexFormat]] = {
 }
 
 Roots = Mapping[str, MetadataFormat]  # by the elements that hold a record
-_ROOTS: Final[Roots] = {root: f for f in METADATA.values() for root in f.roots}
+ROOTS: Final[Roots] = {root: f for f in METADATA.values() for root in f.roots}
 _START_TAG = re.compile(rb"\s*<(?:([\w.-]+):)?([\w.-]+)((?:\s[^<>]*)?)/?>")
 
 
 def format_of(root: etree._Element) -> MetadataFormat | None:
     """The format that an element is a record of."""
-    return _ROOTS.get(str(root.tag))
+    return ROOTS.get(str(root.tag))
 
 
-def pairs(root: etree._Element) -> list[tuple[str, str]]:
+def pairs(root: etree._Element, roots: Roots = ROOTS) -> list[tuple[str, str]]:
     """(element, value) for what a harvested metadata part says, by the crosswalk of its format.
 
     A part of no known format is read for whatever is Dublin Core by its local name. BadResponse if it has
     text of which nothing could be mapped.
     """
-    known = format_of(root)
+    known = roots.get(str(root.tag))
     try:
         found = list(_loose(root)) if known in (None, oai_dc.FORMAT) else known.read(root).pairs()
     except ValueError as e:
@@ -67,14 +67,14 @@ def pairs(root: etree._Element) -> list[tuple[str, str]]:
             raise BadResponse(f"a record of {known.title} with text, but without any element of that format")
         raise BadResponse(
             f"nothing of it could be mapped to Dublin Core: element {root.tag}; "
-            f"known formats are {', '.join(METADATA)}"
+            f"known formats are {', '.join(dict.fromkeys(f.prefix for f in roots.values()))}"
         )
     return found
 
 
-def by_name(raw: bytes) -> bool:
+def by_name(raw: bytes, roots: Roots = ROOTS) -> bool:
     """Whether a metadata part is read by the local names of its elements, and not by a crosswalk."""
-    return raw.startswith(oai_dc.START) or _ROOTS.get(root_name(raw)) in (None, oai_dc.FORMAT)
+    return raw.startswith(oai_dc.START) or roots.get(root_name(raw)) in (None, oai_dc.FORMAT)
 
 
 def _loose(root: etree._Element) -> Iterable[tuple[str, str]]:
@@ -97,7 +97,7 @@ def root_name(raw: bytes) -> str:
     return f"{{{space[1].decode('utf-8', 'replace')}}}{local}" if space else local
 
 
-def common_record(raw: bytes, record: CommonRecord, roots: Roots = _ROOTS) -> CommonRecord:
+def common_record(raw: bytes, record: CommonRecord, roots: Roots = ROOTS) -> CommonRecord:
     """What a stored record says in full: its original in its own words, then what only the record says.
 
     The record alone where the original is of no known format (`roots`: these) or cannot be read.
@@ -114,7 +114,7 @@ def common_record(raw: bytes, record: CommonRecord, roots: Roots = _ROOTS) -> Co
     return CommonRecord(original.statements + more, record.identifier, record.datestamp)
 
 
-def in_format(stored: Stored, metadata: MetadataFormat, roots: Roots = _ROOTS) -> bytes:
+def in_format(stored: Stored, metadata: MetadataFormat, roots: Roots = ROOTS) -> bytes:
     """A record in a metadata format: the original unchanged where it is in that format, else translated."""
     # What we wrote ourselves, and nearly everybody writes, is known by its first bytes.
     ours = metadata is oai_dc.FORMAT and stored.raw.startswith(oai_dc.START)

@@ -11,6 +11,7 @@ from pathlib import Path
 from indlet.errors import SettingsError
 from indlet.formats import METADATA, crosswalk
 from indlet.formats.crosswalk import Crosswalk, Lost
+from indlet.formats.metadata import marc21
 from indlet.formats.record import Broken, CommonRecord, Fields, MetadataFormat
 from indlet.formats.subject_translation import SubjectTranslation
 from indlet.formats.tagged import named_format
@@ -64,11 +65,13 @@ class Translator:
 
 
 def format_named(name: str) -> MetadataFormat:
-    """A format by its prefix, or `table:NAME`. SettingsError if there is none."""
+    """A format by its prefix, `table:NAME`, or `marcxml` for MARC in files of XML. SettingsError if none."""
+    if name == "marcxml":
+        return marc21.XML_FILES
     if name.startswith("table:"):
         return named_format(name.removeprefix("table:"))
     if name not in METADATA:
-        raise SettingsError(f"no format {name!r}; one of {', '.join(METADATA)}, table:NAME")
+        raise SettingsError(f"no format {name!r}; one of {', '.join(METADATA)}, marcxml, table:NAME")
     return METADATA[name]
 
 
@@ -77,10 +80,17 @@ def on_top(own: str, base: Crosswalk, metadata: MetadataFormat) -> Crosswalk:
     """The standard table with a site's own on top: a file, or a table that comes with indlet."""
     if not own:
         return base
-    single = metadata.prefix in ("marc21", "oai_marc")
+    marc = metadata.prefix in ("marc21", "oai_marc")
     if not re.fullmatch(r"\w+", own) or Path(own).exists():
-        return crosswalk.load(Path(own), base, single)
-    try:
-        return crosswalk.over(crosswalk.standard(own, single), base)
-    except FileNotFoundError:
-        raise SettingsError(f"no table {own!r}; give a file, or a table that comes with indlet") from None
+        table = crosswalk.load(Path(own), single=marc)
+    else:
+        try:
+            table = crosswalk.standard(own, marc)
+        except FileNotFoundError:
+            raise SettingsError(f"no table {own!r}; give a file, or a table that comes with indlet") from None
+    wrong = next((tag for rule in table.rules for tag in rule.tags if len(tag) != 3), "") if marc else ""
+    if wrong:
+        raise SettingsError(
+            f'{own}: {wrong} is no field of MARC; for a table of another format, give format = "table:{own}"'
+        )
+    return crosswalk.over(table, base)

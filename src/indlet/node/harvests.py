@@ -23,8 +23,8 @@ from indlet.model import JsonMapping, JsonObject
 from indlet.node import job_entries
 from indlet.node.harvest_child import harvest_in_child
 from indlet.node.schedule import NotDone, NotYet, Schedule, Work, next_run
-from indlet.service.harvest.cache import TWICE, claim
 from indlet.service.harvest.negotiate import source_name
+from indlet.service.harvest.one_origin import TWICE, claim
 from indlet.service.harvest.progress import Progress
 from indlet.service.harvest.run import RunOptions
 from indlet.settings import Settings, Source

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Final
 
 from indlet.errors import StoreError
+from indlet.formats.table_formats import known_roots
 from indlet.node.duplicates import duplicates_job
 from indlet.node.harvests import Harvests
 from indlet.node.indexing import EVERY, IndexJob
@@ -47,7 +48,7 @@ class Jobs:
         if self._settings.node.jobs:
             self.harvests.plan(at_once=harvest_at_once)
             for task in self._settings.write:
-                write = write_job(self._store, task)
+                write = write_job(self._store, self._settings, task)
                 self.schedule.add(f"write {task.folder}", task.every, write, at_once=True)
             if self._settings.source or self._settings.write:
                 work = alerts_job(self._store, self._settings)
@@ -77,9 +78,9 @@ def alerts_job(store: Store, settings: Settings) -> Work:
     return run
 
 
-def write_job(store: Store, write: Write) -> Work:
+def write_job(store: Store, settings: Settings, write: Write) -> Work:
     """A task of local write as a job: one that stopped before its end has failed."""
-    task = WriteTask(store, write)
+    task = WriteTask(store, write, known_roots(settings))
 
     def run(stop: threading.Event) -> None:
         if reason := task.run(stop).reason:

@@ -143,7 +143,9 @@ class Worker:
                 work = self._harvests.work(name, source)
                 yield WorkerJob(f"harvest {name}", 2, every, work, _host(source.url))
         for write in self._settings.write:
-            yield WorkerJob(f"write {write.folder}", 3, write.every, write_job(self._store, write))
+            yield WorkerJob(
+                f"write {write.folder}", 3, write.every, write_job(self._store, self._settings, write)
+            )
         if sources or self._settings.write:
             every = self._settings.notify.every
             yield WorkerJob("alerts", 4, every, alerts_job(self._store, self._settings))

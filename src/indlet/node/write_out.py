@@ -23,8 +23,10 @@ from indlet.errors import SettingsError
 from indlet.formats import CommonRecord, MetadataFormat, common_record
 from indlet.formats.crosswalk import UNWRITTEN, Crosswalk, Lost
 from indlet.formats.dublin import year
+from indlet.formats.registry import ROOTS, Roots
 from indlet.formats.subject_translation import subject_translation
 from indlet.formats.subjects import SubjectClassifier
+from indlet.formats.table_formats import known_roots
 from indlet.formats.translate import format_named, on_top
 from indlet.model import DUBLIN_CORE, Stored
 from indlet.oai.dates import written
@@ -43,6 +45,7 @@ _UNSAFE = re.compile(r"[^\w.,=@+-]+")
 _ELEMENT = re.compile(r"[.\[]")  # what follows an element: a refinement or a scheme
 _PART_BYTES: Final = 120
 _MEND: Final = "mend the record at its source, or the table of [[write]]"
+_SHORTEN: Final = f'{_MEND}; format = "marcxml" has no limits of length'
 
 
 class RaisedAlert(NamedTuple):
@@ -68,13 +71,15 @@ class Written:
 
 def write_out(store: Store, settings: Settings, *, historical: bool = False) -> list[Written]:
     """Every task of the settings, one after the other; `historical`: all records, not what changed."""
-    return [WriteTask(store, task).run(threading.Event(), historical) for task in settings.write]
+    roots = known_roots(settings)
+    return [WriteTask(store, task, roots).run(threading.Event(), historical) for task in settings.write]
 
 
 class WriteTask:
     """One folder that is kept up to what others have."""
 
-    def __init__(self, store: Store, task: Write) -> None:
+    def __init__(self, store: Store, task: Write, roots: Roots = ROOTS) -> None:
+        """`roots`: the formats in which others' originals can be read."""
         if task.deletions not in DELETIONS:
             raise SettingsError(f"[[write]]: deletions is {task.deletions!r}; one of {', '.join(DELETIONS)}")
         if unknown := set(task.required) - set(DUBLIN_CORE):
@@ -85,7 +90,7 @@ class WriteTask:
         except (KeyError, IndexError, ValueError) as e:
             known = ", ".join(f"{{{place}}}" for place in _PLACES)
             raise SettingsError(f"[[write]]: path {task.path!r}: {e}; it may hold {known}") from e
-        self._store, self._task = store, task
+        self._store, self._task, self._roots = store, task, roots
         self._format: MetadataFormat = format_named(task.format)
         self._table: Crosswalk = on_top(task.mapping, self._format.crosswalk(()), self._format)
         self._subjects = subject_translation(task.subjects, task.subject_method)
@@ -144,7 +149,7 @@ class WriteTask:
                     continue
                 before = known.get(stored.identifier)
                 if stored.deleted or not self._wanted(stored, source):
-                    if before is not None:
+                    if before is not None and not (stored.deleted and self._elsewhere(stored)):
                         raised += self._gone(stored, before, done)
                         gone.append(before.path)
                         known.pop(stored.identifier, None)
@@ -167,6 +172,13 @@ class WriteTask:
                     tx.alert(alert.kind, self._name, alert.record, alert.reason, alert.remedy)
                 tx.state(origin, {"position": position})
 
+    def _elsewhere(self, stored: Stored) -> bool:
+        """Whether a record that was deleted under one source is live under another, which keeps its file."""
+        with self._store.read() as view:
+            live = view.get(stored.identifier)
+            source = next((o for o in view.origins("source") if live and o.id == live.origin), None)
+        return live is not None and source is not None and not live.deleted and self._wanted(live, source)
+
     def _wanted(self, stored: Stored, source: Origin) -> bool:
         specs = stored.sets.split()
         for chosen in self._task.from_:
@@ -185,7 +197,8 @@ class WriteTask:
         except ValueError as e:
             done.failed += 1
             reason = f"cannot be written as {self._task.format}: {e}"
-            return None, [RaisedAlert("translation", stored.identifier, reason, _MEND)]
+            remedy = _SHORTEN if self._task.format == "marc21" else _MEND
+            return None, [RaisedAlert("translation", stored.identifier, reason, remedy)]
         raised = list[RaisedAlert]()
         if missing:
             reason = f"written as {self._task.format} without {', '.join(missing)}"
@@ -212,7 +225,7 @@ class WriteTask:
     def _data(self, stored: Stored) -> tuple[bytes, list[str]]:
         """A record in the catalogue's format, and the required elements that nothing of it says there."""
         record = CommonRecord.of(orjson.loads(stored.metadata), stored.identifier, written(stored.datestamp))
-        record, lost = common_record(stored.raw, record), list[Lost]()
+        record, lost = common_record(stored.raw, record, self._roots), list[Lost]()
         if self._subjects is not None:
             terms = self._analyzer.frequencies(stored) if self._subjects.learned else {}
             record = self._subjects.translated(record, terms)

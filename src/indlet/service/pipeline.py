@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from indlet.errors import IndletError, StoreError, StoreUnavailable
+from indlet.formats.table_formats import known_roots
 from indlet.service.harvest.concurrency import RunQueue
 from indlet.service.harvest.mesh import origin_key
 from indlet.service.harvest.negotiate import source_name
@@ -46,6 +47,7 @@ def harvest_all(
     analyzer = Analyzer(policy_of(settings.analysis))
     queue = RunQueue(progress, settings.harvest.at_once, time.monotonic)
     stop, own = halt or threading.Event(), origin_key(settings.base_url())
+    roots, in_file = known_roots(settings), {source_name(s) for s in settings.source}
     broken = list[BaseException]()
 
     def work() -> None:
@@ -55,7 +57,7 @@ def harvest_all(
                 Run(
                     store, source, seen.source, analyzer, settings.harvest, seen,
                     options=options, extract=extract, halt=stop, own=own,
-                    exchange=settings.duplicates.exchange,
+                    exchange=settings.duplicates.exchange, in_file=in_file, roots=roots,
                 ).go()  # fmt: skip
             except IndletError as e:
                 seen.outcome, seen.reason, seen.phase = "failed", str(e), "failed"

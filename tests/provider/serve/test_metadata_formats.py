@@ -13,11 +13,11 @@ from starlette.testclient import TestClient
 from indlet.errors import SettingsError
 from indlet.formats import METADATA
 from indlet.formats.record import Field
+from indlet.formats.table_formats import table_formats
 from indlet.model import Record
 from indlet.oai.names import OAI_NAMESPACE
 from indlet.provider.pipeline import crawl
 from indlet.provider.serve import application
-from indlet.provider.serve.table_formats import table_formats
 from indlet.settings import LibraryFolder, Settings, Write
 from indlet.store import open_store
 

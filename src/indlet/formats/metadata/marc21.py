@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Final
 
 from lxml import etree
@@ -184,6 +185,13 @@ FORMAT: Final = MetadataFormat(
     pack=pack,
     suffix=".mrc",
     media_type="application/marcxml+xml",
+)
+# The same, written to files as MARCXML, which has no limits of length.
+XML_FILES: Final = replace(
+    FORMAT,
+    pack=lambda fields: _xml(fields) + b"\n",
+    around=(b'<collection xmlns="%b">\n' % NAMESPACE.encode(), b"</collection>\n"),
+    suffix=".xml",
 )
 
 

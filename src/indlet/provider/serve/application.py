@@ -18,6 +18,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from indlet.errors import HierarchyError, StoreError
+from indlet.formats.table_formats import table_formats
 from indlet.oai.names import DECISIONS_PATH, FT_PATH, OAI_PATH, SCHEMA_PATH, extended_path
 from indlet.provider.hierarchy import named
 from indlet.provider.identity import identified
@@ -26,7 +27,7 @@ from indlet.provider.serve.content import Content
 from indlet.provider.serve.feeds import ProviderFeeds
 from indlet.provider.serve.hosts import KnownHosts
 from indlet.provider.serve.http import RequestSlots, TooMuch, arguments, coded, tag, wants_page
-from indlet.provider.serve.pages import SCHEMAS, RepositoryPages, as_page, packaged
+from indlet.provider.serve.pages import SCHEMAS, RepositoryPages, as_page, packaged, table_schema
 from indlet.provider.serve.patience import Patient
 from indlet.provider.serve.relations import Relations
 from indlet.provider.serve.repository import Repository
@@ -34,7 +35,6 @@ from indlet.provider.serve.request_log import RequestLog
 from indlet.provider.serve.resourcesync import PATH as SYNC_PATH
 from indlet.provider.serve.resourcesync import WELL_KNOWN, ResourceSync
 from indlet.provider.serve.shared_decisions import decisions_list
-from indlet.provider.serve.table_formats import table_formats, table_schema
 from indlet.provider.serve.usage import Usage, usage_of
 from indlet.settings import Settings, VirtualRepository
 from indlet.store import Store

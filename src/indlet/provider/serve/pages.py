@@ -15,11 +15,13 @@ from typing import Final
 import orjson
 from lxml import etree
 
+from indlet.formats import MetadataFormat
 from indlet.formats.feed_writer import FEEDS
 from indlet.formats.sitemap import sitemap, sitemap_index
 from indlet.oai.dates import written
 from indlet.oai.names import FT_PATH, OAI_PATH
 from indlet.oai.tokens import sealed_number, unsealed_number
+from indlet.oai.xml import attribute
 from indlet.provider.serve.access import Permit
 from indlet.settings import Settings
 from indlet.store import Store, View
@@ -35,6 +37,12 @@ SITEMAP_URLS: Final = 50_000  # as many as a sitemap may hold
 def packaged(path: str) -> bytes:
     """A data file of this package."""
     return files("indlet.provider.serve").joinpath(path).read_bytes()
+
+
+def table_schema(metadata: MetadataFormat) -> bytes:
+    """The schema of a table's records: fields with tags, in the table's namespace."""
+    schema = Template(packaged("schema/table.xsd").decode())
+    return schema.substitute(namespace=attribute(metadata.namespace)).encode()
 
 
 def as_page(answer: bytes) -> bytes:

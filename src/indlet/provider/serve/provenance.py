@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from typing import Final
 
 from indlet.model import JsonObject, Stored
 from indlet.oai import provenance
 from indlet.oai.dates import written
 from indlet.oai.provenance import Hop, Stated
 from indlet.store import Origin
+
+_REMOVED_HERE: Final = provenance.Version(0, "0001-01-01T00:00:00Z")
 
 
 def republished(origin: Origin) -> bool:
@@ -51,7 +54,11 @@ class Provenance:
         parts = [] if stored.deleted else [provenance.write(_chain(stored, properties, url, namespace))]
         if self._extended:
             own = provenance.own_sets(stored.sets.split())
-            stated = Stated(url, provenance.version_of(properties), own)
+            version = provenance.version_of(properties)
+            if stored.deleted and not version.datestamp:
+                # Removed here with its source, which is not the origin's word: older than any copy elsewhere.
+                version = _REMOVED_HERE
+            stated = Stated(url, version, own)
             parts.append(provenance.write_version(stated))
         return b"".join(b"<about>%b</about>" % part for part in parts)
 

@@ -16,6 +16,7 @@ from indlet.errors import (
     ProtocolError,
     SettingsError,
 )
+from indlet.formats.table_formats import table_formats
 from indlet.model import Stored
 from indlet.oai import frames
 from indlet.oai.arguments import parse
@@ -32,7 +33,6 @@ from indlet.provider.serve.dissemination import Dissemination
 from indlet.provider.serve.listing import Inquiry, Lists, ListWindow
 from indlet.provider.serve.provenance import Provenance
 from indlet.provider.serve.scope import Scope, virtual_settings
-from indlet.provider.serve.table_formats import table_formats
 from indlet.provider.site.disseminate import SiteFormats
 from indlet.provider.site.visibility import Seen, Visibility
 from indlet.settings import Settings, VirtualRepository

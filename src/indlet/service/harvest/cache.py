@@ -27,8 +27,6 @@ from indlet.settings import Source
 from indlet.store import Origin, Store, Transaction, View
 
 Placed = tuple[str, str, Record]  # the name and URL of a record's origin, and what is kept of it
-TWICE: Final = "twice"  # alerts about an origin under two names
-_BATCH: Final = 500
 _WAIT: Final = 60.0  # seconds for another run to commit the copies that it has
 
 
@@ -70,12 +68,16 @@ class Cache:
     @contextlib.contextmanager
     def placed(self, copies: Sequence[RecordCopy]) -> Iterator[list[Placed]]:
         """(name, URL, record) of the copies that are kept and of their origins, while nobody else decides."""
-        with _turn(self.store), self.store.read() as view:
+        with permit_to_decide(self.store), self.store.read() as view:
             yield list(self._decided(view, copies))
 
-    def origin(self, tx: Transaction, name: str, url: str) -> int:
-        """The number of a record's origin, which may be new here; its sets are named."""
-        about = None if name == self.name else {"url": url, "republish": True, "learned_from": self.name}
+    def origin(self, tx: Transaction, view: View, name: str, url: str) -> int:
+        """The number of a record's origin, which may be new here; its sets are named.
+
+        A source of the settings stays as these say: what comes by way of others does not republish it.
+        """
+        known = view.origin("source", name) is not None
+        about = None if known else {"url": url, "republish": True, "learned_from": self.name}
         origin = tx.origin("source", name, about)
         tx.name_set(origin, FROM, "by source")
         tx.name_set(origin, set_spec((FROM, name)), name)
@@ -91,7 +93,7 @@ class Cache:
             if not name or (local and view.get(identifier, local) is not None):
                 continue  # an echo: it is ours
             row = next((origin.id for origin in sources if origin.name == name), None)
-            held = seen.get((name, identifier)) or (_held_here(view, row, identifier) if row else None)
+            held = seen.get((name, identifier)) or (held_copy(view, row, identifier) if row else None)
             if copy.stated is None and copy.record.deleted and held is None:
                 passed = self._by_way_of_this(view, identifier, sources)
                 if passed is not None:
@@ -148,71 +150,8 @@ class Cache:
         return replace(record, sets=tuple(dict.fromkeys(sets)), properties=properties)
 
 
-def claim(store: Store, name: str, url: str) -> None:
-    """Give the origin that was met through other nodes the name under which it is a source from now on.
-
-    It is told by its key. Without this its records would be held twice, under two names.
-    """
-    key = origin_key(url)
-
-    def met(view: View) -> Origin | None:
-        known = [o for o in view.origins("source") if origin_key(str(o.settings.get("url", ""))) == key]
-        return None if any(o.name == name for o in known) else next(iter(known), None)
-
-    with store.read() as view:
-        if view.origin("source", name) is not None:
-            return  # as at every run but the first
-        if (found := met(view)) is None or "learned_from" not in found.settings:
-            return
-    with _turn(store), store.read() as view, store.write() as tx:
-        origin = met(view)
-        if origin is None or not tx.rename_origin("source", origin.name, name):
-            return
-        before, after = set_spec((FROM, origin.name)), set_spec((FROM, name))
-        tx.name_set(origin.id, after, name)
-        moved = list[Record]()
-        for stored in view.changes():
-            if stored.origin == origin.id and before in stored.sets.split():
-                sets = tuple(after if spec == before else spec for spec in stored.sets.split())
-                moved.append(replace(stored.record, sets=sets))
-            if len(moved) == _BATCH:
-                tx.put(origin.id, moved)
-                moved = []
-        tx.put(origin.id, moved)
-
-
-def tell_held_twice(store: Store, name: str, source: Source) -> None:
-    """Raise an alert where an origin is held under another name as well: two sources, or an older store.
-
-    A source that was removed with its records holds none.
-    """
-    key = origin_key(source.url)
-    with store.read() as view:
-        raised = any(alert.kind == TWICE and alert.source == name for alert in view.alerts(acknowledged=True))
-        same = [
-            origin
-            for origin in (view.origins("source") if source.republish else [])
-            if origin.name != name
-            and origin.settings.get("republish")
-            and origin.settings.get("set", "") == source.set
-            and origin_key(str(origin.settings.get("url", ""))) == key
-        ]
-        live = view.totals() if any(origin.state.get("removed") for origin in same) else {}
-        others = [o.name for o in same if not o.state.get("removed") or live.get(o.id, (0, 0))[0]]
-    if bool(others) == raised:
-        return
-    with store.write() as tx:
-        if others:
-            tx.alert(
-                TWICE, name, "", f"the same address is also held as {', '.join(others)}, in its own copies",
-                "keep one name in the settings; remove the other source at the desk, with its records",
-            )  # fmt: skip
-        else:
-            tx.resolve_alerts(TWICE, name, [""])
-
-
 @contextlib.contextmanager
-def _turn(store: Store) -> Iterator[None]:
+def permit_to_decide(store: Store) -> Iterator[None]:
     """The only permit to decide between copies: two runs may bring the same record."""
     until = time.monotonic() + _WAIT
     with contextlib.ExitStack() as stack:
@@ -227,7 +166,7 @@ def _turn(store: Store) -> Iterator[None]:
         yield
 
 
-def _held_here(view: View, origin: int, identifier: str) -> Held | None:
+def held_copy(view: View, origin: int, identifier: str) -> Held | None:
     """The copy that is held of an origin's record. A deletion that waits for an operator counts as done."""
     if waiting := view.withheld(origin, [identifier]):
         return Held(version_of(waiting[0].detail.get("properties", {})), b"")
@@ -236,10 +175,14 @@ def _held_here(view: View, origin: int, identifier: str) -> Held | None:
 
 
 def _held(stored: Stored) -> Held:
-    version = version_of(orjson.loads(stored.properties or b"{}"))
+    return Held(version_of(orjson.loads(stored.properties or b"{}")), digest_of(stored))
+
+
+def digest_of(stored: Stored) -> bytes:
+    """What tells whether two copies of a record say the same."""
     if stored.deleted:
-        return Held(version, b"")
-    return Held(version, _digest(stored.raw, stored.vector or b"", own_sets(stored.sets.split())))
+        return b""
+    return _digest(stored.raw, stored.vector or b"", own_sets(stored.sets.split()))
 
 
 def _digest(raw: bytes, vector: bytes, sets: Iterable[str]) -> bytes:

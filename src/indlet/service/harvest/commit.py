@@ -201,7 +201,7 @@ class Committer:
                 progress.changed += tx.put(self.origin, records)
             if placed and self.cache is not None:
                 for (name, url), kept in by_source(placed).items():
-                    origin = self.cache.origin(tx, name, url)
+                    origin = self.cache.origin(tx, view, name, url)
                     progress.changed += tx.put(origin, self.guard.write(tx, view, name, origin, kept))
             done = set(batch.gone)
             if self.failures:

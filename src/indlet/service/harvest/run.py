@@ -10,22 +10,24 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
 from indlet.errors import IndletError, RemoteError, SettingsError, Unreachable
+from indlet.formats.registry import ROOTS, Roots
 from indlet.model import Failure
 from indlet.oai.names import FT_PATH
 from indlet.service.harvest import dates, decide, feed, other_decisions, owed, sets
-from indlet.service.harvest.cache import Cache, claim, tell_held_twice
+from indlet.service.harvest.cache import Cache
 from indlet.service.harvest.client import Client, NoAnswer, spellings
 from indlet.service.harvest.commit import Committer
 from indlet.service.harvest.fetch_page import Interrupted, PageFetcher
 from indlet.service.harvest.listing import ListedPages
 from indlet.service.harvest.negotiate import Agreement, negotiate
+from indlet.service.harvest.one_origin import claim, keeper
 from indlet.service.harvest.progress import Progress
 from indlet.service.harvest.reconcile import CannotReconcile, due, vanished, whole_list
 from indlet.service.harvest.record_intake import RecordIntake
@@ -87,10 +89,15 @@ class Run:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         own: str = "",
         exchange: bool = False,
+        in_file: Collection[str] = (),
+        roots: Roots = ROOTS,
     ) -> None:
-        """`own`: the key of this node; `exchange`: take the decisions about duplicates of nodes like it."""
+        """`own`: the key of this node; `exchange`: take the decisions about duplicates of nodes like it.
+
+        `in_file`: the names of the sources that the settings file has; `roots`: the formats that are known.
+        """
         self.name, self.own, self.exchange = name, own, exchange and source.republish
-        self.store = store
+        self.store, self.roots = store, roots
         self.source = source
         self.analyzer = analyzer
         self.harvest = harvest
@@ -108,9 +115,10 @@ class Run:
         )
         delay = source.delay_seconds if source.delay_seconds >= 0 else harvest.delay_seconds
         claim(store, name, source.url)
-        tell_held_twice(store, name, source)
         with store.write() as tx:
-            self.origin = tx.origin("source", name, source.public())
+            self.origin = tx.origin("source", name)
+        self.kept_as = keeper(store, name, source, in_file)
+        with store.write() as tx:
             user, password = _credentials(tx, self.origin, source)
         client = Client(
             harvest, token=source.token, user=user, password=password, delay_seconds=delay, sleep=self._sleep
@@ -148,7 +156,10 @@ class Run:
             )
             self.owed = owed.due_now(failures, int(self.now().timestamp()))
             try:
-                self._harvest()
+                if self.kept_as != self.name:
+                    self._end("complete", f"not harvested: {self.kept_as} has the same address")
+                else:
+                    self._harvest()
             except (RemoteError, SettingsError) as e:
                 self._end("failed", str(e))
             except (KeyboardInterrupt, Interrupted):
@@ -195,7 +206,12 @@ class Run:
         progress.form = agreement.form
         full_text = self._full_text if self.source.fulltext == "fetch" and self.extract else None
         normaliser = Normaliser(
-            self.analyzer, agreement.index_prefix, agreement.bundle_prefix, agreement.policy, full_text
+            self.analyzer,
+            agreement.index_prefix,
+            agreement.bundle_prefix,
+            agreement.policy,
+            full_text,
+            self.roots,
         )
         cache = Cache(self.store, self.name, agreement.identity.base_url or agreement.url, self.own)
         self.committer.cache = cache

@@ -18,6 +18,7 @@ from lxml import etree
 from indlet.errors import BadResponse
 from indlet.formats import INDEX, bundle, by_name, pairs
 from indlet.formats.dublin import PDF_MARKS, doi, folded, iso_date, pdf_text
+from indlet.formats.registry import ROOTS, Roots
 from indlet.memo import remembered
 from indlet.model import DUBLIN_CORE, JsonObject, Metadata, Packed, Record, TermVector
 from indlet.oai.read import Item, MetadataPart, canonical, parsed
@@ -60,6 +61,7 @@ class Normaliser:
     bundle_prefix: str = ""
     policy: Policy | None = None
     full_text: FullText | None = None
+    roots: Roots = field(default_factory=lambda: ROOTS)  # the formats that are known
     reconciliation: Reconciliation = field(init=False)
     has_index: bool = field(init=False)
 
@@ -102,7 +104,7 @@ class Normaliser:
 
     def _as_stored(self, part: MetadataPart) -> bool:
         """Whether a part says in the words of Dublin Core what there is to say."""
-        return part.described != b"{}" and not self.bundle_prefix and by_name(part.raw)
+        return part.described != b"{}" and not self.bundle_prefix and by_name(part.raw, self.roots)
 
     def _read(self, item: Item) -> tuple[bytes, Metadata, etree._Element | None]:
         part, index = item.metadata, item.index
@@ -114,7 +116,7 @@ class Normaliser:
             part, index = bundle.read(part)
         if part is None:
             raise BadResponse("a record without metadata that is not marked as deleted")
-        return canonical(part), cleaned(pairs(part)), index
+        return canonical(part), cleaned(pairs(part, self.roots)), index
 
     def _about(self, item: Item, metadata: Metadata) -> tuple[JsonObject, str]:
         """The properties of a record, and the key of its resource."""

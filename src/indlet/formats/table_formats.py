@@ -1,16 +1,14 @@
-"""Formats that a table describes (`table:NAME`), as metadata formats of the repository."""
+"""Formats that a table describes (`table:NAME`), as metadata formats that are served and harvested."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import replace
-from string import Template
 
 from indlet.errors import SettingsError
-from indlet.formats import METADATA, MetadataFormat
+from indlet.formats.record import MetadataFormat
+from indlet.formats.registry import METADATA, ROOTS, Roots
 from indlet.formats.translate import format_named
-from indlet.oai.xml import attribute
-from indlet.provider.serve.pages import packaged
 from indlet.settings import Settings
 
 
@@ -32,7 +30,7 @@ def table_formats(settings: Settings) -> dict[str, MetadataFormat]:
     return found
 
 
-def table_schema(metadata: MetadataFormat) -> bytes:
-    """The schema of a table's records: fields with tags, in the table's namespace."""
-    schema = Template(packaged("schema/table.xsd").decode())
-    return schema.substitute(namespace=attribute(metadata.namespace)).encode()
+def known_roots(settings: Settings) -> Roots:
+    """Every format by the elements that hold its records, those of the settings' tables among them."""
+    tables = table_formats(settings).values()
+    return ROOTS if not tables else {**ROOTS, **{root: f for f in tables for root in f.roots}}

@@ -1,0 +1,130 @@
+"""An origin has one name here, however many sources have its address: its records are kept once.
+
+An origin is told by its key (`mesh.origin_key`). One that was met through other nodes takes the name under
+which it becomes a source. Of two sources with one address, one keeps the records, and is harvested.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Final
+
+import orjson
+
+from indlet.model import Record
+from indlet.oai.identifier import set_spec
+from indlet.oai.provenance import FROM, version_of
+from indlet.service.harvest.cache import digest_of, held_copy, permit_to_decide
+from indlet.service.harvest.mesh import Taken, origin_key, passed_on
+from indlet.settings import Source
+from indlet.store import Origin, Store, View
+
+TWICE: Final = "twice"  # alerts about an origin under two names
+KEPT_AS: Final = "kept_as"  # of an origin whose records another one keeps: the name of that one
+_BATCH: Final = 500
+# Sources that differ in one of these do not bring the same records.
+_SELECTION: Final = (("set", ""), ("from_", ""), ("until", ""), ("metadata", "oai_dc"))
+
+
+def claim(store: Store, name: str, url: str) -> None:
+    """Give the origin that was met through other nodes the name under which it is a source from now on.
+
+    It is told by its key. Without this its records would be held twice, under two names.
+    """
+    key = origin_key(url)
+
+    def met(view: View) -> Origin | None:
+        known = [o for o in view.origins("source") if origin_key(str(o.settings.get("url", ""))) == key]
+        return None if any(o.name == name for o in known) else next(iter(known), None)
+
+    with store.read() as view:
+        if view.origin("source", name) is not None:
+            return  # as at every run but the first
+        if (found := met(view)) is None or "learned_from" not in found.settings:
+            return
+    with permit_to_decide(store), store.read() as view, store.write() as tx:
+        origin = met(view)
+        if origin is None or not tx.rename_origin("source", origin.name, name):
+            return
+        before, after = set_spec((FROM, origin.name)), set_spec((FROM, name))
+        tx.name_set(origin.id, after, name)
+        moved = list[Record]()
+        for stored in view.changes():
+            if stored.origin == origin.id and before in stored.sets.split():
+                sets = tuple(after if spec == before else spec for spec in stored.sets.split())
+                moved.append(replace(stored.record, sets=sets))
+            if len(moved) == _BATCH:
+                tx.put(origin.id, moved)
+                moved = []
+        tx.put(origin.id, moved)
+
+
+def keeper(store: Store, name: str, source: Source, in_file: Collection[str]) -> str:
+    """The name under which the records of a republished source are kept.
+
+    That is its own, unless another source has its address and brings the same records: then that of the one
+    that the settings name (`in_file`), or that was first. Copies under other names, which earlier versions
+    kept, are brought together there.
+    """
+    with store.read() as view:
+        mine = view.origin("source", name)
+        same = _same(view, name, source) if source.republish else []
+        counts = view.totals() if len(same) > 1 else {}
+        raised = any(alert.kind == TWICE and alert.source == name for alert in view.alerts(acknowledged=True))
+    kept = min(same, key=lambda o: (o.name not in in_file, o.id)).name if same else name
+    for other in same:
+        if other.name != kept and (KEPT_AS not in other.settings or counts.get(other.id, (0,))[0]):
+            _bring_together(store, other, next(o for o in same if o.name == kept))
+    with store.write() as tx:
+        if kept != name:
+            tx.origin("source", name, {**source.public(), "republish": False, KEPT_AS: kept})
+            if not raised:
+                tx.alert(
+                    TWICE, name, "", f"the source {kept} has the same address, and keeps the records of both",
+                    "keep one of the two in the settings; remove the other at the desk",
+                )  # fmt: skip
+            return kept
+        tx.origin("source", name, source.public())
+        if raised:
+            tx.resolve_alerts(TWICE, name, [""])
+        if mine is not None and KEPT_AS in mine.settings:  # the other one is gone: all is harvested anew
+            tx.state(mine.id, {k: v for k, v in mine.state.items() if k not in ("marks", "run")})
+    return kept
+
+
+def _same(view: View, name: str, source: Source) -> list[Origin]:
+    """The origin of a republished source, and those that bring the same records."""
+    key, about = origin_key(source.url), source.public()
+    return [
+        origin
+        for origin in view.origins("source")
+        if origin.name == name
+        or (
+            (origin.settings.get("republish") or KEPT_AS in origin.settings)
+            and not origin.state.get("removed")
+            and origin_key(str(origin.settings.get("url", ""))) == key
+            and all(origin.settings.get(part, default) == about[part] for part, default in _SELECTION)
+        )
+    ]
+
+
+def _bring_together(store: Store, other: Origin, kept: Origin) -> None:
+    """The newest copy of each record under one name; the other serves no record from then on."""
+    with permit_to_decide(store), store.read() as view, store.write() as tx:
+        tx.origin("source", other.name, {**other.settings, "republish": False, KEPT_AS: kept.name})
+        before, after = set_spec((FROM, other.name)), set_spec((FROM, kept.name))
+        taken = list[Record]()
+        for stored in view.changes():
+            if stored.origin != other.id:
+                continue
+            version = version_of(orjson.loads(stored.properties or b"{}"))
+            held = held_copy(view, kept.id, stored.identifier)
+            if passed_on(held, version, digest_of(stored)) is Taken.KEEP:
+                sets = tuple(after if spec == before else spec for spec in stored.sets.split())
+                taken.append(replace(stored.record, sets=sets))
+            if len(taken) == _BATCH:
+                tx.put(kept.id, taken)
+                taken = []
+        tx.put(kept.id, taken)
+        tx.forget(other.id)
