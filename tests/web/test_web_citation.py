@@ -181,6 +181,8 @@ def test_types_as_repositories_write_them() -> None:
     assert kind_of(["Forschungsbericht"]) == kind_of(["technical_reports"]) == "report"
     assert kind_of(["MovingImage"]) == "video"
     assert kind_of(["StillImage"]) == "image"
+    assert citation("oai:x:1", {"type": ["text"], "source": ["Doctoral Dissertations"]}, {}).kind == "thesis"
+    assert citation("oai:x:1", {"type": ["article"], "source": ["Theses of Zion"]}, {}).kind == "article"
 
 
 @pytest.mark.parametrize("name", ["Síntesis", "Hipótesis", "Particle", "Microfilm", "Facebook post"])

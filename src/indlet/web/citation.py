@@ -137,7 +137,7 @@ def citation(identifier: str, metadata: Metadata, properties: JsonMapping, sourc
         publisher=_first(metadata, "publisher"),
         date=next((value for value in dates if year_of([value]) == made), "") if made else "",
         year=made,
-        kind=kind_of(metadata.get("type", ())),
+        kind=_kind(metadata),
         language=_first(metadata, "language"),
         subjects=tuple(metadata.get("subject", ())),
         description=_first(metadata, "description"),
@@ -210,6 +210,12 @@ def kind_of(types: Sequence[str]) -> str:
     """The kind of work that types tell, by whole words of theirs: "doctoralThesis", and not "Síntesis"."""
     joined = _JOINED.sub(" ", " | ".join(types)[:10_000]).lower()
     return next((kind for kind, words in _KIND_OF if words.search(joined)), "text")
+
+
+def _kind(metadata: Metadata) -> str:
+    """The kind of a work; Digital Commons calls a thesis a text, of the series "Doctoral Dissertations"."""
+    kind = kind_of(metadata.get("type", ()))
+    return "thesis" if kind == "text" and kind_of(metadata.get("source", ())) == "thesis" else kind
 
 
 def _address(properties: JsonMapping, identifiers: Sequence[str], copies: Sequence[Copy]) -> str:

@@ -196,7 +196,9 @@ def plots(t: Strings, runs: Sequence[RunEntry]) -> list[Plot]:
     ):
         drawn = line(values)
         if drawn is not None:
-            found.append(Plot(key, show(drawn.last), drawn, t.day(values[0][0]), t.day(values[-1][0])))
+            ends = values[0][0], values[-1][0]
+            one_day = len(set(map(t.day, ends))) == 1
+            found.append(Plot(key, show(drawn.last), drawn, *map(t.stamp if one_day else t.day, ends)))
     return found
 
 
