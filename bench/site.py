@@ -6,11 +6,11 @@
 
 A site is copied in four ways: by wget from the home page, by wget from a full list of URLs, by
 ListIdentifiers and wget, and by ListRecords with DIDL (`indlet mirror`). Three stages: all of it once, after
-a quarter of the files was touched, and after the same quarter got other bytes. Every way is a program of its
-own, its start included; requests and bytes (of bodies) are those that the web server and the node answered.
-The crawl of the node is told apart: it happens by itself. Then pages of several sizes. `--histories`: random
-histories after each of which incremental harvesters must know what a full harvest tells. Needs wget and the
-servers.
+a quarter of the files was touched, and after the same quarter got other bytes; and several turns of these.
+Every way is a program of its own, its start included; requests and bytes (of bodies) are those that the web
+server and the node answered. The crawl of the node is told apart: it happens by itself. Then pages of several
+sizes. `--histories`: random histories after each of which incremental harvesters must know what a full
+harvest tells. Needs wget and the servers.
 """
 
 from __future__ import annotations
@@ -211,7 +211,11 @@ def _now() -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
-def experiment(bench: Bench, chunks: list[int]) -> dict[str, object]:
+STAGES = ("baseline", "touched", "changed")
+
+
+def experiment(bench: Bench, chunks: list[int], turns: int) -> dict[str, object]:
+    """So many turns of the three stages, each with new copies; the ways take turns within each stage."""
     web = bench.web
     files = sorted(p for p in web.root.rglob("*") if p.is_file())
     some = random.Random(2).sample([p for p in files if p.name != "index.html"], len(files) // 4)
@@ -220,45 +224,55 @@ def experiment(bench: Bench, chunks: list[int]) -> dict[str, object]:
     # Asked by HEAD, as the wget of the paper did: after a 304 wget follows no links of the page it has.
     recursive = ("-r", "-l", "inf", "-np", "-N", "--no-if-modified-since", f"{web.url}/index.html")
     costs, crawls, before = list[Cost](), list[tuple[float, float]](), ""
+    began, load = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), round(os.getloadavg()[0], 1)
     with bench.serving():
-        for stage in ("baseline", "touched", "changed"):
-            if stage != "baseline":
-                time.sleep(1.1)
-                before = _now()
-            for number, place in enumerate(some if stage != "baseline" else ()):
-                if stage == "changed":
-                    place.write_bytes(random.Random(number).randbytes(place.stat().st_size))
-                moment = UPDATE + 86_400 * (stage == "changed")
-                os.utime(place, (moment, moment))
-            crawls.append(bench.crawl())
-            costs += [
-                bench.measured("wget from the home page", stage, bench.wget("home", *recursive)),
-                bench.measured(
-                    "wget from a full list", stage, bench.wget("full", "-N", "-i", str(everything))
-                ),
-                bench.measured("ListIdentifiers + wget", stage, bench.listed(before)),
-                bench.measured("ListRecords, DIDL", stage, bench.mirrored()),
-            ]
-    sweep = []
-    for size in chunks:
-        with bench.serving(size, size):
-            listed = bench.measured("", "", lambda: _listing(bench))
-            cost = bench.measured("", "", bench.mirrored(f"sweep-{size}"))
-            shutil.rmtree(bench.work / f"sweep-{size}")
-            row: dict[str, object] = {"page": size}
-            for verb, one in (("identifiers", listed), ("records", cost)):
-                cpu = round(one.client_cpu + one.server_cpu, 2)
-                row |= {f"{verb}_requests": one.requests, f"{verb}_seconds": one.seconds, f"{verb}_cpu": cpu}
-            sweep.append(row)
+        for turn in range(turns):
+            for stage in STAGES:
+                if stage != "baseline":
+                    time.sleep(1.1)
+                    before = _now()
+                moment = UPDATE + 86_400 * (2 * turn + (stage == "changed"))
+                for number, place in enumerate(some if stage != "baseline" else ()):
+                    if stage == "changed":
+                        place.write_bytes(random.Random(f"{turn} {number}").randbytes(place.stat().st_size))
+                    os.utime(place, (moment, moment))
+                if stage != "baseline" or not turn:
+                    crawls.append(bench.crawl())
+                costs += [
+                    bench.measured("wget from the home page", stage, bench.wget("home", *recursive)),
+                    bench.measured(
+                        "wget from a full list", stage, bench.wget("full", "-N", "-i", str(everything))
+                    ),
+                    bench.measured(
+                        "ListIdentifiers + wget", stage, bench.listed(before if stage != "baseline" else "")
+                    ),
+                    bench.measured("ListRecords, DIDL", stage, bench.mirrored()),
+                ]
+            for copy in ("home", "full", "listed", "mirrored"):
+                shutil.rmtree(bench.work / copy)
     return {
         "server": web.kind,
         "files": len(files),
         "bytes": sum(p.stat().st_size for p in files),
-        "load": round(os.getloadavg()[0], 1),
+        "began": began,
+        "load": [load, round(os.getloadavg()[0], 1)],  # before and after
         "crawls": crawls,
         "costs": [asdict(cost) for cost in costs],
-        "sweep": sweep,
+        "sweep": [swept(bench, size) for size in chunks],
     }
+
+
+def swept(bench: Bench, size: int) -> dict[str, object]:
+    """What lists of both verbs cost with pages of this size."""
+    with bench.serving(size, size):
+        listed = bench.measured("", "", lambda: _listing(bench))
+        records = bench.measured("", "", bench.mirrored(f"sweep-{size}"))
+    shutil.rmtree(bench.work / f"sweep-{size}")
+    row: dict[str, object] = {"page": size}
+    for verb, one in (("identifiers", listed), ("records", records)):
+        cpu = round(one.client_cpu + one.server_cpu, 2)
+        row |= {f"{verb}_requests": one.requests, f"{verb}_seconds": one.seconds, f"{verb}_cpu": cpu}
+    return row
 
 
 def _listing(bench: Bench) -> Path:
@@ -301,11 +315,14 @@ def main() -> None:
     parser.add_argument("--tree", type=Path, help="copy this tree instead of generating one")
     parser.add_argument("--server", default="apache-event")
     parser.add_argument("--chunks", default="10,50,100,500,1000,5000")
+    parser.add_argument("--turns", type=int, default=3, help="how often each way is measured")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--histories", type=int, default=0, help="run so many random histories instead")
     options = parser.parse_args()
     if options.histories:
         histories(options.histories)
+        if options.json:
+            options.json.write_text(json.dumps({"histories": options.histories, "missed": 0}))
         return
     with tempfile.TemporaryDirectory() as work, web_server(options.server) as web:
         if options.tree:
@@ -320,7 +337,8 @@ def main() -> None:
                 "log_format bytes '$status $body_bytes_sent';",
             )
         web.start()
-        found = experiment(Bench(web, Path(work)), [int(size) for size in options.chunks.split(",") if size])
+        chunks = [int(size) for size in options.chunks.split(",") if size]
+        found = experiment(Bench(web, Path(work)), chunks, options.turns)
     shown(found)
     if options.json:
         options.json.write_text(json.dumps(found, indent=1))

@@ -12,6 +12,7 @@ from bench.evidence.figures import table
 from bench.evidence.peers import harvest_memory, harvest_ratios, search_ratios, serve_ratios
 from bench.evidence.portal import rows_of
 from bench.evidence.setting import Found
+from bench.evidence.site import times
 from bench.harvest_shapes import ratios as shape_ratios
 
 from indlet.service.rank import MODELS
@@ -200,6 +201,26 @@ def _soaked(found: Found) -> Verdict:
     return Verdict(told, errors == 0 and worst < 50 and last <= 1.1 * half)
 
 
+def _copied(stage: str, figure: str, wanted: float) -> Callable[[Found], Verdict]:
+    def check(found: Found) -> Verdict:
+        ratios = times(found, stage, figure)
+        told = "; ".join(f"{server} {ratio:.3g} times" for server, ratio in ratios.items())
+        if figure == "seconds":
+            told += (
+                " (by processor time "
+                + ", ".join(f"{r:.3g}" for r in times(found, stage, "cpu").values())
+                + ")"
+            )
+        return Verdict(told, min(ratios.values()) >= wanted)
+
+    return check
+
+
+def _missed(found: Found) -> Verdict:
+    told = found["histories"]
+    return Verdict(f"{told['missed']} in {told['histories']} histories", told["missed"] == 0)
+
+
 GOALS: Final = (
     Goal("harvested index beside an index of the union, after every step of additions, edits, deletions, "
          "moves, format switches", "no difference", "equality", _equal, True),
@@ -234,6 +255,13 @@ GOALS: Final = (
          "under 50 ms, no errors", "portal", _portal, True),
     Goal("an hour of searches, harvests, crawls, feeds and slow clients at once",
          "p95 under 50 ms, no errors, memory level", "soak", _soaked, True),
+    Goal("a first copy of a site by DIDL beside wget's", "no slower", "site",
+         _copied("baseline", "seconds", 1)),
+    Goal("requests of wget -N for each of an update by DIDL, files touched", "at least 20", "site",
+         _copied("touched", "requests", 20)),
+    Goal("an update by DIDL beside that of wget -N, files touched", "at least 5 times as fast", "site",
+         _copied("touched", "seconds", 5)),
+    Goal("changes that incremental harvesters of a site missed", "none", "site", _missed),
 )  # fmt: skip
 
 

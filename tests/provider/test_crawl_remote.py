@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from indlet.errors import HierarchyError, MissingExtra, SettingsError
+from indlet.provider.connect import answer_deadline, connect
 from indlet.provider.hierarchy import open_tree
 from indlet.settings import Crawl, Hierarchy, Limits
 
@@ -384,6 +385,22 @@ def test_a_listing_without_end_ends(bench: Bench) -> None:
         summary = bench.crawl()
     assert summary.outcome == "partial"
     assert list(summary.unread) == ["a/loop/loop/loop/loop"]
+
+
+def test_an_answer_of_a_webdav_server_has_a_deadline(bench: Bench) -> None:
+    """However busily its bytes drip: the timeouts of httpx are for single reads."""
+    import httpx
+
+    bench.write("a.txt", "wing")
+    with servers.SERVERS["webdav"](bench.root) as (root, options):
+        address = root.replace("webdav://", "http://")
+        with httpx.Client(event_hooks=answer_deadline(-1.0)) as client, pytest.raises(TimeoutError):
+            client.request("PROPFIND", address)
+        with httpx.Client(event_hooks=answer_deadline(60.0)) as client:
+            assert b"a.txt" in client.request("PROPFIND", address).content
+        storage = connect(root, options)
+        assert storage._fs.client.http.event_hooks["response"]
+        storage.close()
 
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import io
 import tempfile
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from typing import IO, TYPE_CHECKING
 from urllib.parse import unquote, unquote_to_bytes, urlsplit
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 EXTRAS = {"http": "http", "https": "http", "webdav": "webdav", "webdavs": "webdav", "dav": "webdav",
           "davs": "webdav", "sftp": "sftp", "ssh": "sftp", "s3": "s3", "s3a": "s3"}  # fmt: skip
+ANSWER_SECONDS = 900.0  # for one answer of a web or WebDAV server, in all
 # paramiko is handed every option that fsspec does not take out, and refuses the second.
 PARAMIKO_FRESH = {"skip_instance_cache": True}
 
@@ -109,7 +111,7 @@ def _http(root: str, options: JsonMapping) -> tuple[AbstractFileSystem, str]:
     from aiohttp import ClientTimeout
     from fsspec.implementations.http import HTTPFileSystem
 
-    timeout = ClientTimeout(total=900, sock_connect=30, sock_read=60)
+    timeout = ClientTimeout(total=ANSWER_SECONDS, sock_connect=30, sock_read=60)
     client = {"timeout": timeout, **options.get("client_kwargs", {})}
     rest = {key: value for key, value in options.items() if key != "client_kwargs"}
     return HTTPFileSystem(encoded=True, client_kwargs=client, **rest, **FRESH), root
@@ -121,11 +123,35 @@ def _webdav(root: str, options: JsonMapping) -> tuple[AbstractFileSystem, str]:
     parts = urlsplit(root)
     scheme = "https" if parts.scheme.endswith("s") else "http"
     host = parts.netloc.rpartition("@")[2]
-    given: JsonObject = {"timeout": 60}
+    given: JsonObject = {"timeout": 60, "event_hooks": answer_deadline(ANSWER_SECONDS)}
     if parts.username:
         given["auth"] = (unquote(parts.username), unquote(parts.password or ""))
     fs = WebdavFileSystem(f"{scheme}://{host}{parts.path}", **{**given, **options}, skip_instance_cache=True)
     return fs, ""
+
+
+def answer_deadline(seconds: float) -> dict[str, list[Callable[..., None]]]:
+    """Hooks for httpx, whose timeouts are for single reads: TimeoutError if a body takes longer in all."""
+    import httpx
+
+    class Timed(httpx.SyncByteStream):
+        def __init__(self, stream: httpx.SyncByteStream, until: float) -> None:
+            self._stream, self._until = stream, until
+
+        def __iter__(self) -> Iterator[bytes]:
+            for data in self._stream:
+                if time.monotonic() > self._until:
+                    raise TimeoutError(f"an answer takes more than {seconds:g} s")
+                yield data
+
+        def close(self) -> None:
+            self._stream.close()
+
+    def bound(answer: httpx.Response) -> None:
+        assert isinstance(answer.stream, httpx.SyncByteStream)
+        answer.stream = Timed(answer.stream, time.monotonic() + seconds)
+
+    return {"response": [bound]}
 
 
 def _sftp(root: str, options: JsonMapping) -> tuple[AbstractFileSystem, str]:
