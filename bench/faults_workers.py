@@ -1,6 +1,6 @@
 """Workers and their database under faults: killed in each job, restarted, cut off; what came of the jobs.
 
-    python -m bench.faults_workers [--rounds 3] [--only harvest,restart]
+    python -m bench.faults_workers [--rounds 3] [--only harvest,restart] [--json FILE]
 
 Real `indlet worker` processes on a PostgreSQL server and an OpenSearch node of their own, and a real provider
 on loopback with small, slow pages. Each round has a store of its own and ends when its job has: then what is
@@ -10,6 +10,8 @@ requests it has at once: two would mean two workers on one source.
 harvest, crawl, index, write, alerts   the worker is killed (SIGKILL) in that job; another one takes it up
 restart     the database is stopped ("immediate") and started while two workers harvest and a user reads
 cut         the connections between a worker and the database are reset, and refused for three seconds
+silent      every packet between a worker that harvests and the database is lost for 90 seconds; a second
+            worker has another way. By two network namespaces, so it needs root
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import json
 import os
 import random
 import shutil
@@ -28,19 +31,21 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from bench.far import HERE, Netem, Wire, os_setns, sites
+from bench.far import Relay as Line
 from tests.opensearch_server import OpenSearchNode
 from tests.stores import PostgresServer
 from tests.web.nodes import free_socket, listening
 
 from indlet.errors import StoreError
 from indlet.model import Record, TermVector
-from indlet.node.job_entries import ask, last_runs, permit
+from indlet.node.job_entries import last_runs, permit
 from indlet.provider.pipeline import crawl
 from indlet.provider.serve import application
 from indlet.service.index.engines import index_of
@@ -50,14 +55,27 @@ from indlet.store import Store, open_store
 FILES = 120
 PAGE_SECONDS = 0.05
 JOBS = ("harvest", "crawl", "index", "write", "alerts")
+SILENT_SECONDS = 90.0
 
 
 @dataclass
 class Provider:
     url: str
     files: Path
+    app: Any = None
     at_once: int = 0
     most: int = 0
+
+
+@contextlib.contextmanager
+def within(namespace: str) -> Iterator[None]:
+    """What this thread opens meanwhile belongs to a network namespace."""
+    with Path(f"/run/netns/{namespace}").open() as there, Path("/proc/self/ns/net").open() as here:
+        os_setns(there.fileno())
+        try:
+            yield
+        finally:
+            os_setns(here.fileno())
 
 
 @contextlib.contextmanager
@@ -89,6 +107,7 @@ def provider(folder: Path) -> Iterator[Provider]:
             finally:
                 told.at_once -= 1
 
+        told.app = slowly
         with listening(slowly, bound):
             yield told
 
@@ -162,6 +181,28 @@ def _pump(source: socket.socket, target: socket.socket) -> None:
             end.shutdown(socket.SHUT_RDWR)
 
 
+class FarServer(PostgresServer):
+    """A server in a network namespace, which listens there."""
+
+    def __init__(self, namespace: str) -> None:
+        self._namespace = namespace
+        super().__init__(f"-c listen_addresses={HERE}")
+
+    def start(self) -> None:
+        with (self.folder / "data" / "pg_hba.conf").open("a") as rules:
+            rules.write(f"host all all {HERE}/30 trust\n")
+        super().start()
+
+    def _run(self, program: str, *arguments: str) -> None:
+        enter = ["ip", "netns", "exec", self._namespace]
+        enter += ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
+        subprocess.run(
+            [*enter, str(self._programs / program), *arguments], check=True, cwd="/",
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            env={"PATH": os.environ["PATH"], "LC_ALL": "C"},
+        )  # fmt: skip
+
+
 @dataclass
 class Outcome:
     kind: str
@@ -183,15 +224,18 @@ class Bench:
     folder: Path
     hook: Webhook
     schema: str
+    far: tuple[str, Line | Netem] | None = (
+        None  # a worker's namespace, and the way from there to the database
+    )
 
-    def url(self, host: Path | None = None) -> str:
+    def url(self, host: Path | str | None = None) -> str:
         schema = quote(f"-c search_path={self.schema}")
         return f"postgresql://indlet@/postgres?host={host or self.server.folder}&options={schema}"
 
-    def config(self, kind: str, host: Path | None = None) -> Path:
+    def config(self, kind: str, host: Path | str | None = None) -> Path:
         parts = [f'data = "{self.folder / "data"}"', f'[store]\nurl = "{self.url(host)}"']
         parts.append("[node]\njobs = false")
-        if kind in ("harvest", "restart", "cut"):
+        if kind in ("harvest", "restart", "cut", "silent"):
             parts.append('[harvest]\nevery = "1d"\nretries = 2')
             parts.append(f'[[source]]\nname = "s"\nurl = "{self.provider.url}/ft-oai"')
         if kind == "crawl":
@@ -205,7 +249,7 @@ class Bench:
             parts.append(f'[[write]]\nfolder = "{self.folder / "out"}"\nformat = "oai_dc"\nevery = "{every}"')
         if kind == "alerts":
             parts.append(f'[notify]\nevery = "1d"\nwebhook = "http://127.0.0.1:{self.hook.server_port}/"')
-        path = self.folder / f"{kind}-{'relay' if host else 'direct'}.toml"
+        path = self.folder / f"{kind}-{'far' if host else 'direct'}.toml"
         path.write_text("\n".join(parts) + "\n")
         return path
 
@@ -248,8 +292,8 @@ class Bench:
         return asked or ("" if live == FILES else f"{live} records of {FILES}")
 
 
-def worker(config: Path) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "indlet", "worker", "--config", str(config)]
+def worker(config: Path, *before: str) -> subprocess.Popen[bytes]:
+    command = [*before, sys.executable, "-m", "indlet", "worker", "--config", str(config)]
     return subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
 
 
@@ -260,7 +304,7 @@ def wait_for(condition: Callable[[], bool], seconds: float = 180.0) -> None:
             if condition():
                 return
         if time.monotonic() > until:
-            raise SystemExit("it did not happen within three minutes")
+            raise SystemExit(f"it did not happen within {seconds:.0f} s")
         time.sleep(0.02)
 
 
@@ -282,6 +326,8 @@ def run_round(kind: str, bench: Bench, seen: Outcome) -> None:
             seen.within += job not in last_runs(store)
             began = time.monotonic()
             workers.append(worker(bench.config(kind)))
+        elif bench.far is not None:
+            began = _silent(bench, store, job, workers, seen, *bench.far)
         else:
             relay = Relay(bench.server.folder / ".s.PGSQL.5432") if kind == "cut" else None
             if relay is not None:
@@ -303,14 +349,38 @@ def run_round(kind: str, bench: Bench, seen: Outcome) -> None:
             halt.set()
             user.join()
         wait_for(lambda: job in last_runs(store))
-        if kind not in JOBS and _records(store) < FILES:  # the run failed: the next one goes on there
-            ask(store, job)
-            wait_for(lambda: _records(store) == FILES)
         seen.seconds.append(time.monotonic() - began)
         seen.rounds += 1
         if problem := bench.problem(store, kind):
             seen.wrong += 1
             print(f"{kind}: {problem}", flush=True)
+
+
+def _silent(
+    bench: Bench,
+    store: Store,
+    job: str,
+    workers: list[subprocess.Popen[bytes]],
+    seen: Outcome,
+    here: str,
+    way: Line | Netem,
+) -> float:
+    """The worker that harvests loses its database without a word; when that began."""
+    with within(here):
+        bound = socket.create_server(("127.0.0.1", int(bench.provider.url.rpartition(":")[2])))
+    with listening(bench.provider.app, bound):
+        workers.append(worker(bench.config("silent", HERE), "ip", "netns", "exec", here))
+        wait_for(lambda: _records(store) > 0)
+        way.wire = Wire(0, 100.0)
+        began = time.monotonic()
+        seen.within += job not in last_runs(store)
+        workers.append(worker(bench.config("silent")))
+        wait_for(lambda: job in last_runs(store), 300.0)
+        ended = time.monotonic()
+        time.sleep(max(0.0, SILENT_SECONDS - (ended - began)))
+        way.wire = Wire(0)
+        time.sleep(5.0)  # what the first worker still sends must change nothing
+    return began + time.monotonic() - ended  # without these waits
 
 
 def _records(store: Store) -> int:
@@ -337,9 +407,10 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     options.add_argument("--rounds", type=int, default=3)
-    options.add_argument("--only", default=",".join((*JOBS, "restart", "cut")))
+    options.add_argument("--only", default=",".join((*JOBS, "restart", "cut", "silent")))
+    options.add_argument("--json", type=Path)
     given = options.parse_args()
-    kinds = given.only.split(",")
+    kinds, found = given.only.split(","), list[Outcome]()
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         server = PostgresServer()
@@ -353,17 +424,32 @@ def main() -> None:
         )
         print("| --- | --- | --- | --- | --- | --- |", flush=True)
         for kind in kinds:
-            seen = Outcome(kind)
+            found.append(Outcome(kind))
             for number in range(given.rounds):
                 place = folder / f"{kind}-{number}"
                 place.mkdir()
-                hook, schema = Webhook(), f"r_{kind}_{number}"
-                _schema(server, schema)
-                run_round(kind, Bench(server, node, told, place, hook, schema), seen)
-                hook.shutdown()
-                hook.server_close()
-            print(_row(seen), flush=True)
+                bench = Bench(server, node, told, place, Webhook(), f"r_{kind}_{number}")
+                with _far(bench) if kind == "silent" else contextlib.nullcontext():
+                    _schema(bench.server, bench.schema)
+                    run_round(kind, bench, found[-1])
+                bench.hook.shutdown()
+                bench.hook.server_close()
+                if given.json:
+                    rows = {"load": round(os.getloadavg()[0], 1), "faults": [asdict(one) for one in found]}
+                    given.json.write_text(json.dumps(rows, indent=2) + "\n")
+            print(_row(found[-1]), flush=True)
     print(f"load {os.getloadavg()[0]:.0f}")
+
+
+@contextlib.contextmanager
+def _far(bench: Bench) -> Iterator[None]:
+    """A database in one namespace, and the way to it from another."""
+    with sites("indlet-cut") as (there, here, way):
+        bench.server, bench.far = FarServer(there), (here, way)
+        try:
+            yield
+        finally:
+            bench.server.remove()
 
 
 def _schema(server: PostgresServer, name: str) -> None:

@@ -158,7 +158,7 @@ class Server:
 
     def __init__(self, command: Iterable[object], check: str) -> None:
         self._command = [str(part) for part in command]
-        self._check = check
+        self.check = check
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -178,7 +178,7 @@ class Server:
         until = time.monotonic() + 60
         while True:
             try:
-                urllib.request.urlopen(self._check, timeout=5).close()
+                urllib.request.urlopen(self.check, timeout=5).close()
                 return self
             except OSError:
                 if self._process.poll() is not None or time.monotonic() > until:

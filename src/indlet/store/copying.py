@@ -99,8 +99,9 @@ def _verified(view: SqlView, copied: SqlView, place: str) -> int:
         for one, other in zip_longest(view.rows(name), copied.rows(name)):
             if one is None or other is None or _plain(one) != _plain(other):
                 raise StoreError(
-                    f"{place}: {name} {_shown(one)} was copied as {_shown(other)}; go on using the old "
-                    "store, and copy again into an empty one"
+                    f"{place}: {name} {_shown(one)} was copied as {_shown(other)}"
+                    f"{_different(name, one, other)}; "
+                    "go on using the old store, and copy again into an empty one"
                 )
             count += name == "records"
     metas = [{k: v for k, v in of.metas().items() if k not in _OURS} for of in (view, copied)]
@@ -119,6 +120,14 @@ def _unchanged(view: SqlView, now: SqlView) -> bool:
 def _plain(row: Row) -> Row:
     """Not every database keeps a NUL in text."""
     return tuple(v.replace("\0", "\ufffd") if isinstance(v, str) and "\0" in v else v for v in row)
+
+
+def _different(table: str, one: Row | None, other: Row | None) -> str:
+    """The columns that differ, where both rows are there."""
+    if one is None or other is None:
+        return ""
+    pairs = zip(TABLES[table].columns, _plain(one), _plain(other), strict=True)
+    return f" (other {', '.join(column for column, a, b in pairs if a != b)})"
 
 
 def _shown(row: Row | None) -> str:
