@@ -6,7 +6,8 @@ A node as `indlet serve` runs it is searched at a fixed rate, by page and by API
 harvests a source that changes at a fixed pace, crawls a folder that grows, is asked for feeds, has clients
 that send and read slowly, and has a second source that dies half-way. A request's time counts from the moment
 it was due, so a server that stalls cannot hide it. Every second: p50, p95, p99 and errors of that second,
-memory, descriptors, threads and child processes of the node.
+memory, descriptors, threads, child processes and processor time of the node, segments and merges of its
+index. SIGINT and SIGTERM end the run early: what there is until then is told and written.
 """
 
 from __future__ import annotations
@@ -17,21 +18,24 @@ import contextlib
 import json
 import os
 import random
+import signal
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import quote_plus
 
 from bench.generated import collection, queries
 from bench.portal import TERMS, ask, fill
-from bench.processes import Node, Server, free_port
+from bench.processes import TICKS, Node, Server, free_port
 
 from indlet.model import Record, TermVector
 from indlet.service.index import follow
+from indlet.service.index.embedded import manifest
 from indlet.store import Store
 
 SETTINGS = """
@@ -72,6 +76,10 @@ class Second:
     times: list[float] = field(default_factory=list)
     errors: int = 0
     memory_mb: float = 0.0
+    own_mb: float = 0.0  # without mapped files
+    cpu: float = 0.0  # seconds of processor time of the node since it was started, without children
+    segments: int = 0
+    merges: int = 0  # merged segments that were seen so far
     descriptors: int = 0
     threads: int = 0
     children: int = 0
@@ -100,8 +108,11 @@ def summary(what: str, times: list[float], errors: int) -> Summary:
 class Soak:
     """The requests of a run and what came of them."""
 
-    def __init__(self, port: int, pid: int, seconds: int, rate: float, paths: list[tuple[str, str]]) -> None:
-        self.port, self.pid, self.rate = port, pid, rate
+    def __init__(
+        self, port: int, pid: int, seconds: int, rate: float, paths: list[tuple[str, str]], index: Path
+    ) -> None:
+        self.port, self.pid, self.rate, self.index = port, pid, rate, index
+        self._merged: set[str] = set()
         self.seconds = [Second(number) for number in range(seconds + 60)]
         self.length = seconds
         self.kinds: dict[str, tuple[list[float], list[int]]] = {}
@@ -110,9 +121,15 @@ class Soak:
 
     async def run(self) -> None:
         self._begun = time.perf_counter()
-        await asyncio.gather(
+        everything = asyncio.gather(
             self._searches(), self._feeds(), self._sampled(), *(self._slow() for _ in range(SLOW_CLIENTS))
         )
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, everything.cancel)
+        try:
+            await everything
+        except asyncio.CancelledError:
+            self.length = min(self.length, int(time.perf_counter() - self._begun))
 
     async def _one(self, due: float, kind: str, path: str) -> None:
         await asyncio.sleep(max(0.0, self._begun + due - time.perf_counter()))
@@ -150,6 +167,12 @@ class Soak:
                 status = Path(f"/proc/{self.pid}/status").read_text()
                 told = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
                 second.memory_mb = round(int(told["VmRSS"].split()[0]) / 1024, 1)
+                second.own_mb = round(int(told["RssAnon"].split()[0]) / 1024, 1)
+                fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+                second.cpu = sum(map(int, fields[11:13])) / TICKS
+                names = {entry.segment.name for entry in manifest.read(self.index).entries}
+                self._merged |= {name for name in names if name.startswith(f"{manifest.MERGED}-")}
+                second.segments, second.merges = len(names), len(self._merged)
                 second.threads = int(told["Threads"])
                 second.descriptors = len(os.listdir(f"/proc/{self.pid}/fd"))  # noqa: PTH208 - the kernel's list
                 tasks = Path(f"/proc/{self.pid}/task").glob("*/children")
@@ -238,14 +261,31 @@ def run(records: int, rate: float, minutes: float, pace: int) -> tuple[Soak, lis
             ("page", f"/?q={text}") if number % 2 else ("api", f"/api/search?q={text}&facets=all")
             for number, text in enumerate(texts)
         ]
-        warm = Soak(port, node.pid, 10, 10.0, paths)
+        warm = Soak(port, node.pid, 10, 10.0, paths, data / "index")
         asyncio.run(warm.run())
-        soak = Soak(port, node.pid, seconds, rate, paths)
+        soak = Soak(port, node.pid, seconds, rate, paths, data / "index")
         with changing(place / "there-data", files, pace, sources["dying"], seconds / 2):
             asyncio.run(soak.run())
-    soak.seconds = soak.seconds[:seconds]
+    soak.seconds = soak.seconds[: soak.length]
     found = [summary(kind, times, len(errors)) for kind, (times, errors) in sorted(soak.kinds.items())]
     return soak, found
+
+
+def span(rows: list[dict[str, float]]) -> dict[str, float]:
+    """Ten minutes in a line: what grows?"""
+    last, length = rows[-1], len(rows)
+    return {
+        "minutes": round((last["at"] + 1) / 60, 1),
+        "seconds_above_50_ms": round(sum(row["p95_ms"] > 50 for row in rows) / length, 3),
+        "middle_p95_ms": share([row["p95_ms"] for row in rows], 0.5),
+        "worst_p99_ms": max(row["p99_ms"] for row in rows),
+        "cpu_of_a_second": round((last["cpu"] - rows[0]["cpu"]) / length, 3),
+        "most_segments": max(row["segments"] for row in rows),
+        "merges": last["merges"],
+        "memory_mb": last["memory_mb"],
+        "own_mb": last["own_mb"],
+        "most_descriptors": max(row["descriptors"] for row in rows),
+    }
 
 
 def plot(soak: Soak, path: Path) -> None:
@@ -261,11 +301,14 @@ def plot(soak: Soak, path: Path) -> None:
     upper.set(ylabel="milliseconds", yscale="log", title="Searches with all facets, while all else goes on")
     upper.axhline(50, color="grey", linestyle=":")
     upper.legend()
-    middle.plot(at, [second.memory_mb for second in soak.seconds])
+    middle.plot(at, [second.memory_mb for second in soak.seconds], label="all")
+    middle.plot(at, [second.own_mb for second in soak.seconds], label="without mapped files")
     middle.set(ylabel="memory of the node, MB", ylim=(0, None))
+    middle.legend()
     lower.plot(at, [second.descriptors for second in soak.seconds], label="descriptors")
     lower.plot(at, [second.threads for second in soak.seconds], label="threads")
     lower.plot(at, [second.children for second in soak.seconds], label="child processes")
+    lower.plot(at, [second.segments for second in soak.seconds], label="segments of the index")
     lower.set(xlabel="minutes", ylim=(0, None))
     lower.legend()
     figure.tight_layout()
@@ -283,15 +326,19 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--plot", type=Path)
     given = parser.parse_args()
+    if given.plot and find_spec("matplotlib") is None:
+        parser.error("--plot needs matplotlib, which is not installed")
     soak, found = run(given.records, given.rate, given.minutes, given.pace)
     for one in found:
         print(json.dumps(asdict(one)))
     rows = [
         {"at": s.at, "p50_ms": share(s.times, 0.5), "p95_ms": share(s.times, 0.95)}
-        | {"p99_ms": share(s.times, 0.99), "errors": s.errors, "memory_mb": s.memory_mb}
-        | {"descriptors": s.descriptors, "threads": s.threads, "children": s.children}
+        | {"p99_ms": share(s.times, 0.99)}
+        | {name: value for name, value in asdict(s).items() if name not in ("at", "times")}
         for s in soak.seconds
     ]
+    for first in range(0, len(rows), 600):
+        print(json.dumps(span(rows[first : first + 600])))
     if given.json:
         given.json.write_text(json.dumps({"summary": [asdict(one) for one in found], "seconds": rows}))
     if given.plot:
