@@ -183,7 +183,9 @@ def line(progress: Progress, data: Path | None = None) -> str:
     if told:
         parts.append(f"repaired: {told}")
     how = f" ({progress.form})" if progress.form else ""
-    mark = "" if progress.outcome == "complete" else f" {progress.outcome.upper()}: {progress.reason};"
+    mark = f" {progress.reason};" if progress.reason else ""
+    if progress.outcome != "complete":
+        mark = f" {progress.outcome.upper()}: {progress.reason};"
     return printable(f"{progress.source}{how}:{mark} {', '.join(parts)}, in {progress.seconds:.1f} s")
 
 

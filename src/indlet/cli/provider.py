@@ -181,7 +181,7 @@ def crawl(
     if forget is not None:
         _forget(settings, forget)
         return
-    if not settings.hierarchy and not settings.site:
+    if not (settings.hierarchy or settings.site or settings.library):
         raise SettingsError(
             f"{config or CONFIG}: no [[hierarchy]] is set; add one, or name a folder to crawl"
         )

@@ -202,25 +202,25 @@ class MeshTour:
             self._travel(workers, lambda lab: lab.holds() == 12 and len(_files(lab.imported)) == 9)
             self._head("Add", "LaRC describes a report in MARC 21; the others get it in their formats")
             larc.export(4, "A tunnel for quiet flow")
-            self._travel(workers, lambda lab: lab is larc or lab.has("A tunnel for quiet flow"))
+            self._travel(workers, lambda lab: lab is larc or lab.has("A tunnel for quiet flow"), larc)
             self._head("Update", "LANL corrects a title in MODS")
             lanl.export(1, "Shock waves in a bed of sand")
-            self._travel(workers, lambda lab: lab is lanl or lab.has("Shock waves in a bed of sand"))
+            self._travel(workers, lambda lab: lab is lanl or lab.has("Shock waves in a bed of sand"), lanl)
             self._head("Delete", "AFRL drops a report; the files that were written from it go")
             afrl.remove(2)
-            self._travel(workers, lambda lab: lab is afrl or not lab.has("Plumes at high altitude"))
+            self._travel(workers, lambda lab: lab is afrl or not lab.has("Plumes at high altitude"), afrl)
             self._head("Crash", "LaRC's node is killed; Sandia's addition reaches everybody but LaRC")
             larc.crash()
             sandia.export(4, "A relay that does not stick")
             arrived: Callable[[Laboratory], bool] = lambda lab: (  # noqa: E731
                 lab in (sandia, larc) or lab.has("A relay that does not stick")
             )
-            self._travel(workers, arrived, without=(larc,))
+            self._travel(workers, arrived, sandia, without=(larc,))
             self._say(f"Sandia still has {sandia.holds()} records, those of LaRC among them.")
             self._head("Return", "LaRC's node starts again, and its next round brings what it missed")
             larc.serve(self._children)
             larc.await_serving()
-            self._travel(workers, lambda lab: lab is sandia or lab.has("A relay that does not stick"))
+            self._travel(workers, lambda lab: lab is sandia or lab.has("A relay that does not stick"), sandia)
             self._agree()
 
     def _begin(self) -> None:
@@ -237,14 +237,19 @@ class MeshTour:
         for laboratory, (_, _, titles) in zip(self.laboratories, LABORATORIES, strict=True):
             table.add_row(laboratory.name, laboratory.format, f"{len(titles)}", f"{laboratory.url}/oai")
         self._console.print(table)
+        self._console.print()
+        self._say("Each catalogue has two folders, and a node beside it. In a round a node reads the export")
+        self._say("folder, harvests the three others over HTTP, and writes what is new to the import folder,")
+        self._say("in the format of its own catalogue. The four take turns.")
 
     def _travel(
         self,
         workers: Workers,
         arrived: Callable[[Laboratory], bool],
+        origin: Laboratory | None = None,
         without: tuple[Laboratory, ...] = (),
     ) -> None:
-        """Rounds, until it has arrived everywhere; when it did at each laboratory."""
+        """Rounds, until it has arrived everywhere; when it did at each laboratory but the one it is from."""
         begun = time.monotonic()
         moved = {lab.name: [0, 0, 0] for lab in self.laboratories}
         seen = dict[str, float]()
@@ -262,10 +267,10 @@ class MeshTour:
         else:
             late = [lab.name for lab in self.laboratories if lab.name not in seen]
             raise IndletError(f"after {_ROUNDS} rounds it has not arrived at {', '.join(late)}")
-        table = grid("laboratory", ">after", ">rounds", ">requests", ">bytes moved")
+        table = grid("laboratory", ">arrived after", ">rounds", ">requests", ">bytes moved")
         for lab in self.laboratories:
             rounds, requests, size = moved[lab.name]
-            when = "down" if lab in without else f"{seen[lab.name]:.1f} s"
+            when = "down" if lab in without else "its own" if lab is origin else f"{seen[lab.name]:.1f} s"
             table.add_row(lab.name, when, f"{rounds}", f"{requests}", f"{size:,}")
         self._console.print(table)
 
@@ -275,6 +280,10 @@ class MeshTour:
             raise IndletError(f"the laboratories do not agree: {sorted(counts)} records")
         self._console.print()
         self._say(f"All four hold the same {counts.pop()} records, each in its own format.")
+        for lab in self.laboratories:
+            path = min(_files(lab.imported))
+            self._say(f"{lab.format:<8} {path.relative_to(lab.home)}")
+        self._say("To keep these folders, and the settings files beside them:  indlet demo --mesh --data DIR")
 
     def _head(self, verb: str, text: str) -> None:
         self._step += 1
