@@ -43,11 +43,18 @@ def indlet(*arguments: object) -> list[str]:
     return [sys.executable, "-m", "indlet", *map(str, arguments)]
 
 
+def as_installed() -> dict[str, str]:
+    """The environment, in which byte code is kept, as it is where a package was installed."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+
 def run(command: Iterable[object], *, statuses: tuple[int, ...] = (0,), cwd: Path | None = None) -> Cost:
     """Runs a program to its end; Failed if it ends otherwise than expected."""
-    words = [str(part) for part in command]
+    words, environment = [str(part) for part in command], as_installed()
     began = time.perf_counter()
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=cwd)
+    process = subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=cwd, env=environment
+    )
     assert process.stdout is not None and process.stderr is not None
     told: list[bytes] = []
     complaints = process.stderr

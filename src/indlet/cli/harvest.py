@@ -5,15 +5,19 @@ Long because a command's options and its help stand with it, and say everything 
 
 from __future__ import annotations
 
+import contextlib
 import re
+import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from indlet import process
 from indlet.cli.options import config_option, data_option
 from indlet.cli.secret import secret
 from indlet.cli.show import printable, say, say_json
@@ -81,22 +85,25 @@ def harvest(
       3  complete, but some records failed, now or before, and are owed (see  indlet failures)
       130  interrupted; the same command goes on from there
     """
-    from indlet.node.fetched import extractor
-    from indlet.service.harvest.negotiate import not_offered
-    from indlet.service.harvest.run import RunOptions
-    from indlet.service.pipeline import harvest_all
-    from indlet.store import open_configured
-
     settings = _adjusted(_settings(data, config), timeout, retries, at_once)
-    sources = _sources(
-        settings, urls, set_spec, index_format, fulltext, name, secret(token, token_file) or ""
-    )
-    if delay is not None:
-        sources = [replace(s, delay_seconds=delay) for s in sources]
-    options = RunOptions(full, since, until, reconcile, historical)
-    with open_configured(settings) as store, Shown(quiet or as_json) as shown:
-        extract = extractor(settings.crawl.limits)
-        done = harvest_all(store, settings, sources, options=options, extract=extract, started=shown.follow)
+    with _indexer_ahead(settings) as indexer:
+        from indlet.node.fetched import extractor
+        from indlet.service.harvest.negotiate import not_offered
+        from indlet.service.harvest.run import RunOptions
+        from indlet.service.pipeline import harvest_all
+        from indlet.store import open_configured
+
+        sources = _sources(
+            settings, urls, set_spec, index_format, fulltext, name, secret(token, token_file) or ""
+        )
+        if delay is not None:
+            sources = [replace(s, delay_seconds=delay) for s in sources]
+        options = RunOptions(full, since, until, reconcile, historical)
+        with open_configured(settings) as store, Shown(quiet or as_json) as shown:
+            done = harvest_all(
+                store, settings, sources, options=options, extract=extractor(settings.crawl.limits),
+                started=shown.follow, indexer_ahead=indexer,
+            )  # fmt: skip
     if as_json:
         say_json([p.to_json() for p in done], indent=True)
     else:
@@ -113,6 +120,27 @@ def harvest(
         sys.exit(1)
     if not all(p.ok for p in done):
         sys.exit(3)
+
+
+@contextlib.contextmanager
+def _indexer_ahead(settings: Settings) -> Iterator[subprocess.Popen[bytes] | None]:
+    """Where there are no data yet, much may come: the process that will index it loads what it needs while
+    this one does. If little comes, it goes.
+    """
+    if settings.store.url or settings.index.engine != "embedded" or _holds_something(settings.data):
+        yield None
+        return
+    with process.start(
+        "indlet.service.index.indexer", "ahead", stdin=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as child:
+        try:
+            yield child
+        finally:
+            child.kill()  # it has ended, if it had a task
+
+
+def _holds_something(folder: Path) -> bool:
+    return folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
 
 
 def _adjusted(

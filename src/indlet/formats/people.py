@@ -94,7 +94,7 @@ def parts(name: str) -> tuple[str, str]:
     return "".join(words[start:])[:_LONGEST], words[0][:_LONGEST] if start else ""
 
 
-@remembered(1 << 10)
+@remembered(1 << 14)
 def _words(name: str) -> tuple[list[str], list[str], int]:
     """A name's words before the first comma, those after, and how many of these precede the second."""
     name = name[:_MOST]
@@ -106,6 +106,7 @@ def _words(name: str) -> tuple[list[str], list[str], int]:
     return _WORD.findall(before), rest + _WORD.findall(beyond) if beyond else rest, len(rest)
 
 
+@remembered(1 << 14)
 def filing_name(name: str) -> str:
     """A name as a list files it: family name, comma, given names; in small letters without accents.
 

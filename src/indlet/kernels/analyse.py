@@ -8,7 +8,6 @@ Long because all of it reads and writes one form of tokens.
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -305,7 +304,7 @@ def evidence(
     p = 0
     for record in range(out.size):
         row = out[record]
-        row.pieces = row.digits = row.wide = row.characters = row.letters = row.wide_letters = 0
+        pieces = digits = wide = characters = plain_letters = wide_letters = np.int64(0)
         hits[:] = 0
         different = 0
         while p < tokens.codes.size and tokens.codes[p] >> 3 == record:
@@ -313,15 +312,15 @@ def evidence(
                 for i in range(tokens.until[p - 1] if p > 0 else 0, tokens.until[p]):
                     token = tokens.ids[i]
                     kind, size = known.kinds[token], np.int64(known.sizes[token])
-                    row.pieces += 1
-                    row.characters += size
+                    pieces += 1
+                    characters += size
                     if kind & WIDE:
-                        row.wide += 1
-                        row.wide_letters += size
+                        wide += 1
+                        wide_letters += size
                     elif kind & DIGITS:
-                        row.digits += 1
+                        digits += 1
                     else:
-                        row.letters += size
+                        plain_letters += size
                     if kind & FOREIGN and known.rows[token] >= 0:
                         for k in range(letters.shape[1]):
                             letters[record, k] += known.letters[known.rows[token], k]
@@ -340,6 +339,8 @@ def evidence(
                 best = k
             elif hits[k] > second:
                 second = hits[k]
+        row.pieces, row.digits, row.wide, row.characters = pieces, digits, wide, characters
+        row.letters, row.wide_letters = plain_letters, wide_letters
         row.best, row.first, row.second, row.words = best, hits[best], second, 0
         row.stated = hits[stated[record]] if stated[record] >= 0 else np.int64(-1)
         for i in range(different):
@@ -349,31 +350,33 @@ def evidence(
 @light_kernel
 def weigh(
     weights: NDArray[np.float32], moves: NDArray[np.uint32], rows: NDArray[np.int64],
-    features: NDArray[np.int64], text: NDArray[np.uint8], slots: NDArray[np.int32], out: NDArray[np.float32],
+    features: NDArray[np.int64], shares: NDArray[np.float32], text: NDArray[np.uint8], ends: Numbers,
+    out: NDArray[np.float32],
 ) -> None:  # fmt: skip
-    """Adds up, for each class, the weights of the features that an automaton meets in a text.
+    """Adds up, for each text and class, the weights of the features that an automaton meets in the text.
 
-    `text.langid.weighed` is the plain twin. `slots` are zero, and more than twice the bytes of the text.
+    `text.langid.weighed` is the plain twin. `ends` says where in `text` each text ends, `shares` what so many
+    meetings with a feature count.
     """
-    state, many = np.int64(0), 0
-    met, counts = np.empty(text.size, np.int64), np.empty(text.size, np.int64)
-    for byte in text:
-        state = np.int64(moves[rows[state] + np.int64(byte)])
-        feature = features[state]
-        if feature >= 0:
-            slot = (feature * 0x9E3779B1 >> 12) & (slots.size - 1)
-            while slots[slot] > 0 and met[slots[slot] - 1] != feature:
-                slot = (slot + 1) & (slots.size - 1)
-            if slots[slot] == 0:
-                met[many] = feature
-                counts[many] = 0
-                many += 1
-                slots[slot] = many
-            counts[slots[slot] - 1] += 1
-    for i in range(many):
-        share, row = np.float32(math.log1p(float(counts[i]))), weights[np.uint64(met[i])]
-        for j in range(out.size):
-            out[np.uint64(j)] += share * row[np.uint64(j)]
+    counts, met = np.zeros(weights.shape[0], np.int32), np.empty(text.size, np.int64)
+    at = np.int64(0)
+    for t in range(ends.size):
+        state, many = np.int64(0), 0
+        for i in range(at, ends[t]):
+            state = np.int64(moves[rows[state] + np.int64(text[i])])
+            feature = features[state]
+            if feature >= 0:
+                if counts[feature] == 0:
+                    met[many] = feature
+                    many += 1
+                counts[feature] += 1
+        at = ends[t]
+        for i in range(many):
+            feature = met[i]
+            share, row = shares[counts[feature]], weights[np.uint64(feature)]
+            counts[feature] = 0
+            for j in range(out.shape[1]):
+                out[t, np.uint64(j)] += share * row[np.uint64(j)]
 
 
 @kernel

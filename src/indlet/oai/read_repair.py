@@ -40,6 +40,7 @@ _DECLARED_PREFIX = re.compile(rb"xmlns:([A-Za-z_][\w.-]{0,99})")
 _ROOT = re.compile(rb"<[A-Za-z_][\w.:-]{0,200}")
 # How far into a body its start is looked for behind marked-up noise.
 NOISE: Final = 1 << 16
+_PART: Final = 1 << 16
 # What servers put into a header without a thought.
 _USUAL: Final = ("", "utf-8", "utf8", "us-ascii", "ascii", "iso-8859-1", "latin1", "latin-1", "windows-1252")
 _PREDEFINED: Final = {b"amp", b"lt", b"gt", b"quot", b"apos"}
@@ -89,16 +90,25 @@ def decoded(body: bytes, charset: str = "") -> tuple[bytes, Counter[str]]:
         body = body[declaration.end() :].lstrip()
     if body.isascii():
         return body, repairs
-    try:
-        body.decode()
-    except UnicodeDecodeError:
+    if not _is_utf8(body):
         body, kind = _other(body, text_encoding)
         if kind:
             repairs[kind] += 1
-    else:
-        if (declared or charset.lower()) not in ("", "utf-8", "utf8"):
-            repairs["wrong encoding"] += 1  # it says otherwise, but it is UTF-8
+    elif (declared or charset.lower()) not in ("", "utf-8", "utf8"):
+        repairs["wrong encoding"] += 1  # it says otherwise, but it is UTF-8
     return body, repairs
+
+
+def _is_utf8(body: bytes) -> bool:
+    """In parts: the text of all of it would be new memory each time, and take more than twice as long."""
+    decoder, whole = codecs.getincrementaldecoder("utf-8")(), memoryview(body)
+    try:
+        for at in range(0, len(body), _PART):
+            decoder.decode(whole[at : at + _PART])
+        decoder.decode(b"", True)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def without_doctype(body: bytes) -> tuple[bytes, Counter[str]]:

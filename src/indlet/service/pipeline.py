@@ -6,6 +6,7 @@ the index then catches up with the store.
 
 from __future__ import annotations
 
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -34,11 +35,13 @@ def harvest_all(
     index: bool = True,
     halt: threading.Event | None = None,
     started: Callable[[list[Progress]], None] | None = None,
+    indexer_ahead: subprocess.Popen[bytes] | None = None,
 ) -> list[Progress]:
     """Harvest sources (those of the settings, unless given), then bring the index up to the store.
 
     `started` is given the live progress of every source before the first request; `extract` makes text of a
-    fetched document where a source asks for full text; `halt` ends all runs, which the next ones resume.
+    fetched document where a source asks for full text; `halt` ends all runs, which the next ones resume;
+    `indexer_ahead` is told to index what comes, if that is much (see `Indexer`).
     """
     wanted = [s for s in (settings.source if sources is None else sources) if not s.paused]
     progress = [Progress(source_name(s)) for s in wanted]
@@ -68,7 +71,7 @@ def harvest_all(
             finally:
                 queue.done(number)
 
-    with collector_resting(), Indexer(store, analyzer.policy) as indexer:
+    with collector_resting(), Indexer(store, analyzer.policy, indexer_ahead) as indexer:
 
         def look() -> None:
             if index:

@@ -14,7 +14,7 @@ import shutil
 import tempfile
 import unicodedata
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -36,41 +36,54 @@ class LanguageModel(NamedTuple):
     features: NDArray[np.int64]  # that a state stands for, or -1
 
 
-# The weights of the features that an automaton meets in a text, added up for each class.
-Weigh = Callable[[LanguageModel, bytes], NDArray[np.float32]]
+# The weights of the features that an automaton meets in texts, added up: a row for each text, by classes.
+Weigh = Callable[[LanguageModel, Sequence[bytes]], NDArray[np.float32]]
+# The language that a text most probably is in, and how probable that is.
+Classified = tuple[str, float]
 
 
-def weighed(model: LanguageModel, text: bytes) -> NDArray[np.float32]:
+def weighed(model: LanguageModel, texts: Sequence[bytes]) -> NDArray[np.float32]:
     moves, rows, features = model.moves.data, model.rows.data, model.features.data
-    state, met = 0, Counter[int]()
-    for byte in text:
-        state = moves[rows[state] + byte]
-        if features[state] >= 0:
-            met[features[state]] += 1
-    if not met:
-        return np.zeros(len(model.classes), np.float32)
-    counts = np.array(list(met.values()), np.float32)
-    return np.asarray(np.log1p(counts) @ model.weights[list(met)])
+    out = np.zeros((len(texts), len(model.classes)), np.float32)
+    for number, text in enumerate(texts):
+        state, met = 0, Counter[int]()
+        for byte in text:
+            state = moves[rows[state] + byte]
+            if features[state] >= 0:
+                met[features[state]] += 1
+        if met:
+            counts = np.array(list(met.values()), np.float32)
+            out[number] = np.log1p(counts) @ model.weights[list(met)]
+    return out
 
 
-def classify(text: str, by: Weigh = weighed) -> tuple[str, float]:
-    """The language that a text most probably is in, and how probable that is."""
+def classify(text: str) -> Classified:
+    return classify_all([text])[0]
+
+
+def classify_all(texts: Sequence[str], by: Weigh = weighed) -> list[Classified]:
+    """The language of each text."""
     known = model()
+    octets = list(map(_prepared, texts))
+    scores = by(known, octets)
+    scores += np.where(scores.any(1, keepdims=True), known.priors, np.float32(0))
+    # The softmax is calibrated across lengths by the root of the length.
+    scores *= np.array([[1.0 / math.sqrt(len(text) or 1)] for text in octets], np.float32).reshape(-1, 1)
+    np.exp(scores - scores.max(1, keepdims=True), out=scores)
+    scores /= scores.sum(1, keepdims=True)
+    for first, again in _aliases():
+        scores[:, first] += scores[:, again]
+        scores[:, again] = 0.0
+    best = scores.argmax(1)
+    return [
+        (str(known.classes[place]), float(score[place])) for place, score in zip(best, scores, strict=True)
+    ]
+
+
+def _prepared(text: str) -> bytes:
     if text.isupper():
         text = text.lower()
-    data = unicodedata.normalize("NFC", text).encode("utf-8", "surrogatepass")
-    scores = by(known, data)
-    if scores.any():
-        scores = scores + known.priors
-    # The softmax is calibrated across lengths by the root of the length.
-    scores *= 1.0 / math.sqrt(len(data) or 1)
-    np.exp(scores - scores.max(), out=scores)
-    scores /= scores.sum()
-    for first, again in _aliases():
-        scores[first] += scores[again]
-        scores[again] = 0.0
-    best = int(scores.argmax())
-    return str(known.classes[best]), float(scores[best])
+    return unicodedata.normalize("NFC", text).encode("utf-8", "surrogatepass")
 
 
 @cache

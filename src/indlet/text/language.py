@@ -19,7 +19,7 @@ from indlet.text.rules import LANGUAGES, stop_words
 from indlet.text.tokens import split
 
 if TYPE_CHECKING:
-    from indlet.text.langid import Weigh
+    from indlet.text.langid import Classified
 
 # A sample from the start and, as title pages mislead, one from the middle.
 SAMPLE: Final = 2000
@@ -132,12 +132,13 @@ def code(name: str) -> str:
     return _RULES.get(found, found) if len(found) == 2 else ""
 
 
-def detect(text: str, stated: str = "", weigh: Weigh | None = None) -> str:
+def detect(text: str, stated: str = "", classified: Classified | None = None) -> str:
     """The ISO 639-1 code of a text's language; empty where the text does not tell, or where it leaves a doubt
-    and tells nothing against the language that is stated.
+    and tells nothing against the language that is stated. `classified` is what the model says of it, where
+    it was asked before.
     """
     taken = sample(text)
-    return detect_pieces(taken, split(taken), stated, weigh)
+    return detect_pieces(taken, split(taken), stated, classified)
 
 
 def sample(text: str) -> str:
@@ -148,7 +149,9 @@ def sample(text: str) -> str:
     return f"{text[:SAMPLE]} {text[middle : middle + SAMPLE]}"
 
 
-def detect_pieces(taken: str, pieces: Sequence[str], stated: str = "", weigh: Weigh | None = None) -> str:
+def detect_pieces(
+    taken: str, pieces: Sequence[str], stated: str = "", classified: Classified | None = None
+) -> str:
     """`detect` for a sample that was split into its pieces already.
 
     Where function words leave a doubt and none speak against the language that is stated, that one is to be
@@ -173,7 +176,7 @@ def detect_pieces(taken: str, pieces: Sequence[str], stated: str = "", weigh: We
     by_language = dict(zip(_LANGUAGES, hits, strict=True))
     if not candidates and by_language.get(stated) == first:
         return ""
-    return _model(taken, pieces, by_language, candidates, weigh)
+    return _model(taken, pieces, by_language, candidates, classified)
 
 
 def _hits(words: Iterable[str]) -> tuple[int, ...]:
@@ -198,7 +201,11 @@ def _script(taken: str) -> tuple[str, Sequence[str]]:
 
 
 def _model(
-    taken: str, pieces: Sequence[str], hits: Mapping[str, int], candidates: Sequence[str], weigh: Weigh | None
+    taken: str,
+    pieces: Sequence[str],
+    hits: Mapping[str, int],
+    candidates: Sequence[str],
+    classified: Classified | None,
 ) -> str:
     """What the statistical model makes of a text, where its answer can be believed."""
     running = [piece for piece in pieces if not piece.isdigit()]
@@ -211,9 +218,11 @@ def _model(
     unlisted = most < len(running) and _prose(pieces)
     if not (candidates or listed or unlisted):
         return ""
-    from indlet.text import langid  # and numpy, which most texts do not need
+    if classified is None:
+        from indlet.text import langid  # and numpy, which most texts do not need
 
-    answer, probability = langid.classify(taken[:READ], weigh or langid.weighed)
+        classified = langid.classify(taken[:READ])
+    answer, probability = classified
     language = code(answer)
     if probability < SURE:
         return ""

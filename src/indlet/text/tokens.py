@@ -23,7 +23,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import cache
-from itertools import pairwise
+from itertools import compress, pairwise
 from typing import Final
 
 # Every ASCII byte becomes a lower-case letter, a digit, or a space; bytes of longer UTF-8 sequences stay.
@@ -41,6 +41,7 @@ _IGNORABLE: Final = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200c-\u200f\u202a-\u202e\u2060-\u206f\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]+"
 )
+_MARKS: Final = frozenset(("Mn", "Mc", "Me"))  # categories
 _DOTTED: Final = re.compile("i\u0307+")
 _TRADE: Final = re.compile("[\u2120\u2122]")
 
@@ -131,11 +132,12 @@ def _marks() -> str:
 
     Beyond the range that is looked through there are variation selectors only, and those are ignorable.
     """
+    points = range(0x300, 0x1F000)
+    marks = compress(points, map(_MARKS.__contains__, map(unicodedata.category, map(chr, points))))
     ranges: list[list[int]] = []
-    for point in range(0x300, 0x1F000):
-        if unicodedata.category(chr(point))[0] == "M":
-            if ranges and ranges[-1][1] == point - 1:
-                ranges[-1][1] = point
-            else:
-                ranges.append([point, point])
+    for point in marks:
+        if ranges and ranges[-1][1] == point - 1:
+            ranges[-1][1] = point
+        else:
+            ranges.append([point, point])
     return "".join(f"{chr(first)}-{chr(last)}" for first, last in ranges)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from indlet.kernels.jit import Kernel
 from indlet.model import Metadata, Stored, TermVector
-from indlet.service.index.embedded import analysis
+from indlet.service.index.embedded import analysis, languages
 from indlet.service.index.embedded.analysis import Analyses
 from indlet.service.index.embedded.engine import Engine
 from indlet.service.index.embedded.languages import weighed
@@ -107,12 +107,12 @@ def indexed(folder: Path, batches: Iterable[tuple[Sequence[Stored], Words | None
 def held_to_the_analyzer(policy: Policy, batch: Sequence[Metadata]) -> None:
     """Records with a vector and without, all together and one by one, make the same index."""
     many, single = Analyses(Analyzer(policy)), Analyses(Analyzer(policy))
-    languages = itertools.cycle(["", "en", "de", "tr", "fr", "la"])
+    stated = itertools.cycle(["", "en", "de", "tr", "fr", "la"])
     own = TermVector.of({"own": 2, "wing": 1})
     changes: list[Stored] = []
     for metadata in filter(encodable, batch):
         changes.append(stored(len(changes) + 1, metadata, None))
-        with_vector = replace(own, language=next(languages))
+        with_vector = replace(own, language=next(stated))
         changes.append(stored(len(changes) + 1, metadata, with_vector))
     gone = stored(len(changes) + 1, {}, None)._replace(deleted=1)
     half = len(changes) // 2
@@ -158,16 +158,35 @@ def test_running_text(policy: Policy) -> None:
 
 def test_a_clear_language_needs_no_second_look(monkeypatch: pytest.MonkeyPatch) -> None:
     """The kernel tells the language of ordinary text itself."""
-    asked: list[str] = []
+    asked: list[languages.Question] = []
 
-    def detect(text: str) -> str:
-        asked.append(text)
-        return ""
+    def answered(questions: Sequence[languages.Question]) -> list[str]:
+        asked.extend(questions)
+        return [""] * len(questions)
 
-    monkeypatch.setattr(analysis, "detect", detect)
+    monkeypatch.setattr(analysis, "answered", answered)
     _, words = Analyses(Analyzer(Policy())).together([stored(1, metadata, None) for metadata in realistic(9)])
     assert words.facets.languages == ["en", "de", "fr"] * 3
     assert asked == []
+
+
+def test_what_words_leave_in_doubt_is_asked_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Titles alone, in many languages, with digits of other scripts, and in sentences of which the words and
+    the model tell different languages."""
+    lines = (Path(__file__).parents[2] / "text" / "paragraphs.txt").read_text("utf-8").splitlines()
+    titles = [line[at : at + 130] for line in lines for at in (3, 60)]
+    titles += [f"{title} ٣ ٤ ٥ ² ³" for title in titles[::5]]
+    titles += [" ".join((*title.split()[:9], "the of und der", *title.split()[9:])) for title in titles[::4]]
+    titles += ["Reports — " + " ".join(f"{title[:20]} 12 34 56" for title in titles[:60])]
+    asked: list[languages.Question] = []
+
+    def answered(questions: Sequence[languages.Question]) -> list[str]:
+        asked.extend(questions)
+        return languages.answered(questions)
+
+    monkeypatch.setattr(analysis, "answered", answered)
+    held_to_the_analyzer(Policy(), [{"title": [title]} for title in titles])
+    assert len(asked) > 20 and len([question for question in asked if question.found is None]) > 1
 
 
 def test_a_full_table_starts_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -247,7 +266,8 @@ def test_the_edges_of_the_rules(policy: Policy, metadata: dict[str, list[str]]) 
 
 def test_the_kernel_weighs_a_text_as_the_model_does() -> None:
     lines = (Path(__file__).parents[2] / "text" / "paragraphs.txt").read_text("utf-8").splitlines()
-    for text in [*lines, *(line[3:43] for line in lines), "ALL IN CAPITALS", "", "zzz", "\ud800"]:
+    texts = [*lines, *(line[3:43] for line in lines), "ALL IN CAPITALS", "", "zzz", "\ud800"]
+    together = langid.classify_all(texts, weighed)
+    for text, (told, likely) in zip(texts, together, strict=True):
         language, probability = langid.classify(text)
-        told, likely = langid.classify(text, weighed)
         assert told == language and likely == pytest.approx(probability, abs=1e-5), text

@@ -367,6 +367,14 @@ def test_any_well_formed_page_is_read_fast_and_means_the_same(body: bytes) -> No
     assert alike(body, "")
 
 
+def test_moments_become_days_either_way() -> None:
+    said = (
+        "2014-03-05", "2014-03-05T", "2014-03-05T10:00:00Z", "2014-03-05Tnoon", "2014-13-05T10:00:00Z",
+        "2014-03-00T00:00:00Z", "0000-03-05T10:00:00Z", "2014/03/05T10:00Z", "12345678901T", "2014-3-5T1",
+    )  # fmt: skip
+    assert alike(foreign(lambda _: "", [("oai:x.org:1", False, "", [("date", d) for d in said], None)]), "")
+
+
 # What the fast reader leaves to the tolerant one; docs/harvest.md lists the same
 LEFT = [
     (b"Report", b"Report &eacute;"),

@@ -8,6 +8,7 @@ from indlet.formats.dublin import year
 from indlet.memo import remembered
 from indlet.model import Metadata
 
+_YEAR_1000 = 1000_0000
 _DATE = re.compile(r"\s*(\d{4})(?:-?(\d{2})(?:-?(\d{2}))?)?(?!\d)")
 
 
@@ -28,13 +29,11 @@ def date_number(metadata: Metadata) -> int:
     But 0001-01-01 is what programs write where they know none.
     """
     values = metadata.get("date", ())
-    if len(values) == 1:
-        found = _date(values[0])
-    else:
-        found = min(filter(None, map(_date, values)), key=_order, default=0)
-    return found or min(filter(None, map(year, values)), default=0) * 10000  # "c. 1890", "[1887?]"
-
-
-def _order(number: int) -> tuple[bool, int]:
-    years = number // 10000
-    return years < 1000, years
+    found = [number for number in map(_date, values) if number]
+    if not found:
+        return min(filter(None, map(year, values)), default=0) * 10000  # "c. 1890", "[1887?]"
+    if len(found) == 1:
+        return found[0]
+    credible = [number for number in found if number >= _YEAR_1000] or found
+    earliest = min(credible) // 10000
+    return next(number for number in credible if number // 10000 == earliest)

@@ -33,7 +33,7 @@ CHUNK: Final = 200_000
 EVERY: Final = 15_000
 FRESH: Final = 2.0  # seconds after which few changes are committed too
 AHEAD: Final = 20  # blocks that wait to be indexed
-BLOCK: Final = 500  # changes whose metadata is analysed together
+BLOCK: Final = 1000  # changes whose metadata is analysed together
 _PARTS: Final = ("metadata", "vector", "positions")  # of a record, that the index takes
 PATIENCE: Final = (
     10.0  # seconds that a search waits for another process that is bringing the index up to date

@@ -4,6 +4,7 @@ Indexing is nearly half of the work of a harvest, and threads of one interpreter
 so it goes on in an interpreter of its own, which knows of the store and of nothing else. It ends when nothing
 has come for a while, or when its standard input does, that is, with whoever started it; before that it brings
 the index up to the store. A harvest from the command line starts it by `Indexer`, a node by its index job.
+Started with the argument `AHEAD`, it loads what it needs before it is told its task, if it ever is.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ import orjson
 from indlet import process
 from indlet.errors import IndexBusy, IndletError
 from indlet.service.index import follow
-from indlet.service.index.engines import index_of
+from indlet.service.index.engines import index_of, load_embedded
 from indlet.settings import IndexEngine
 from indlet.store import Store, open_store
 from indlet.text import Analyzer, Policy
@@ -34,6 +35,7 @@ from indlet.text import Analyzer, Policy
 # Changes that are worth a process; and how many must be expected for one to get ready before they are there.
 CHANGES: Final = 2_000
 LARGE: Final = 4_000
+AHEAD: Final = "ahead"
 BUSY: Final = 75  # the exit status (EX_TEMPFAIL) where another process is indexing
 
 
@@ -52,9 +54,11 @@ class IndexTask:
 class Indexer:
     """Such a process beside a harvest, from when it is first worth while to the end of the block."""
 
-    def __init__(self, store: Store, policy: Policy) -> None:
+    def __init__(self, store: Store, policy: Policy, ahead: subprocess.Popen[bytes] | None = None) -> None:
+        """`ahead`: a process that was started before, and waits for its task."""
         self._store = store
         self._policy = policy
+        self._ahead = ahead
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Indexer:
@@ -65,7 +69,7 @@ class Indexer:
         if self._process is None:
             newest, position = follow.lag(self._store)
             if expected >= LARGE or newest - position >= CHANGES:
-                self._process = process.start(
+                self._process = self._ahead or process.start(
                     __name__, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL
                 )  # what is wrong is said by whoever tries again
                 process.send_task(self._process, self._task())
@@ -129,6 +133,8 @@ def _work(task: IndexTask) -> follow.CaughtUp:
 def main() -> int:
     atexit.register(gc.freeze)  # nobody need look for cycles in what goes with the process
     signal.signal(signal.SIGTERM, _stopped)
+    if AHEAD in sys.argv[1:]:
+        load_embedded()
     task: IndexTask = process.receive_task()
     status, said = 0, b""
     try:

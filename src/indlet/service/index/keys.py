@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 from hashlib import blake2b
+from itertools import chain
 from typing import Final, NamedTuple
 
 from indlet.formats import identifiers, people
 from indlet.formats.file_formats import file_format
 from indlet.memo import remembered
 from indlet.model import KEY_MARKS, Metadata
-from indlet.service.index.values import author_term, labelled, title_order, title_term
+from indlet.service.index.values import APART, author_term, filed_words, labelled, title_order, title_term
 from indlet.text.tokens import split, words
 
 # What an index says of the keys in it: one without, or with others, is made anew.
@@ -79,15 +80,16 @@ def _title(title: str, _: str) -> str:
 
 def _first_title(title: str, language: str) -> str:
     """The same, and what the record is sorted by."""
-    if title.isascii() and len(title) <= _USUAL:  # what is made of it elsewhere, of its words
-        told = split(title)
-        whole, colon, _ = title.partition(":")
-        found = _digest(told)
-        if colon and len(whole.split()) > 2:
-            found += _digest(split(whole))
-        return _spaced([*found, *title_term(told, language)])
-    order = title_order({"title": [title], "language": [language]})
-    return _title(title, language) + _spaced(title_term([order], "") if order else [])
+    if len(title) > _USUAL or APART.search(title):
+        order = title_order({"title": [title], "language": [language]})
+        return _title(title, language) + _spaced(title_term([order], "") if order else [])
+    # What is made of it elsewhere, of pieces that are cut but once.
+    pieces = split(title)
+    whole, colon, _ = title.partition(":")
+    found = _digest(_unaccented(pieces))
+    if colon and len(whole.split()) > 2:
+        found += _digest(_unaccented(split(whole)))
+    return _spaced([*found, *title_term(filed_words(pieces), language)])
 
 
 def _value(facet: str, value: str, _: str) -> str:
@@ -104,15 +106,20 @@ def _spaced(terms: Iterable[str]) -> str:
 
 def title_keys(title: str) -> list[str]:
     """The key of a title: a digest of its words without case and accents; none if it has no word."""
-    title = title[:2000]
-    told = split(title)  # of ASCII, pieces are words
-    return _digest(told if title.isascii() else [word for piece in told for word in _folded(piece)])
+    return _digest(_unaccented(split(title[:2000])))
 
 
 def _digest(told: list[str]) -> list[str]:
     if not told:
         return []
     return [KEY_MARKS["title"] + blake2b(" ".join(told[:_WORDS]).encode(), digest_size=6).hexdigest()]
+
+
+def _unaccented(pieces: list[str]) -> list[str]:
+    """The words of the pieces of a text, without accents; of ASCII, pieces are words."""
+    if all(map(str.isascii, pieces)):
+        return pieces
+    return list(chain.from_iterable(map(_folded, pieces)))
 
 
 @remembered(1 << 15)

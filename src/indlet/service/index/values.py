@@ -9,6 +9,7 @@ the records' order by title or author. Spaces are U+0002 here, for they separate
 from __future__ import annotations
 
 import re
+from itertools import chain
 from typing import Final
 
 from indlet.formats import people
@@ -22,7 +23,7 @@ SPACE: Final = "\x02"
 LONGEST: Final = 200  # characters of a value; longer ones are cut
 _KEY: Final = 120  # of a key
 # White space after which a mark is no accent.
-_APART: Final = re.compile("[\u1680\u2028\u2029]")
+APART: Final = re.compile("[\u1680\u2028\u2029]")
 # Words that do not count where a title begins with them, by language.
 ARTICLES: Final = {
     "en": frozenset(("a", "an", "the")),
@@ -106,10 +107,16 @@ def _filed(words: list[str], language: str) -> str:
 def _words(title: str) -> list[str]:
     """The words of a title without case and accents. Its pieces are folded one by one, for they come back."""
     title = title[:1000]
-    if _APART.search(title):
+    if APART.search(title):
         return split(people.folded(title))
-    pieces = split(title)
-    return pieces if title.isascii() else [word for piece in pieces for word in _folded(piece)]
+    return filed_words(split(title))
+
+
+def filed_words(pieces: list[str]) -> list[str]:
+    """The same for the pieces of a title without the white space of `APART`."""
+    if all(map(str.isascii, pieces)):
+        return pieces
+    return list(chain.from_iterable(map(_folded, pieces)))
 
 
 @remembered(1 << 15)

@@ -41,6 +41,7 @@ _NAMES: Final = (
     np.frombuffer(b"".join(_OPENINGS) + bytes(8), np.uint8),
     np.cumsum([len(name) for name in _OPENINGS]),
 )
+_DATE: Final = chr(ord("A") + DUBLIN_CORE.index("date"))
 # What is wanted of a record beside its header (`kernels.scan.HEAD`).
 _COLUMNS: Final = (
     "begin", "end", "deleted", "raw", "raw_end", "sets", "abouts", "packed", "length", "language",
@@ -153,6 +154,10 @@ def _described(pages: k.PageArrays) -> tuple[list[bytes], list[bytes]] | None:
 @remembered(1 << 15)
 def _form(value: str) -> str:
     """What becomes of a value after the letter of its element (`describe.gathered`)."""
+    if value[0] == _DATE and value[11:12] == "T" and len(value) > 12:
+        day = _form(value[:12])  # moments do not come back, days do
+        if not day.endswith("T"):  # or it is none, and stays as it is
+            return day
     return FORMS[DUBLIN_CORE[ord(value[0]) - ord("A")]](value[1:])
 
 

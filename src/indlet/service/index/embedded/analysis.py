@@ -29,15 +29,17 @@ from indlet.service.index.described import described
 from indlet.service.index.embedded.batch import noted
 from indlet.service.index.embedded.languages import (
     LETTER_COLUMNS,
+    Judged,
+    Question,
+    answered,
     function_words,
     judged,
     letters_of,
-    weighed,
 )
 from indlet.service.index.embedded.postings import COLUMNS, Facets, Names, Words
 from indlet.service.index.embedded.record_keys import RecordKeys, sliced
 from indlet.service.index.keys import ELEMENTS
-from indlet.text import FIELDS, LANGUAGES, SEARCHED, Analyzer, analyse, code, detect, searched, stop_words
+from indlet.text import FIELDS, LANGUAGES, SEARCHED, Analyzer, analyse, code, searched, stop_words
 from indlet.text import language as judging
 
 # The columns of what is searched where a record has no vector, and of all, a bit for each.
@@ -168,27 +170,34 @@ class Analyses:
             return [rules_for(language) for language in known]
         told = [_told(values[:1] if mine else values) for values, mine in zip(stated, own, strict=True)]
         judged = [
-            self._table.judged(tokens, mask, [language for language, _ in told]) if mine in own else []
+            self._table.judged(tokens, mask, [language for language, _ in told]) if mine in own else None
             for mine, mask in ((0, _ALL), (1, _SEARCHED))
         ]
         out: list[str] = []
+        questions: dict[int, Question] = {}
         for number, (language, (believed, sure)) in enumerate(zip(known, told, strict=True)):
             if not language:
-                mine = own[number]
-                found = believed if sure else judged[mine][number]
+                answers = judged[own[number]]
+                assert answers is not None
+                found = believed if sure else answers.answers[number]
                 if found is None:
-                    found = self._asked(changes[number], mine, believed)
+                    questions[number] = _question(changes[number], own[number], believed, answers, number)
                 language = found or believed or self.analyzer.policy.default_language
-                if mine and not language:
-                    tokens.odd[number] = 1
             out.append(language)
+        for number, found in zip(questions, answered(list(questions.values())), strict=True):
+            out[number] = found or out[number]
+        for number, language in enumerate(out):
+            if own[number] and not language:
+                tokens.odd[number] = 1
         return out
 
-    def _asked(self, stored: Stored, own: int, stated: str) -> str:
-        """The language of what is searched or of all fields, as the plain way tells it."""
-        metadata: Metadata = orjson.loads(stored.metadata or b"{}")
-        text = searched(metadata) if own else "\n".join(v for name in FIELDS for v in metadata.get(name, ()))
-        return detect(text, stated, weighed)
+
+def _question(stored: Stored, own: int, stated: str, judged: Judged, number: int) -> Question:
+    """What is searched, or all fields, whose language the model is to tell."""
+    metadata: Metadata = orjson.loads(stored.metadata or b"{}")
+    text = searched(metadata) if own else "\n".join(v for name in FIELDS for v in metadata.get(name, ()))
+    counted = not judged.foreign[number] and len(text) <= _JUDGED
+    return Question(text, stated, judged.found[number] if counted else None)
 
 
 def _told(values: tuple[str, ...]) -> tuple[str, bool]:
@@ -215,7 +224,7 @@ def _joined(span: bytes) -> str:
 
 @remembered(1 << 16)
 def _date(span: bytes) -> int:
-    return date_number({"date": _values(span)})
+    return date_number({"date": orjson.loads(b"[%b]" % span)})
 
 
 class _Table:
@@ -298,8 +307,8 @@ class _Table:
             whole, whole_until,
         )  # fmt: skip
 
-    def judged(self, tokens: _Tokens, mask: int, stated: Sequence[str]) -> list[str | None]:
-        """What the words of each record tell of its language; None where the analyser is to be asked."""
+    def judged(self, tokens: _Tokens, mask: int, stated: Sequence[str]) -> Judged:
+        """What the words of each record tell of its language; None where the model is to be asked."""
         self._count_letters()
         known = k.Known(self._units, self._kinds, self._widths, self._rows, self._letters)
         plainly = k.Tokens(tokens.ids, tokens.until, tokens.codes)
@@ -307,7 +316,7 @@ class _Table:
         codes = tokens.codes
         sizes = (tokens.sizes + 1) * ((mask >> (codes & 7)) & 1)  # in bytes: never too small
         for number in np.flatnonzero(np.bincount(codes >> 3, sizes, tokens.odd.size) > _JUDGED + 1).tolist():
-            out[number] = None
+            out.answers[number] = None
         return out
 
     def _count_letters(self) -> None:

@@ -1,20 +1,22 @@
 """The languages of many records at once: what `text.language.detect_pieces` tells of each, but sooner.
 
-A kernel counts function words and letters, and the rules of the plain way are applied to all.
-What they leave to the statistical model, and texts that are judged by a sample, `detect` looks at one by one.
+A kernel counts function words and letters, and the rules of the plain way are applied to all. What they leave
+in doubt is put to the statistical model together. Texts that are judged by a sample, and those where it
+matters which tokens are digits, `detect` looks at one by one.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from indlet.kernels import analyse as k
-from indlet.text import LANGUAGES, langid
+from indlet.text import LANGUAGES, langid, stop_words
 from indlet.text import language as plain
 
 ASK: Final = None
@@ -49,13 +51,20 @@ def function_words() -> tuple[list[str], NDArray[np.uint8]]:
     return list(evidence), np.array(units, np.uint8)
 
 
-def weighed(model: langid.LanguageModel, text: bytes) -> NDArray[np.float32]:
+def weighed(model: langid.LanguageModel, texts: Sequence[bytes]) -> NDArray[np.float32]:
     """`langid.weighed` by a kernel."""
-    out = np.zeros(len(model.classes), np.float32)
-    slots = np.zeros(1 << (2 * len(text)).bit_length(), np.int32)
-    octets = np.frombuffer(text, np.uint8)
-    k.weigh(model.weights, model.moves, model.rows, model.features, octets, slots, out)
+    out = np.zeros((len(texts), len(model.classes)), np.float32)
+    ends = np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)))
+    octets = np.frombuffer(b"".join(texts), np.uint8)
+    shares = _shares(1 << max(map(len, texts), default=0).bit_length())
+    k.weigh(model.weights, model.moves, model.rows, model.features, shares, octets, ends, out)
     return out
+
+
+@cache
+def _shares(most: int) -> NDArray[np.float32]:
+    """What so many meetings with a feature count."""
+    return np.array([math.log1p(count) for count in range(most + 1)], np.float32)
 
 
 def number_of(language: str) -> int:
@@ -63,12 +72,18 @@ def number_of(language: str) -> int:
     return _LANGUAGES.index(language) if language in LANGUAGES else -1
 
 
-def judged(
-    tokens: k.Tokens, records: int, mask: int, known: k.Known, stated: Sequence[str]
-) -> list[str | None]:
-    """What the tokens in the fields of `mask` tell of each record's language: its code, nothing (the empty
-    string), or that `detect` is to be asked (None). `stated` are the codes that are stated.
+class Judged(NamedTuple):
+    """What the tokens of records tell of their languages: codes, nothing (the empty string), or that the
+    statistical model is to be asked (None); what was counted for that, and whose script is not Latin.
     """
+
+    answers: list[str | None]
+    found: k.Rows
+    foreign: NDArray[np.bool_]
+
+
+def judged(tokens: k.Tokens, records: int, mask: int, known: k.Known, stated: Sequence[str]) -> Judged:
+    """What the tokens in the fields of `mask` tell. `stated` are the codes that are stated."""
     found = np.empty(records, k.EVIDENCE)
     letters = np.zeros((records, LETTER_COLUMNS), np.int64)
     numbers = np.array([number_of(language) for language in stated], np.int64)
@@ -78,7 +93,52 @@ def judged(
     for place in np.flatnonzero(foreign).tolist():
         most = int(found[place]["letters"] + found[place]["wide_letters"])
         out[place] = _by_script(letters[place], most)
+    return Judged(out, found, foreign)
+
+
+class Question(NamedTuple):
+    """A text whose words leave a doubt, the language that is stated of it, and what was counted in it, if
+    that is all of it and in Latin letters.
+    """
+
+    text: str
+    stated: str
+    found: np.void | None
+
+
+def answered(questions: Sequence[Question]) -> list[str]:
+    """What `detect` gives for each text; the model is asked for all of them together."""
+    if not questions:
+        return []
+    samples = [plain.sample(question.text)[: plain.READ] for question in questions]
+    out = []
+    for question, classified in zip(questions, langid.classify_all(samples, weighed), strict=True):
+        language = ASK if question.found is None else _modelled(question.text, question.found, classified)
+        if language is ASK:
+            language = plain.detect(question.text, question.stated, classified)
+        out.append(language)
     return out
+
+
+def _modelled(text: str, found: np.void, classified: langid.Classified) -> str | None:
+    """The rules for what the model says of a text in Latin letters; tokens beyond ASCII may be digits."""
+    pieces, digits, wide, _, letters, _, best, first, *_ = found.item()
+    running = pieces - digits
+    prose = 5 * digits < pieces
+    certain = prose == (5 * (digits + wide) < pieces) and (first < running) == (first < running - wide)
+    if not certain or letters < plain.LETTERS:
+        return ASK
+    listed = first >= (plain.ENOUGH if text.isascii() else plain.UNITS)
+    unlisted = first < running and prose
+    answer, probability = classified
+    if probability < plain.SURE:
+        return ""
+    language = plain.code(answer)
+    if not stop_words(language):
+        return language if unlisted else ""
+    if language == _LANGUAGES[best] or not listed:
+        return language if listed else ""
+    return ASK
 
 
 def _by_words(found: k.Rows) -> list[str | None]:

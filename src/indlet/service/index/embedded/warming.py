@@ -45,7 +45,7 @@ def warm() -> None:
     page = scan(_PAGE)
     assert page is not None
     totals(np.frombuffer(bytearray(b"1 wing"), np.uint8), np.array([6]))
-    weighed(langid.model(), _LINE.encode())
+    weighed(langid.model(), [_LINE.encode()])
     analyzer = Analyzer(Policy())
     Normaliser(analyzer).records(page.items)
     metadata = orjson.dumps({"title": [_LINE], "format": ["application/pdf"]})  # which has keys to learn
