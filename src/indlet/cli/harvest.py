@@ -140,7 +140,12 @@ def _indexer_ahead(settings: Settings) -> Iterator[subprocess.Popen[bytes] | Non
 
 
 def _holds_something(folder: Path) -> bool:
-    return folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
+    try:
+        return any(folder.iterdir())
+    except FileNotFoundError:
+        return False
+    except OSError:  # whoever opens it tells what is wrong
+        return True
 
 
 def _adjusted(
