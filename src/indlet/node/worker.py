@@ -196,6 +196,8 @@ class Worker:
                     return  # another worker is at it, asks that host, or reads that disk
                 if self._still_due(job):
                     self._carry_out(job, stop)
+        except StoreError as e:
+            log.warning("%s: its end could not be noted: %s; it runs again", job.name, e)
         except Exception:
             log.exception("%s: its end could not be noted; it runs again", job.name)
         finally:
