@@ -81,8 +81,9 @@ def circumstances(kept: dict[str, Any], command: str) -> str:
         else f"load before {kept['load_before']}"
     )
     when = kept["taken"][:16].replace("T", " ")
+    told = kept.get("command") or f"python -m bench.evidence {command} --size {kept['size']}"
     return (
-        f"`python -m bench.evidence {command} --size {kept['size']}` · {when} UTC · "
+        f"`{told}` · {when} UTC · "
         + (f"took {kept['seconds']:,.0f} s · " if "seconds" in kept else "")
         + busy
     )

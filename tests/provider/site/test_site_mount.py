@@ -75,7 +75,7 @@ def _indlet(*arguments: str) -> str:
 def _wait(url: str) -> None:
     until = time.monotonic() + 60
     while time.monotonic() < until:
-        answer = httpx.get(url)
+        answer = httpx.get(url, timeout=60)  # a proxy waits for the node to start
         if answer.status_code == 200 and "<header>" in answer.text:
             return
         time.sleep(0.1)
