@@ -204,11 +204,13 @@ def _soaked(found: Found) -> Verdict:
 def _copied(stage: str, figure: str, wanted: float) -> Callable[[Found], Verdict]:
     def check(found: Found) -> Verdict:
         ratios = times(found, stage, figure)
-        told = "; ".join(f"{server} {ratio:.3g} times" for server, ratio in ratios.items())
+        told = "; ".join(
+            f"{server} {ratio:,.{0 if ratio > 99 else 2}f} times" for server, ratio in ratios.items()
+        )
         if figure == "seconds":
             told += (
                 " (by processor time "
-                + ", ".join(f"{r:.3g}" for r in times(found, stage, "cpu").values())
+                + ", ".join(f"{r:.2f}" for r in times(found, stage, "cpu").values())
                 + ")"
             )
         return Verdict(told, min(ratios.values()) >= wanted)
