@@ -180,9 +180,12 @@ def readers(data: Path, formats: list[str]) -> Iterator[dict[str, object]]:
         yield _told("MARC, harvested and written", count, sorted(home.glob("marc21/**/*.mrc")), work)
         yield {"what": "MARCXML, as served", "records": count, "read": read_xml_by_others(xml, work)}
         for prefix in formats:
-            count, harvested = exchanged(home / prefix, prefix, work, ["marc21"])
+            name = prefix.replace(":", "-")
+            # A node knows the tables that its settings name.
+            also = [prefix] if prefix not in METADATA else []
+            count, harvested = exchanged(home / name, prefix, work, ["marc21", *also])
             harvested.close()
-            again = work / "import" / f"from-{prefix}-{prefix}" / "marc21"
+            again = work / "import" / f"from-{name}-{name}" / "marc21"
             yield _told(f"MARC, made from {prefix}", count, sorted(again.rglob("*.mrc")), work)
 
 
