@@ -25,11 +25,11 @@ test: $(STAMP) browser servers
 # `make test`. INDLET_TEST_POSTGRESQL and INDLET_TEST_OPENSEARCH name servers that run already.
 test-cluster: $(STAMP) postgresql opensearch
 	INDLET_TEST_STORE=postgresql INDLET_TEST_INDEX=opensearch $(BIN)/python -m pytest $(CLUSTER) \
-	  -k "not sqlite and not embedded" -n 2 --dist loadgroup $(PYTEST)
+	  -k "not sqlite and not embedded" -n 2 $(PYTEST)
 
 CLUSTER := tests/store tests/service/test_equality.py tests/provider/test_crawl_killed.py \
   tests/service/harvest/test_harvest_owed.py tests/service/harvest/test_unchanged.py tests/service/harvest/test_set_names.py \
-  tests/service/index/test_index_contract.py tests/service/index/opensearch tests/node/test_worker.py tests/node/test_requests.py
+  tests/service/index/test_index_contract.py tests/service/index/opensearch tests/service/search/test_search.py tests/node/test_worker.py tests/node/test_requests.py
 
 postgresql:
 	@test -n "$$INDLET_TEST_POSTGRESQL" || command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || \

@@ -25,14 +25,6 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ[SERVER] = server.url
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests of the one cluster run in one process: one of them ends all its snapshots."""
-    for item in items:
-        if "opensearch" in item.nodeid and config.pluginmanager.hasplugin("xdist"):
-            item.add_marker(pytest.mark.xdist_group("opensearch"))
-
-
 def pytest_unconfigure(config: pytest.Config) -> None:
     if server := config.stash.get(_server, None):
         server.remove()

@@ -25,7 +25,7 @@ from xml.sax.saxutils import escape
 
 KIND = "INDLET_TEST_INDEX"
 SERVER = "INDLET_TEST_OPENSEARCH"
-SECONDS = 120.0  # that a node may take to answer
+SECONDS = 300.0  # that a node may take to answer
 
 NEWER, OLDER = "3.8.0", "2.19.6"  # the latter for Java below 21
 LOG4J = "2.25.4"  # as log4j-api, which the server brings
@@ -47,13 +47,16 @@ class OpenSearchNode:
     """A node on loopback with a small heap, in a temporary folder, as an unprivileged user."""
 
     def __init__(
-        self, heap: str = "512m", number: int = 1, seeds: tuple[int, ...] = (), *, wait: bool = True
-    ) -> None:
+        self, heap: str = "512m", number: int = 1, seeds: tuple[int, ...] = (), *,
+        wait: bool = True, quick: bool = True,
+    ) -> None:  # fmt: skip
+        """`quick` is for tests: it is up sooner, but does not become as fast as it can."""
         self.java, version = _java()
         self.version = os.environ.get("OPENSEARCH_VERSION") or (NEWER if version >= 21 else OLDER)
         self.home = assembled(self.version)
         self.folder = Path(tempfile.mkdtemp(prefix="indlet-os-"))
         self.heap = heap
+        self._compiling = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"] if quick else ["-XX:+UseG1GC"]
         self.port, self.transport = _free_port(), _free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._number, self._seeds = number, seeds or (self.transport,)
@@ -67,8 +70,8 @@ class OpenSearchNode:
         log = (self.folder / "log").open("ab")
         self._process = subprocess.Popen(
             [
-                str(self.java), f"-Xms{self.heap}", f"-Xmx{self.heap}", "-XX:+UseSerialGC",
-                "-XX:TieredStopAtLevel=1", f"-Djava.io.tmpdir={self.folder / 'tmp'}", *options,
+                str(self.java), f"-Xms{self.heap}", f"-Xmx{self.heap}", *self._compiling,
+                f"-Djava.io.tmpdir={self.folder / 'tmp'}", *options,
                 "--add-modules", "jdk.incubator.vector", f"-Dopensearch.path.home={self.home}",
                 f"-Dopensearch.path.conf={self.folder / 'config'}", "-Dopensearch.distribution.type=tar",
                 "-cp", f"{self.home / 'lib'}/*", "org.opensearch.bootstrap.OpenSearch",
@@ -96,6 +99,11 @@ class OpenSearchNode:
 
     def answers(self) -> bool:
         return answers(self.url)
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
 
     def kill(self) -> None:
         if self._process is not None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from itertools import count
 from pathlib import Path
 
 import pytest
+from tests.opensearch_index import library_in
 
 from indlet.model import Record
 from indlet.service.search.library import Library
@@ -67,22 +70,20 @@ def fill(store: Store, *, positions: bool = False) -> None:
 @pytest.fixture
 def make_shelf(tmp_path: Path) -> Iterator[Callable[..., Library]]:
     """Makes libraries with the records of the shelf, with or without word positions."""
-    opened: list[Library] = []
+    with ExitStack() as stack:
+        numbers = count()
 
-    def make(*, positions: bool = False) -> Library:
-        library = Library.open(tmp_path / f"shelf-{len(opened)}")
-        opened.append(library)
-        fill(library.store, positions=positions)
-        return library
+        def make(*, positions: bool = False) -> Library:
+            library = stack.enter_context(library_in(tmp_path / f"shelf-{next(numbers)}"))
+            fill(library.store, positions=positions)
+            return library
 
-    yield make
-    for library in opened:
-        library.close()
+        yield make
 
 
 @pytest.fixture(scope="module")
 def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
     """One library for all tests of a module that only ask."""
-    with Library.open(tmp_path_factory.mktemp("shelf")) as library:
+    with library_in(tmp_path_factory.mktemp("shelf")) as library:
         fill(library.store)
         yield library

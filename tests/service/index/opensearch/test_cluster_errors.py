@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import orjson
 import pytest
 
 from indlet.errors import StoreError, StoreUnavailable
@@ -46,3 +53,79 @@ def test_a_part_of_an_answer_is_none(answer: Json, kind: type[StoreError]) -> No
     with pytest.raises(StoreUnavailable) as raised:
         CLUSTER._whole(answer)
     assert type(raised.value) is kind
+
+
+# As a node of 512 MB said it during a load of a million records.
+BREAKER = {
+    "type": "circuit_breaking_exception",
+    "reason": "[parent] Data too large, data for [<http_request>] would be [515000000/491.1mb], which is "
+    "larger than the limit of [510027366/486.3mb]",
+    "bytes_wanted": 515000000,
+    "bytes_limit": 510027366,
+    "durability": "TRANSIENT",
+}
+
+
+@contextmanager
+def answering(*answers: tuple[int, Json], seconds: float = 0.0) -> Iterator[tuple[Cluster, list[bytes]]]:
+    """A node that gives these answers in turn, each after so long; and the bodies of what it was asked."""
+    left, asked = list(answers), list[bytes]()
+
+    class Node(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            asked.append(self.rfile.read(int(self.headers["content-length"])))
+            status, told = left.pop(0)
+            time.sleep(seconds)
+            body = orjson.dumps(told)
+            self.send_response(status)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Node) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,)).start()
+        cluster = Cluster([f"http://127.0.0.1:{server.server_port}"])
+        try:
+            yield cluster, asked
+        finally:
+            cluster.close()
+            server.shutdown()
+
+
+def test_records_that_the_circuit_breaker_refuses_are_sent_again_and_no_others() -> None:
+    refused: Json = {"error": BREAKER, "status": 429}
+    some: Json = {"items": [{"index": {"_id": "1", "status": 201}}, {"index": {"_id": "2"} | refused}]}
+    last: Json = {"items": [{"index": {"_id": "2", "status": 201}}]}
+    with answering((429, refused), (200, some), (200, last)) as (cluster, asked):
+        cluster.bulk("x", [({"index": {"_id": id}}, b'{"n":%s}' % id.encode()) for id in "12"])
+    assert [body.count(b"_id") for body in asked] == [2, 2, 1]
+    assert b'{"n":2}' in asked[-1]
+
+
+def test_a_question_that_the_circuit_breaker_refuses_is_refused() -> None:
+    with (
+        answering((429, {"error": BREAKER, "status": 429})) as (cluster, asked),
+        pytest.raises(StoreUnavailable, match=r"Data too large.*ask again later"),
+    ):
+        cluster.search({"query": {"match_all": {}}})
+    assert len(asked) == 1
+    part = {"responses": [{"error": BREAKER, "status": 429}]}
+    with answering((200, part)) as (cluster, _), pytest.raises(StoreUnavailable, match="Data too large"):
+        cluster.search_many([{"query": {"match_all": {}}}])
+
+
+def test_writing_may_take_longer_than_an_answer_to_a_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A node that is busy with what it was sent took more than a minute for the refresh of a commit."""
+    monkeypatch.setattr("indlet.service.index.opensearch.cluster.SECONDS", 0.1)
+    with (
+        answering((200, {"hits": {}}), seconds=0.3) as (cluster, _),
+        pytest.raises(StoreUnavailable, match="does not answer"),
+    ):
+        cluster.search({"query": {"match_all": {}}})
+    with answering((200, {"items": [{"index": {"status": 201}}]}), seconds=0.3) as (cluster, asked):
+        cluster.bulk("x", [({"index": {}}, b"{}")])
+    assert len(asked) == 1

@@ -6,6 +6,7 @@ now (its circuit breaker, a lost node), `StoreError` where it says no.
 
 from __future__ import annotations
 
+import gzip
 import logging
 import threading
 import time
@@ -28,8 +29,10 @@ Json = JsonObject
 T = TypeVar("T")
 
 SECONDS: Final = 60.0  # that an answer may take
+WRITING: Final = 600.0  # the same where documents are written or made visible: nobody waits for a page
 PATIENCE: Final = 60.0  # seconds that a refusal for now is borne while indexing
 PAGE: Final = 10_000  # hits of one answer: what clusters allow by default
+PLAIN: Final = 4096  # bytes of a request that go as they are; of longer ones two thirds can be saved
 NO_ANSWER: Final[Json] = {"hits": {"total": {"value": 0}, "hits": []}, "aggregations": {}}
 _LATER: Final = (429, 502, 503, 504)
 
@@ -51,12 +54,16 @@ class Cluster:
         """For people: without passwords."""
         return ", ".join(f"{p.scheme}://{p.hostname}:{p.port or 9200}" for p in map(urlsplit, self.urls))
 
-    def ask(self, method: str, path: str, body: object = None, **params: str | int | bool) -> Json:
+    def ask(self, method: str, path: str, body: object = None, **params: str | float | bool) -> Json:
         data = None if body is None else body if isinstance(body, bytes) else orjson.dumps(body)
+        headers = {"content-type": _kind(path), "accept-encoding": "gzip"}
+        if data and len(data) > PLAIN:
+            # The client's own way takes ten times as long, for a sixth less.
+            data, headers["content-encoding"] = gzip.compress(data, 1), "gzip"
         told: Json = dict(params)
         try:
             answer = self._connected().transport.perform_request(
-                method, "/" + path, params=told, body=data, headers={"content-type": _kind(path)}
+                method, "/" + path, params=told, body=data, headers=headers
             )
         except TransportError as e:
             raise self._explained(e, path) from e
@@ -89,7 +96,7 @@ class Cluster:
         while waiting:
             lines = [orjson.dumps(head) + b"\n" + (made + b"\n" if made else b"") for head, made in waiting]
             try:
-                items = self.ask("POST", f"{index}/_bulk", b"".join(lines))["items"]
+                items = self.ask("POST", f"{index}/_bulk", b"".join(lines), request_timeout=WRITING)["items"]
             except StoreUnavailable:
                 if time.monotonic() > until:
                     raise
@@ -121,7 +128,7 @@ class Cluster:
         with self._guard:
             if self._client is None:
                 self._client = OpenSearch(
-                    hosts=list(self.urls), timeout=SECONDS, max_retries=3, http_compress=True, maxsize=20,
+                    hosts=list(self.urls), timeout=SECONDS, max_retries=3, maxsize=20,
                     retry_on_status=(502, 503, 504),
                 )  # fmt: skip
             return self._client

@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from typing import Final
 
 from indlet.errors import IndexDamaged
-from indlet.service.index.opensearch.cluster import Cluster, NotThere
+from indlet.service.index.opensearch.cluster import WRITING, Cluster, NotThere
 from indlet.service.index.opensearch.control import Control
 from indlet.service.index.opensearch.searcher import ClusterSearcher
 from indlet.service.index.opensearch.writer import OpenSearchWriter
@@ -70,7 +70,7 @@ class OpenSearchIndex:
         state, cluster = self._control.read(), self._control.cluster
         if everything and state.data:
             cluster.ask("POST", f"{state.data}/_forcemerge", max_num_segments=1, request_timeout=MERGING)
-            cluster.ask("POST", f"{state.data}/_refresh")
+            cluster.ask("POST", f"{state.data}/_refresh", request_timeout=WRITING)
             self._control.replaced(state)
 
     def close(self) -> None:

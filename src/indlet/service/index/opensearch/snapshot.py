@@ -12,7 +12,6 @@ from typing import TypeVar
 
 from indlet.service.index.opensearch.cluster import NO_ANSWER, PAGE, Json, SnapshotLost, hits
 from indlet.service.index.opensearch.control import KEEP_ALIVE, Control, PublishedState
-from indlet.service.index.opensearch.matching import all_of
 
 T = TypeVar("T")
 
@@ -78,7 +77,3 @@ def column(hit: Json, name: str, default: object = None) -> object:
     """A document's value of a column that has at most one."""
     found = hit.get("fields", {}).get(name)
     return found[0] if found else default
-
-
-def both(query: Json, other: Json) -> Json:
-    return all_of([query, other])

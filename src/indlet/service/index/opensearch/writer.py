@@ -12,7 +12,7 @@ from indlet.errors import IndexDamaged, StoreError
 from indlet.model import Stored
 from indlet.service.index.described import described
 from indlet.service.index.opensearch import schema
-from indlet.service.index.opensearch.cluster import Json, NotThere, pieces, total
+from indlet.service.index.opensearch.cluster import WRITING, Json, NotThere, pieces, total
 from indlet.service.index.opensearch.control import Control, PublishedState
 from indlet.service.index.opensearch.resources import regroup
 from indlet.service.index.protocol import Prepared
@@ -148,7 +148,8 @@ class OpenSearchWriter:
         return found
 
     def _refresh(self) -> None:
-        shards = self._cluster.ask("POST", f"{self._data}/_refresh")["_shards"]
+        answer = self._cluster.ask("POST", f"{self._data}/_refresh", request_timeout=WRITING)
+        shards = answer["_shards"]
         if shards.get("failed"):
             raise StoreError(f"{self._data}: some shards could not be refreshed; index again")
 
