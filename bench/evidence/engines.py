@@ -26,7 +26,7 @@ def run(setting: Setting) -> Found:
     are kept beside those of the newest."""
     if not os.environ.get("INDLET_TEST_OPENSEARCH") and not (shutil.which("mvn") and shutil.which("java")):
         return {"missing": "Maven and Java, from which a cluster is made"}
-    topics, records = setting.pick((2, 2_000), (10, 20_000), (25, 100_000))
+    topics, records, queries = setting.pick((2, 2_000, 5), (4, 50_000, 25), (25, 100_000, 100))
     wanted = setting.parts or setting.pick(
         ("answers", "costs"), ("answers", "costs"), ("answers", "costs", "million")
     )
@@ -39,7 +39,7 @@ def run(setting: Setting) -> Found:
             "--shards", "1,3,6", "--replica", "--queries", topics, "--heap", "512m",
         )  # fmt: skip
     if "costs" in wanted:
-        found["costs"] = bench(setting, "engines", "--records", records, "--queries", 100)
+        found["costs"] = bench(setting, "engines", "--records", records, "--queries", queries)
     if "million" in wanted:
         found["million"] = bench(setting, "engines", "--records", 1_000_000, "--queries", 30)
     return found
@@ -48,14 +48,15 @@ def run(setting: Setting) -> Found:
 def show(found: Found, figures: Figures) -> str:
     if "missing" in found:
         return f"Not run: it needs {found['missing']}."
-    runs = [one for part in found.values() for one in part]
+    runs = [one for part in found.values() if isinstance(part, list) for one in part]
     measured = [one for one in runs if _whole(one)]
     return (
         "`bench.engines` gives the same records to both engines and asks the same queries, of every model "
         "with 100 hits, and of BM25 also as conjunctions, with negations, with facets, from place 191 on and "
         "by date. Answers are compared whole: identifiers, order, scores as doubles, totals, facets. This is "
         "done as loaded, merged, after 15 % of the records were deleted, and merged again; where there are "
-        "replicas, also on replicas alone. In brackets stands the machine's load.\n\n"
+        "replicas, also on replicas alone. In brackets stands the machine's load."
+        f"{' ' + found['beside'] if 'beside' in found else ''}\n\n"
         + table(
             ["records", "number", "OpenSearch", "shards", "replica", "states", "answers", "different"],
             [
