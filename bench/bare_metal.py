@@ -25,7 +25,6 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from urllib.parse import urlencode
@@ -408,7 +407,7 @@ def _keep(path: Path | None, cluster: Cluster, found: list[Seen]) -> None:
         "records": cluster.filled,
         "search": cluster.nodes[0].version,
         "load": round(os.getloadavg()[0], 1),
-        "faults": [asdict(seen) for seen in found],
+        "faults": [{**vars(seen), "said": dict(seen.said)} for seen in found],
     }
     if path:
         path.write_text(json.dumps(told, indent=2) + "\n")
