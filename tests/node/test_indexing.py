@@ -116,6 +116,14 @@ def test_the_child_stays_while_changes_come(store: Store) -> None:
     assert found(store) == 8
 
 
+def test_an_index_that_is_made_anew_does_not_wait_for_a_quiet_moment(store: Store) -> None:
+    put(store, 5)
+    follow.catch_up(store)
+    (engines.folder(store) / "manifest.json").write_text("damaged")
+    IndexJob(store, Settings(), idle=600.0)(NEVER)
+    assert found(store) == 5
+
+
 def test_merges_are_left_to_the_child(store: Store) -> None:
     here = job(store, 100)
     for count in range(1, HERE + 1):

@@ -45,7 +45,9 @@ class IndexJob:
                 follow.catch_up(self._store, analyzer=self._analyzer, merges=False)
             else:
                 self._here = 0
-                index_in_child(self._store, self._settings, stop, idle=self._idle)
+                # An index that is made anew is seen when its process ends: that must not wait for quiet.
+                idle = self._idle if position >= 0 else 0.0
+                index_in_child(self._store, self._settings, stop, idle=idle)
         except IndexBusy:
             pass  # another process is at it
 
