@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 
 import pytest
 from tests import opensearch_server
@@ -16,6 +17,9 @@ _node = pytest.StashKey[opensearch_server.OpenSearchNode]()
 
 def pytest_configure(config: pytest.Config) -> None:
     compile_here()  # not sometimes by Python, sometimes compiled
+    # What a shell starts in the background ignores Ctrl-C; what tests start would inherit that.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     # Workers of pytest-xdist inherit the server's address. The node starts while the other server is made.
     if opensearch_server.on_opensearch() and opensearch_server.SERVER not in os.environ:
         config.stash[_node] = node = opensearch_server.OpenSearchNode(wait=False)
