@@ -138,7 +138,7 @@ def test_a_wheel_is_enough(tmp_path: Path) -> None:
         tmp_path / "data",
     ]
     done = subprocess.run(run, check=True, capture_output=True, text=True, timeout=300)
-    assert "1 records new" in done.stdout
+    assert "1 record new" in done.stdout
 
 
 def test_a_mistyped_command_gets_a_suggestion() -> None:
