@@ -213,7 +213,7 @@ PROVIDER = """
 import sys
 from pathlib import Path
 from indlet.cli.serving import run
-from indlet.settings import load
+from indlet.settings_file import load
 run(load(Path(sys.argv[1])), crawl_at_once=False, portal=False)
 """
 

@@ -21,7 +21,7 @@ from urllib.parse import parse_qsl
 from bench.fuzz import seeds
 from lxml import etree
 
-from indlet import settings
+from indlet import settings, settings_file
 from indlet.errors import BadResponse, ExtractionError, IndletError, QueryError, SettingsError
 from indlet.formats import METADATA
 from indlet.formats.feed import read_feed
@@ -259,7 +259,7 @@ def configuration(data: bytes) -> None:
     path = Path(tempfile.gettempdir()) / f"indlet-fuzz-{os.getpid()}.toml"
     path.write_bytes(data)
     try:
-        settings.load(path)
+        settings_file.load(path)
     except SettingsError as e:
         assert str(path) in str(e) or "settings" in str(e)
     finally:

@@ -1,29 +1,23 @@
-"""One TOML file becomes one frozen `Settings`. Every default lives here.
+"""What can be configured, with every default: one frozen `Settings`. settings_file.py makes one of a file.
 
-`docs/settings.md` names each of them, and a test holds the two together.
+`docs/settings.md` names each setting, and a test holds the two together. How sources are harvested stands in
+harvest_settings.py, which small runs load alone.
 
 Long because every setting of the product stands here, with its default and meaning.
 """
 
 from __future__ import annotations
 
-import difflib
 import ipaddress
-import os
-import tomllib
-import types
-import typing
-from collections.abc import Mapping
-from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Final, TypeVar, Union
+from typing import Final
 from urllib.parse import urlsplit
 
-from indlet.errors import SettingsError
 from indlet.harvest_settings import MB
 from indlet.harvest_settings import Harvest as Harvest
 from indlet.harvest_settings import without_credentials as without_credentials
-from indlet.model import JsonMapping, JsonObject
+from indlet.model import JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -416,207 +410,9 @@ def is_loopback(host: str) -> bool:
         return host.endswith(".localhost")
 
 
-def load(path: Path) -> Settings:
-    """The settings that a file states, checked; `data` and local roots are relative to the file."""
-    try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as e:
-        raise SettingsError(f"{path}: no such file. Write one with  indlet init {path}") from e
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as e:
-        raise SettingsError(f"{path}: cannot be read as TOML: {e}") from e
-    settings = from_mapping(raw, str(path))
-    here = path.resolve().parent
-    return replace(
-        settings,
-        data=here / settings.data,
-        portal=replace(settings.portal, logo=settings.portal.logo and str(here / settings.portal.logo)),
-        store=replace(settings.store, url=settings.store.url and _beside(here, settings.store.url)),
-        hierarchy=tuple(replace(h, root=_beside(here, h.root)) for h in settings.hierarchy),
-        library=tuple(
-            replace(
-                x,
-                read=_beside(here, x.read),
-                format=_text_format(here, x.format),
-                mapping=_table(here, x.mapping),
-            )
-            for x in settings.library
-        ),
-        write=tuple(
-            replace(
-                x,
-                folder=_beside(here, x.folder),
-                format=_text_format(here, x.format),
-                mapping=_table(here, x.mapping),
-                subjects=tuple(_beside(here, table) for table in x.subjects),
-            )
-            for x in settings.write
-        ),
-        site=tuple(
-            replace(s, root=str(here / s.root), config=tuple(str(here / path) for path in s.config))
-            for s in settings.site
-        ),
-    )
-
-
-def from_mapping(raw: JsonMapping, where: str = "settings") -> Settings:
-    settings = _build(Settings, raw, where)
-    for names, kind in (
-        (
-            [
-                name
-                for name in (
-                    *(h.name for h in settings.hierarchy),
-                    *(s.name for s in settings.site),
-                    *(x.name for x in settings.library),
-                )
-                if name
-            ],
-            "hierarchy",
-        ),
-        ([s.name for s in settings.source if s.name], "source"),
-        ([r.path for r in settings.repository], "repository"),
-    ):
-        for name in names:
-            if names.count(name) > 1:
-                raise SettingsError(
-                    f"{where}: two entries [[{kind}]] are called {name!r}; give each its own name"
-                )
-    for source in settings.source:
-        if source.mode not in ("fresh", "historical"):
-            raise SettingsError(
-                f'{where}: source {source.name or source.url}: mode is "fresh" or "historical", '
-                f"not {source.mode!r}"
-            )
-    _check_users(settings, where)
-    _check_engine(settings.index, where)
-    password = os.environ.get("INDLET_ADMIN_PASSWORD_HASH", "")
-    if password and not settings.admin.password_hash:
-        settings = replace(settings, admin=replace(settings.admin, password_hash=password))
-    return settings
-
-
-def _check_users(settings: Settings, where: str) -> None:
-    """Who may enter the desk must be beyond doubt before anybody does."""
-    names = [user.name for user in settings.user]
-    for user in settings.user:
-        if not user.name.strip() or len(user.name) > 100 or not user.name.isprintable():
-            raise SettingsError(f"{where}: {user.name!r} is no name of a [[user]]; use up to 100 characters")
-        if user.name == "admin":
-            raise SettingsError(f'{where}: a [[user]] cannot be called "admin": that is who [admin] is about')
-        if names.count(user.name) > 1:
-            raise SettingsError(f"{where}: two entries [[user]] are called {user.name!r}; leave one")
-        if user.role not in ROLES:
-            raise SettingsError(f"{where}: user {user.name!r}: role is one of {', '.join(ROLES)}")
-    admin = settings.admin
-    if admin.header_role not in ("", *ROLES):
-        raise SettingsError(f"{where}: admin.header_role is one of {', '.join(ROLES)}, or empty")
-    if admin.user_header and not settings.serve.trusted_proxies:
-        raise SettingsError(
-            f"{where}: admin.user_header is believed from trusted proxies alone; name them in "
-            'serve.trusted_proxies, such as ["127.0.0.1"]'
-        )
-    for value, known, name in (
-        (settings.log.level, ("debug", "info", "warning", "error"), "log.level"),
-        (settings.log.format, ("text", "json"), "log.format"),
-    ):
-        if value not in known:
-            raise SettingsError(f"{where}: {name} is one of {', '.join(known)}; found {value!r}")
-
-
-def _check_engine(index: IndexEngine, where: str) -> None:
-    if index.engine not in ("embedded", "opensearch"):
-        raise SettingsError(f'{where}: index.engine is "embedded" or "opensearch", not {index.engine!r}')
-    if (index.engine == "opensearch") != bool(index.url):
-        raise SettingsError(f'{where}: index.url goes with index.engine = "opensearch", and that needs one')
-    for url in index.url:
-        if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
-            raise SettingsError(
-                f"{where}: index.url holds {_bare(url)!r}; give addresses like https://host:9200"
-            )
-    if not 1 <= index.shards <= 1024:
-        raise SettingsError(f"{where}: index.shards is {index.shards}; give a number from 1 to 1024")
-    if not 0 <= index.prune <= 1:
-        raise SettingsError(f"{where}: index.prune is {index.prune}; give a share such as 0.5, or 0 for none")
-    if not 1 <= index.prune_best <= 1_000_000:
-        raise SettingsError(f"{where}: index.prune_best is {index.prune_best}; give a number such as 10")
-    if not set(index.infer) <= {"subject", "type"}:
-        raise SettingsError(f'{where}: index.infer is {list(index.infer)}; give "subject", "type" or both')
-    if index.infer_function and not (index.infer and ":" in index.infer_function):
-        raise SettingsError(f'{where}: index.infer_function is "package.module:name", beside index.infer')
-    if index.prune and index.engine != "embedded":
-        raise SettingsError(f"{where}: index.prune is for the embedded engine; leave it out")
-
-
-def _bare(url: str) -> str:
-    """A URL without a name and password."""
-    return url.rpartition("@")[2]
-
-
-def _table(here: Path, name: str) -> str:
-    """A table beside the settings; a bare name is one that comes with indlet."""
-    return str(here / name) if "." in name or "/" in name else name
-
-
-def _text_format(here: Path, name: str) -> str:
-    """A format whose table may stand beside the settings."""
-    return f"table:{_table(here, name[6:])}" if name.startswith("table:") else name
-
-
-def _beside(here: Path, root: str) -> str:
-    return root if "://" in root or "::" in root else str(here / root)
-
-
 def _authority(host: str, port: int) -> str:
     shown = {"0.0.0.0": "localhost", "::": "localhost"}.get(host, host)  # noqa: S104 - compared, not bound
     return f"[{shown}]:{port}" if ":" in shown else f"{shown}:{port}"
-
-
-T = TypeVar("T")
-
-
-def _build(kind: type[T], raw: Any, where: str) -> T:
-    """A dataclass from a table: unknown keys and wrong types are errors that name the key."""
-    if not isinstance(raw, Mapping):
-        raise SettingsError(f"{where}: expected a table, found {raw!r}")
-    assert is_dataclass(kind)
-    hints = typing.get_type_hints(kind)
-    known = {f.name.rstrip("_"): f for f in fields(kind)}
-    values: JsonObject = {}
-    for key, value in raw.items():
-        if key not in known:
-            near = difflib.get_close_matches(key, known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"known here: {', '.join(sorted(known))}"
-            raise SettingsError(f"{where}: unknown setting {key!r}; {hint}")
-        name = known[key].name
-        values[name] = _value(hints[name], value, f"{where}: {key}")
-    for key, f in known.items():
-        if f.name not in values and f.default is MISSING and f.default_factory is MISSING:
-            raise SettingsError(f"{where}: {kind.__name__.lower()} needs {key!r}")
-    return kind(**values)
-
-
-def _value(hint: Any, value: Any, where: str) -> Any:
-    origin = typing.get_origin(hint)
-    if is_dataclass(hint):
-        return _build(typing.cast(type[Any], hint), value, where)
-    if origin is tuple:
-        inner = typing.get_args(hint)[0]
-        if not isinstance(value, list | tuple):
-            raise SettingsError(f"{where}: expected a list, found {value!r}")
-        return tuple(_value(inner, v, f"{where}[{i}]") for i, v in enumerate(value))
-    if origin is dict:
-        if not isinstance(value, dict):
-            raise SettingsError(f"{where}: expected a table, found {value!r}")
-        return value
-    if origin in (Union, types.UnionType):
-        return value
-    if hint is Path and isinstance(value, str | Path):
-        return Path(value)
-    if hint is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if not isinstance(value, hint) or (hint is int and isinstance(value, bool)):
-        raise SettingsError(f"{where}: expected {hint.__name__}, found {value!r}")
-    return value
 
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}

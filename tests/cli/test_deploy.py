@@ -31,7 +31,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from tests.provider.site.web_servers import MODULES, available, free_port
 
 from indlet.cli import cli
-from indlet.settings import load
+from indlet.settings_file import load
 from indlet.store import open_store
 from indlet.web.auth import hash_password
 

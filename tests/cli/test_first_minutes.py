@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from indlet.cli import cli
 from indlet.cli.password import with_hash
 from indlet.errors import SettingsError
-from indlet.settings import load
+from indlet.settings_file import load
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -21,7 +21,8 @@ from click.testing import CliRunner, Result
 from indlet.cli import cli, main
 from indlet.cli.template import template
 from indlet.model import Failure, Record
-from indlet.settings import Hierarchy, LibraryFolder, SetRule, Settings, Site, User, Write, from_mapping, load
+from indlet.settings import Hierarchy, LibraryFolder, SetRule, Settings, Site, User, Write
+from indlet.settings_file import from_mapping, load
 from indlet.store import Store
 
 runner = CliRunner()

@@ -111,7 +111,7 @@ def test_a_password_need_not_be_an_argument(tmp_path: Path, way: str) -> None:
         typed = "open sesame\n"
     done = CliRunner(env=environment).invoke(cli, arguments, input=typed)
     assert done.exit_code == 0, done.output
-    from indlet.settings import load
+    from indlet.settings_file import load
     from indlet.web.auth import check_password
 
     assert check_password("open sesame", load(tmp_path / "indlet.toml").admin.password_hash)

@@ -12,6 +12,7 @@ ROOMS = [
     "errors",
     "harvest_settings",
     "settings",
+    "settings_file",
     "logs",
     "memo",
     "durable",

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from indlet.errors import SettingsError
-from indlet.settings import Settings, from_mapping, load, seconds
+from indlet.settings import Settings, seconds
+from indlet.settings_file import from_mapping, load
 
 
 def test_nothing_given_is_the_default() -> None:

@@ -10,7 +10,8 @@ import click
 from indlet.cli.options import config_option, data_option
 from indlet.cli.show import printable, say, say_json
 from indlet.model import JsonObject
-from indlet.settings import Settings, load
+from indlet.settings import Settings
+from indlet.settings_file import load
 
 _WIDTH: Final = 100  # characters of a value on a terminal
 

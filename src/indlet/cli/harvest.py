@@ -23,7 +23,8 @@ from indlet.cli.secret import secret
 from indlet.cli.show import printable, say, say_json
 from indlet.errors import SettingsError
 from indlet.model import JsonObject
-from indlet.settings import Settings, Source, load, without_credentials
+from indlet.settings import Settings, Source, without_credentials
+from indlet.settings_file import load
 
 if TYPE_CHECKING:
     from indlet.service.harvest.progress import Progress

@@ -15,7 +15,8 @@ from indlet.cli.secret import secret
 from indlet.cli.show import say
 from indlet.cli.template import toml
 from indlet.errors import SettingsError
-from indlet.settings import ROLES, User, load
+from indlet.settings import ROLES, User
+from indlet.settings_file import load
 
 
 @click.command()

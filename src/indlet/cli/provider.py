@@ -18,7 +18,8 @@ import click
 from indlet.cli.secret import secret
 from indlet.cli.show import escaped, printable, say, say_json
 from indlet.errors import SettingsError
-from indlet.settings import Access, Hierarchy, Settings, load
+from indlet.settings import Access, Hierarchy, Settings
+from indlet.settings_file import load
 
 if TYPE_CHECKING:
     from indlet.store import StoredFailure

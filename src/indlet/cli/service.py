@@ -14,7 +14,8 @@ import click
 from indlet.cli.options import config_option, data_option
 from indlet.cli.show import printable, say, say_json
 from indlet.errors import SettingsError
-from indlet.settings import Settings, load
+from indlet.settings import Settings
+from indlet.settings_file import load
 
 if TYPE_CHECKING:
     from indlet.service.search.evaluate import Topic

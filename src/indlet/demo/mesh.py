@@ -27,7 +27,8 @@ from indlet.node.write_out import write_out
 from indlet.provider.pipeline import crawl
 from indlet.provider.workers import Workers
 from indlet.service.pipeline import harvest_all
-from indlet.settings import Settings, load
+from indlet.settings import Settings
+from indlet.settings_file import load
 from indlet.store import Store, open_configured
 from indlet.text import policy_of
 

@@ -26,7 +26,8 @@ from indlet.oai.names import BUNDLE_NAMESPACE, FT_NAMESPACE, OAI_NAMESPACE
 from indlet.provider.serve import application
 from indlet.provider.serve import server as make_server
 from indlet.provider.serve.pages import packaged
-from indlet.settings import Settings, from_mapping
+from indlet.settings import Settings
+from indlet.settings_file import from_mapping
 from indlet.store import Store
 
 START = 1_700_000_000.0

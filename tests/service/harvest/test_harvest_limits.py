@@ -18,7 +18,8 @@ from indlet.cli.harvest import sources as sources_command
 from indlet.service.harvest.progress import Progress
 from indlet.service.harvest.run import Run, RunOptions
 from indlet.service.search import statistics
-from indlet.settings import Source, from_mapping
+from indlet.settings import Source
+from indlet.settings_file import from_mapping
 from indlet.store import open_store
 from indlet.store.sqlite.migrations import STEPS, credentials_out_of_urls
 from indlet.text import Analyzer, Policy

@@ -20,7 +20,8 @@ from indlet.service.index.engines import index_of
 from indlet.service.index.expression import Or, Phrase, Term
 from indlet.service.rank import MODELS, DocumentStatistics, QueryTerm, canonical, score
 from indlet.service.search.library import Library
-from indlet.settings import IndexEngine, Settings, load
+from indlet.settings import IndexEngine, Settings
+from indlet.settings_file import load
 from indlet.store import Store
 
 Make = Callable[..., Stored]
