@@ -25,7 +25,6 @@ from urllib.parse import quote, unquote, urlsplit
 
 from indlet.formats.dublin import doi
 
-SCHEMES: Final = ("doi", "hdl", "isbn", "issn", "arxiv", "oai", "url", "id")
 _LONGEST: Final = 2000  # characters of a value that is looked at
 _KEY: Final = 120  # characters of a key; longer ones go on as a digest
 _REFERENCE: Final = 7  # spaces in a reference, at least

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 EXTRAS = {"http": "http", "https": "http", "webdav": "webdav", "webdavs": "webdav", "dav": "webdav",
           "davs": "webdav", "sftp": "sftp", "ssh": "sftp", "s3": "s3", "s3a": "s3"}  # fmt: skip
 ANSWER_SECONDS = 900.0  # for one answer of a web or WebDAV server, in all
-# paramiko is handed every option that fsspec does not take out, and refuses the second.
+# As FRESH: paramiko is handed every option that fsspec does not take out, and refuses its second one.
 PARAMIKO_FRESH = {"skip_instance_cache": True}
 
 

@@ -27,8 +27,6 @@ CHUNK = 1024 * 1024
 LISTING_BYTES = 64 * CHUNK
 LISTING_SECONDS = 900.0
 FRESH = {"skip_instance_cache": True, "use_listings_cache": False}
-# paramiko is handed every option that fsspec does not take out, and refuses the second.
-PARAMIKO_FRESH = {"skip_instance_cache": True}
 
 
 class ByteSink(Protocol):

@@ -20,11 +20,9 @@ from indlet.provider.site.tree import lasting
 from indlet.provider.site.visibility import local_path
 from indlet.settings import Settings, Site
 
-Writer = Callable[[Stored], bytes]
-
 
 class SiteFormats:
-    """Writes the metadata part of a site's record; `PREFIXES` maps prefixes to schema and namespace."""
+    """Writes the metadata part of a site's record; `prefixes` maps prefixes to schema and namespace."""
 
     def __init__(self, settings: Settings, schemas: str, clock: Callable[[], float]) -> None:
         self._sites = {site_name(site): site for site in settings.site}

@@ -21,7 +21,6 @@ from indlet.service.index.embedded.positions import lay_out
 from indlet.service.index.embedded.postings import Facets, Inverted, Postings, Words, cursors, cut
 from indlet.service.index.embedded.segment import Array, ArrayFile, SegmentFile
 
-FACETS: Final = ("origin", "type", "language", "set", "year")
 LONGEST: Final = 200  # characters of a facet's value; longer ones are cut
 
 
