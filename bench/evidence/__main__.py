@@ -38,7 +38,9 @@ def main() -> None:
     parser.add_argument("--again", action="store_true", help="repeat what a run that broke off has finished")
     parser.add_argument("--out", type=Path, default=PAGE)
     parser.add_argument(
-        "--parts", default="", help="of peers: serve,harvest,shapes,search; the others are kept"
+        "--parts",
+        default="",
+        help="of peers: serve,harvest,shapes,search; of engines: answers,costs,million; the others are kept",
     )
     parser.add_argument("--corpora", type=Path, help="keep generated corpora here for the next run")
     options = parser.parse_args()

@@ -55,8 +55,7 @@ def show(found: Found, figures: Figures) -> str:
         "with 100 hits, and of BM25 also as conjunctions, with negations, with facets, from place 191 on and "
         "by date. Answers are compared whole: identifiers, order, scores as doubles, totals, facets. This is "
         "done as loaded, merged, after 15 % of the records were deleted, and merged again; where there are "
-        "replicas, also on replicas alone. In brackets stands the machine's load."
-        f"{' ' + found['beside'] if 'beside' in found else ''}\n\n"
+        "replicas, also on replicas alone. In brackets stands the machine's load.\n\n"
         + table(
             ["records", "number", "OpenSearch", "shards", "replica", "states", "answers", "different"],
             [

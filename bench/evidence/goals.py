@@ -7,6 +7,7 @@ from statistics import geometric_mean
 from typing import Any, Final, NamedTuple
 
 from bench.comparison import total
+from bench.engines import STATES
 from bench.evidence.faults import totals
 from bench.evidence.figures import table
 from bench.evidence.peers import harvest_memory, harvest_ratios, search_ratios, serve_ratios
@@ -56,7 +57,7 @@ def _federated(found: Found) -> Verdict:
 def _served(found: Found) -> Verdict:
     ratios = serve_ratios(found["serve"])
     told = "; ".join(f"{name} {rate} times, by processor time {cpu}" for name, (rate, cpu) in ratios.items())
-    return Verdict(told, all(rate.median >= 5 for rate, _ in ratios.values()))
+    return Verdict(told, all(cpu.median >= {"pyoai": 10}.get(name, 8) for name, (_, cpu) in ratios.items()))
 
 
 def _plain(found: Found) -> list[Found]:
@@ -76,7 +77,7 @@ def _flat(found: Found) -> Verdict:
 def _last(found: Found) -> Verdict:
     runs = [run for run in _plain(found) if run["records"] == max(one["records"] for one in _plain(found))]
     worst = max(run["last_ms"] / run["first_ms"] for run in runs)
-    return Verdict(f"last page takes {worst:.2f} times the first", worst <= 1.25)
+    return Verdict(f"last page takes {worst:.2f} times the first", worst <= 1.1)
 
 
 def _ratio(form: str, least: float) -> Callable[[Found], Verdict]:
@@ -106,20 +107,30 @@ def _harvest_memory(found: Found) -> Verdict:
     worst = max(grown.values(), key=lambda sizes: max(sizes.values()) / min(sizes.values()))
     (few, least), (many, most) = sorted(worst.items())
     told = f"{least:,.0f} MB with {few:,} records, {most:,.0f} MB with {many:,}"
+    if many < 400_000:
+        return Verdict(f"{told}; 400,000 not run", False)
     return Verdict(told, most <= 1.25 * least)
 
 
-def _search(key: str, most: float, ours: str = "indlet bm25") -> Callable[[Found], Verdict]:
-    def check(found: Found) -> Verdict:
-        ratio = search_ratios(found["search"], key)[ours][1]
-        return Verdict(f"{ratio} times", ratio.median <= most)
+def _queries(found: Found) -> Verdict:
+    told, worst = [], 0.0
+    for key, label in (("p50_ms", "median"), ("p95_ms", "p95")):
+        ratios = search_ratios(found["search"], key)
+        ours = {name: ratios[f"indlet {name}"][1].median for name in MODELS if f"indlet {name}" in ratios}
+        told.append(f"{label} " + ", ".join(f"{name} {ratio:.2f}" for name, ratio in ours.items()))
+        worst = max(worst, *ours.values())
+    million = any(run["records"] >= 1_000_000 for run in found["search"])
+    return Verdict("; ".join(told) + ("" if million else "; a million not run"), million and worst <= 0.8)
 
-    return check
+
+def _size(found: Found) -> Verdict:
+    size, ratio = search_ratios(found["search"], "bytes_per_posting")["indlet bm25"]
+    return Verdict(f"{size.median:.2f} bytes, {ratio.median:.2f} times tantivy's", size.median <= 1.9)
 
 
 def _ingest(found: Found) -> Verdict:
     ratio = search_ratios(found["search"], "ingest_records_per_second")["indlet bm25"][1]
-    return Verdict(f"{ratio} times", ratio.median >= 1)
+    return Verdict(f"{ratio} times", ratio.median >= 1.2)
 
 
 def _models(found: Found) -> Verdict:
@@ -207,13 +218,12 @@ def _copied(stage: str, figure: str, wanted: float) -> Callable[[Found], Verdict
         told = "; ".join(
             f"{server} {ratio:,.{0 if ratio > 99 else 2}f} times" for server, ratio in ratios.items()
         )
-        if figure == "seconds":
-            told += (
-                " (by processor time "
-                + ", ".join(f"{r:.2f}" for r in times(found, stage, "cpu").values())
-                + ")"
-            )
-        return Verdict(told, min(ratios.values()) >= wanted)
+        least = min(ratios.values())
+        if figure == "seconds":  # of the clock, which say little on a busy machine
+            effort = times(found, stage, "cpu").values()
+            told += f" (by processor time {', '.join(f'{ratio:.2f}' for ratio in effort)})"
+            least = min(least, *effort)
+        return Verdict(told, least >= wanted)
 
     return check
 
@@ -223,6 +233,25 @@ def _missed(found: Found) -> Verdict:
     return Verdict(f"{told['missed']} in {told['histories']} histories", told["missed"] == 0)
 
 
+def _same_answers(found: Found) -> Verdict:
+    runs = [one for part in found.values() if isinstance(part, list) for one in part if STATES[0] in one]
+    if not runs:
+        raise KeyError("answers")
+    counts = [pair for one in runs for state in STATES for pair in one.get(state, {}).values()]
+    wrong = sum(different for _, different in counts)
+    told = f"{wrong} of {sum(asked for asked, _ in counts):,} different"
+    done = {(one["collection"], one["shards"]) for one in runs if one["replica"]}
+    left = [
+        f"{name} in {shards} shards"
+        for name in ("cranfield", "cacm", "reuters21578")
+        for shards in (1, 3, 6)
+        if (name, shards) not in done
+    ]
+    if not any(one["records"] >= 1_000_000 for one in runs):
+        left.append("a million records")
+    return Verdict(f"{told}; not run: {', '.join(left)}" if left else told, not wrong and not left)
+
+
 GOALS: Final = (
     Goal("harvested index beside an index of the union, after every step of additions, edits, deletions, "
          "moves, format switches", "no difference", "equality", _equal, True),
@@ -230,22 +259,24 @@ GOALS: Final = (
          _bytes, True),
     Goal("MAP beside brute force, all models, Cranfield and CACM", "within 0.005", "models", _brute, True),
     Goal("federated rankings beside central ones", "equal", "models", _federated),
-    Goal("records/s served (oai_dc) beside pyoai and oai_repo", "at least 5 times", "peers", _served, True),
+    Goal("records/s served (oai_dc) beside pyoai and oai_repo",
+         "at least 10 and 8 times by processor time", "peers", _served, True),
     Goal("memory of the server for ten times the records", "flat, within a quarter", "peers", _flat),
-    Goal("last page of a list beside the first", "within a quarter", "peers", _last),
-    Goal("harvest of metadata and tf_compact, stored and searchable, beside sickle iterating metadata",
-         "at least as fast", "peers", _ratio("tf_compact", 1)),
-    Goal("harvest of metadata and tf_basic, stored and searchable, beside sickle iterating metadata",
-         "at least as fast", "peers", _ratio("tf_basic", 1)),
+    Goal("last page of a list beside the first", "within a tenth", "peers", _last),
+    Goal("harvest of metadata and tf_compact, generated records, stored and searchable, beside sickle "
+         "iterating metadata", "at least 1.5 times", "peers", _ratio("tf_compact", 1.5)),
+    Goal("harvest of metadata and tf_basic, generated records, stored and searchable, beside sickle "
+         "iterating metadata", "at least as fast", "peers", _ratio("tf_basic", 1)),
     Goal("harvest of oai_dc in the shapes of seven systems, stored and searchable, with the start of the "
          "process, beside sickle iterating it", "at least 1.5 times, worst 1.2", "peers", _shapes, True),
-    Goal("memory of the harvester for four times the records", "flat, within a quarter", "peers",
+    Goal("memory of the harvester, 25,000 to 400,000 records", "flat, within a quarter", "peers",
          _harvest_memory),
-    Goal("median BM25 query, 150,000 records, beside tantivy's", "at most 1", "peers",
-         _search("p50_ms", 1), True),
+    Goal("queries by every model beside tantivy's with exact totals, 150,000 records",
+         "at most 0.8 times, with a million too", "peers", _queries, True),
     Goal("median query of every other model beside our BM25", "at most 1.5 times", "peers", _models),
-    Goal("records/s ingested beside tantivy", "at least 1", "peers", _ingest, True),
-    Goal("bytes a posting beside tantivy", "at most twice", "peers", _search("bytes_per_posting", 2), True),
+    Goal("records/s ingested beside tantivy, generated records", "at least 1.2 times", "peers", _ingest,
+         True),
+    Goal("bytes a posting, with lengths and exact statistics", "at most 1.9", "peers", _size, True),
     Goal("a million records, from the first request to searchable", "under 10 minutes", "scale", _minutes,
          True),
     Goal("a million records, memory of the service", "under 3 GiB", "scale", _memory, True),
@@ -257,13 +288,15 @@ GOALS: Final = (
          "under 50 ms, no errors", "portal", _portal, True),
     Goal("an hour of searches, harvests, crawls, feeds and slow clients at once",
          "p95 under 50 ms, no errors, memory level", "soak", _soaked, True),
-    Goal("a first copy of a site by DIDL beside wget's", "no slower", "site",
+    Goal("a first copy of a site by DIDL beside wget's", "no slower, by processor time too", "site",
          _copied("baseline", "seconds", 1)),
     Goal("requests of wget -N for each of an update by DIDL, files touched", "at least 20", "site",
          _copied("touched", "requests", 20)),
-    Goal("an update by DIDL beside that of wget -N, files touched", "at least 5 times as fast", "site",
-         _copied("touched", "seconds", 5)),
+    Goal("an update by DIDL beside that of wget -N, files touched",
+         "at least 5 times as fast, by processor time too", "site", _copied("touched", "seconds", 5)),
     Goal("changes that incremental harvesters of a site missed", "none", "site", _missed),
+    Goal("answers of the index on OpenSearch beside the embedded one: Cranfield, CACM and Reuters in 1, 3 "
+         "and 6 shards with a replica, a million generated records", "the same", "engines", _same_answers),
 )  # fmt: skip
 
 

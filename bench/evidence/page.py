@@ -22,11 +22,13 @@ HEAD: Final = """\
 It is written by `make evidence` (or `python -m bench.evidence`) and never by hand; what each experiment found
 is kept as JSON in [results/](results/), and [bench/README.md](../../bench/README.md) says what each one
 is, where to get the collections, and how to run it alone. Seeds are fixed. Other programs run at the settings
-that their documentation recommends for the job. What failed or fell short is shown as such.
+that their documentation recommends for the job. What failed or fell short is shown as such, and a section
+says so where its results were put together from several runs.
 
 Under each heading stand the command, when it was run, how long it took, how much processor time it used, and
-how many cores other work kept busy meanwhile: above a tenth or so, times are longer than they need be. Ratios
-are made of figures taken in one run; in brackets stand the least and the greatest of repeated runs.
+how many cores other work kept busy meanwhile, or the load of the machine before it: above a tenth or so,
+times are longer than they need be. Ratios are made of figures taken in one run; in brackets stand the least
+and the greatest of repeated runs.
 """
 
 
@@ -59,6 +61,8 @@ def section(number: int, name: str, module: Any, kept: dict[str, Any] | None, fi
     if kept is None:
         return f"{title}Not run yet: `python -m bench.evidence {name}`"
     facts = f"{circumstances(kept, name)} · [raw](results/{name}.json)\n\n"
+    if "note" in kept:  # by who took it: what a reader must know before the figures
+        facts += f"{kept['note']}\n\n"
     if "failed" in kept:
         return f"{title}{facts}**Failed:**\n\n```\n{kept['failed'].strip()}\n```"
     try:
@@ -69,9 +73,14 @@ def section(number: int, name: str, module: Any, kept: dict[str, Any] | None, fi
 
 
 def taken(kept: dict[str, dict[str, Any]]) -> str:
-    """The machines that the figures come from; one paragraph where all are the same."""
-    machines = {json.dumps(one["machine"], sort_keys=True): one["machine"] for one in kept.values()}
+    """What the figures were taken on; where experiments differ in it, each with its own."""
+    facts: dict[str, dict[str, list[str]]] = {}
+    for experiment, one in kept.items():
+        for name, value in one["machine"].items():
+            facts.setdefault(name, {}).setdefault(value, []).append(experiment)
     lines = ["## The machine\n"]
-    for facts in machines.values():
-        lines += [f"- {name}: {value}" for name, value in facts.items()]
+    for name, values in facts.items():
+        for value, experiments in values.items():
+            of = f" ({', '.join(experiments)})" if len(values) > 1 else ""
+            lines.append(f"- {name}{of}: {value}")
     return "\n".join(lines)

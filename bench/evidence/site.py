@@ -45,6 +45,10 @@ def times(found: Found, stage: str, figure: str) -> dict[str, float]:
     }
 
 
+def _turns(number: int) -> str:
+    return "One turn" if number == 1 else f"Medians of {number} turns"
+
+
 def show(found: Found, figures: Figures) -> str:
     first = found["runs"][0]
     turns = sum((cost["way"], cost["stage"]) == (OURS, "baseline") for cost in first["costs"])
@@ -52,9 +56,9 @@ def show(found: Found, figures: Figures) -> str:
         "`bench.site`: the experiment of the mod_oai paper (Nelson, Van de Sompel, Liu et al. 2004), on a "
         f"site of {first['files']:,} files and {first['bytes'] / 1e6:,.0f} MB: copied once, after a quarter "
         "of the files was touched, and after the same quarter got other bytes. Each way is a program; its "
-        f"start is included. Medians of {turns} turns, in which the ways alternate. Seconds are those of the "
-        "clock; processor seconds are those of the client and of the servers (web server and node). The load "
-        "of the machine stands with each server.\n"
+        f"start is included. {_turns(turns)}, in which the ways alternate. Seconds are those of the clock; "
+        "processor seconds are those of the client and of the servers (web server and node). The load of the "
+        "machine stands with each server.\n"
     ]
     for run in found["runs"]:
         ways = list(dict.fromkeys(cost["way"] for cost in run["costs"]))

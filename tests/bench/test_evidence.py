@@ -149,9 +149,11 @@ def kept(name: str, **more: Any) -> dict[str, Any]:
 def test_the_page_says_what_was_not_run_and_what_failed(tmp_path: Path) -> None:
     results = tmp_path / "results"
     results.mkdir()
-    (results / "faults.json").write_text(json.dumps(kept("faults", failed="Failed: no such thing")))
+    told = kept("faults", failed="Failed: no such thing", note="Put together from two runs.")
+    (results / "faults.json").write_text(json.dumps(told))
     page.write(tmp_path)
     text = (tmp_path / "index.md").read_text()
+    assert "Put together from two runs.\n\n**Failed:**" in text
     assert "Not run yet: `python -m bench.evidence equality`" in text
     assert "**Failed:**\n\n```\nFailed: no such thing\n```" in text
     assert "not measured" in text
@@ -164,6 +166,42 @@ def test_goals_are_met_missed_or_not_measured() -> None:
         rows = goals.judged({"equality": kept("equality", found={"steps": steps})})
         assert rows[0][3] == word
     assert {word for *_, word in goals.judged({})} == {"not measured"}
+
+
+def test_the_machine_is_told_once_and_what_differs_for_each_experiment() -> None:
+    one, two = ({"cores": "2", "python": version} for version in ("3.11", "3.12"))
+    told = page.taken({"load": {"machine": one}, "loss": {"machine": two}, "less": {"machine": two}})
+    assert told.splitlines()[2:] == ["- cores: 2", "- python (load): 3.11", "- python (loss, less): 3.12"]
+
+
+@pytest.mark.parametrize(("cpu", "word"), [(0.5, "met"), (0.7, "**missed**")])
+def test_an_update_is_as_fast_as_wanted_by_processor_time_too(cpu: float, word: str) -> None:
+    costs = [
+        {"way": way, "stage": "touched", "requests": 1, "bytes": 1, "server_cpu": 0.0} | taken
+        for way, taken in (
+            ("wget from a full list", {"seconds": 30.0, "client_cpu": 3.0}),
+            ("ListRecords, DIDL", {"seconds": 1.0, "client_cpu": cpu}),
+        )
+    ]
+    rows = goals.judged({"site": kept("site", found={"runs": [{"server": "nginx", "costs": costs}]})})
+    assert [row[3] for row in rows if row[0].startswith("an update by DIDL")] == [word]
+
+
+def test_answers_of_engines_are_the_same_only_if_all_was_asked() -> None:
+    runs: list[dict[str, Any]] = [
+        {"collection": name, "shards": shards, "replica": True, "records": 9, "as loaded": {"bm25": [4, 0]}}
+        for name in ("cranfield", "cacm", "reuters21578")
+        for shards in (1, 3, 6)
+    ]
+    large: dict[str, Any] = runs[0] | {"collection": "generated", "replica": False, "records": 1_000_000}
+    for found, told, word in (
+        ([*runs, large], "0 of 40 different", "met"),
+        (runs, "0 of 36 different; not run: a million records", "**missed**"),
+        ([*runs[1:], large | {"as loaded": {"bm25": [4, 1]}}],
+         "1 of 36 different; not run: cranfield in 1 shards", "**missed**"),
+    ):  # fmt: skip
+        rows = goals.judged({"engines": kept("engines", found={"answers": found})})
+        assert [(row[1], row[3]) for row in rows if "OpenSearch" in row[0]] == [(told, word)]
 
 
 def test_what_cannot_be_shown_does_not_take_the_page_with_it(tmp_path: Path) -> None:
