@@ -81,7 +81,7 @@ servers:
 	    apt-get install -y -qq --no-install-recommends apache2 libapache2-mod-php nginx-light caddy >/dev/null; } || \
 	  echo "no Apache or nginx here and no right to install them: the tests of sites will be skipped"
 
-# TARGET: oai marc rtf mail sgml html files archives query tokens settings feed compressed didl api
+# TARGET: oai bounds marc rtf mail sgml html files archives query tokens settings feed compressed didl api
 fuzz: $(STAMP)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group fuzz || \
 	  echo "atheris or schemathesis cannot be installed here: mutations of our own instead"

@@ -50,7 +50,7 @@ language_option = click.option(
     default="score",
     show_default=True,
 )
-@click.option("--facets", is_flag=True, help="Count sources, sets, types, languages and years.")
+@click.option("--facets", is_flag=True, help="Count the values of sources, sets, types, years, people …")
 @click.option("--explain", is_flag=True, help="Show how each score came about.")
 @click.option("--accents", type=click.Choice(["fold", "exact"]), help="Whether accents count.")
 @click.option(
