@@ -140,15 +140,14 @@ def show(found: Found, figures: Figures) -> str:
     left_out = f" Left out: {'; '.join(found['absent'])}." if found.get("absent") else ""
     return (
         "The misbehaving provider serves 47 records (some deleted) and commits one fault at a time. "
-        "**Complete**: every record with its words. **Said so**: not all, and an error or a failure told it. "
-        "**Wrong**: not all, or other words, without a sign. **Crashed**: an error nobody meant. **Hung**: "
-        f"not at its end after {found['seconds']} s, or a list without end. Others run with the retries "
-        f"and timeouts that "
-        "they offer. The last column says whether all data can be had at all by a patient client."
+        "**Complete**: every record with its words. **Said so**: not all, and it reported an error. "
+        "**Wrong**: not all, or other words, without a sign. **Crashed**: an unexpected error. **Hung**: "
+        f"not finished after {found['seconds']} s, or a list without end. Others run with the retries and "
+        "timeouts that they offer. The last column says whether a patient client can get all data at all."
         f"{left_out}\n\n"
         f"{picture('faults', 'How often each harvester was complete, said so, was wrong, crashed, hung')}\n\n"
         + table(
-            ["fault", *found["harvesters"], "all to be had"],
+            ["fault", *found["harvesters"], "all available"],
             [
                 [
                     name,

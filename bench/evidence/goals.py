@@ -282,7 +282,7 @@ GOALS: Final = (
     Goal("a million records, memory of the service", "under 3 GiB", "scale", _memory, True),
     Goal("a crawl of unchanged files", "reads none", "scale", _unchanged),
     Goal("a first crawl on two cores", "uses at least 1.5", "scale", _cores),
-    Goal("harvests from a hostile provider", "complete where that can be had, said where not", "faults",
+    Goal("harvests from a hostile provider", "complete where possible, otherwise reported", "faults",
          _loud, True),
     Goal("p95 of search page and API at 50 requests/s, 150,000 records, while a harvest runs",
          "under 50 ms, no errors", "portal", _portal, True),

@@ -205,7 +205,7 @@ def show(found: Found, figures: Figures) -> str:
         told = f"Keep {share:.0%} of the terms or more: down to there no model loses MAP significantly"
         told += f", the next step does ({worst})" if worst else ""
     else:
-        told = f"Do not prune where it can be helped: even {SHARES[0]:.0%} costs MAP significantly ({worst})"
+        told = f"Do not prune unless you must: even {SHARES[0]:.0%} costs MAP significantly ({worst})"
     bargains = "; ".join(
         f"{label}: {100 * size:.0f} % of the bytes, {100 * left:.0f} % of the MAP"
         for label, (size, left) in (

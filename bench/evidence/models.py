@@ -147,7 +147,7 @@ def show(found: Found, figures: Figures) -> str:
         grid[0][0].set_ylim(0, 1.3 * grid[0][0].get_ylim()[1])
     parts = [
         "Through the whole path: files, two providers, HTTP, harvest, search. Default parameters (k1 1.2, "
-        "b 0.75, mu 1000, lambda 0.7), depth 1,000. `boolean` wants every word of a topic and does not "
+        "b 0.75, mu 1000, lambda 0.7), depth 1,000. `boolean` requires every word of a topic and does not "
         "rank what has them: it is shown, and left out of the tests.\n",
         picture("models", "MAP, nDCG@10 and P@10 of each model") + "\n",
     ]

@@ -182,8 +182,7 @@ def _serve(runs: list[Found], records: int, figures: Figures) -> str:
     )
     return (
         f"`bench.serve`, a store of {records:,} records, {len(runs)} runs. A client that parses nothing "
-        f"follows the tokens. In oai_dc without coding we serve as many records a second as: "
-        f"**{ratios}**.\n\n"
+        f"follows the tokens. Records a second in oai_dc without coding, beside the others: **{ratios}**.\n\n"
         + table(
             ["server", "form", "coding", "records", "records/s", "per CPU second", "first page ms",
              "last page ms", "private MB"],
@@ -222,11 +221,11 @@ def _harvest(rows: list[Found], records: int, figures: Figures) -> str:
         )  # fmt: skip
     return (
         f"`bench.harvest`, {records:,} records over loopback, all in turn, {rows[-1]['turn'] + 1} times. The "
-        "others take the metadata alone: they iterate the records and let them go, but metha, which keeps "
+        "others take the metadata alone: they iterate over the records and drop them, but metha keeps "
         "the answers as files. Ours stores metadata and index and makes them "
         "searchable. The time counts from the first request that the server sees to the end of the process; "
         "*with start* counts from the start of the process. Private memory is that of a quarter of the "
-        "records → of all of them; the peak has mapped files too. The less used had a "
+        "records → of all of them; the peak has mapped files too. Less common harvesters got a "
         "quarter of the records, once.\n\n"
         f"{picture('peers-harvest', 'Records per second of each harvester')}\n\n"
         + table(
