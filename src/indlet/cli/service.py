@@ -107,7 +107,7 @@ def search(
             told = {
                 hit.rank: library.explain(
                     text, hit.identifier, source=hit.source, model=model, parameters=parameters,
-                    languages=spoken, plain=plain,
+                    languages=spoken, plain=plain, accents=accents or "", all_words=all_words or "",
                 )
                 for hit in result
             }  # fmt: skip

@@ -180,7 +180,9 @@ class Explaining:
             return RedirectResponse(record_path(identifier, via) if identifier else state.link(), 303)
         try:
             hit = portal.library.record(identifier, via)
-            told = portal.library.explain(state.q, identifier, source=via, model=state.model)
+            told = portal.library.explain(
+                state.q, identifier, source=via, model=state.model, filters=state.chosen()
+            )
         except UnknownRecord:
             told_so = t("record.missing_text", identifier=identifier)
             action = (t("error.start"), state.link())

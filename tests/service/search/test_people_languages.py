@@ -82,3 +82,13 @@ def test_accents_fold_unless_they_are_asked_for(library: Library) -> None:
     assert found(library, '"naive"') == {8}
     assert found(library, "müller", accents="exact") == {7}
     assert found(library, "muller", accents="exact") == {8}
+
+
+def test_an_explanation_takes_the_query_as_the_search_does(library: Library) -> None:
+    assert library.explain("müller", "oai:x:8").matches
+    assert not library.explain("müller", "oai:x:8", accents="exact").matches
+    assert library.explain("neuronaux", "oai:x:1").matches
+    # Under English rules alone the word is another term than in a French record.
+    assert not library.explain("neuronaux", "oai:x:1", filters={"language": ["en"]}).matches
+    assert library.explain("wing flow tunnel", "oai:x:2").all_words == "all"
+    assert library.explain("wing flow tunnel", "oai:x:2", all_words="off").all_words == ""

@@ -113,6 +113,10 @@ _MODEL: Final = (
 )
 _PLAIN: Final = Parameter("plain", "Take q as words, whatever signs are in it.", bool, default=False)
 _SPOKEN: Final = Parameter("languages", _LANGUAGES, repeated=True)
+_TAKEN: Final = (
+    Parameter("accents", "Whether accents count.", choices=ACCENTS),
+    Parameter("all_words", "Whether records with all words come first.", choices=ALL_WORDS),
+)
 _LIMIT: Final = Parameter("limit", "How many records.", int, default=10, most=MAX_LIMIT)
 
 
@@ -154,6 +158,8 @@ def _explain(library: Library, given: JsonMapping) -> object:
             parameters=given["param"],
             languages=given["languages"],
             plain=given["plain"],
+            accents=given["accents"] or "",
+            all_words=given["all_words"] or "",
         )
 
     sources = [given["source"]] if given["source"] else library.holders(given["identifier"]) or [""]
@@ -208,9 +214,7 @@ ENDPOINTS: Final = (
             Parameter("facet_values", "How many values of each facet.", int, default=50, most=1000),
             *(Parameter(name, f"Only records of this {name}; several: any of them.", repeated=True)
               for name in FILTERS),
-            _SPOKEN, _PLAIN,
-            Parameter("accents", "Whether accents count.", choices=ACCENTS),
-            Parameter("all_words", "Whether records with all words come first.", choices=ALL_WORDS),
+            _SPOKEN, _PLAIN, *_TAKEN,
         ),
         "Result",
     ),
@@ -228,7 +232,7 @@ ENDPOINTS: Final = (
     ),
     ApiEndpoint(
         "/api/explain", "How a record comes by its score", _explain,
-        (_Q, _IDENTIFIER, _SOURCE, *_MODEL, _SPOKEN, _PLAIN), "Explanation",
+        (_Q, _IDENTIFIER, _SOURCE, *_MODEL, _SPOKEN, _PLAIN, *_TAKEN), "Explanation",
     ),
     ApiEndpoint(
         "/api/similar", "Records like one", _similar, (_IDENTIFIER, _SOURCE, _MODEL[0], _LIMIT), "Result"

@@ -372,15 +372,19 @@ class Library:
         source: str = "",
         model: str = "",
         parameters: Iterable[str] = (),
+        filters: Mapping[str, Sequence[str]] | None = None,
         languages: Sequence[str] = (),
         plain: bool = False,
+        accents: str = "",
+        all_words: str = "",
     ) -> Explained:
-        """How a record comes by its score for a query, term by term."""
+        """How a record comes by its score for a query, term by term; the query is taken as by `search`."""
         ranking = self.model(model, parameters)
         searcher = self.searcher()
         stored = self.stored(identifier, source)
-        spoken = self.spoken(searcher, languages)
-        meaning = self._meaning(text, ranking, spoken, searcher, plain=plain)
+        spoken = self.spoken(searcher, languages or _codes((filters or {}).get("language", ())))
+        policy = self._handling(accents, all_words)
+        meaning = self._meaning(text, ranking, spoken, searcher, plain=plain, policy=policy)
         return hits.explained(searcher, meaning, ranking, stored)
 
     def suggest(self, text: str, limit: int = 8) -> list[Completion]:
