@@ -13,6 +13,7 @@ import pytest
 from indlet.model import FIELD_MARKS, Stored
 from indlet.service.index.embedded.engine import Engine
 from indlet.service.index.embedded.searcher import SegmentSearcher as Searcher
+from indlet.service.index.embedded.segment import Array, Deletions, Segment
 from indlet.service.index.expression import (
     And,
     Dates,
@@ -62,6 +63,23 @@ def ids(searcher: Searcher, expression: Expression, **options: object) -> set[in
     assert found.total == len(found.hits)
     assert sorted(searcher.matching(expression)) == sorted(hit.id for hit in found.hits) or options
     return {hit.id for hit in found.hits}
+
+
+def test_nothing_hidden_is_shown_to_who_asks_while_it_is_being_hidden(
+    searcher: Searcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As another thread would, in the midst of the work."""
+    seen: list[set[int]] = []
+    plainly = Segment._deleting
+
+    def interrupted(segment: Segment, docs: Array) -> Deletions:
+        monkeypatch.setattr(Segment, "_deleting", plainly)
+        seen.append(ids(searcher.without({2}), Everything()))
+        return plainly(segment, docs)
+
+    monkeypatch.setattr(Segment, "_deleting", interrupted)
+    seen.append(ids(searcher.without({2}), Everything()))
+    assert seen == [{1, 2}, {1, 2}]
 
 
 def test_operators(searcher: Searcher) -> None:

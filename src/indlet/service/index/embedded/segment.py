@@ -284,17 +284,18 @@ class Segment:
         if not codes:
             return self
         key = f"hiding:{sorted(origins)}"
-        if key not in self.cache:
+        found: Segment | None = self.cache.get(key)
+        if found is None:
             docs = np.flatnonzero(np.isin(facet.codes, codes))
             if self.gone is not None:
                 docs = docs[~self.gone[docs]]
-            self.cache[key] = self
+            found = self
             if docs.size:
-                self.cache[key] = _made(
+                found = _made(
                     self.file, self.deletions_file, self.arrays, self.facts, self._deleting(docs),
                     self.facets, self.shared,
                 )  # fmt: skip
-        found: Segment = self.cache[key]
+            self.cache[key] = found  # not before it is made: another thread would take this segment as it is
         return found
 
     def _deleting(self, docs: Array) -> Deletions:
