@@ -32,6 +32,10 @@ GERMAN = (
     "Über die Strömung an der Platte ist nicht so viel bekannt wie über die Grenzschicht, und es wird daher "
     "mit einer anderen Größe gerechnet, die von der Wärme des Flügels nicht abhängt."
 )
+LATIN = (
+    "Gallia est omnis divisa in partes tres, quarum unam incolunt Belgae, aliam Aquitani, tertiam qui "
+    "ipsorum lingua Celtae, nostra Galli appellantur. "
+)
 FRENCH = "L'écoulement dans la couche limite n'est pas le même que celui qui a été mesuré par les auteurs."
 
 _WORDS = [
@@ -257,6 +261,8 @@ def _own(language: str, count: int) -> str:
         (Policy(), {"title": ["end\u00ad"], "description": ["wing"]}),
         # What a record without a vector states first is all that counts.
         (Policy(default_language="de"), {"title": ["1 Häusern"], "language": ["??", "fr"]}),
+        # Longer than what is judged as a whole in bytes, but not in characters; the model reads the start.
+        (Policy(), {"title": [f"{LATIN * 5} {' '.join([GERMAN] * 17)}{' Platte' * 14}"]}),
         (Policy(), {}),
     ],
 )

@@ -196,8 +196,7 @@ def _question(stored: Stored, own: int, stated: str, judged: Judged, number: int
     """What is searched, or all fields, whose language the model is to tell."""
     metadata: Metadata = orjson.loads(stored.metadata or b"{}")
     text = searched(metadata) if own else "\n".join(v for name in FIELDS for v in metadata.get(name, ()))
-    counted = not judged.foreign[number] and len(text) <= _JUDGED
-    return Question(text, stated, judged.found[number] if counted else None)
+    return Question(text, stated, judged.found[number] if judged.counted[number] else None)
 
 
 def _told(values: tuple[str, ...]) -> tuple[str, bool]:
@@ -315,7 +314,9 @@ class _Table:
         out = judged(plainly, tokens.odd.size, mask, known, stated)
         codes = tokens.codes
         sizes = (tokens.sizes + 1) * ((mask >> (codes & 7)) & 1)  # in bytes: never too small
-        for number in np.flatnonzero(np.bincount(codes >> 3, sizes, tokens.odd.size) > _JUDGED + 1).tolist():
+        long = np.flatnonzero(np.bincount(codes >> 3, sizes, tokens.odd.size) > _JUDGED + 1)
+        out.counted[long] = False
+        for number in long.tolist():
             out.answers[number] = None
         return out
 

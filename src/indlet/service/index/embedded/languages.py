@@ -74,12 +74,13 @@ def number_of(language: str) -> int:
 
 class Judged(NamedTuple):
     """What the tokens of records tell of their languages: codes, nothing (the empty string), or that the
-    statistical model is to be asked (None); what was counted for that, and whose script is not Latin.
+    statistical model is to be asked (None); what was counted for that, and of whom it is all that the rules
+    ask for: not where most letters are of another script, nor where a text is judged by a sample.
     """
 
     answers: list[str | None]
     found: k.Rows
-    foreign: NDArray[np.bool_]
+    counted: NDArray[np.bool_]
 
 
 def judged(tokens: k.Tokens, records: int, mask: int, known: k.Known, stated: Sequence[str]) -> Judged:
@@ -93,7 +94,7 @@ def judged(tokens: k.Tokens, records: int, mask: int, known: k.Known, stated: Se
     for place in np.flatnonzero(foreign).tolist():
         most = int(found[place]["letters"] + found[place]["wide_letters"])
         out[place] = _by_script(letters[place], most)
-    return Judged(out, found, foreign)
+    return Judged(out, found, ~foreign)
 
 
 class Question(NamedTuple):
