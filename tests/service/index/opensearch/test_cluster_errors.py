@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import anyio
 import orjson
 import pytest
+from anyio.to_thread import current_default_thread_limiter
 
 from indlet.errors import StoreError, StoreUnavailable
-from indlet.service.index.opensearch.cluster import Cluster, Json, SnapshotLost
+from indlet.service.index.opensearch.cluster import CONNECTIONS, Cluster, Json, SnapshotLost
 
 CLUSTER = Cluster(["http://127.0.0.1:9"])
 # As a node said it of whose point in time another node, killed, had a part.
@@ -107,15 +110,54 @@ def test_records_that_the_circuit_breaker_refuses_are_sent_again_and_no_others()
 
 
 def test_a_question_that_the_circuit_breaker_refuses_is_refused() -> None:
+    short = "the cluster is short of memory .429.; ask again later"
     with (
         answering((429, {"error": BREAKER, "status": 429})) as (cluster, asked),
-        pytest.raises(StoreUnavailable, match=r"Data too large.*ask again later"),
+        pytest.raises(StoreUnavailable, match=short),
     ):
         cluster.search({"query": {"match_all": {}}})
     assert len(asked) == 1
     part = {"responses": [{"error": BREAKER, "status": 429}]}
-    with answering((200, part)) as (cluster, _), pytest.raises(StoreUnavailable, match="Data too large"):
+    with answering((200, part)) as (cluster, _), pytest.raises(StoreUnavailable, match=short):
         cluster.search_many([{"query": {"match_all": {}}}])
+
+
+# As a node said it that had lost another one.
+LOST: Json = {
+    "error": {
+        "type": "search_phase_execution_exception",
+        "reason": "all shards failed",
+        "failed_shards": [{
+            "node": "vJz4pELUSw6-kW1DY8iIqg",
+            "reason": {"type": "node_disconnected_exception", "reason": "[data-2][10.0.3.7:9300] is lost"},
+        }],
+    },
+    "status": 503,
+}  # fmt: skip
+
+
+def test_what_a_cluster_says_of_itself_is_for_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    with (
+        caplog.at_level(logging.WARNING, "indlet.opensearch"),
+        answering(*[(503, LOST)] * 4) as (cluster, asked),
+        pytest.raises(StoreUnavailable) as raised,
+    ):
+        cluster.search({"query": {"match_all": {}}})
+    assert len(asked) == 4  # it is asked three times more
+    assert str(raised.value).startswith(f"{cluster.location}: the cluster is too busy, or not all of it is")
+    assert "10.0.3.7" not in str(raised.value) and "10.0.3.7" in caplog.text
+    exists = {"error": {"type": "resource_already_exists_exception", "reason": "index [i/8Zk] exists"}}
+    told = str(CLUSTER._refused(400, exists, "i"))
+    assert "resource_already_exists" in told and "8Zk" not in told  # by that type others go
+    assert "no type" in str(CLUSTER._refused(400, {"error": "<b>8Zk</b>"}))
+
+
+def test_every_thread_that_answers_has_a_connection() -> None:
+    async def threads() -> float:
+        return current_default_thread_limiter().total_tokens
+
+    (connection,) = CLUSTER._connected().transport.connection_pool.connections
+    assert connection.pool.pool.maxsize == CONNECTIONS >= anyio.run(threads)
 
 
 def test_writing_may_take_longer_than_an_answer_to_a_user(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,13 +1,15 @@
 """A connection to an OpenSearch cluster. Every answer is whole: a part of one is an error.
 
 What goes wrong becomes an error of ours: `StoreUnavailable` where the cluster does not answer or refuses for
-now (its circuit breaker, a lost node), `StoreError` where it says no.
+now (its circuit breaker, a lost node), `StoreError` where it says no. What the cluster said of it, which may
+name nodes and their addresses, is in the log alone: users of the API are shown our errors.
 """
 
 from __future__ import annotations
 
 import gzip
 import logging
+import re
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,6 +26,7 @@ from indlet.errors import StoreError, StoreUnavailable
 from indlet.model import JsonObject
 
 logging.getLogger("opensearch").setLevel(logging.CRITICAL)  # what is wrong is said by our errors
+_log = logging.getLogger("indlet.opensearch")
 
 Json = JsonObject
 T = TypeVar("T")
@@ -32,9 +35,14 @@ SECONDS: Final = 60.0  # that an answer may take
 WRITING: Final = 600.0  # the same where documents are written or made visible: nobody waits for a page
 PATIENCE: Final = 60.0  # seconds that a refusal for now is borne while indexing
 PAGE: Final = 10_000  # hits of one answer: what clusters allow by default
+# Connections that are kept to each node of the cluster: requests are answered in 40 threads (AnyIO's number),
+# and a few others ask beside them.
+CONNECTIONS: Final = 48
 PLAIN: Final = 4096  # bytes of a request that go as they are; of longer ones two thirds can be saved
 NO_ANSWER: Final[Json] = {"hits": {"total": {"value": 0}, "hits": []}, "aggregations": {}}
 _LATER: Final = (429, 502, 503, 504)
+_LOGGED: Final = 1000  # characters of what a cluster says
+_TYPE: Final = re.compile("[a-z_]{1,80}")
 
 
 class SnapshotLost(StoreUnavailable):
@@ -68,7 +76,10 @@ class Cluster:
         except TransportError as e:
             raise self._explained(e, path) from e
         except (OpenSearchException, OSError) as e:
-            raise StoreUnavailable(f"{self.location}: {e}; correct [index] url") from e
+            _log.warning("%s: %s", self.location, str(e)[:_LOGGED])
+            raise StoreUnavailable(
+                f"{self.location}: gives no answer that can be read; correct [index] url"
+            ) from e
         if answer is False:  # to HEAD
             raise NotThere(f"{self.location}: has no {path}")
         return answer if isinstance(answer, dict) else {}
@@ -128,7 +139,7 @@ class Cluster:
         with self._guard:
             if self._client is None:
                 self._client = OpenSearch(
-                    hosts=list(self.urls), timeout=SECONDS, max_retries=3, maxsize=20,
+                    hosts=list(self.urls), timeout=SECONDS, max_retries=3, pool_maxsize=CONNECTIONS,
                     retry_on_status=(502, 503, 504),
                 )  # fmt: skip
             return self._client
@@ -143,9 +154,9 @@ class Cluster:
 
     def _explained(self, e: TransportError, path: str) -> StoreError:
         if isinstance(e, NoConnection) or not isinstance(e.status_code, int):
-            why = str(e.info if e.status_code == "N/A" else e)[:300]
+            _log.warning("%s: %s", self.location, str(e.info if e.status_code == "N/A" else e)[:_LOGGED])
             return StoreUnavailable(
-                f"{self.location}: the cluster does not answer: {why}; start it, or correct [index] url"
+                f"{self.location}: the cluster does not answer; start it, or correct [index] url"
             )
         return self._refused(e.status_code, e.info if isinstance(e.info, dict) else {"reason": e.error}, path)
 
@@ -153,15 +164,27 @@ class Cluster:
         text = orjson.dumps(told, default=str).decode()
         if _snapshot_gone(text) or (status == 404 and "point_in_time" in text):
             return SnapshotLost(f"{self.location}: the snapshot is gone; ask again")
-        if status in _LATER or status >= 500 or "circuit_breaking" in text:
-            return StoreUnavailable(
-                f"{self.location}: refuses for now ({status}): {text[:300]}; ask again later"
-            )
-        if status == 404:
-            return NotThere(f"{self.location}: has no {what}")
-        if status == 409:
+        short_of_memory = "circuit_breaking" in text
+        later = status in _LATER or status >= 500 or short_of_memory
+        if status == 404 and not later:
+            return NotThere(f"{self.location}: has no {what or 'such index'}")
+        if status == 409 and not later:
             return Conflict(f"{self.location}: {what} was modified by another process")
-        return StoreError(f"{self.location}: refuses {what} ({status}): {text[:600]}")
+        what = what or "a question"
+        _log.warning("%s: refuses %s (%d): %s", self.location, what, status, text[:_LOGGED])
+        if later:
+            why = "is short of memory" if short_of_memory else "is too busy, or not all of it is there"
+            return StoreUnavailable(f"{self.location}: the cluster {why} ({status}); ask again later")
+        return StoreError(
+            f"{self.location}: refuses {what} ({status}, {_type(told)}); the log has what it said"
+        )
+
+
+def _type(told: object) -> str:
+    """The type of an error as a cluster names it: "parsing_exception"."""
+    error = told.get("error", told) if isinstance(told, dict) else told
+    named = error.get("type") if isinstance(error, dict) else error
+    return named if isinstance(named, str) and _TYPE.fullmatch(named) else "no type"
 
 
 def _snapshot_gone(text: str) -> bool:
