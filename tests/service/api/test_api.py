@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from openapi_spec_validator import validate
 from starlette.routing import Route
 
+from indlet.errors import StoreUnavailable
 from indlet.model import Record, TermVector
 from indlet.service.api.routes import ENDPOINTS, application, openapi, routes
 from indlet.service.search.library import FACETS, Library
@@ -55,6 +57,22 @@ async def test_search(client: httpx.AsyncClient, shelf: Library) -> None:
     assert few["facets"]["source"] == [{"value": "air", "count": 2}]
     everything = await get(client, "/api/search", q="*", facets="all", sort="oldest", limit=100)
     assert set(everything["facets"]) == set(FACETS)
+
+
+async def test_where_a_lost_store_lies_is_for_the_log(
+    client: httpx.AsyncClient,
+    shelf: Library,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def lost(*_: object, **__: object) -> None:
+        raise StoreUnavailable("http://10.0.3.7:9200: the cluster does not answer; start it")
+
+    monkeypatch.setattr(shelf, "search", lost)
+    with caplog.at_level(logging.ERROR, "indlet.api"):
+        told = await problem(client, "/api/search", 503, q="wind")
+    assert "10.0.3.7" not in str(told) and told["detail"].endswith("ask again later")
+    assert "10.0.3.7" in caplog.text
 
 
 async def test_search_with_filters_models_and_pages(client: httpx.AsyncClient) -> None:

@@ -7,6 +7,7 @@ Long because the table names every argument of every question.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -28,6 +29,7 @@ from indlet.service.search import statistics
 from indlet.service.search.library import ACCENTS, ALL_WORDS, FACETS, FILTERS, MAX_OFFSET, Library
 from indlet.service.search.results import Explained
 
+_log = logging.getLogger("indlet.api")
 MAX_LIMIT: Final = 1000
 MAX_COMPARED: Final = 100  # records of each model, of which there are several
 MAX_TEXT: Final = 8000  # characters of an argument
@@ -337,7 +339,9 @@ def _problem(error: IndletError) -> Response:
     elif isinstance(error, SettingsError):
         status, title = 400, "An argument cannot be used"
     elif isinstance(error, StoreError):
+        _log.error("%s", error)  # files, addresses: they are the operator's
         status, title = 503, "The store cannot answer now"
+        more = {"detail": "the store or the index of this node cannot be read; ask again later"}
     else:
         status, title = 500, "Something went wrong here"
     body = {"type": "about:blank", "title": title, "status": status, "detail": str(error)} | more
