@@ -71,6 +71,16 @@ def test_foreign_words_in_every_list(tmp_path: Path) -> None:
         assert not COMMANDS.search(done.output), command
 
 
+def test_sources_say_how_many_records_are_owed(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "data") as store, store.write() as tx:
+        for name, owed in (("owing", 1200), ("whole", 0)):
+            origin = tx.origin("source", name, {"url": "http://127.0.0.1/"})
+            tx.state(origin, {"last": {"at": "2024-05-01T00:00:00Z", "outcome": "complete", "owed": owed}})
+    done = CliRunner().invoke(cli, ["sources", "--data", str(tmp_path / "data")])
+    assert "2024-05-01T00:00:00Z complete, 1,200 owed\t" in done.output
+    assert "2024-05-01T00:00:00Z complete\t" in done.output
+
+
 def test_no_command_prints_by_another_way() -> None:
     folder = Path(sys.modules["indlet.cli"].__file__ or "").parent
     for path in folder.glob("*.py"):

@@ -250,6 +250,21 @@ def test_failures_show_their_bytes(desk: Operator, empty: tuple[Store, TestClien
     assert "<script>alert" not in desk.client.get("/admin/source?name=bad").text
 
 
+def test_a_run_that_still_owes_records_says_how_many(desk: Operator, empty: tuple[Store, TestClient]) -> None:
+    store, _ = empty
+    with store.write() as tx:
+        for name, owed in (("owing", 1200), ("whole", 0)):
+            origin = tx.origin("source", name, {"url": f"http://{name}.example/oai"})
+            run = tx.start_run(origin, "harvest")
+            tx.note_run(run, {"records": 9, "owed": owed}, "complete")
+    owing = '<span class="badge restricted">complete</span> <span class="small">1,200 records owed</span>'
+    seen = desk.client.get("/admin").text
+    assert owing in seen and '<span class="badge good">complete</span>' in seen
+    seen = desk.client.get("/admin/source?name=owing").text
+    assert owing in seen and '<td class="stamp">complete, 1,200 records owed</td>' in seen
+    assert "records owed" not in desk.client.get("/admin/source?name=whole").text
+
+
 def test_hexadecimal_says_all() -> None:
     assert hexadecimal(b"abc\x00") == f"000000  {'61 62 63 00':<47}  abc·"
     with_cut = failure_of(b"x" * 9000)

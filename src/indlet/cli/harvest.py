@@ -407,6 +407,13 @@ def _next(every: str, last: str) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(due))
 
 
+def _ended(last: JsonObject) -> str:
+    """When and how a source's last run ended: a complete one may still owe records."""
+    owed = f"{last['owed']:,} owed" if last.get("owed") else ""
+    told = " ".join(filter(None, (last.get("at", ""), last.get("outcome", ""))))
+    return ", ".join(filter(None, (told, owed)))
+
+
 def _table(rows: list[JsonObject]) -> None:
     from rich.console import Console
     from rich.table import Column, Table
@@ -418,8 +425,7 @@ def _table(rows: list[JsonObject]) -> None:
             row["source"], f"{row['records']:,}", f"{row['deleted']:,}", f"{row['failures']:,}",
             f"{sum(row['repairs'].values()):,}", row["format"],
             "; ".join([row["reconciliation"], *row["loss"]]),
-            " ".join(filter(None, (row["last"].get("at", ""), row["last"].get("outcome", "")))),
-            row["next"],
+            _ended(row["last"]), row["next"],
         )
         for row in rows
     ]  # fmt: skip

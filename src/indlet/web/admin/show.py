@@ -32,6 +32,7 @@ class SourceRow:
     url: str
     state: str  # "running", "paused", "complete", "incomplete", "failed", "interrupted", "new"
     tone: str
+    owed: int  # records that a complete run still has to get
     reason: str
     records: int
     deleted: int
@@ -96,6 +97,7 @@ def source_rows(
         progress = _progress(running.get(name), journal if at_work else ())
         kind = _state(source, journal, progress)
         last = journal[0] if journal else None
+        owed = int(last.detail.get("owed", 0)) if last and kind == "complete" else 0
         rows.append(
             SourceRow(
                 name=name,
@@ -105,7 +107,8 @@ def source_rows(
                     or (origin.settings if origin else {}).get("url", "")
                 ),
                 state=kind,
-                tone=_TONES.get(kind, ""),
+                tone="restricted" if owed else _TONES.get(kind, ""),
+                owed=owed,
                 reason=str(last.detail.get("reason", "")) if last and kind != "running" else "",
                 records=live,
                 deleted=gone,
