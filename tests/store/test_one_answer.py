@@ -14,6 +14,7 @@ from tests.stores import KIND, on_postgresql, store_url
 
 from indlet.model import Failure, Record, Stored, TermVector
 from indlet.store import FileState, Store, View, open_store
+from indlet.store.contract import PARTS
 
 pytestmark = pytest.mark.skipif(not on_postgresql(), reason=f"needs PostgreSQL: {KIND}=postgresql")
 
@@ -107,7 +108,10 @@ def told(view: View) -> dict[str, Any]:
         "latest_ids": [
             (ids[i], seq) for o in (None, [1], []) for i, seq in view.latest_ids(4, before=9, origins=o)
         ],
-        "by_id": sorted(plain(list(view.by_id([*ids, 10**12]).values()))),
+        "by_id": [
+            sorted(plain(list(view.by_id([*ids, 10**12], parts=chosen).values())), key=lambda s: s.seq)
+            for chosen in (PARTS, ("metadata",))
+        ],
         "get": [(got := view.get(n, o)) and got._replace(id=0) for n in "aBé" for o in (None, [1], [])],
         "same": [plain(view.same_resource(s)) for s in everything],
         "shared": view.shared_identifiers(),

@@ -233,8 +233,12 @@ class RecordLookup(Protocol):
     def live(self, origin: int, identifiers: Sequence[str]) -> set[str]:
         """Those of the identifiers of which an origin has a record that is not deleted."""
 
-    def by_id(self, ids: Sequence[int], *, metadata_only: bool = False) -> dict[int, Stored]:
-        """Records by their numbers; those that are not there are left out. `metadata_only`: as for `get`."""
+    def by_id(
+        self, ids: Sequence[int], *, parts: Iterable[str] = PARTS, metadata_only: bool = False
+    ) -> dict[int, Stored]:
+        """Records by their numbers; those that are not there are left out. `parts`: as for `page`;
+        `metadata_only`: as for `get`.
+        """
 
     def same_resource(self, stored: Stored) -> list[Stored]:
         """The other live records that stand for a record's resource (see `Stored.resource`).

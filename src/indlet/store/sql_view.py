@@ -218,11 +218,13 @@ class SqlView(SqlWaitingView):
         )
         return [Shared(*row) for row in rows]
 
-    def by_id(self, ids: Sequence[int], *, metadata_only: bool = False) -> dict[int, Stored]:
+    def by_id(
+        self, ids: Sequence[int], *, parts: Iterable[str] = PARTS, metadata_only: bool = False
+    ) -> dict[int, Stored]:
         found: dict[int, Stored] = {}
+        columns = self._columns(parts, metadata_only)
         for start in range(0, len(ids), 500):
             chosen, values = _among("r.id", ids[start : start + 500])
-            columns = self._columns(PARTS, metadata_only)
             rows = self._all(f"SELECT {columns} FROM records r WHERE {chosen}", values)
             found.update((row[0], Stored._make(row)) for row in rows)
         return found

@@ -20,7 +20,9 @@ def test_a_record_comes_back_whole(store: Store) -> None:
         assert tx.put(origin, [record("one")]) == 1
     with store.read() as view:
         stored = view.get("oai:x.org:one")
-    assert stored is not None
+        assert stored is not None
+        (light,) = view.by_id([stored.id], parts=("metadata",)).values()
+    assert light == stored._replace(properties=b"", raw=b"", vector=None, positions=None)
     assert stored.record.metadata == {"title": ["one"]}
     assert stored.record.vector == TermVector.of({"wing": 1, "air": 1})
     assert stored.record.sets == ("a:b",)

@@ -130,7 +130,7 @@ class Completer:
         terms = [term for term, _, _ in self.searcher.terms(title_beginning(text), _PEOPLE)]
         ids = [hit.id for term in terms for hit in self.searcher.search(e.Term(term), limit=1).hits]
         with self.store.read() as view:
-            records = view.by_id(ids)
+            records = view.by_id(ids, parts=("metadata",))
         titles = dict.fromkeys(
             title
             for number in ids

@@ -66,7 +66,7 @@ def _exact(text: str, title: e.Term, searcher: Searcher, store: Store) -> tuple[
         return ()
     wanted = " ".join(text.strip('"“” ').split())
     with store.read() as view:
-        records = view.by_id([hit.id for hit in found.hits], metadata_only=True).values()
+        records = view.by_id([hit.id for hit in found.hits], parts=("metadata",)).values()
     same = tuple(
         stored.id
         for stored in records
