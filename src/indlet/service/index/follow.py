@@ -32,7 +32,7 @@ CHUNK: Final = 200_000
 # The same while the store is being filled: smaller, so that little is left to do when it is full.
 EVERY: Final = 15_000
 FRESH: Final = 2.0  # seconds after which few changes are committed too
-AHEAD: Final = 20  # blocks that wait to be indexed
+AHEAD: Final = 10  # blocks that wait to be indexed, in memory
 BLOCK: Final = 1000  # changes whose metadata is analysed together
 _PARTS: Final = ("metadata", "vector", "positions")  # of a record, that the index takes
 PATIENCE: Final = (

@@ -40,7 +40,7 @@ def one_of(forms: Forms) -> e.Expression:
 def asked_of_all(
     required: Sequence[e.Expression], besides: Sequence[e.Expression] = ()
 ) -> list[e.Expression]:
-    """The same; a token is not asked of records in a language that drops it, if another part is."""
+    """The required parts: a token is not asked of records in a language that drops it, if another part is."""
     required = _flat(required)
     every = dropping_all((*required, *besides))
     return [
