@@ -77,6 +77,9 @@ def test_words_mean_all_of_them_in_the_boolean_model(shelf: Library) -> None:
     assert found(shelf, "boundary waves", model="boolean") == {"oai:air:3", "oai:sea:1"}
     assert found(shelf, "boundary OR flutter", model="boolean") == found(shelf, "boundary flutter")
     assert {hit.score for hit in shelf.search("boundary waves", model="boolean")} == {1.0}
+    # "in" is a stop word to all records, the others to the English ones: what is left finds nothing alone.
+    assert found(shelf, "(the-of OR in)", model="boolean") == set()
+    assert found(shelf, "(the-of OR in) AND wind", model="boolean") == set()
 
 
 def test_parameters_of_a_model_may_be_named(shelf: Library) -> None:

@@ -154,7 +154,7 @@ class Interpreter:
                 return closed(asked_of_all(kept(parts)))
             case q.AnyOf(nodes):
                 parts = [self._node(part, strict=self.strict, excluded=excluded) for part in nodes]
-                return any_of(kept(parts)) if kept(parts) else None
+                return closed([any_of(kept(parts))]) if kept(parts) else None
 
     def _run(self, items: Sequence[q.QueryItem], *, strict: bool, excluded: bool) -> e.Expression | None:
         wanted: list[e.Expression] = []
