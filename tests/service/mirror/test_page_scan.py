@@ -81,6 +81,13 @@ def test_a_page_of_ours_is_read_without_a_parser(name: str) -> None:
         record("http://h/a", b"abc").replace(b"</metadata>", b"</metadata><about><x/></about>"),
         record("http://h/a", b"abc").replace(b"<didl:Item>", b"<didl:Item><!-- -->"),
         record("http://h/a", b"abc").replace(b"http://h/a", b"http://h/\xff"),
+        record("http://h/a", b"abc").replace(b"<setSpec>", b"<setSpec>\xff", 1),
+        record("http://h/a", b"abc").replace(b"http://h/a", "http://h/\uffff".encode()),
+        record("http://h/a", b"abc").replace(b"http://h/a", "http://h/a\xa0".encode()),
+        record("http://h/a", b"abc").replace(b'ref="', 'ref="\u2003'.encode()),
+        record("http://h/a", b"abc").replace(b'"text/html" ref', b'"" ref'),
+        record("http://h/a", b"abc").replace(b">YWJj<", b">YW&#10;Jj<"),
+        record("http://h/a", None, *[("X-Name", "1")] * 1001, didl=False),
         b"",
     ],
 )

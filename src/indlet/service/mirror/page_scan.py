@@ -24,13 +24,15 @@ _HEAD: Final = re.compile(
     % re.escape(OAI_NAMESPACE.encode())
 )
 _AROUND: Final = 1 << 17  # bytes of a page after its last record
+_MANY: Final = "{0,1000}"  # elements of one kind in a record: a match of more takes memory for each
+_NO_XML: Final = re.compile("[\ufffe\uffff]")  # characters that a parser refuses
 _HEADER: Final = (
     r"<record><header( status=\"deleted\")?><identifier>([^<>&\s\x00-\x1f]+)</identifier>"
-    rf"<datestamp>{_TEXT}*</datestamp>(?:<setSpec>{_TEXT}*</setSpec>)*</header>"
+    rf"<datestamp>{_TEXT}*</datestamp>(?:<setSpec>{_TEXT}*</setSpec>){_MANY}</header>"
 )
 _FIELDS: Final = (
     re.escape(http_header.OPEN)
-    + rf'"{_QUOTED}*">((?:<http:header name="{_QUOTED}*">{_TEXT}*</http:header>)*)'
+    + rf'"{_QUOTED}*">((?:<http:header name="{_QUOTED}*">{_TEXT}*</http:header>){_MANY})'
     + r'(?:<http:digest algorithm="sha-256">([0-9a-f]{64})</http:digest>)?</http:headers>'
 )
 _END: Final = "</metadata></record>\n"
@@ -45,7 +47,7 @@ _RECORD: Final = re.compile(
         + re.escape(f"{oai_didl.STATEMENT_END}{oai_didl.STATEMENT}")
         + _FIELDS
         + re.escape(f"{oai_didl.STATEMENT_END}<didl:Component>")
-        + rf'<didl:Resource mimeType="({_QUOTED}*)" ref="([^<>&"\s\x00-\x1f]+)"/>'
+        + rf'<didl:Resource mimeType="({_QUOTED}+)" ref="([^<>&"\s\x00-\x1f]+)"/>'
         + rf'(?:<didl:Resource mimeType="{_QUOTED}*"{_BASE64.decode()}|{_DIDL_END})))'
     ).encode()
 )
@@ -79,7 +81,9 @@ def scanned(body: bytes) -> ScannedPage | None:
         while (found := _RECORD.match(body, at)) is not None:
             deleted, identifier, plain, plain_digest, fields, digest, kind, ref = found.groups()
             at, encoded = found.end(), None
-            name = identifier.decode()
+            name, address = identifier.decode(), (ref or b"").decode()
+            if not found[0].isascii() and _odd(found[0].decode(), name, address):
+                return None
             if deleted:
                 records.append(ListedRecord(name, True, None))
                 continue
@@ -88,11 +92,11 @@ def scanned(body: bytes) -> ScannedPage | None:
             else:
                 if body.endswith(_BASE64, 0, at):
                     end = body.find(b"<", at)
-                    if not body.startswith(_CONTENT_END, end):
-                        return None
+                    if not body.startswith(_CONTENT_END, end) or body.find(b"&", at, end) >= 0:
+                        return None  # a reference: a line break, say
                     encoded, at = view[at:end], end + len(_CONTENT_END)
                 one = Component(
-                    ref.decode(), kind.decode(), None, _fields(fields), (digest or b"").decode(), encoded
+                    address, kind.decode(), None, _fields(fields), (digest or b"").decode(), encoded
                 )
             records.append(ListedRecord(name, False, [one]))
         frame = read(body[: head.end()] + body[at:]) if len(body) - at < _AROUND else Page()
@@ -102,6 +106,11 @@ def scanned(body: bytes) -> ScannedPage | None:
     if odd or frame.verb != "ListRecords" or not records:
         return None
     return ScannedPage(frame.response_date, frame.token or "", records)
+
+
+def _odd(record: str, *values: str) -> bool:
+    """Whether a parser refuses a character, or takes white space beyond that of ASCII off a value."""
+    return _NO_XML.search(record) is not None or any(value != value.strip() for value in values)
 
 
 def _fields(written: bytes) -> tuple[tuple[str, str], ...]:
