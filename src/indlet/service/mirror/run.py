@@ -140,7 +140,7 @@ class Mirror:
                 file = item.components[0] if item.components else Component()
                 named, digest = {name.lower(): value for name, value in file.headers}, file.sha256
                 length = named.get("content-length", "")
-                size = int(length) if length.isdecimal() else 0
+                size = int(length) if length.isdecimal() and len(length) < 20 else 0
                 glance.listed_bytes += size
                 kept = records.get(item.identifier, [])
                 if len(kept) == 1 and digest and kept[0].sha256 == digest:
@@ -156,9 +156,10 @@ class Mirror:
             self._delete(identifier)
         wanted = list(glance.changed)
         for identifier, date in glance.same:
-            (kept,) = self._journal.state.records[identifier]
-            place = f"{self._folder}/{kept.path}"
-            if not _is_file_of(place, kept.size) or identifier in self._journal.state.owed:
+            kept = next(iter(self._journal.state.records.get(identifier, ())), None)
+            place = f"{self._folder}/{kept.path}" if kept is not None else ""
+            # None: it was named once more, as deleted.
+            if kept is None or not _is_file_of(place, kept.size) or identifier in self._journal.state.owed:
                 wanted.append(identifier)
                 continue
             _date(place, _timestamp(date))
