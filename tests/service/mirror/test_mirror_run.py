@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import errno
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 
+import pytest
+
+from indlet import durable
+from indlet.errors import RemoteError, StoreError
 from indlet.formats.metadata import http_header
 from indlet.formats.metadata.oai_didl import Component
+from indlet.service.mirror import journal
 from indlet.service.mirror.fetch import Fetcher
-from indlet.service.mirror.journal import MirrorJournal
+from indlet.service.mirror.journal import Kept, MirrorJournal
 from indlet.service.mirror.page_scan import ListedRecord
 from indlet.service.mirror.pages import ListPage, ListReader
+from indlet.service.mirror.paths import OWN, path_of
 from indlet.service.mirror.run import Mirror, Mirrored
 
 URL = "http://127.0.0.1:9/oai"
@@ -60,8 +69,8 @@ def digest(content: bytes) -> str:
 def mirrored(folder: Path, lists: ListReader) -> Mirrored:
     folder.mkdir(exist_ok=True)
     fetcher = Fetcher(URL, "", (), 1000, 1.0)
-    with MirrorJournal(folder).opened() as journal:
-        return Mirror(folder, lists, fetcher, journal).run(URL)
+    with MirrorJournal(folder).opened() as opened:
+        return Mirror(folder, lists, fetcher, opened).run(URL)
 
 
 def test_a_record_that_a_list_names_twice_is_as_it_was_named_last(tmp_path: Path) -> None:
@@ -80,3 +89,154 @@ def test_a_length_of_thousands_of_digits_is_none(tmp_path: Path) -> None:
     headers = page(by_header("a", b"one", ("Content-Length", "9" * 5000)))
     done = mirrored(copy, GivenLists({"oai_didl": [], http_header.PREFIX: [headers]}))
     assert (done.unchanged, done.failed) == (1, {})
+
+
+# A power cut
+
+
+class Disk:
+    """What is on the disk for certain: names as they were when their folder was synced, and contents."""
+
+    def __init__(self, folder: Path, patch: pytest.MonkeyPatch) -> None:
+        self._folder, self._fsync = folder, os.fsync
+        self._journal = folder / OWN / "journal.jsonl"
+        self._names: dict[Path, set[str]] = {}
+        self._once: set[Path] = set()  # what was there at some time
+        self._contents: set[tuple[str, str]] = set()
+        self.broken = ""  # the name of a file that cannot be synced
+        patch.setattr(os, "fsync", self._sync)
+
+    def _sync(self, descriptor: int) -> None:
+        self.law()
+        self._fsync(descriptor)
+        self._keep(Path(f"/proc/self/fd/{descriptor}").readlink())
+
+    def whole(self) -> Callable[[str], None]:
+        """In place of `durable.file_system_sync`."""
+
+        def sync(folder: str) -> None:
+            self.law()
+            for place in (self._folder, *self._folder.rglob("*")):
+                self._keep(place)
+
+        return sync
+
+    def _keep(self, place: Path) -> None:
+        if place.name == self.broken:
+            raise OSError(errno.EIO, "Input/output error")
+        if place.is_dir():
+            self._names[place] = {one.name for one in place.iterdir()}
+            self._once |= set(place.iterdir())
+        else:
+            self._contents.add((place.name, digest(place.read_bytes())))
+
+    def noted(self) -> dict[str, list[Kept]]:
+        """What a journal says that has come to the disk by itself, up to its last line."""
+        found: dict[str, list[Kept]] = {}
+        for line in self._journal.read_text().splitlines() if self._journal.exists() else ():
+            told = json.loads(line or "{}")
+            if "files" in told:
+                found[told["record"]] = [Kept(**file) for file in told["files"]]
+        return found
+
+    def law(self) -> None:
+        """If the power were cut now: what the journal has came to the disk, what it has no more is gone.
+
+        A file that was removed or changed since is named by the list once more: the journal tells from when.
+        """
+        for identifier, files in self.noted().items():
+            assert files or not self._is_there(path_of(identifier)), identifier
+            for file in files:
+                place = self._folder / file.path
+                folders = [one for one in place.parents if one.is_relative_to(self._folder / "h")]
+                assert {place, *folders} <= self._once, identifier
+                assert (place.name, file.sha256) in self._contents, identifier
+
+    def _is_there(self, path: str) -> bool:
+        place = self._folder
+        for name in path.split("/"):
+            if name not in self._names.get(place, ()):
+                return False
+            place /= name
+        return True
+
+
+@pytest.fixture
+def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Disk:
+    return Disk(tmp_path / "copy", monkeypatch)
+
+
+@pytest.mark.parametrize("few", [0, 1000])
+@pytest.mark.parametrize("every", [0.0, 1000.0])
+def test_what_the_journal_names_is_on_the_disk_before_it(
+    tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch, few: int, every: float
+) -> None:
+    monkeypatch.setattr(durable, "FEW", few)
+    monkeypatch.setattr(durable, "file_system_sync", disk.whole)
+    monkeypatch.setattr(journal, "EVERY", every)
+    copy = tmp_path / "copy"
+    first = [
+        page(by_value("d/a", b"one"), by_value("d/b", b"two"), token="2"),
+        page(by_value("c/c", b"three")),
+    ]
+    mirrored(copy, GivenLists({"oai_didl": first}))
+    disk.law()
+    assert set(disk.noted()) == {"http://h/d/a", "http://h/d/b", "http://h/c/c"}
+    mirrored(
+        copy, GivenLists({"oai_didl": [page(by_value("d/a", b"other"), deleted("d/b"), deleted("c/c"))]})
+    )
+    disk.law()
+    assert set(disk.noted()) == {"http://h/d/a"}
+
+
+def test_a_run_that_breaks_off_writes_what_it_has(tmp_path: Path, disk: Disk) -> None:
+    class Breaking(GivenLists):
+        def pages(self, verb: str, arguments: Mapping[str, str], token: str = "") -> Iterator[ListPage]:
+            yield from super().pages(verb, arguments, token)
+            raise RemoteError("gone")
+
+    with pytest.raises(RemoteError):
+        mirrored(tmp_path / "copy", Breaking({"oai_didl": [page(by_value("a", b"one"), token="2")]}))
+    disk.law()
+    assert set(disk.noted()) == {"http://h/a"}
+    with MirrorJournal(tmp_path / "copy").opened() as again:
+        assert again.state.token == "2"
+
+
+def test_what_the_disk_does_not_take_is_not_noted(tmp_path: Path, disk: Disk) -> None:
+    disk.broken = "a"
+    with pytest.raises(StoreError, match="cannot be written to the disk: Input/output error"):
+        mirrored(tmp_path / "copy", GivenLists({"oai_didl": [page(by_value("a", b"one"))]}))
+    assert not disk.noted()
+
+
+def test_an_archive_is_on_the_disk_before_the_journal_names_its_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journal, "EVERY", 0.0)
+    seen: list[bytes] = []
+    with MirrorJournal(tmp_path).opened() as opened:
+        opened.also_durable.append(lambda: seen.append((tmp_path / OWN / "journal.jsonl").read_bytes()))
+        opened.keep("http://h/a", [Kept("h/a", "http://h/a", 3, digest(b"one"))])
+        opened.keep("http://h/b", [Kept("h/b", "http://h/b", 3, digest(b"two"))])
+    assert [b"h/a" in before for before in seen] == [False, True, True]
+    assert [b"h/b" in before for before in seen] == [False, False, True]
+
+
+def test_many_files_are_synced_by_one_call_for_their_file_system(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "d").mkdir()
+    places = [str(tmp_path / "d" / str(number)) for number in range(durable.FEW + 1)]
+    for place in places:
+        Path(place).write_bytes(b"x")
+    (tmp_path / "d" / "0").unlink()
+    one_by_one: list[int] = []
+    monkeypatch.setattr(os, "fsync", one_by_one.append)
+    durable.sync_changes(str(tmp_path), places)
+    assert not one_by_one, "this system has syncfs"
+    durable.sync_changes(str(tmp_path), places[: durable.FEW])
+    assert len(one_by_one) == durable.FEW - 1 + 2  # all but the one that is gone, and two folders
+    del one_by_one[:]
+    durable.sync_changes(str(tmp_path), ())
+    assert not one_by_one

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from indlet import durable
 from indlet.errors import MissingExtra
 
 
@@ -18,6 +20,7 @@ class WarcFile:
         except ModuleNotFoundError as e:
             raise MissingExtra("--warc", "warc") from e
         self._file = path.open("ab")
+        durable.sync(path.parent)
         self._writer = WARCWriter(self._file, gzip=True)
 
     def add(self, url: str, headers: tuple[tuple[str, str], ...], place: Path) -> None:
@@ -34,6 +37,11 @@ class WarcFile:
             )
             self._writer.write_record(record)
             record.raw_stream.close()  # a temporary file of warcio's own
+
+    def sync(self) -> None:
+        """What was added is on the disk."""
+        self._file.flush()
+        os.fsync(self._file.fileno())
 
     def __enter__(self) -> Self:
         return self

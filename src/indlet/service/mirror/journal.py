@@ -1,6 +1,8 @@
 """What a mirror holds and how far its harvest has come: lines of JSON, appended, and written anew at the end.
 
-A line that a crash has torn is the last one, and is not counted.
+A line that a crash has torn is the last one, and is not counted. What a line names is on the disk before the
+line is written: after a power cut, what is there of the journal is true of the files. So lines wait for a few
+seconds, and what they name is made durable together.
 """
 
 from __future__ import annotations
@@ -8,14 +10,16 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
-from collections.abc import Iterator, Sequence
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
 
 import orjson
 
-from indlet.durable import write_whole
+from indlet.durable import sync_changes, write_whole
 from indlet.errors import StoreError
 from indlet.service.mirror.paths import OWN
 
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
     from indlet.model import JsonMapping
 
 PROGRESS: Final = {"base_url", "prefix", "since", "token", "begun"}
+EVERY: Final = 5.0  # seconds from one writing to the next: a killed run repeats at most so much
 
 
 class Kept(NamedTuple):
@@ -51,6 +56,10 @@ class MirrorJournal:
         self._path = self.own / "journal.jsonl"
         self._file: BinaryIO | None = None
         self._lines: dict[str, bytes] = {}  # of the records that are kept
+        self._waiting: list[bytes] = []  # lines that are not written yet
+        self._changed: set[str] = set()  # files that were written or removed since
+        self._written = time.monotonic()
+        self.also_durable: list[Callable[[], None]] = []  # what else has to be on the disk before a line is
         self.state = MirrorState()
 
     @contextlib.contextmanager
@@ -68,16 +77,24 @@ class MirrorJournal:
                 raise StoreError(f"{self.own.parent}: another process is mirroring here; wait for it") from e
             self._load()
             with self._path.open("ab") as self._file:
-                yield self
-            self._compact()
+                try:
+                    yield self
+                except BaseException:
+                    self._write()
+                    raise
+            self._make_durable()
+            with self._told():
+                self._compact()
 
     def progress(self, **values: str) -> None:
-        """Note how far the harvest is: fields of MirrorState. All that was noted before is on disk then."""
+        """Note how far the harvest is: fields of MirrorState."""
         for name, value in values.items():
             setattr(self.state, name, value)
         self._append({"state": values})
-        assert self._file is not None
-        self._file.flush()
+
+    def changed(self, place: str) -> None:
+        """A file has been written, renamed or removed; its record is noted after that."""
+        self._changed.add(place)
 
     def keep(self, identifier: str, files: list[Kept]) -> None:
         """Note the files of a record; none for one that is deleted."""
@@ -97,10 +114,40 @@ class MirrorJournal:
         self._append({"owed": identifier, "reason": reason})
 
     def _append(self, values: JsonMapping) -> bytes:
-        assert self._file is not None, "a journal is open while it is written"
         line = _line(values)
-        self._file.write(line)
+        self._waiting.append(line)
+        if time.monotonic() - self._written >= EVERY:
+            self._write()
         return line
+
+    def _write(self) -> None:
+        """Write the lines that wait, and see them on the disk."""
+        assert self._file is not None, "a journal is open while it is written"
+        # Gone if this fails: a second sync may well succeed, but what the first could not write is lost.
+        lines, self._waiting = b"".join(self._waiting), []
+        self._make_durable()
+        with self._told():
+            self._file.write(lines)
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        self._written = time.monotonic()
+
+    def _make_durable(self) -> None:
+        changed, self._changed = self._changed, set()
+        with self._told():
+            for sync in self.also_durable:
+                sync()
+            sync_changes(str(self.own.parent), changed)
+
+    @contextlib.contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as e:
+            raise StoreError(
+                f"{e.filename or self.own.parent}: cannot be written to the disk: {e.strerror or e}; "
+                "make room or change the disk, then run again"
+            ) from e
 
     def _load(self) -> None:
         if not self._path.exists():

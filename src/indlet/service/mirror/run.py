@@ -80,6 +80,8 @@ class Mirror:
         self._part = str(journal.own / "part")  # the file that is being written
         self._checked: set[str] = set()  # folders that are there, and inside
         self._later: list[tuple[str, list[Component]]] = []
+        if archive is not None:
+            journal.also_durable.append(archive.sync)
         self.done = Mirrored()
 
     def run(self, url: str, *, full: bool = False) -> Mirrored:
@@ -238,6 +240,7 @@ class Mirror:
             size, digest, headers = self._fetched(component, part)
         _date(part, _modified(headers))
         os.rename(part, place)  # noqa: PTH104
+        self._journal.changed(place)
         self._owners[path] = identifier
         if self._archive is not None:
             self._archive.add(component.ref or identifier, headers, Path(place))
@@ -272,10 +275,12 @@ class Mirror:
                 aside = self._journal.own / "deleted" / path
                 aside.parent.mkdir(parents=True, exist_ok=True)
                 place.replace(aside)
+                self._journal.changed(str(aside))
             else:
                 place.unlink(missing_ok=True)
         except (OSError, ValueError):
             return
+        self._journal.changed(f"{self._folder}/{path}")
         for folder in place.parents:
             if folder == self._folder:
                 break
