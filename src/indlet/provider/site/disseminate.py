@@ -73,14 +73,16 @@ def read_unchanged(site: Site, url: str, size: int, modified: int) -> bytes | No
     """A file's bytes; None if it lies outside the site's folder by now, or is another."""
     place = f"{site.root}/{local_path(site, url)}"
     try:
-        file = os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe is not waited for
+        # A pipe is not waited for, and no terminal becomes ours.
+        file = os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     except (OSError, ValueError):
         return None
     try:
         found = os.fstat(file)
         if not stat.S_ISREG(found.st_mode) or (found.st_size, found.st_mtime_ns) != (size, modified):
             return None
-        if not _real_path(file, place).startswith(f"{_real_root(site.root).rstrip('/')}/"):
+        root = _real_root(site.root)
+        if not root or not _real_path(file, place).startswith(f"{root.rstrip('/')}/"):
             return None
         data = os.read(file, size + 1)
         return data if len(data) == size and os.fstat(file).st_mtime_ns == modified else None
@@ -91,18 +93,19 @@ def read_unchanged(site: Site, url: str, size: int, modified: int) -> bytes | No
 
 
 def _real_path(file: int, place: str) -> str:
-    """Where an open file lies, links followed: what the system says cannot change between two looks."""
+    """Where an open file or folder lies, links followed; empty if that cannot be told for certain."""
     try:
+        # What the system says cannot change between two looks.
         return os.readlink(f"/proc/self/fd/{file}")  # noqa: PTH115  # once for each file of a page
     except OSError:  # no such folder on this system
-        return os.path.realpath(place)
+        found = os.path.realpath(place)
+        # By now another file may have the name.
+        return found if os.path.samestat(os.lstat(found), os.fstat(file)) else ""
 
 
 def _real_root(root: str) -> str:
-    found = os.stat(root)  # noqa: PTH116
-    return _resolved(root, found.st_dev, found.st_ino)
-
-
-@lru_cache(64)
-def _resolved(root: str, device: int, inode: int) -> str:
-    return os.path.realpath(root)
+    folder = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        return _real_path(folder, root)
+    finally:
+        os.close(folder)
