@@ -8,7 +8,7 @@ import logging
 import mimetypes
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import cache, partial
 from importlib.resources import files
 from typing import Final
@@ -29,6 +29,7 @@ from indlet.node.jobs import Jobs
 from indlet.oai.names import OAI_PATH
 from indlet.provider import serve
 from indlet.provider.hierarchy import named
+from indlet.provider.serve.http import health_slots
 from indlet.provider.serve.relations import Relations
 from indlet.provider.serve.usage import Usage, usage_of
 from indlet.provider.site.source import guarded_name, site_name
@@ -110,7 +111,7 @@ def application(
     if provides:
         routes += serve.routes(store, settings, landing="/about", usage=usage)
     else:
-        routes.append(Route("/healthz", _healthy(store)))
+        routes.append(Route("/healthz", _healthy(store, settings)))
 
     not_found, broken = partial(_not_found, pages), partial(_broken, pages)
     app = Starlette(
@@ -276,11 +277,16 @@ def _to_search(request: Request) -> Response:
     return RedirectResponse(f"/?{request.url.query}" if request.url.query else "/", 301)
 
 
-def _healthy(store: Store) -> Callable[[Request], Response]:
-    def answer(request: Request) -> Response:
+def _healthy(store: Store, settings: Settings) -> Callable[[Request], Awaitable[Response]]:
+    slots = health_slots(settings.serve)
+
+    def read() -> Response:
         with store.read() as view:
             view.last_seq()
         return PlainTextResponse("ok\n")
+
+    async def answer(request: Request) -> Response:
+        return await slots.serve(read)
 
     return answer
 

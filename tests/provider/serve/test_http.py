@@ -217,9 +217,16 @@ def test_beyond_its_room_a_node_says_come_back(filled: Provider) -> None:
             for _ in threads:
                 assert Slow.inside.acquire(timeout=20)
             refused = client.get(LIST)
+            checked: list[int] = []
+            threads.append(
+                threading.Thread(target=lambda: checked.append(client.get("/healthz").status_code))
+            )
+            threads[-1].start()
+            assert Slow.inside.acquire(timeout=20), "a busy node is not taken for a dead one"
             Slow.gate.set()
             for thread in threads:
                 thread.join(20)
+            assert checked == [200]
             assert refused.status_code == 503
             assert refused.headers["retry-after"] == "5"
             assert answers == [200, 200]

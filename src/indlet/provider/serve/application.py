@@ -26,7 +26,15 @@ from indlet.provider.serve.access import AccessGate, Permit
 from indlet.provider.serve.content import Content
 from indlet.provider.serve.feeds import ProviderFeeds
 from indlet.provider.serve.hosts import KnownHosts
-from indlet.provider.serve.http import RequestSlots, TooMuch, arguments, coded, tag, wants_page
+from indlet.provider.serve.http import (
+    RequestSlots,
+    TooMuch,
+    arguments,
+    coded,
+    health_slots,
+    tag,
+    wants_page,
+)
 from indlet.provider.serve.pages import SCHEMAS, RepositoryPages, as_page, packaged, table_schema
 from indlet.provider.serve.patience import Patient
 from indlet.provider.serve.relations import Relations
@@ -92,7 +100,7 @@ def routes(
         ),
         *(Route(f"{SCHEMA_PATH}/{f.schema}", web.constant(table_schema(f), "text/xml")) for f in tables),
         Route("/robots.txt", web.page(lambda permit: web.pages.robots(), "text/plain")),
-        Route("/healthz", web.page(web.pages.health, "application/json")),
+        Route("/healthz", web.page(web.pages.health, "application/json", health_slots(settings.serve))),
     ]
     harvested: list[BaseRoute] = [
         Route(OAI_PATH, web.oai(extended=False), methods=["GET", "POST"]),
@@ -260,10 +268,12 @@ class _Web:
         self._usage.count(self._clock(), extended, answer, len(response.body), agent)
         return response
 
-    def page(self, build: Callable[[Permit], bytes], kind: str) -> Endpoint:
+    def page(
+        self, build: Callable[[Permit], bytes], kind: str, slots: RequestSlots | None = None
+    ) -> Endpoint:
         async def answer(request: Request) -> Response:
             permit = self.gate.permit(request)
-            return await self._served(lambda: self._page(request, build(permit), kind))
+            return await self._served(lambda: self._page(request, build(permit), kind), slots)
 
         return answer
 
@@ -314,9 +324,9 @@ class _Web:
         offered = self._settings.serve.compression
         return coded(request, body, kind, offered, etag=tag(body), headers=headers, vary=self._vary)
 
-    async def _served(self, build: Callable[[], Response]) -> Response:
+    async def _served(self, build: Callable[[], Response], slots: RequestSlots | None = None) -> Response:
         try:
-            return await self.desk.serve(build)
+            return await (slots or self.desk).serve(build)
         except (HierarchyError, StoreError) as e:
             _log.error("%s", e)
             retry = {"Retry-After": str(self._settings.serve.retry_after_seconds)}

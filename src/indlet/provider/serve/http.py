@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from email.utils import formatdate, parsedate_to_datetime
 from hashlib import blake2b
 from typing import Final, TypeVar
@@ -22,6 +23,7 @@ from indlet.settings import Serve
 _LARGEST_BODY: Final = 65536
 _BODY_SECONDS: Final = 20
 _MOST_ARGUMENTS: Final = 64
+_HEALTH_CHECKS: Final = 4
 T = TypeVar("T")
 
 
@@ -90,6 +92,11 @@ class RequestSlots:
             return await anyio.to_thread.run_sync(build, limiter=self._limiter)
         finally:
             self._busy -= 1
+
+
+def health_slots(settings: Serve) -> RequestSlots:
+    """Places of their own for those who ask whether the node lives: a busy one must not be taken for dead."""
+    return RequestSlots(replace(settings, requests_at_once=_HEALTH_CHECKS))
 
 
 def coded(
