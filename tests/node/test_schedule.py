@@ -66,6 +66,25 @@ def test_a_run_that_lost_the_store_goes_on_soon() -> None:
     assert [row.due for row in schedule.jobs()] == [1000.0 + SOON, 1003.0]
 
 
+def test_a_run_that_loses_the_store_each_time_comes_less_and_less_often() -> None:
+    problems: list[Exception | None] = [StoreUnavailable("no room for more connections")] * 3
+    problems += [None, StoreUnavailable("it was restarted")]
+
+    def job(stop: threading.Event) -> None:
+        if (problem := problems.pop(0)) is not None:
+            raise problem
+
+    schedule, rests = Schedule(clock=lambda: 1000.0), list[float]()
+    schedule.add("j", "1d", job)
+    while problems:
+        schedule.run_now("j")
+        (row,) = schedule.jobs()
+        assert row.thread is not None
+        row.thread.join()
+        rests.append((row.due or 0.0) - 1000.0)
+    assert rests == [SOON, 2 * SOON, 4 * SOON, 86_400.0, SOON]
+
+
 def test_leaving_stops_a_running_job_and_waits_for_it() -> None:
     begun, ended = threading.Event(), threading.Event()
 

@@ -16,7 +16,7 @@ from tests.stores import command_options, store_in
 
 from indlet.errors import StoreUnavailable, Unreachable
 from indlet.node.job_entries import last_runs, pause
-from indlet.node.schedule import Work
+from indlet.node.schedule import SOON, Work, rest_after
 from indlet.node.worker import Worker, WorkerJob
 from indlet.settings import Crawl, Hierarchy, IndexEngine, Node, Settings, Source
 from indlet.store import Store
@@ -143,6 +143,27 @@ def test_a_job_that_lost_the_store_is_due_as_before(stores: tuple[Store, Store])
         worker.rest()
     assert done == ["j", "j"]
     assert last_runs(stores[1])["j"].error == ""
+
+
+def test_a_job_that_loses_the_store_each_time_rests(
+    stores: tuple[Store, Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+
+    def lose(stop: threading.Event) -> None:
+        done.append("j")
+        raise StoreUnavailable("it takes no changes now, being a standby")
+
+    def look(times: int) -> None:
+        for _ in range(times):
+            worker.look()
+            worker.rest()
+
+    worker = Given(stores[0], WorkerJob("j", 1, "1d", lose))
+    monkeypatch.setattr("indlet.node.worker.rest_after", lambda losses: 0.0 if losses == 1 else 1000.0)
+    look(6)
+    assert done == ["j"] * 3
+    assert [rest_after(losses) for losses in (1, 2, 3, 1000)] == [SOON, 2 * SOON, 4 * SOON, 64 * SOON]
 
 
 def test_a_source_that_another_process_still_reads_stays_due(stores: tuple[Store, Store]) -> None:

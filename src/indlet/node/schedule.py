@@ -33,6 +33,11 @@ PATIENCE: Final = 10.0
 _LONGEST_WAIT: Final = 5.0  # a clock that is set forward is noticed by then
 
 
+def rest_after(losses: int) -> float:
+    """Seconds until a job goes on that lost the store so often in a row: each time twice as long."""
+    return float(SOON * 2 ** min(losses - 1, 6))
+
+
 def next_run(every: str, after: float) -> float:
     """When a job is due next: an interval counts from `after`, a cron line is read in UTC."""
     interval = seconds(every)
@@ -81,6 +86,7 @@ class Job:
     succeeded: float | None = None
     error: str = ""  # of the last run; empty if it succeeded
     runs: int = 0  # since the node started
+    losses: int = 0  # of the store, in a row
     stop: threading.Event = field(default_factory=threading.Event, repr=False)
     thread: threading.Thread | None = field(default=None, repr=False)
 
@@ -249,10 +255,11 @@ class Schedule:
             job.error, job.runs = error, job.runs + 1
             if not error and not job.stop.is_set():
                 job.succeeded = now
+            job.losses = job.losses + 1 if store_lost else 0
             if job.every and job.due is None:
                 job.due = next_run(job.every, now)
                 if store_lost:
-                    job.due = min(job.due, now + SOON)
+                    job.due = min(job.due, now + rest_after(job.losses))
             job.started = None
             self._changed.notify_all()
 

@@ -13,6 +13,7 @@ import contextlib
 import logging
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -29,7 +30,7 @@ from indlet.node.harvests import Harvests
 from indlet.node.indexing import EVERY, IndexJob
 from indlet.node.job_entries import EndedJob, JobRequest, last_runs, note_end, paused, permit, requests
 from indlet.node.jobs import alerts_job, write_job
-from indlet.node.schedule import Job, NotDone, NotYet, Schedule, Work, next_run
+from indlet.node.schedule import Job, NotDone, NotYet, Schedule, Work, next_run, rest_after
 from indlet.provider.pipeline import CrawlGroup, crawl_groups
 from indlet.service.harvest.run import RunOptions
 from indlet.service.index.engines import index_of
@@ -75,6 +76,7 @@ class Worker:
         self._draining = threading.Event()
         self._guard = threading.Lock()
         self._running: dict[str, _Running] = {}
+        self._losses: dict[str, tuple[int, float]] = {}  # of the store, in a row; and until when a job rests
 
     def drain(self) -> None:
         """Begin nothing more, and end when what is on has ended."""
@@ -116,7 +118,7 @@ class Worker:
             with self._guard:
                 if len(self._running) >= self._at_once:
                     break
-                if job.name in self._running:
+                if job.name in self._running or time.monotonic() < self._losses.get(job.name, (0, 0.0))[1]:
                     continue
                 stop = threading.Event()
                 thread = threading.Thread(
@@ -220,10 +222,12 @@ class Worker:
             error = str(e)
             if isinstance(e, StoreUnavailable) and job.name.partition(" ")[0] not in OF_INDEX:
                 log.warning("%s: %s; it goes on as soon as the store answers", job.name, e)
+                self._lost_store(job.name)
                 return  # still due
         except Exception as e:
             error = f"{type(e).__name__}: {e}"
             log.exception("%s: failed; it runs again when it is due", job.name)
+        self._losses.pop(job.name, None)
         if stop.is_set():
             return  # cut short: still due
         ended = self._store.now()
@@ -235,6 +239,11 @@ class Worker:
             )
         words = said[:500] if isinstance(said, str) else ""
         note_end(self._store, job.name, EndedJob(ended, error[:500], self.name, words), job.request)
+
+    def _lost_store(self, name: str) -> None:
+        """It runs again at once, for the database may have been restarted; then less and less often."""
+        losses = self._losses.get(name, (0, 0.0))[0] + 1
+        self._losses[name] = losses, time.monotonic() + (rest_after(losses - 1) if losses > 1 else 0.0)
 
     def _crawl(self, group: CrawlGroup) -> WorkerJob:
         def work(stop: threading.Event) -> None:
