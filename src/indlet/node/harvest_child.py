@@ -80,8 +80,11 @@ def main() -> None:
                 for seen in started:
                     seen.outcome, seen.reason = seen.outcome or "failed", seen.reason or str(e)
                     seen.store_lost = isinstance(e, StoreUnavailable)
-    except StoreUnavailable:  # it did not open
-        sys.exit(children.UNAVAILABLE)
+    except IndletError as e:  # the store did not open
+        with contextlib.suppress(BrokenPipeError):
+            sys.stdout.buffer.write(orjson.dumps({"reason": str(e)}) + b"\n")
+            sys.stdout.buffer.flush()
+        sys.exit(children.UNAVAILABLE if isinstance(e, StoreUnavailable) else 1)
     if any(seen.store_lost for seen in started):
         sys.exit(children.UNAVAILABLE)
 
