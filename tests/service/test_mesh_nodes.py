@@ -282,6 +282,25 @@ def test_an_origin_under_two_names_is_held_once(laboratories: list[Laboratory]) 
         assert [s.origin for s in view.changes() if not s.deleted] == [kept.id]
 
 
+def test_what_comes_by_way_of_others_joins_the_copies_that_are_kept(laboratories: list[Laboratory]) -> None:
+    one, two, three, _ = laboratories
+    one.write("a.txt", "flutter of wings")
+    one.crawl()
+    for laboratory in (two, three):
+        laboratory.harvests(one)
+        laboratory.harvest()
+    renamed = replace(two.settings.source[0], name="larc-again")
+    two.settings = replace(two.settings, source=(renamed,))
+    two.harvest()
+    by_others = Source(three.url, name=three.name, republish=True)
+    two.settings = replace(two.settings, source=(renamed, by_others))
+    two.harvest()
+    with two.store.read() as view:
+        kept = view.origin("source", "larc-again")
+        assert kept is not None
+        assert [s.origin for s in view.changes() if not s.deleted] == [kept.id]
+
+
 def test_copies_that_a_store_holds_under_two_names_are_brought_together(
     laboratories: list[Laboratory],
 ) -> None:

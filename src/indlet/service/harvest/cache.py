@@ -27,6 +27,7 @@ from indlet.settings import Source
 from indlet.store import Origin, Store, Transaction, View
 
 Placed = tuple[str, str, Record]  # the name and URL of a record's origin, and what is kept of it
+KEPT_AS: Final = "kept_as"  # of an origin whose records another one keeps (one_origin.py): that one's name
 _WAIT: Final = 60.0  # seconds for another run to commit the copies that it has
 
 
@@ -121,9 +122,9 @@ class Cache:
             return "", ""
         if key == origin_key(self.url):
             return self.name, self.url
-        for origin in sources:
-            if origin_key(str(origin.settings.get("url", ""))) == key:
-                return origin.name, copy.stated.origin
+        known = [o for o in sources if origin_key(str(o.settings.get("url", ""))) == key]
+        if known:
+            return min(known, key=lambda o: KEPT_AS in o.settings).name, copy.stated.origin
         name = source_name(Source(url=copy.stated.origin))
         taken = {origin.name for origin in sources}
         return (f"{name}-{_short(key)}" if name in taken else name), copy.stated.origin

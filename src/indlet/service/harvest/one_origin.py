@@ -15,13 +15,12 @@ import orjson
 from indlet.model import Record
 from indlet.oai.identifier import set_spec
 from indlet.oai.provenance import FROM, version_of
-from indlet.service.harvest.cache import digest_of, held_copy, permit_to_decide
+from indlet.service.harvest.cache import KEPT_AS, digest_of, held_copy, permit_to_decide
 from indlet.service.harvest.mesh import Taken, origin_key, passed_on
 from indlet.settings import Source
 from indlet.store import Origin, Store, View
 
 TWICE: Final = "twice"  # alerts about an origin under two names
-KEPT_AS: Final = "kept_as"  # of an origin whose records another one keeps: the name of that one
 _BATCH: Final = 500
 # Sources that differ in one of these do not bring the same records.
 _SELECTION: Final = (("set", ""), ("from_", ""), ("until", ""), ("metadata", "oai_dc"))
