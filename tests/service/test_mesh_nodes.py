@@ -9,11 +9,12 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import httpx
+import orjson
 import pytest
 import uvicorn
 from lxml import etree
@@ -282,23 +283,115 @@ def test_an_origin_under_two_names_is_held_once(laboratories: list[Laboratory]) 
         assert [s.origin for s in view.changes() if not s.deleted] == [kept.id]
 
 
-def test_what_comes_by_way_of_others_joins_the_copies_that_are_kept(laboratories: list[Laboratory]) -> None:
+def _kept_as(laboratory: Laboratory) -> list[str]:
+    """The names of the sources that live records are kept under."""
+    with laboratory.store.read() as view:
+        names = {origin.id: origin.name for origin in view.origins()}
+        return sorted({names[stored.origin] for stored in view.changes() if not stored.deleted})
+
+
+def test_while_one_of_two_names_is_paused_the_other_keeps_the_records(laboratories: list[Laboratory]) -> None:
     one, two, three, _ = laboratories
     one.write("a.txt", "flutter of wings")
     one.crawl()
-    for laboratory in (two, three):
-        laboratory.harvests(one)
-        laboratory.harvest()
-    renamed = replace(two.settings.source[0], name="larc-again")
-    two.settings = replace(two.settings, source=(renamed,))
+    two.harvests(one)
+    three.harvests(two)
+    rounds([two, three])
+    first = two.settings.source[0]
+    for paused, keeping in ((True, "again"), (False, "larc")):
+        twin = replace(first, name="again")
+        two.settings = replace(two.settings, source=(replace(first, paused=paused), twin))
+        one.write("a.txt", f"flutter of wings, {keeping}")
+        one.crawl()
+        rounds([two, three])
+        agree([one, two, three])
+        assert _kept_as(two) == [keeping]
+
+
+def test_records_that_stayed_when_their_source_was_removed_go_to_the_next_one(
+    laboratories: list[Laboratory],
+) -> None:
+    one, two, three, _ = laboratories
+    for name in ("a.txt", "b.txt"):
+        one.write(name, f"flutter of wings, {name}")
+    one.crawl()
+    two.harvests(one)
+    three.harvests(two)
+    rounds([two, three])
+    with two.store.read() as view, two.store.write() as tx:  # as the desk does
+        (larc,) = view.origins("source")
+        tx.state(larc.id, {**larc.state, "removed": True})
+    two.settings = replace(two.settings, source=(replace(two.settings.source[0], name="again"),))
+    one.write("a.txt", "flutter of swept wings")
+    (one.root / "b.txt").unlink()
+    one.crawl()
+    rounds([two, three])
+    agree([one, two, three])
+    assert _kept_as(two) == ["again"]
+
+
+def test_a_source_that_is_harvested_keeps_the_records_before_one_that_was_once(
+    laboratories: list[Laboratory],
+) -> None:
+    one, two, _, _ = laboratories
+    one.write("a.txt", "flutter of wings")
+    one.crawl()
+    two.harvests(one)
     two.harvest()
-    by_others = Source(three.url, name=three.name, republish=True)
-    two.settings = replace(two.settings, source=(renamed, by_others))
-    two.harvest()
+    added = replace(two.settings.source[0], name="again")
+    two.settings = replace(two.settings, source=())  # moved from the settings to the desk
+    with two.store.read() as view, two.store.write() as tx:
+        (larc,) = view.origins("source")
+        tx.state(larc.id, {**larc.state, "adopted": {"by": "Ada", "at": "2026-01-02T12:00:00Z"}})
+        tx.meta("desk", orjson.dumps({"added": {"again": asdict(added)}}))
+    one.write("a.txt", "flutter of swept wings")
+    one.crawl()
+    harvest_all(two.store, two.settings, [added], index=False)
+    assert two.holds() == one.holds()
+    assert _kept_as(two) == ["again"]
     with two.store.read() as view:
-        kept = view.origin("source", "larc-again")
-        assert kept is not None
-        assert [s.origin for s in view.changes() if not s.deleted] == [kept.id]
+        kept = view.origin("source", "again")
+    assert kept is not None
+    assert kept.state["adopted"]["by"] == "Ada"  # this node still speaks for the records
+
+
+def test_what_comes_by_way_of_others_goes_to_the_name_that_keeps_the_records(
+    laboratories: list[Laboratory],
+) -> None:
+    one, two, three, _ = laboratories
+    one.write("a.txt", "flutter of wings")
+    one.crawl()
+    two.harvests(one)
+    two.harvest()
+    three.harvests(one)
+    again = replace(two.settings.source[0], name="again")
+    by_way = Source(three.url, name=three.name, republish=True)
+    two.settings = replace(two.settings, source=(again, by_way))
+    rounds([three, two])
+    one.write("a.txt", "flutter of swept wings")
+    one.crawl()
+    three.harvest()
+    harvest_all(two.store, two.settings, [by_way], index=False)
+    assert two.holds() == one.holds()
+    assert _kept_as(two) == ["again"]
+
+
+def test_what_a_source_without_republish_passes_on_is_not_served_again(
+    laboratories: list[Laboratory],
+) -> None:
+    one, two, three, _ = laboratories
+    two.harvests(one)
+    three.harvests(two)
+    source = three.settings.source[0]
+    for republish in (False, True):
+        three.settings = replace(three.settings, source=(replace(source, republish=republish),))
+        one.write("a.txt", f"flutter of wings {republish}")
+        one.crawl()
+        rounds([two, three])
+        assert three.holds() == one.holds()
+        with three.store.read() as view:
+            (met,) = [o for o in view.origins("source") if "learned_from" in o.settings]
+        assert met.settings["republish"] is republish
 
 
 def test_copies_that_a_store_holds_under_two_names_are_brought_together(

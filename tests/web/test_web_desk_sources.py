@@ -17,6 +17,7 @@ from tests.web.test_web_desk import Operator
 from indlet.errors import SettingsError
 from indlet.node.harvests import Harvests
 from indlet.node.schedule import Schedule
+from indlet.service.harvest.cache import KEPT_AS
 from indlet.settings import Source
 from indlet.store import Store
 
@@ -139,3 +140,12 @@ def test_of_two_sources_of_one_name_the_files_counts(tmp_path: Path) -> None:
         assert both.sources()["one"].url == "http://file.example/" and not both.removable()
         both.plan()
         assert len(both.schedule.jobs()) == 1
+
+
+def test_a_source_whose_records_another_keeps_is_still_one_that_is_republished(tmp_path: Path) -> None:
+    about = Source("http://file.example/", "old", republish=True).public()
+    with Store.open(tmp_path) as store:
+        with store.write() as tx:
+            tx.origin("source", "old", {**about, "republish": False, KEPT_AS: "new"})
+        found = Harvests(store, settings_for(tmp_path), Schedule(), lambda: None).sources()
+    assert found["old"].republish  # harvested as one that is not, its records would be held twice

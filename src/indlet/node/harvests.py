@@ -23,14 +23,15 @@ from indlet.model import JsonMapping, JsonObject
 from indlet.node import job_entries
 from indlet.node.harvest_child import harvest_in_child
 from indlet.node.schedule import NotDone, NotYet, Schedule, Work, next_run
+from indlet.service.harvest.cache import KEPT_AS
 from indlet.service.harvest.negotiate import source_name
 from indlet.service.harvest.one_origin import TWICE, claim
 from indlet.service.harvest.progress import Progress
 from indlet.service.harvest.run import RunOptions
 from indlet.settings import Settings, Source
 from indlet.store import Store, configured_for
+from indlet.store.desk_sources import KEY, desk_sources
 
-_KEY: Final = "desk"
 _JOURNAL: Final = 50  # runs that are searched for the last success
 CHANGEABLE: Final = ("set", "every", "index", "token")  # by the desk, besides the name
 
@@ -75,7 +76,10 @@ class Harvests:
             found.setdefault(name, _source(raw))
         for origin in origins:
             if origin.settings.get("url") and not origin.state.get("removed"):
-                found.setdefault(origin.name, _source({**origin.settings, "name": origin.name}))
+                # One whose records another keeps is republished by that one.
+                republish = origin.settings.get("republish") or KEPT_AS in origin.settings
+                settings = {**origin.settings, "name": origin.name, "republish": bool(republish)}
+                found.setdefault(origin.name, _source(settings))
         return {
             name: replace(source, paused=kept["paused"].get(name, source.paused))
             for name, source in found.items()
@@ -361,7 +365,7 @@ class Harvests:
 
     def _decided(self) -> JsonObject:
         with self._store.read() as view:
-            return _read(view.meta(_KEY))
+            return desk_sources(view.meta(KEY))
 
     def _keeping(self) -> _Keeping:
         return _Keeping(self._store)
@@ -379,18 +383,13 @@ class _Keeping:
 
     def __enter__(self) -> JsonObject:
         self.tx = self._writing.__enter__()
-        self._kept = _read(self.tx.meta_value(_KEY, None))
+        self._kept = desk_sources(self.tx.meta_value(KEY, None))
         return self._kept
 
     def __exit__(self, *error: Any) -> None:
         if error[0] is None:
-            self.tx.meta(_KEY, orjson.dumps(self._kept))
+            self.tx.meta(KEY, orjson.dumps(self._kept))
         self._writing.__exit__(*error)
-
-
-def _read(raw: bytes | None) -> JsonObject:
-    kept = orjson.loads(raw) if isinstance(raw, bytes | str) else {}
-    return {part: dict(kept.get(part, {})) for part in ("added", "paused", "changed")}
 
 
 def _source(raw: JsonMapping) -> Source:

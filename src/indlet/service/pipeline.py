@@ -16,6 +16,7 @@ from indlet.formats.table_formats import known_roots
 from indlet.service.harvest.concurrency import RunQueue
 from indlet.service.harvest.mesh import origin_key
 from indlet.service.harvest.negotiate import source_name
+from indlet.service.harvest.one_origin import source_ranks
 from indlet.service.harvest.progress import Progress
 from indlet.service.harvest.run import Extract, Run, RunOptions
 from indlet.service.index import follow
@@ -50,7 +51,7 @@ def harvest_all(
     analyzer = Analyzer(policy_of(settings.analysis))
     queue = RunQueue(progress, settings.harvest.at_once, time.monotonic)
     stop, own = halt or threading.Event(), origin_key(settings.base_url())
-    roots, in_file = known_roots(settings), {source_name(s) for s in settings.source}
+    roots, ranks = known_roots(settings), source_ranks(store, settings)
     broken = list[BaseException]()
 
     def work() -> None:
@@ -60,7 +61,7 @@ def harvest_all(
                 Run(
                     store, source, seen.source, analyzer, settings.harvest, seen,
                     options=options, extract=extract, halt=stop, own=own,
-                    exchange=settings.duplicates.exchange, in_file=in_file, roots=roots,
+                    exchange=settings.duplicates.exchange, ranks=ranks, roots=roots,
                 ).go()  # fmt: skip
             except IndletError as e:
                 seen.outcome, seen.reason, seen.phase = "failed", str(e), "failed"

@@ -27,7 +27,7 @@ from indlet.settings import Source
 from indlet.store import Origin, Store, Transaction, View
 
 Placed = tuple[str, str, Record]  # the name and URL of a record's origin, and what is kept of it
-KEPT_AS: Final = "kept_as"  # of an origin whose records another one keeps (one_origin.py): that one's name
+KEPT_AS: Final = "kept_as"  # of an origin whose records another one keeps: the name of that one
 _WAIT: Final = 60.0  # seconds for another run to commit the copies that it has
 
 
@@ -52,12 +52,16 @@ class RecordCopy:
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """What one source's records are to this node. `own` is the key of this node's own base URL."""
+    """What one source's records are to this node. `own` is the key of this node's own base URL.
+
+    `republish`: whether what the source passes on from others is served again here.
+    """
 
     store: Store
     name: str
     url: str
     own: str
+    republish: bool
 
     def copy(self, item: Item, record: Record, response_date: str) -> RecordCopy:
         _, stated = provenance.read(item.about) if item.about else ((), None)
@@ -75,10 +79,15 @@ class Cache:
     def origin(self, tx: Transaction, view: View, name: str, url: str) -> int:
         """The number of a record's origin, which may be new here; its sets are named.
 
-        A source of the settings stays as these say: what comes by way of others does not republish it.
+        A source of the settings stays as these say: what comes by way of others does not republish it. An
+        origin that was only met is republished if one of the sources is by way of which its records come.
         """
-        known = view.origin("source", name) is not None
-        about = None if known else {"url": url, "republish": True, "learned_from": self.name}
+        known = view.origin("source", name)
+        about: JsonObject | None = None
+        if known is None:
+            about = {"url": url, "republish": self.republish, "learned_from": self.name}
+        elif self.republish and "learned_from" in known.settings and not known.settings.get("republish"):
+            about = {**known.settings, "republish": True}
         origin = tx.origin("source", name, about)
         tx.name_set(origin, FROM, "by source")
         tx.name_set(origin, set_spec((FROM, name)), name)
@@ -122,9 +131,9 @@ class Cache:
             return "", ""
         if key == origin_key(self.url):
             return self.name, self.url
-        known = [o for o in sources if origin_key(str(o.settings.get("url", ""))) == key]
-        if known:
-            return min(known, key=lambda o: KEPT_AS in o.settings).name, copy.stated.origin
+        same = [o for o in sources if origin_key(str(o.settings.get("url", ""))) == key]
+        if same:
+            return min(same, key=lambda o: KEPT_AS in o.settings).name, copy.stated.origin
         name = source_name(Source(url=copy.stated.origin))
         taken = {origin.name for origin in sources}
         return (f"{name}-{_short(key)}" if name in taken else name), copy.stated.origin

@@ -6,7 +6,7 @@ which it becomes a source. Of two sources with one address, one keeps the record
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -17,8 +17,10 @@ from indlet.oai.identifier import set_spec
 from indlet.oai.provenance import FROM, version_of
 from indlet.service.harvest.cache import KEPT_AS, digest_of, held_copy, permit_to_decide
 from indlet.service.harvest.mesh import Taken, origin_key, passed_on
-from indlet.settings import Source
+from indlet.service.harvest.negotiate import source_name
+from indlet.settings import Settings, Source
 from indlet.store import Origin, Store, View
+from indlet.store.desk_sources import KEY, desk_sources
 
 TWICE: Final = "twice"  # alerts about an origin under two names
 _BATCH: Final = 500
@@ -59,22 +61,41 @@ def claim(store: Store, name: str, url: str) -> None:
         tx.put(origin.id, moved)
 
 
-def keeper(store: Store, name: str, source: Source, in_file: Collection[str]) -> str:
+def source_ranks(store: Store, settings: Settings) -> dict[str, int]:
+    """The sources that are harvested by themselves: 0 for one of the settings, 1 for one added at the desk.
+
+    A paused one is not among them.
+    """
+    with store.read() as view:
+        kept = desk_sources(view.meta(KEY))
+    found = {name: (1, bool(raw.get("paused"))) for name, raw in kept["added"].items()}
+    found |= {source_name(source): (0, source.paused) for source in settings.source}
+    return {name: rank for name, (rank, paused) in found.items() if not kept["paused"].get(name, paused)}
+
+
+def keeper(store: Store, name: str, source: Source, ranks: Mapping[str, int]) -> str:
     """The name under which the records of a republished source are kept.
 
     That is its own, unless another source has its address and brings the same records: then that of the one
-    that the settings name (`in_file`), or that was first. Copies under other names, which earlier versions
-    kept, are brought together there.
+    with the least rank (`source_ranks`), of these the one that was first. One that was removed, or only met
+    through other nodes, comes last, for nobody harvests it. Copies under other names (of a source that is no
+    more, say) are brought together there.
     """
     with store.read() as view:
-        mine = view.origin("source", name)
         same = _same(view, name, source) if source.republish else []
         counts = view.totals() if len(same) > 1 else {}
         raised = any(alert.kind == TWICE and alert.source == name for alert in view.alerts(acknowledged=True))
-    kept = min(same, key=lambda o: (o.name not in in_file, o.id)).name if same else name
+
+    def order(origin: Origin) -> tuple[int, int]:
+        unasked = origin.name != name and ("learned_from" in origin.settings or "removed" in origin.state)
+        return ranks.get(origin.name, 3 if unasked else 2), origin.id
+
+    kept = min(same, key=order).name if same else name
     for other in same:
         if other.name != kept and (KEPT_AS not in other.settings or counts.get(other.id, (0,))[0]):
             _bring_together(store, other, next(o for o in same if o.name == kept))
+    with store.read() as view:
+        mine = view.origin("source", name)
     with store.write() as tx:
         if kept != name:
             tx.origin("source", name, {**source.public(), "republish": False, KEPT_AS: kept})
@@ -87,8 +108,10 @@ def keeper(store: Store, name: str, source: Source, in_file: Collection[str]) ->
         tx.origin("source", name, source.public())
         if raised:
             tx.resolve_alerts(TWICE, name, [""])
-        if mine is not None and KEPT_AS in mine.settings:  # the other one is gone: all is harvested anew
-            tx.state(mine.id, {k: v for k, v in mine.state.items() if k not in ("marks", "run")})
+        if mine is not None and (KEPT_AS in mine.settings or (name in ranks and "removed" in mine.state)):
+            # The other one is gone, or this one is back: all is harvested anew.
+            left = {k: v for k, v in mine.state.items() if k not in ("marks", "run", "removed")}
+            tx.state(mine.id, left)
     return kept
 
 
@@ -101,7 +124,6 @@ def _same(view: View, name: str, source: Source) -> list[Origin]:
         if origin.name == name
         or (
             (origin.settings.get("republish") or KEPT_AS in origin.settings)
-            and not origin.state.get("removed")
             and origin_key(str(origin.settings.get("url", ""))) == key
             and all(origin.settings.get(part, default) == about[part] for part, default in _SELECTION)
         )
@@ -112,6 +134,8 @@ def _bring_together(store: Store, other: Origin, kept: Origin) -> None:
     """The newest copy of each record under one name; the other serves no record from then on."""
     with permit_to_decide(store), store.read() as view, store.write() as tx:
         tx.origin("source", other.name, {**other.settings, "republish": False, KEPT_AS: kept.name})
+        if "adopted" in other.state:  # this node speaks for the records, whatever they are kept as
+            tx.state(kept.id, {**kept.state, "adopted": other.state["adopted"]})
         before, after = set_spec((FROM, other.name)), set_spec((FROM, kept.name))
         taken = list[Record]()
         for stored in view.changes():

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -89,12 +89,13 @@ class Run:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         own: str = "",
         exchange: bool = False,
-        in_file: Collection[str] = (),
+        ranks: Mapping[str, int] | None = None,
         roots: Roots = ROOTS,
     ) -> None:
         """`own`: the key of this node; `exchange`: take the decisions about duplicates of nodes like it.
 
-        `in_file`: the names of the sources that the settings file has; `roots`: the formats that are known.
+        `ranks`: the sources that are harvested by themselves (`source_ranks`); `roots`: the formats that are
+        known.
         """
         self.name, self.own, self.exchange = name, own, exchange and source.republish
         self.store, self.roots = store, roots
@@ -117,7 +118,7 @@ class Run:
         claim(store, name, source.url)
         with store.write() as tx:
             self.origin = tx.origin("source", name)
-        self.kept_as = keeper(store, name, source, in_file)
+        self.kept_as = keeper(store, name, source, ranks or {})
         with store.write() as tx:
             user, password = _credentials(tx, self.origin, source)
         client = Client(
@@ -213,7 +214,8 @@ class Run:
             full_text,
             self.roots,
         )
-        cache = Cache(self.store, self.name, agreement.identity.base_url or agreement.url, self.own)
+        url = agreement.identity.base_url or agreement.url
+        cache = Cache(self.store, self.name, url, self.own, self.source.republish)
         self.committer.cache = cache
         self.intake = RecordIntake(
             self.fetcher, agreement, normaliser, self.committer, self.halt, cache, self.source.republish
