@@ -24,10 +24,13 @@ from indlet.oai.read import canonical
 from indlet.provider.pipeline import crawl
 from indlet.provider.serve import application
 from indlet.provider.workers import Workers
+from indlet.service.harvest.one_origin import keeper
+from indlet.service.harvest.progress import Progress
+from indlet.service.harvest.run import Run
 from indlet.service.pipeline import harvest_all
 from indlet.settings import Crawl, Harvest, Hierarchy, Node, Settings, Source
 from indlet.store import Store, open_store
-from indlet.text import policy_of
+from indlet.text import Analyzer, policy_of
 
 Held = dict[str, tuple[bytes, bytes | None]]
 
@@ -281,6 +284,27 @@ def test_an_origin_under_two_names_is_held_once(laboratories: list[Laboratory]) 
         kept = view.origin("source", "larc-again")
         assert kept is not None
         assert [s.origin for s in view.changes() if not s.deleted] == [kept.id]
+
+
+def test_two_first_runs_at_once_agree_on_who_keeps_the_records(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    analyzer, runs = Analyzer(policy_of(Settings().analysis)), dict[str, Run]()
+
+    def begin(store: Store, name: str) -> None:
+        source = Source("http://lab.example/", name=name, republish=True)
+        runs[name] = Run(store, source, name, analyzer, Harvest(), Progress(name))
+        runs[name].fetcher.close()
+
+    def late(store: Store, name: str, source: Source, ranks: dict[str, int]) -> str:
+        if name == "larc":  # which is entered, and has not looked yet
+            begin(store, "again")
+        return keeper(store, name, source, ranks)
+
+    monkeypatch.setattr("indlet.service.harvest.run.keeper", late)
+    with open_store(tmp_path) as store:
+        begin(store, "larc")
+    assert {name: run.kept_as for name, run in runs.items()} == {"larc": "larc", "again": "larc"}
 
 
 def _kept_as(laboratory: Laboratory) -> list[str]:

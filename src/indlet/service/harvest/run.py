@@ -116,8 +116,11 @@ class Run:
         )
         delay = source.delay_seconds if source.delay_seconds >= 0 else harvest.delay_seconds
         claim(store, name, source.url)
+        with store.read() as view:
+            known = view.origin("source", name) is not None
         with store.write() as tx:
-            self.origin = tx.origin("source", name)
+            # A new one with its address at once, for another run may look for sources that have the same.
+            self.origin = tx.origin("source", name, None if known else source.public())
         self.kept_as = keeper(store, name, source, ranks or {})
         with store.write() as tx:
             user, password = _credentials(tx, self.origin, source)
