@@ -258,6 +258,9 @@ USABLE = {
         {"at": "yesterday"},
         {"records": [ONE, ONE]},
         {"records": [ONE, "x" * 2000]},
+        {"records": [ONE, "é" * 300]},  # in bytes
+        {"records": [ONE, "oai:x.org:\0"]},  # which not every database can be asked for
+        {"records": [ONE, 7]},
         {"revision": -1},
         {"revision": 1 << 40},
         {"revision": 0.5},

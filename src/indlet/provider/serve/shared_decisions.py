@@ -34,13 +34,13 @@ def decisions_list(store: Store, repository: Repository, node: str) -> Callable[
                 state.update(b"\0" + (view.meta(key) or b""))
             origins = permit.origins(view)
             shown = None if origins is None else tuple(origins)
-            last = made.get(shown)  # once: other threads forget lists meanwhile
-            if last is None or repository.asks_web_server or last[0] != state.digest():
-                last = state.digest(), _written(view, cache(repository.visible(view, permit)), node)
-                if len(made) > _KEPT:
+            found = made.get(shown)  # other threads may clear it
+            if repository.asks_web_server or found is None or found[0] != state.digest():
+                if len(made) >= _KEPT:
                     made.clear()
-                made[shown] = last
-            return last[1]
+                found = state.digest(), _written(view, cache(repository.visible(view, permit)), node)
+                made[shown] = found
+            return found[1]
 
     return body
 

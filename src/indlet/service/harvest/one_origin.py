@@ -136,6 +136,7 @@ def _bring_together(store: Store, other: Origin, kept: Origin) -> None:
         tx.origin("source", other.name, {**other.settings, "republish": False, KEPT_AS: kept.name})
         if "adopted" in other.state:  # this node speaks for the records, whatever they are kept as
             tx.state(kept.id, {**kept.state, "adopted": other.state["adopted"]})
+            tx.state(other.id, {k: v for k, v in other.state.items() if k != "adopted"})
         before, after = set_spec((FROM, other.name)), set_spec((FROM, kept.name))
         taken = list[Record]()
         for stored in view.changes():

@@ -20,7 +20,7 @@ from indlet.service.harvest.mesh import origin_key
 from indlet.store import Store, decisions
 
 BYTES: Final = 16 << 20
-_LENGTH: Final = 1000  # characters of an identifier
+_EACH: Final = 640  # bytes of one decision's texts: so all that are kept, given out, are less than BYTES
 _NODE: Final = re.compile(r"https?://[!-~]{1,500}")
 _ID: Final = re.compile(r"[!-~]{0,500}")
 _MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
@@ -68,12 +68,14 @@ def read(
                 one["decision"], one["at"], _UNSEEN.sub(" ", one["by"])[:200], one["node"], one["revision"],
                 one.get("node_id", ""),
             )  # fmt: skip
-            usable = all(isinstance(name, str) and 0 < len(name) <= _LENGTH for name in (first, second))
+            named = [name for name in (first, second) if isinstance(name, str) and not _UNSEEN.search(name)]
+            usable = len(named) == 2 and all(named)
             usable = usable and first != second and made.decision in decisions.CHOICES
             usable = usable and _MOMENT.fullmatch(made.at) is not None and made.at <= latest
             usable = usable and _NODE.fullmatch(made.node) is not None
             usable = usable and type(made.revision) is int and 0 <= made.revision < 1 << 31
             usable = usable and _ID.fullmatch(made.node_id) is not None
+            usable = usable and len(orjson.dumps([*named, made.by, made.node, made.node_id])) <= _EACH
             if usable and made.node_id not in own and (key := origin_key(made.node)) not in own:
                 made = replace(made, node_id=made.node_id or key)
                 yield decisions.pair_of(first, second), made
