@@ -16,7 +16,10 @@ import pytest
 
 from indlet.errors import SettingsError
 from indlet.formats import METADATA, CommonRecord
+from indlet.formats.iso2709 import Marc, write_iso2709
+from indlet.formats.metadata import marc21
 from indlet.formats.record import Field
+from indlet.formats.registry import root_name
 from indlet.formats.table_formats import known_roots
 from indlet.formats.translate import format_named
 from indlet.model import Record, TermVector
@@ -122,6 +125,40 @@ def test_each_record_of_a_file_is_served_in_its_own_format(tmp_path: Path, store
     assert one.metadata["title"] == ["Flutter"]
     assert b"<leader>" in one.raw and b'tag="245"' in one.raw
     assert one.vector is not None and "flutter" in one.vector.frequencies()
+
+
+def test_a_marc_record_is_kept_with_its_own_scripts_and_in_its_order(tmp_path: Path, store: Store) -> None:
+    settings = exported(tmp_path, store)
+    record = Marc(
+        "00000cam a2200000 a 4500",
+        (
+            Field("001", "7"),
+            Field("245", "", "10", (("6", "880-01"), ("a", "Mahler"))),
+            Field("650", "", " 0", (("a", "Symphonies"),)),
+            Field("600", "", "10", (("a", "Mahler, Gustav"),)),
+            Field("880", "", "10", (("6", "245-01/$1"), ("a", "馬勒"))),
+            Field("852", "", "0 ", (("b", "stacks"), ("h", "ML410"))),
+        ),
+    )
+    (tmp_path / "export" / "a.mrc").write_bytes(write_iso2709(record))
+    crawl(store, settings)
+    (kept,) = records(store).values()
+    assert marc21.read_xml(element(kept.raw)).fields == record.fields
+    assert kept.metadata["title"] == ["Mahler", "馬勒"]
+
+
+@pytest.mark.parametrize("space", [' xmlns="http://www.loc.gov/mods/v3"', ""])
+def test_a_mods_record_is_kept_as_it_was_exported(tmp_path: Path, store: Store, space: str) -> None:
+    settings = exported(tmp_path, store, format="mods")
+    name = "<namePart>Wells, Ada</namePart><role><roleTerm>author</roleTerm></role>"
+    title = '<titleInfo lang="en"><nonSort>The</nonSort><title>Flutter</title></titleInfo>'
+    inside = f'{title}<name type="personal">{name}</name>'
+    (tmp_path / "export" / "a.xml").write_text(f"<mods{space}>{inside}</mods>")
+    crawl(store, settings)
+    (kept,) = records(store).values()
+    assert root_name(kept.raw) in METADATA["mods"].roots
+    assert kept.raw.decode().partition(">")[2] == f"{inside}</mods>"
+    assert kept.metadata["title"] == ["The Flutter"]
 
 
 def test_a_broken_record_costs_itself(tmp_path: Path, store: Store) -> None:

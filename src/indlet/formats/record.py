@@ -7,7 +7,7 @@ it is the unqualified Dublin Core that the store keeps and that every repository
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -70,6 +70,7 @@ class Field:
     # Where several fields show the same part of a record, the number of that part: first that of the value,
     # then one for each subfield.
     parts: tuple[int, ...] = ()
+    stands_as: str = ""  # its tag in the record, where a table knows it by another: 880 of MARC
 
     def select(self, codes: str | Sequence[str]) -> list[str]:
         # A subfield that lost its code may be any.
@@ -86,6 +87,14 @@ class Broken:
 
 
 Fields = Sequence[Field]
+
+
+class FieldsOfXml(list[Field]):
+    """The fields of a record, for a table to read, and its XML, which says more than these."""
+
+    def __init__(self, fields: Iterable[Field], xml: bytes) -> None:
+        super().__init__(fields)
+        self.xml = xml
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
+from typing import Final
 
 from indlet.errors import SettingsError
 from indlet.formats.translate import format_named
@@ -19,6 +20,8 @@ from indlet.provider.hierarchy import Entry, Listing, shown
 from indlet.provider.resources import FileTree, Resource, place_of
 from indlet.provider.workers import Analysed
 from indlet.settings import Access, Hierarchy, LibraryFolder, Settings
+
+LAYOUT: Final = 2  # another number where the same export makes other records: it is then read anew
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,7 @@ class LibrarySource(FileTree):
 
     @property
     def made(self) -> str:
-        return f"{self.place.made} {self.reader} {self.table}"
+        return f"{self.place.made} {self.reader} {self.table} {LAYOUT}"
 
     def resources(self, listing: Listing) -> Iterator[Resource]:
         return (Resource(listing.folder, entry.name, (entry,)) for entry in listing.files)

@@ -73,7 +73,7 @@ def _linked(field: Field) -> Field:
     if field.tag != "880":
         return field
     tag = next(iter(field.select("6")), "")[:3]
-    return Field(tag if len(tag) == 3 else "880", "", field.indicators, field.subfields)
+    return replace(field, tag=tag, stands_as="880") if len(tag) == 3 else field
 
 
 def crosswalk(fields: Fields) -> Crosswalk:
@@ -82,17 +82,23 @@ def crosswalk(fields: Fields) -> Crosswalk:
 
 
 def marc(fields: Fields) -> Marc:
-    """The record that these fields make, in the order of catalogues: by tag, added entries as they come."""
-    leader, fixed, data = _BLANK, dict[str, str](), list[Field]()
+    """The record that these fields make. One that was read, and so has a leader, keeps its order.
+
+    Any other gets the order of catalogues: by tag, added entries as they come.
+    """
+    leader, was_read, data = _BLANK, False, list[Field]()
     for field in fields:
         if field.tag == LEADER:
             leader = _overlaid(leader, field) if field.parts else field.value.ljust(24)
+            was_read = was_read or not field.parts
         elif field.parts:
-            fixed[field.tag] = _overlaid(fixed.get(field.tag, ""), field)
+            place = next((n for n, known in enumerate(data) if known.tag == field.tag), len(data))
+            known = data[place].value if place < len(data) else ""
+            data[place : place + 1] = [Field(field.tag, _overlaid(known, field))]
         else:
-            data.append(field)
-    data += [Field(tag, value) for tag, value in fixed.items()]
-    data.sort(key=lambda field: field.tag if field.tag < "700" else field.tag[:1])
+            data.append(replace(field, tag=field.stands_as, stands_as="") if field.stands_as else field)
+    if not was_read:
+        data.sort(key=lambda field: field.tag if field.tag < "700" else field.tag[:1])
     return Marc(leader[:24], tuple(data))
 
 

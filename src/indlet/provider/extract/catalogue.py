@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from indlet.errors import ExtractionError, SettingsError
-from indlet.formats.record import Broken, Fields, MetadataFormat
+from indlet.formats.record import Broken, Fields, FieldsOfXml, MetadataFormat
 from indlet.formats.translate import format_named, on_top
 from indlet.model import DUBLIN_CORE, Document, Failure
 from indlet.provider.extract.file import File, Part
@@ -46,7 +46,7 @@ def _part(file: File, metadata: MetadataFormat, mapping: str, number: int, field
         "application/xml",
         record.identifier or _control_number(fields) or str(number),
         languages[0] if len(languages) == 1 else "",
-        raw=metadata.xml(fields),
+        raw=fields.xml if isinstance(fields, FieldsOfXml) else metadata.xml(fields),
     )
 
 
