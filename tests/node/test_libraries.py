@@ -18,7 +18,7 @@ from indlet.errors import SettingsError
 from indlet.formats import METADATA, CommonRecord
 from indlet.formats.iso2709 import Marc, write_iso2709
 from indlet.formats.metadata import marc21
-from indlet.formats.record import Field
+from indlet.formats.record import Broken, Field
 from indlet.formats.registry import root_name
 from indlet.formats.table_formats import known_roots
 from indlet.formats.translate import format_named
@@ -112,6 +112,76 @@ def test_what_iso_2709_cannot_hold_can_be_written_as_marcxml(tmp_path: Path, sto
 
 
 # Local read
+
+
+PERFORMED = Marc(
+    "00000cam a2200000 a 4500",
+    (
+        Field("001", "ocm7"),
+        Field("003", "OCoLC"),
+        Field("008", "000313s2000    enk           000 0 eng d"),
+        Field("245", "", "10", (("6", "880-01"), ("a", "Mahler /"), ("c", "J. Z."))),
+        Field("650", "", " 0", (("a", "Symphonies"),)),
+        Field("600", "", "10", (("a", "Mahler, Gustav"),)),
+        Field("852", "", "0 ", (("b", "stacks"), ("h", "ML410"))),
+        Field("880", "", "10", (("6", "245-01/$1"), ("a", "馬勒"))),
+        Field("999", "", "ff", (("i", "local"),)),
+    ),
+)
+NAMED = Field("035", "", "  ", (("a", "(OAI)oai:lanl.example.org:1"),))
+
+
+def written_from(tmp_path: Path, store: Store, original: Marc, format: str = "marc21", **task: Any) -> Marc:
+    """What is written of a record that was harvested as MARC."""
+    raw = marc21.write_xml(original.leader, original.fields)
+    with store.write() as tx:
+        origin = tx.origin("source", "lanl", {"url": "http://lanl.example.org"})
+        tx.put(origin, [Record("oai:lanl.example.org:1", marc21.dublin_core(original), raw=raw)])
+    folder = tmp_path / f"import{len(list(tmp_path.iterdir()))}"
+    folder.mkdir()
+    (done,) = write_out(store, Settings(write=(Write(str(folder), format, **task),)))
+    assert (done.files, done.reason) == (1, "")
+    (data,) = files(folder).values()
+    (found,) = METADATA["marc21"].load(data)
+    assert not isinstance(found, Broken)
+    return marc21.marc(found)
+
+
+@pytest.mark.parametrize("format", ["marc21", "marcxml"])
+def test_marc_is_written_as_its_origin_has_it(tmp_path: Path, store: Store, format: str) -> None:
+    made = written_from(tmp_path, store, PERFORMED, format, required=("title",))
+    assert made.fields == (*PERFORMED.fields[:3], NAMED, *PERFORMED.fields[3:])
+    assert made.leader[5:9] == PERFORMED.leader[5:9]
+    assert not list(alerts(store))
+    known = Marc(PERFORMED.leader, (Field("001", "oai:lanl.example.org:1"), *PERFORMED.fields[3:]))
+    assert written_from(tmp_path, store, known, format).fields == known.fields  # it is named by 001
+
+
+def test_a_table_is_laid_over_the_marc_of_others(tmp_path: Path, store: Store) -> None:
+    table, subjects = tmp_path / "own.tsv", tmp_path / "subjects.tsv"
+    table.write_text(
+        "040\ta\t\trecord\tsay=XYZ\tout\twho catalogues here\n"
+        "600\ta\t\ttitle\t\tout\tin place of theirs\n"
+        "+650\ta\tvalue~M[0-9]+\tsubject\t\tout\tbeside theirs\n"
+        "008/23\t\t\ttitle\tsay=o\tout\tonline\n"
+    )
+    subjects.write_text("Symphonies\tM1001\n")
+    made = written_from(tmp_path, store, PERFORMED, mapping=str(table), subjects=(str(subjects),))
+    control = made.control("008")
+    assert (control[:23], control[23], control[24:]) == ("000313s2000    enk     ", "o", "     000 0 eng d")
+    told = [(field.tag, field.subfields[0][1]) for field in made.fields if field.subfields]
+    assert told == [
+        ("035", "(OAI)oai:lanl.example.org:1"), ("040", "XYZ"), ("245", "880-01"),
+        ("600", "Mahler"), ("600", "馬勒"), ("650", "Symphonies"), ("650", "M1001"),
+        ("852", "stacks"), ("880", "245-01/$1"), ("999", "local"),
+    ]  # fmt: skip
+
+
+def test_unimarc_is_translated(tmp_path: Path, store: Store) -> None:
+    title = Field("200", "", "1 ", (("a", "Le titre"),))
+    made = written_from(tmp_path, store, Marc(" " * 24, (Field("001", "7"), title)))
+    assert made.control("001") == "oai:lanl.example.org:1"
+    assert made.has("245") and not made.has("200", "035")
 
 
 def test_each_record_of_a_file_is_served_in_its_own_format(tmp_path: Path, store: Store) -> None:

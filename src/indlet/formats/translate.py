@@ -78,8 +78,11 @@ def format_named(name: str) -> MetadataFormat:
 @lru_cache(maxsize=64)
 def on_top(own: str, base: Crosswalk, metadata: MetadataFormat) -> Crosswalk:
     """The standard table with a site's own on top: a file, or a table that comes with indlet."""
-    if not own:
-        return base
+    return crosswalk.over(own_table(own, metadata), base) if own else base
+
+
+def own_table(own: str, metadata: MetadataFormat) -> Crosswalk:
+    """A site's own table alone. SettingsError if there is none, or it is not for this format."""
     marc = metadata.prefix in ("marc21", "oai_marc")
     if not re.fullmatch(r"\w+", own) or Path(own).exists():
         table = crosswalk.load(Path(own), single=marc)
@@ -93,4 +96,4 @@ def on_top(own: str, base: Crosswalk, metadata: MetadataFormat) -> Crosswalk:
         raise SettingsError(
             f'{own}: {wrong} is no field of MARC; for a table of another format, give format = "table:{own}"'
         )
-    return crosswalk.over(table, base)
+    return table

@@ -23,6 +23,7 @@ from indlet.errors import SettingsError
 from indlet.formats import CommonRecord, MetadataFormat, common_record
 from indlet.formats.crosswalk import UNWRITTEN, Crosswalk, Lost
 from indlet.formats.dublin import year
+from indlet.formats.marc_originals import MarcOriginals
 from indlet.formats.registry import ROOTS, Roots
 from indlet.formats.subject_translation import subject_translation
 from indlet.formats.subjects import SubjectClassifier
@@ -93,6 +94,7 @@ class WriteTask:
         self._store, self._task, self._roots = store, task, roots
         self._format: MetadataFormat = format_named(task.format)
         self._table: Crosswalk = on_top(task.mapping, self._format.crosswalk(()), self._format)
+        self._originals = MarcOriginals(self._format, task.mapping, self._table)
         self._subjects = subject_translation(task.subjects, task.subject_method)
         self._analyzer = Analyzer(Policy())
         self._folder = Path(task.folder)
@@ -225,11 +227,12 @@ class WriteTask:
     def _data(self, stored: Stored) -> tuple[bytes, list[str]]:
         """A record in the catalogue's format, and the required elements that nothing of it says there."""
         record = CommonRecord.of(orjson.loads(stored.metadata), stored.identifier, written(stored.datestamp))
-        record, lost = common_record(stored.raw, record, self._roots), list[Lost]()
+        original = record = common_record(stored.raw, record, self._roots)
+        lost = list[Lost]()
         if self._subjects is not None:
             terms = self._analyzer.frequencies(stored) if self._subjects.learned else {}
             record = self._subjects.translated(record, terms)
-        fields = self._table.write(record, lost)
+        fields = self._originals.fields(stored.raw, original, record) or self._table.write(record, lost)
         unwritten = Counter(_ELEMENT.split(x.where, maxsplit=1)[0] for x in lost if x.reason == UNWRITTEN)
         said = Counter(statement.element for statement in record.statements)
         head, tail = self._format.around

@@ -6,7 +6,7 @@ The crosswalks are the tables `marc21.tsv` and `unimarc.tsv`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -100,6 +100,16 @@ def marc(fields: Fields) -> Marc:
     if not was_read:
         data.sort(key=lambda field: field.tag if field.tag < "700" else field.tag[:1])
     return Marc(leader[:24], tuple(data))
+
+
+def laid_over(original: Fields, own: Fields, replacing: Collection[str]) -> list[Field]:
+    """A record's fields with others among them, by tag; a tag of `replacing` is then theirs alone."""
+    gone = {field.tag for field in own if field.tag in replacing and not field.parts}
+    found = [field for field in original if field.stands_as or field.tag not in gone]
+    for field in own:
+        after = (n for n, f in enumerate(found) if f.tag != LEADER and (f.stands_as or f.tag) > field.tag)
+        found.insert(next(after, len(found)), field)
+    return found
 
 
 def _overlaid(text: str, field: Field) -> str:
