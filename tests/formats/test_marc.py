@@ -6,7 +6,8 @@ from pymarc import Field as PyField
 from pymarc import Indicators, Record, Subfield
 
 from indlet.formats.iso2709 import read_iso2709, split_iso2709
-from indlet.formats.metadata.marc21 import dublin_core, read_xml, searchable
+from indlet.formats.metadata.marc21 import dublin_core, pack, read_xml, searchable
+from indlet.formats.record import Field
 from indlet.formats.transformations import chopped
 from indlet.model import Document, Failure
 from indlet.provider.extract import parts
@@ -110,6 +111,22 @@ def test_punctuation_without_end_is_chopped_at_once() -> None:
 def test_authority_records_are_known_by_their_heading() -> None:
     raw = record(data("100", "aTwain, Mark,", "d1835-1910"), leader="00000nz  a2200000n  4500")
     assert dublin_core(read_iso2709(raw))["title"] == ["Twain, Mark, 1835-1910"]
+
+
+def test_what_no_record_can_hold_breaks_none() -> None:
+    """A directory goes by bytes: a tag, an indicator or a code of two would shift all that follows."""
+    fields = [
+        Field("LDR", "00000cäm a2200000 a 4500"),
+        Field("2é5", "", "  ", (("a", "x"),)),
+        Field("245", "", "٣0", (("", "Title"), ("é", "part"), ("c", "Ann"))),
+        Field("500", "a note"),
+    ]
+    read = read_iso2709(pack(fields).rstrip(b"\x1d"))
+    assert read.fields == (
+        Field("245", "", " 0", (("?", "Title"), ("?", "part"), ("c", "Ann"))),
+        Field("500", "", "  ", (("a", "a note"),)),
+    )
+    assert read.leader[5:9] == "cam "
 
 
 def test_unimarc() -> None:

@@ -138,32 +138,40 @@ _LEADER = re.compile(
 )
 _CONTROL_TAG = re.compile(r"00[1-9A-Za-z]")
 _DATA_TAG = re.compile(r"0[1-9A-Z][0-9A-Z]|0[1-9a-z][0-9a-z]|[1-9A-Z][0-9A-Z]{2}|[1-9a-z][0-9a-z]{2}")
-_INDICATOR = re.compile(r"[\da-z ]")
+_INDICATOR = re.compile(r"[\da-z ]", re.ASCII)
 _CODE = re.compile(r"[\dA-Za-z!\"#$%&'()*+,\-./:;<=>?{}_^`~\[\]\\]", re.ASCII)
 
 
 def write_xml(leader: str, fields: Iterable[Field]) -> bytes:
-    """The MARCXML `record` element of these fields, in their order.
-
-    Always valid: of a broken record, a leader is filled up, an indicator that is none becomes blank, a code
-    that is none "?", and a field without a tag is left out.
-    """
+    """The MARCXML `record` element of these fields, in their order. Always valid (`_valid`)."""
     parts = [
         f'<record xmlns="{NAMESPACE}" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" '
         f'xsi:schemaLocation="{NAMESPACE} {SCHEMA}"><leader>{_valid_leader(leader)}</leader>'
     ]
-    for field in fields:
-        if not field.subfields and _CONTROL_TAG.fullmatch(field.tag):
+    for field in _valid(fields):
+        if not field.subfields:
             parts.append(f'<controlfield tag="{field.tag}">{text(field.value)}</controlfield>')
-        elif _DATA_TAG.fullmatch(field.tag):
-            one, two = (c if _INDICATOR.fullmatch(c) else " " for c in (*field.indicators, " ", " ")[:2])
-            parts.append(f'<datafield tag="{field.tag}" ind1="{one}" ind2="{two}">')
-            for code, value in field.subfields or (("a", field.value),):
-                shown = attribute(code) if _CODE.fullmatch(code) else "?"
-                parts.append(f'<subfield code="{shown}">{text(value)}</subfield>')
-            parts.append("</datafield>")
+            continue
+        one, two = field.indicators
+        parts.append(f'<datafield tag="{field.tag}" ind1="{one}" ind2="{two}">')
+        for code, value in field.subfields:
+            parts.append(f'<subfield code="{attribute(code)}">{text(value)}</subfield>')
+        parts.append("</datafield>")
     parts.append("</record>")
     return "".join(parts).encode()
+
+
+def _valid(fields: Iterable[Field]) -> Iterator[Field]:
+    """What can stand in a record: of a broken one, an indicator that is none becomes blank, a code that is
+    none "?", and a field without a tag is left out."""
+    for field in fields:
+        if not field.subfields and _CONTROL_TAG.fullmatch(field.tag):
+            yield field
+        elif _DATA_TAG.fullmatch(field.tag):
+            indicators = (c if _INDICATOR.fullmatch(c) else " " for c in (*field.indicators, " ", " ")[:2])
+            subfields = field.subfields or (("a", field.value),)
+            held = tuple((code if _CODE.fullmatch(code) else "?", value) for code, value in subfields)
+            yield Field(field.tag, "", "".join(indicators), held)
 
 
 def _valid_leader(leader: str) -> str:
@@ -185,7 +193,8 @@ def load(data: bytes) -> Iterator[Fields | Broken]:
 
 def pack(fields: Fields) -> bytes:
     """The record in ISO 2709."""
-    return write_iso2709(marc(fields))
+    record = marc(fields)
+    return write_iso2709(Marc(_valid_leader(record.leader), tuple(_valid(record.fields))))
 
 
 FORMAT: Final = MetadataFormat(
