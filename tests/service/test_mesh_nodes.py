@@ -24,6 +24,7 @@ from indlet.oai.read import canonical
 from indlet.provider.pipeline import crawl
 from indlet.provider.serve import application
 from indlet.provider.workers import Workers
+from indlet.service.harvest.cache import address_of
 from indlet.service.harvest.one_origin import keeper
 from indlet.service.harvest.progress import Progress
 from indlet.service.harvest.run import Run
@@ -305,6 +306,19 @@ def test_two_first_runs_at_once_agree_on_who_keeps_the_records(
     with open_store(tmp_path) as store:
         begin(store, "larc")
     assert {name: run.kept_as for name, run in runs.items()} == {"larc": "larc", "again": "larc"}
+
+
+def test_no_source_is_known_by_the_address_of_another(tmp_path: Path) -> None:
+    lanl, met, mine = "http://lanl.example/oai", "http://met.example/", "http://127.0.0.1:8/ft-oai"
+    with open_store(tmp_path) as store:
+        with store.write() as tx:
+            tx.origin("source", "lanl", {"url": lanl})
+            tx.origin("source", "met", {"url": met, "learned_from": "lanl"})
+            tx.origin("source", "mine", {"url": mine})
+        assert address_of(store, "mine", "http://lanl.example/ft-oai", mine) == mine
+        assert address_of(store, "lanl", "http://lanl.example/ft-oai", lanl) == "http://lanl.example/ft-oai"
+        # An origin that was only met is this one, for all that is known.
+        assert [address_of(store, "mine", said, mine) for said in (met, "")] == [met, mine]
 
 
 def _kept_as(laboratory: Laboratory) -> list[str]:

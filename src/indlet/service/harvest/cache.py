@@ -160,6 +160,17 @@ class Cache:
         return replace(record, sets=tuple(dict.fromkeys(sets)), properties=properties)
 
 
+def address_of(store: Store, name: str, said: str, asked: str) -> str:
+    """The base URL that a source is known by: what it says in Identify, unless another source has that.
+
+    Or it could speak in the name of that one, and delete what came by way of it.
+    """
+    with store.read() as view:
+        others = [o for o in view.origins("source") if o.name != name and "removed" not in o.state]
+    taken = {origin_key(str(o.settings.get("url", ""))) for o in others if "learned_from" not in o.settings}
+    return said if said and origin_key(said) not in taken else asked
+
+
 @contextlib.contextmanager
 def permit_to_decide(store: Store) -> Iterator[None]:
     """The only permit to decide between copies: two runs may bring the same record."""

@@ -21,7 +21,7 @@ from indlet.formats.registry import ROOTS, Roots
 from indlet.model import Failure
 from indlet.oai.names import FT_PATH
 from indlet.service.harvest import dates, decide, feed, other_decisions, owed, sets
-from indlet.service.harvest.cache import Cache
+from indlet.service.harvest.cache import Cache, address_of
 from indlet.service.harvest.client import Client, NoAnswer, spellings
 from indlet.service.harvest.commit import Committer
 from indlet.service.harvest.fetch_page import Interrupted, PageFetcher
@@ -217,7 +217,7 @@ class Run:
             full_text,
             self.roots,
         )
-        url = agreement.identity.base_url or agreement.url
+        url = address_of(self.store, self.name, agreement.identity.base_url, agreement.url)
         cache = Cache(self.store, self.name, url, self.own, self.source.republish)
         self.committer.cache = cache
         self.intake = RecordIntake(
