@@ -28,6 +28,7 @@ from indlet.node.write_out import WriteTask, write_out
 from indlet.oai.read import Item
 from indlet.oai.xml import element
 from indlet.provider.pipeline import crawl
+from indlet.service.harvest.cache import KEPT_AS
 from indlet.service.records.normalise import Normaliser
 from indlet.settings import Crawl, LibraryFolder, Settings, Write
 from indlet.store import Store, open_store, withheld
@@ -382,6 +383,20 @@ def test_only_what_is_asked_for(store: Store, folder: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_source_is_written_by_whatever_name_its_records_are_kept(store: Store, folder: Path) -> None:
+    settings = Settings(write=(Write(str(folder), from_=("larc",), path="{name}"),))
+    put(store, "larc", "Flutter")
+    (done,) = write_out(store, settings)
+    assert (done.files, done.deleted) == (1, 0)
+    with store.read() as view, store.write() as tx:  # as another source of its address takes the records over
+        moved = [stored.record for stored in view.changes()]
+        tx.put(tx.origin("source", "again", {"url": "http://larc.example.org"}), moved)
+        tx.forget(tx.origin("source", "larc", {KEPT_AS: "again"}))
+    (done,) = write_out(store, settings)
+    assert (done.files, done.unchanged, done.deleted) == (0, 1, 0)
+    assert len(files(folder)) == 1 and not list(alerts(store))
+
+
 def test_a_folder_that_cannot_be_written_loses_nothing(store: Store, folder: Path) -> None:
     folder.chmod(0o500)
     put(store, "lanl", "Flutter")

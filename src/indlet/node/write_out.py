@@ -11,6 +11,7 @@ import re
 import threading
 import time
 from collections import Counter, deque
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -32,6 +33,7 @@ from indlet.formats.translate import format_named, on_top
 from indlet.model import DUBLIN_CORE, Stored
 from indlet.oai.dates import written
 from indlet.oai.provenance import own_sets
+from indlet.service.harvest.cache import KEPT_AS
 from indlet.settings import Settings, Write
 from indlet.store import FileState, Origin, Store
 from indlet.text import Analyzer, Policy
@@ -138,7 +140,8 @@ class WriteTask:
         while not stop.is_set():
             with self._store.read() as view:
                 changes = list(view.changes(position, _BATCH, parts=parts))
-                sources = {o.id: o for o in view.origins() if o.kind != KIND}
+                sources = {o.id: o for o in view.origins("source")}
+            names = _names(sources.values())
             if not changes:
                 return
             if learns and self._subjects is not None:  # once a run, and only if there is something to write
@@ -147,10 +150,10 @@ class WriteTask:
             rows, gone, raised = list[FileState](), list[str](), list[RaisedAlert]()
             for stored in changes:
                 source = sources.get(stored.origin)
-                if source is None or source.kind != "source":
+                if source is None:
                     continue
                 before = known.get(stored.identifier)
-                if stored.deleted or not self._wanted(stored, source):
+                if stored.deleted or not self._wanted(stored, names[source.id]):
                     if before is not None and not (stored.deleted and self._elsewhere(stored)):
                         raised += self._gone(stored, before, done)
                         gone.append(before.path)
@@ -177,15 +180,14 @@ class WriteTask:
     def _elsewhere(self, stored: Stored) -> bool:
         """Whether a record that was deleted under one source is live under another, which keeps its file."""
         with self._store.read() as view:
-            live = view.get(stored.identifier)
-            source = next((o for o in view.origins("source") if live and o.id == live.origin), None)
-        return live is not None and source is not None and not live.deleted and self._wanted(live, source)
+            live, names = view.get(stored.identifier), _names(view.origins("source"))
+        return live is not None and not live.deleted and self._wanted(live, names.get(live.origin, []))
 
-    def _wanted(self, stored: Stored, source: Origin) -> bool:
+    def _wanted(self, stored: Stored, names: Sequence[str]) -> bool:
         specs = stored.sets.split()
-        for chosen in self._task.from_:
+        for chosen in self._task.from_ if names else ():
             name, _, spec = chosen.partition(":")
-            if name not in ("*", source.name):
+            if name not in ("*", *names):
                 continue
             if not spec or any(s == spec or s.startswith(f"{spec}:") for s in specs):
                 return True
@@ -264,6 +266,12 @@ class WriteTask:
             tombstone = {"identifier": stored.identifier, "deleted": written(stored.datestamp)}
             _replace(place.with_name(f"{place.name}.deleted"), orjson.dumps(tombstone) + b"\n")
         return [RaisedAlert("deleted", stored.identifier, said, "delete it in the catalogue")]
+
+
+def _names(sources: Collection[Origin]) -> dict[int, list[str]]:
+    """What each source is called: its own name, and those of the sources whose records it keeps."""
+    kept_as = [(o.name, o.settings.get(KEPT_AS)) for o in sources]
+    return {o.id: [o.name, *(name for name, keeper in kept_as if keeper == o.name)] for o in sources}
 
 
 def _learned(store: Store, analyzer: Analyzer) -> SubjectClassifier:
