@@ -19,6 +19,7 @@ import pytest
 import uvicorn
 from lxml import etree
 
+from indlet.model import Record
 from indlet.oai import provenance
 from indlet.oai.read import canonical
 from indlet.provider.pipeline import crawl
@@ -319,6 +320,28 @@ def test_no_source_is_known_by_the_address_of_another(tmp_path: Path) -> None:
         assert address_of(store, "lanl", "http://lanl.example/ft-oai", lanl) == "http://lanl.example/ft-oai"
         # An origin that was only met is this one, for all that is known.
         assert [address_of(store, "mine", said, mine) for said in (met, "")] == [met, mine]
+
+
+def test_what_an_operator_keeps_stays_kept_under_another_name(tmp_path: Path) -> None:
+    larc = Source("http://lab.example/", name="larc", republish=True)
+    again = replace(larc, name="again")
+    first, later = ({"version": [0, f"2026-01-0{day}T00:00:00Z", True, 0]} for day in (1, 2))
+    with open_store(tmp_path) as store:
+        with store.write() as tx:
+            old = tx.origin("source", "larc", larc.public())
+            tx.origin("source", "again", again.public())
+            tx.put(old, [Record("oai:x:1", {"title": ["Flutter"]}, properties=first)])
+            tx.withhold(old, {"oai:x:1": {"sets": [], "properties": later}})
+            tx.keep_withheld(old, "Ada")
+            tx.alert("deletions", "larc", "", "one is said to be deleted", "see whether that is meant")
+        assert keeper(store, "again", again, {"again": 0}) == "again"
+        with store.read() as view:
+            kept = view.origin("source", "again")
+            assert kept is not None
+            assert view.live(kept.id, ["oai:x:1"]) == {"oai:x:1"}
+            (row,) = view.withheld(kept.id)
+            assert (row.identifier, row.kept_by, row.detail["properties"]) == ("oai:x:1", "Ada", later)
+            assert not view.alerts(acknowledged=True)
 
 
 def _kept_as(laboratory: Laboratory) -> list[str]:

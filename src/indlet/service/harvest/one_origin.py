@@ -19,7 +19,7 @@ from indlet.service.harvest.cache import KEPT_AS, digest_of, held_copy, permit_t
 from indlet.service.harvest.mesh import Taken, origin_key, passed_on
 from indlet.service.harvest.negotiate import source_name
 from indlet.settings import Settings, Source
-from indlet.store import Origin, Store, View
+from indlet.store import Origin, Store, View, withheld
 from indlet.store.desk_sources import KEY, desk_sources
 
 TWICE: Final = "twice"  # alerts about an origin under two names
@@ -151,4 +151,10 @@ def _bring_together(store: Store, other: Origin, kept: Origin) -> None:
                 tx.put(kept.id, taken)
                 taken = []
         tx.put(kept.id, taken)
+        if not view.withheld(kept.id):  # what an operator keeps stays, whatever its origin says
+            rows = [row for row in view.withheld(other.id) if row.kept_by]
+            for by in {row.kept_by for row in rows}:
+                tx.withhold(kept.id, {row.identifier: row.detail for row in rows if row.kept_by == by})
+                tx.keep_withheld(kept.id, by)
         tx.forget(other.id)
+        tx.resolve_alerts(withheld.ALERT, other.name, [""])
