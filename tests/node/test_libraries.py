@@ -178,6 +178,17 @@ def test_a_table_is_laid_over_the_marc_of_others(tmp_path: Path, store: Store) -
     ]  # fmt: skip
 
 
+def test_marc_that_does_not_fit_is_translated_and_that_is_told(tmp_path: Path, store: Store) -> None:
+    long = Field("999", "", "ff", (("i", "x" * 12_000),))
+    made = written_from(tmp_path, store, Marc(PERFORMED.leader, (*PERFORMED.fields[:-1], long)))
+    assert made.control("001") == "oai:lanl.example.org:1"
+    assert made.has("245") and not made.has("852", "999")
+    (alert,) = alerts(store)
+    assert alert.reason.startswith("translated to marc21, not written whole: field 999 has 12005 bytes")
+    assert "marcxml" in alert.remedy
+    assert written_from(tmp_path, store, Marc(PERFORMED.leader, (long,)), "marcxml").has("999")
+
+
 def test_unimarc_is_translated(tmp_path: Path, store: Store) -> None:
     title = Field("200", "", "1 ", (("a", "Le titre"),))
     made = written_from(tmp_path, store, Marc(" " * 24, (Field("001", "7"), title)))

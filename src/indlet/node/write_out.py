@@ -197,16 +197,12 @@ class WriteTask:
         self, stored: Stored, source: Origin, before: FileState | None, done: Written
     ) -> tuple[FileState | None, list[RaisedAlert]]:
         try:
-            data, missing = self._data(stored)
+            data, raised = self._data(stored)
         except ValueError as e:
             done.failed += 1
             reason = f"cannot be written as {self._task.format}: {e}"
             remedy = _SHORTEN if self._task.format == "marc21" else _MEND
             return None, [RaisedAlert("translation", stored.identifier, reason, remedy)]
-        raised = list[RaisedAlert]()
-        if missing:
-            reason = f"written as {self._task.format} without {', '.join(missing)}"
-            raised.append(RaisedAlert("translation", stored.identifier, reason, _MEND))
         path = self._path(stored, source)
         digest = blake2b(data, digest_size=16).hexdigest()
         place = self._folder / path
@@ -226,20 +222,29 @@ class WriteTask:
         )
         return state, raised
 
-    def _data(self, stored: Stored) -> tuple[bytes, list[str]]:
-        """A record in the catalogue's format, and the required elements that nothing of it says there."""
+    def _data(self, stored: Stored) -> tuple[bytes, list[RaisedAlert]]:
+        """A record in the catalogue's format, and what of it is lacking there that ought not to be."""
         record = CommonRecord.of(orjson.loads(stored.metadata), stored.identifier, written(stored.datestamp))
         original = record = common_record(stored.raw, record, self._roots)
-        lost = list[Lost]()
+        lost, raised, packed = list[Lost](), list[RaisedAlert](), b""
         if self._subjects is not None:
             terms = self._analyzer.frequencies(stored) if self._subjects.learned else {}
             record = self._subjects.translated(record, terms)
-        fields = self._originals.fields(stored.raw, original, record) or self._table.write(record, lost)
+        if (whole := self._originals.fields(stored.raw, original, record)) is not None:
+            try:
+                packed = self._format.pack(whole)
+            except ValueError as e:
+                reason = f"translated to {self._task.format}, not written whole: {e}"
+                raised.append(RaisedAlert("translation", stored.identifier, reason, _SHORTEN))
+        packed = packed or self._format.pack(self._table.write(record, lost))
         unwritten = Counter(_ELEMENT.split(x.where, maxsplit=1)[0] for x in lost if x.reason == UNWRITTEN)
         said = Counter(statement.element for statement in record.statements)
         head, tail = self._format.around
         missing = [element for element in self._task.required if said[element] <= unwritten[element]]
-        return head + self._format.pack(fields) + tail, missing
+        if missing:
+            reason = f"written as {self._task.format} without {', '.join(missing)}"
+            raised.append(RaisedAlert("translation", stored.identifier, reason, _MEND))
+        return head + packed + tail, raised
 
     def _path(self, stored: Stored, source: Origin) -> str:
         metadata = orjson.loads(stored.metadata)
