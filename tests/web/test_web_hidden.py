@@ -90,3 +90,29 @@ def test_a_stranger_sees_a_node_that_never_had_the_hidden_records(records: list[
         headers = {"Content-Type": "application/x-www-form-urlencoded"}
         marked = [c.post("/marked.csv", content=body, headers=headers).content for c in (restricted, never)]
         assert marked[0] == marked[1]
+
+
+def test_hidden_records_do_not_decide_which_others_are_of_one_resource(tmp_path: Path) -> None:
+    pages = []
+    for hidden in (True, False):
+        folder = tmp_path / str(hidden)
+        folder.mkdir()
+        with Store.open(folder) as store:
+            with store.write() as tx:
+                held = [
+                    (tx.origin("source", name, {"url": f"http://{name}/oai"}), 1) for name in ("air", "sea")
+                ]
+                if hidden:  # two of one origin: what they share would tell no resource
+                    held.append((tx.origin("hierarchy", "vault", HIDDEN), 2))
+                for origin, count in held:
+                    vector, doi = TermVector.of({"wind": 1}), "doi:10.1000/1"
+                    names = [f"oai:x:{origin}-{number}" for number in range(count)]
+                    tx.put(
+                        origin, [Record(name, {"title": ["Wind"]}, vector, resource=doi) for name in names]
+                    )
+            follow.catch_up(store)
+            client = TestClient(application(store, settings_for(folder), follow=False))
+            page = client.get(f"http://127.0.0.1:8080/record/oai:x:{held[0][0]}-0?source=air").content
+            assert b"source=sea" in page
+            pages.append(untimed(page))
+    assert pages[0] == pages[1]

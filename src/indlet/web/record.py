@@ -181,10 +181,9 @@ class Records:
         """The same resource as other sources tell it: (source, page)."""
         with self.portal.store.read() as view:
             names = {o.id: o.name for o in view.origins()}
-            shown = set(self.portal.visible(view))
-            same = [other for other in view.same_resource(stored) if other.origin in shown]
         return [
-            (name := names.get(other.origin, ""), record_path(other.identifier, name)) for other in same[:20]
+            (name := names.get(other.origin, ""), record_path(other.identifier, name))
+            for other in self.portal.library.copies(stored)[:20]
         ]
 
     def _strongest(self, record: Record) -> tuple[BarRow, ...]:

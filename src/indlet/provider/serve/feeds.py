@@ -43,7 +43,8 @@ def document(
     view: View, origins: Sequence[int] | None, set_spec: str | None, archive: int | None = None
 ) -> FeedDocument | None:
     """The newest entries, or those of an archive; None if there is no such archive (yet)."""
-    full = view.last_seq() // ENTRIES  # archives below this one are full
+    # Archives below this one are full. What a reader may not see fills none: its changes must not be noticed.
+    full = next((stored.seq for stored in view.newest(1, origins=origins)), 0) // ENTRIES
 
     def newest(limit: int, before: int | None = None) -> list[Stored]:
         return view.newest(limit, before=before, set_spec=set_spec, origins=origins)

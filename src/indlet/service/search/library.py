@@ -444,6 +444,13 @@ class Library:
                 left.remove(stored.origin)
         return found
 
+    def copies(self, stored: Stored) -> list[Stored]:
+        """The other records that are shown of a record's resource, in the order of their numbers."""
+        others = [number for number in self._same_resource(stored) if number != stored.id]
+        with self.store.read() as view:
+            found = view.by_id(others)
+        return [found[number] for number in others if number in found and not found[number].deleted]
+
     def holders(self, identifier: str) -> list[str]:
         """The names of the sources that have a live record of that identifier."""
         names = self._origins()
