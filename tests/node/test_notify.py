@@ -94,9 +94,10 @@ def test_what_a_webhook_did_not_take_is_sent_again(store: Store) -> None:
     with store.write() as tx:
         tx.alert("folder", "import", "", "no such folder", "make it")
     with serving(HTTPServer(("127.0.0.1", 0), Hook)) as port:
-        settings = Settings(notify=Notify(webhook=f"http://127.0.0.1:{port}/hook"))
-        with pytest.raises(RemoteError, match="webhook"):
+        settings = Settings(notify=Notify(webhook=f"http://127.0.0.1:{port}/hook/s3cret"))
+        with pytest.raises(RemoteError, match="webhook: status 500") as said:
             tell(store, settings)
+        assert "s3cret" not in str(said.value), "jobs and the log show it"
         assert tell(store, settings) == 1 and tell(store, settings) == 0
     assert [body["alerts"][0]["kind"] for body in bodies] == ["folder", "folder"]
 

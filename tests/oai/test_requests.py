@@ -13,7 +13,7 @@ from lxml import etree
 from indlet.errors import BadResumptionToken
 from indlet.oai.arguments import EXTENDED_VERBS, VERBS, Request, parse
 from indlet.oai.frames import Endpoint
-from indlet.oai.tokens import ResumptionToken
+from indlet.oai.tokens import ResumptionToken, sealed_number
 
 KEY = b"k" * 32
 
@@ -112,3 +112,9 @@ def test_a_token_that_was_touched_does_not(token: ResumptionToken, data: st.Data
             view=token.view,
             now=0,
         )
+
+
+def test_what_was_sealed_for_another_purpose_is_no_token() -> None:
+    known: dict[str, Any] = {"verb": "ListRecords", "extended": False, "view": "", "now": 0}
+    with pytest.raises(BadResumptionToken, match="not a resumption token"):
+        ResumptionToken.decode(sealed_number("archive", 3, KEY), KEY, **known)

@@ -160,9 +160,10 @@ def test_who_is_not_signed_in_is_answered_before_the_body_is_read(node: str, pat
     assert time.monotonic() - begun < 5
 
 
-def test_a_slow_body_is_not_waited_for(node: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("path", ["/admin/sign-in", "/marked.csv"])
+def test_a_slow_body_is_not_waited_for(node: str, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("indlet.provider.serve.http._BODY_SECONDS", 0.5)
-    head = "POST /admin/sign-in HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 60000\r\n"
+    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 60000\r\n"
     head += "Content-Type: application/x-www-form-urlencoded\r\n\r\npassw"
     assert raw(node, head.encode(), until_closed=False).split()[1] == b"408"
 

@@ -50,6 +50,12 @@ def test_a_source_is_named_as_it_calls_itself(desk: Operator, slow_provider: str
     assert "127.0.0.1:9" in office(desk).harvests.sources(), "what says nothing is named by its address"
 
 
+def test_no_password_of_an_address_is_kept_in_the_log(desk: Operator) -> None:
+    desk.act("add", 400, url="ftp://user:hush@127.0.0.1/oai")
+    page = desk.client.get("/admin/log").text
+    assert "ftp://127.0.0.1/oai" in page and "hush" not in page
+
+
 def test_a_source_is_changed(desk: Operator, empty: tuple[Store, TestClient]) -> None:
     store, _ = empty
     desk.act("add", url="http://127.0.0.1:9/", name="old", token="hush")

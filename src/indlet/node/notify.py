@@ -102,6 +102,9 @@ def _post(url: str, node: str, news: Sequence[Alert]) -> None:
             client.stream("POST", url, content=body, headers=headers) as answer,
         ):
             answer.raise_for_status()  # its body is not read
+    except httpx.HTTPStatusError as e:
+        # Not in its own words, which hold the address: whoever knows that may write there.
+        raise OSError(f"status {e.response.status_code}") from None
     except httpx.HTTPError as e:
         raise OSError(str(e) or type(e).__name__) from e
 

@@ -56,7 +56,7 @@ class ResumptionToken:
     ) -> ResumptionToken:
         """The token, if it is ours, untouched, for this verb and this requester, and not expired."""
         body = unsealed(text, key)
-        if body is None:
+        if body is None or not body.startswith(b"["):  # the number of an archive or a sitemap is sealed too
             raise BadResumptionToken("not a resumption token of this repository; start the list again")
         version, *values = json.loads(body)
         if version != _VERSION:

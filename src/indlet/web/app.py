@@ -94,7 +94,7 @@ def application(
     searched: list[BaseRoute] = [
         *_portal_routes(portal),
         Route("/portal-sitemap.xml", sitemap.index),
-        Route("/portal-sitemap/{number:int}.xml", sitemap.part),
+        Route("/portal-sitemap/{number}.xml", sitemap.part),
         *api.routes(library),
     ]
     if not provides:

@@ -18,6 +18,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from indlet.errors import AmbiguousRecord, QueryError, UnknownRecord
+from indlet.provider.serve.http import TooMuch, received
 from indlet.service.search.results import Hit
 from indlet.web.citation import Citation, citation
 from indlet.web.export import bibtex, citation_key, ris
@@ -109,11 +110,11 @@ class ResultExport:
 
         What is not here, or not for this reader, is left out.
         """
-        told = bytearray()
-        async for piece in request.stream():
-            told += piece
-            if len(told) > MARKED_BYTES:
-                return Response("the list is too long: mark fewer records\n", 413, media_type="text/plain")
+        try:
+            told = await received(request, MARKED_BYTES)
+        except TooMuch as e:
+            told_why = "the list is too long: mark fewer records" if e.status == 413 else str(e)
+            return Response(f"{told_why}\n", e.status, media_type="text/plain")
         wanted = [value for name, value in parse_qsl(told.decode("utf-8", "replace")) if name == "record"]
         if request.path_params["kind"] not in KINDS:
             raise HTTPException(404)

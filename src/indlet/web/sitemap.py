@@ -14,6 +14,7 @@ from indlet.web.citation import record_path
 from indlet.web.portal import Portal
 
 PART: Final = 2_000  # records of a part; 50,000 parts may be named
+_DIGITS: Final = 5  # of the number of a part
 _PAGES: Final = ("/", "/browse", "/help")
 
 
@@ -28,8 +29,10 @@ class PortalSitemap:
         return _xml(sitemap_index(f"{self.portal.root}/portal-sitemap/{number}.xml" for number in parts))
 
     def part(self, request: Request) -> Response:
-        number = int(request.path_params["number"])
-        library = self.portal.library
+        named = request.path_params["number"]
+        if not (named.isascii() and named.isdecimal() and len(named) <= _DIGITS):
+            raise HTTPException(404)
+        number, library = int(named), self.portal.library
         found = library.searcher().search(
             e.Everything(), limit=PART, offset=number * PART, sort="oldest", collapse=False
         )

@@ -249,6 +249,7 @@ def test_completions_are_words_not_stems(shelf: Library) -> None:
     assert found["boundary"].records == shelf.search("flat boundary").total
     assert shelf.suggest("x") == []
     assert shelf.suggest("") == []
+    assert shelf.suggest("flat " * 100 + "bound") == [], "nobody types that"
 
 
 def test_hits_show_their_record(shelf: Library) -> None:

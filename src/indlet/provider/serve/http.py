@@ -45,21 +45,27 @@ async def arguments(request: Request) -> list[tuple[str, str]]:
 
 async def posted(request: Request) -> list[tuple[str, str]]:
     """The fields of a posted form, within bounds of size, number and time."""
-    body = b""
-    try:
-        with anyio.fail_after(_BODY_SECONDS):
-            async for chunk in request.stream():
-                body += chunk
-                if len(body) > _LARGEST_BODY:
-                    raise TooMuch(413, f"the body is larger than {_LARGEST_BODY} bytes")
-    except TimeoutError:
-        raise TooMuch(408, f"the body took longer than {_BODY_SECONDS} seconds") from None
-    except ClientDisconnect:
-        raise TooMuch(400, "the body did not arrive") from None
+    body = await received(request)
     kind = request.headers.get("content-type", "application/x-www-form-urlencoded").partition(";")[0]
     if body and kind.strip().lower() != "application/x-www-form-urlencoded":
         raise TooMuch(415, "send arguments as application/x-www-form-urlencoded")
     return _parsed(body)
+
+
+async def received(request: Request, most: int = _LARGEST_BODY) -> bytes:
+    """The body of a request, within bounds of size and time."""
+    body = bytearray()
+    try:
+        with anyio.fail_after(_BODY_SECONDS):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > most:
+                    raise TooMuch(413, f"the body is larger than {most} bytes")
+    except TimeoutError:
+        raise TooMuch(408, f"the body took longer than {_BODY_SECONDS} seconds") from None
+    except ClientDisconnect:
+        raise TooMuch(400, "the body did not arrive") from None
+    return bytes(body)
 
 
 def _parsed(query: bytes) -> list[tuple[str, str]]:

@@ -21,6 +21,7 @@ from indlet.text.tokens import words
 _PEOPLE: Final = 3  # people, and titles, that are proposed at most
 _SCANNED: Final = 200  # names that are looked at
 _SHORTEST: Final = 3  # letters of a name or title
+_LONGEST: Final = 500  # characters of a query that is completed: to find its last word takes their square
 _QUOTES: Final = '"“”„«»'
 _PLAIN: Final = re.compile(r"[\w\s.,;:'’&/-]+")
 _IN_QUOTES: Final = re.compile(rf"(.*?)([+-]?)(?:(\w+):)?[{_QUOTES}]([^{_QUOTES}]*)", re.DOTALL)
@@ -77,8 +78,10 @@ class Completer:
     found: Callable[[str], int]
 
     def completions(self, text: str, limit: int) -> list[Completion]:
+        if len(text) > _LONGEST or not text.strip():
+            return []
         asked = typed(text)
-        if asked.field is None or not text.strip():
+        if asked.field is None:
             return []
         people = titles = list[Completion]()
         if asked.field in ("", "creator"):

@@ -14,7 +14,7 @@ from indlet.node import duplicates, ownership
 from indlet.node.jobs import Jobs
 from indlet.node.probe import Probe, probe_in_child
 from indlet.service.search.library import Library
-from indlet.settings import Source
+from indlet.settings import Source, without_credentials
 from indlet.store import decisions
 from indlet.web.admin.alerts import AlertsDesk
 from indlet.web.admin.desk_log import DeskLog
@@ -70,7 +70,7 @@ class Acts:
 
     def do(self, act: Act, form: Form, session: Session, client: str) -> str:
         """Do it, and keep that it was done or why it could not be; the page to go to."""
-        what = form.get("name", "") or form.get("url", "")
+        what = form.get("name", "") or without_credentials(_address(form))[0]
         try:
             back, what = act.work({**form, "by": session.user})
         except IndletError as e:
@@ -166,15 +166,18 @@ def _page(name: str) -> str:
     return f"/admin/source?{urlencode({'name': name})}"
 
 
+def _address(form: Form) -> str:
+    """The address that a form gives, with its scheme."""
+    url = form.get("url", "").strip()
+    return f"http://{url}" if url and "://" not in url else url
+
+
 def wanted_source(form: Form) -> Source:
     """The source that a form describes."""
-    url = form.get("url", "").strip()
-    if url and "://" not in url:
-        url = f"http://{url}"
+    url = _address(form)
     if not url.startswith(("http://", "https://")):
-        raise SettingsError(
-            f"{url or 'the address'}: give an http or https address, such as https://example.org/oai"
-        )
+        shown = without_credentials(url)[0] or "the address"
+        raise SettingsError(f"{shown}: give an http or https address, such as https://example.org/oai")
     index = form.get("index", "auto")
     return Source(
         url=url,
