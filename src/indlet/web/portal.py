@@ -62,7 +62,7 @@ class Portal:
         self.pages = pages
         self.root = root
         self._terms: dict[str, dict[str, tuple[str, ...]]] = {}
-        self._start: tuple[tuple[int, str], JsonObject] | None = None
+        self._start: tuple[tuple[int, str, tuple[int, ...]], JsonObject] | None = None
 
     @property
     def store(self) -> Store:
@@ -199,7 +199,7 @@ class Portal:
         """What the start page tells of the collection; found out anew only after a change."""
         searcher = self.library.searcher()
         with self.store.read() as view:
-            key = (view.last_seq(), str(searcher.position))
+            key = (view.last_seq(), str(searcher.position), self.library.hidden())
             if self._start is not None and self._start[0] == key:
                 return self._start[1]
             names = {origin.id: origin.name for origin in view.origins()}

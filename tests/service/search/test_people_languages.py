@@ -65,6 +65,11 @@ def test_phrases_in_metadata_are_exact(library: Library) -> None:
     assert found(library, 'title:plate -title:"wave and shock"') == {9}
 
 
+def test_what_is_asked_under_other_languages_changes_no_answer_to_the_next(library: Library) -> None:
+    found(library, 'title:"the shock of the wave"', languages="fr")  # to which "the" and "of" are words
+    assert found(library, 'title:"the shock of the wave"') == {9}
+
+
 def test_a_language_of_few_records_takes_part(library: Library) -> None:
     assert found(library, "réseaux neuronaux") == {1}
     assert found(library, "réseau neuronal") == {1}

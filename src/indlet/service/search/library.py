@@ -69,6 +69,10 @@ _MOST_NAMED: Final = 8  # sources in a note
 _MOST_SUGGESTIONS: Final = 16  # words of a query that are looked for in the vocabulary
 
 
+# A phrase in a field, the records that it is looked for in, and by the rules of which languages.
+_Phrase = tuple[str, str, e.Expression, tuple[str, ...]]
+
+
 class Handling(NamedTuple):
     """How a query is taken: accents folded or not, records with all words first or not."""
 
@@ -107,7 +111,7 @@ class Library:
         self._speller: Speller | None = None
         self._views: WeakKeyDictionary[Searcher, tuple[tuple[int, ...], Searcher]] = WeakKeyDictionary()
         self._spoken: WeakKeyDictionary[Searcher, Spoken] = WeakKeyDictionary()
-        self._verified: tuple[Searcher, dict[tuple[str, str], e.Expression]] | None = None
+        self._verified: tuple[Searcher, dict[_Phrase, e.Expression]] | None = None
         self._analysed_by: dict[int, tuple[str, str]] = {}  # by origins: its state, the digest of a policy
         self._counted: tuple[Searcher, JsonObject] | None = None
         self._named: dict[int, Named] = {}
@@ -616,21 +620,20 @@ class Library:
         said: list[str],
     ) -> e.Expression:
         """The records among those of an expression whose metadata hold the phrase in a field."""
-        if self._verified is None or self._verified[0] is not searcher or len(self._verified[1]) > 1000:
-            self._verified = searcher, {}
-        known = self._verified[1]
-        if (field, phrase) not in known:
+        verified, every = self._verified, (*spoken.frequent, *spoken.rare)
+        if verified is None or verified[0] is not searcher or len(verified[1]) > 1000:
+            verified = self._verified = searcher, {}
+        # By the languages too: what one reader asks under others must not decide what the next one finds.
+        known, key = verified[1], (field, phrase, among, every)
+        if key not in known:
             found = searcher.search(among, limit=VERIFIED, collapse=False)
             if found.total > VERIFIED:
                 said.append(Note("too_many_to_verify", most=VERIFIED, phrase=phrase, field=field))
                 return among
             with self.store.read() as view:
                 records = view.by_id([hit.id for hit in found.hits]).values()
-            every = (*spoken.frequent, *spoken.rare)
-            known[field, phrase] = e.Ids(
-                tuple(s.id for s in records if holds(self.analyzer, s, field, phrase, every))
-            )
-        return known[field, phrase]
+            known[key] = e.Ids(tuple(s.id for s in records if holds(self.analyzer, s, field, phrase, every)))
+        return known[key]
 
     def _suggestions(
         self, searcher: Searcher, meaning: Meaning, spoken: Sequence[str]
