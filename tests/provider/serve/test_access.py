@@ -10,7 +10,7 @@ from lxml import etree
 from starlette.testclient import TestClient
 
 from indlet.errors import SettingsError
-from indlet.settings import Access, Hierarchy, Serve
+from indlet.settings import Access, Hierarchy, Serve, Site
 
 Provider = Any  # of conftest.py
 SECRET = "oai:x.org:papers/0100%20a"
@@ -30,6 +30,13 @@ def guarded(filled: Provider) -> Provider:
         )
     )
     return filled
+
+
+def test_a_site_that_was_not_crawled_yet_takes_nothing_from_others(filled: Provider) -> None:
+    asked = {"verb": "ListIdentifiers", "metadataPrefix": "oai_dc"}
+    before = filled.listed(**asked)
+    filled.configure(replace(filled.settings, site=(Site("/nowhere", "http://127.0.0.1:9/"),)))
+    assert len(before) == 25 and filled.listed(**asked) == before
 
 
 def count(provider: Provider, headers: Any = None, address: str = "198.51.100.1") -> int:

@@ -129,7 +129,7 @@ class Repository:
         """The request with what the servers of sites show this requester."""
         if self._visibility is None:
             return asked
-        seen = self._visibility.seen(asked.view, asked.permit.requester, asked.origins or [])
+        seen = self._visibility.seen(asked.view, asked.permit.requester, _named(asked.view, asked.origins))
         return replace(asked, origins=seen.origins, seen=seen)
 
     def _mended(self, pairs: list[tuple[str, str]], permit: Permit) -> list[tuple[str, str]]:
@@ -208,7 +208,7 @@ class Repository:
         """What tells whether a requester may know of the record of an identifier."""
         origins, seen = permit.origins(view), None
         if self._visibility is not None:
-            seen = self._visibility.seen(view, permit.requester, origins or [])
+            seen = self._visibility.seen(view, permit.requester, _named(view, origins))
         return lambda name: bool(self._found(view, origins, seen, name, True))
 
     def _known_sets(self, asked: Inquiry) -> list[tuple[str, str]]:
@@ -386,6 +386,11 @@ class Repository:
 
     def _steady(self, asked: Inquiry, body: Iterable[bytes]) -> OaiAnswer:
         return replace(self._finished(asked, body, 0), steady=True)
+
+
+def _named(view: View, origins: list[int] | None) -> list[int]:
+    """Origins one by one; None stands for all, as it does before a site was crawled."""
+    return [origin.id for origin in view.origins()] if origins is None else origins
 
 
 def _unknown(name: str) -> IdDoesNotExist:
