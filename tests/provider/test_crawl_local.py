@@ -184,6 +184,7 @@ def test_what_is_left_alone_is_named(bench: Bench, tmp_path: Path) -> None:
     bench.write(".hidden.txt")
     bench.write(".git/config")
     bench.write("draft.txt~")
+    bench.write("indlet.toml", "[[source]]\ntoken = 'hush'")
     outside = tmp_path / "outside.txt"
     outside.write_text("secret")
     (bench.root / "out.txt").symlink_to(outside)
@@ -200,13 +201,14 @@ def test_what_is_left_alone_is_named(bench: Bench, tmp_path: Path) -> None:
     reasons = dict(summary.named)
     assert reasons[".hidden.txt"] == reasons[".git"] == "hidden"
     assert reasons["draft.txt~"] == "matches an ignore pattern"
+    assert reasons["indlet.toml"] == "indlet's own settings"
     assert reasons["out.txt"] == "a link that leads out of the root"
     assert "leads nowhere" in reasons["nowhere.txt"]
     assert "leads nowhere" in reasons["self"]
     assert reasons["loop"] == "a link to a folder"
     assert reasons["secret.txt"] == "a link to something hidden or ignored"
     assert reasons["pipe"] == reasons["socket"] == "neither file nor folder"
-    assert sum(summary.skipped.values()) == len(summary.named) == 10
+    assert sum(summary.skipped.values()) == len(summary.named) == 11
 
 
 def test_a_link_inside_the_root_is_a_file_of_its_own(bench: Bench) -> None:

@@ -13,7 +13,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 from urllib.parse import unquote, urlsplit
 
 from indlet.errors import HierarchyError
@@ -82,6 +82,9 @@ class Tree(Protocol):
     def close(self) -> None: ...
 
 
+SETTINGS: Final = "indlet.toml"  # it may hold tokens and passwords, and lie in a folder that is crawled
+
+
 @dataclass(frozen=True)
 class TreeRules:
     """Which names are left alone."""
@@ -98,6 +101,8 @@ class TreeRules:
 
     def refuse(self, name: str, path: str) -> str:
         """Why an entry of that name is left alone; empty if it is not."""
+        if name == SETTINGS:
+            return "indlet's own settings"
         if name.startswith(".") and not self.hidden:
             return "hidden"
         if self._pattern is not None and (self._pattern.match(name) or self._pattern.match(path)):

@@ -130,6 +130,27 @@ def test_nothing_else_is(shelf: Provider, path: str) -> None:
     assert "secret" not in response.text
 
 
+def test_a_known_file_that_became_a_link_gives_nothing_that_is_left_alone(
+    shelf: Provider, tmp_path: Path
+) -> None:
+    root = tmp_path / "shelf"
+    shelf.configure(replace(shelf.settings, hierarchy=(Hierarchy(str(tmp_path), "shelf"),)))
+    with shelf.store.write() as tx:
+        names = ("shelf/page.html", "indlet.toml")
+        states = [FileState(name, name, 1, 0, "", "", "text/html", "primary", "") for name in names]
+        tx.put_files(tx.origin("hierarchy", "shelf"), states)
+    (tmp_path / "indlet.toml").write_text("token = 'hush'")
+    own = shelf.store.local_folder / "kept"
+    own.parent.mkdir(exist_ok=True)
+    own.write_text("hush")
+    assert shelf.client.get("/content/shelf/shelf/page.html").status_code == 200
+    assert shelf.client.get("/content/shelf/indlet.toml").status_code == 404
+    for target in (own, root / ".hidden", tmp_path / "indlet.toml"):
+        (root / "page.html").unlink()
+        (root / "page.html").symlink_to(target)
+        assert shelf.client.get("/content/shelf/shelf/page.html").status_code == 404, target
+
+
 def test_private_content_stays_where_it_is(shelf: Provider) -> None:
     (hierarchy,) = shelf.settings.hierarchy
     for access, base_url, status in [

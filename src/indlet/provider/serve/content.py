@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from starlette.requests import Request
 from starlette.responses import FileResponse, PlainTextResponse, Response
 
-from indlet.provider.hierarchy import content_root, shown
+from indlet.provider.hierarchy import SETTINGS, TreeRules, content_root, shown
 from indlet.provider.serve.access import AccessGate, Permit
 from indlet.provider.serve.http import RequestSlots, unchanged
 from indlet.settings import Settings
@@ -55,6 +55,7 @@ class Content:
         self._gate = gate
         self._desk = desk
         self._hierarchies = {h.name: h for h in settings.hierarchy}
+        self._rules = TreeRules(settings.crawl.hidden, settings.crawl.ignore)
 
     async def respond(self, request: Request) -> Response:
         # The path as it was sent: a name may hold %2F, and bytes that are not UTF-8.
@@ -109,9 +110,18 @@ class Content:
             status = place.stat()
         except (OSError, ValueError):
             return missing
-        if not place.is_relative_to(root.resolve()) or not stat.S_ISREG(status.st_mode):
+        real = root.resolve()
+        if not place.is_relative_to(real) or not stat.S_ISREG(status.st_mode):
+            return missing
+        if (place != real / path or place.name == SETTINGS) and self._left_alone(place, real):
             return missing
         if not os.access(place, os.R_OK):
             return missing
         kind = known.media_type or mimetypes.guess_type(place.name)[0] or "application/octet-stream"
         return _Found(place, kind, status.st_size, status.st_mtime_ns, status.st_ino)
+
+    def _left_alone(self, place: Path, root: Path) -> bool:
+        """Whether a crawl would not follow a link to that: a file that it knows may have become one since."""
+        return place.is_relative_to(self._store.local_folder.resolve()) or any(
+            self._rules.refuse(part, "") for part in place.relative_to(root).parts
+        )
