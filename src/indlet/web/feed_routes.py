@@ -121,8 +121,8 @@ class Current:
         if state.q or chosen or len(sets) > 1:
             return self._matching(request, state, hidden, address, arguments)
         with self.portal.store.read() as view:
-            known = view.origins()
-            origins = [o.id for o in known if o.id not in hidden and (not sources or o.name in sources)]
+            known, visible = view.origins(), set(self.portal.visible(view))
+            origins = [o.id for o in known if o.id in visible and (not sources or o.name in sources)]
             archive = named_number(request, "archive", self._key)
             found = document(view, origins, sets[0] if sets else None, archive)
         if found is None:

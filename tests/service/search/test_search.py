@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +14,8 @@ from indlet.model import Record, TermVector
 from indlet.service.rank import MODELS
 from indlet.service.search.library import FACETS, Library
 from indlet.service.search.results import link
+from indlet.settings import Settings
+from indlet.store import Store
 from indlet.text import Analyzer, Policy
 
 
@@ -390,6 +393,26 @@ def test_statistics(shelf: Library) -> None:
 def test_sources_show_nothing_secret(shelf: Library) -> None:
     assert "secret" not in repr(shelf.sources())
     assert shelf.sources()[0]["url"] == "http://air.example/oai"
+
+
+def test_an_origin_that_is_made_while_a_question_is_answered_is_hidden_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Library(Store.open(tmp_path), Settings(data=tmp_path), restricted={"vault": True}) as library:
+        hidden = library.hidden
+
+        def late() -> tuple[int, ...]:
+            found = hidden()
+            with library.store.write() as tx:
+                record = Record("oai:v:1", {"title": ["Zeppelin"]}, TermVector.of({"zeppelin": 1}))
+                tx.put(tx.origin("hierarchy", "vault"), [record])
+            return found
+
+        monkeypatch.setattr(library, "hidden", late)
+        for _ in range(2):
+            assert library.namesakes("oai:v:1") == []
+            assert library.stats()["store"]["sources"] == []
+            assert library.sources() == []
 
 
 def test_what_is_concealed_is_not_found_nor_suggested_nor_listed(make_shelf: Callable[..., Library]) -> None:

@@ -440,8 +440,9 @@ class Library:
 
     def namesakes(self, identifier: str, source: str = "") -> list[Stored]:
         """Every record of an identifier, one of each source that has it: live ones first, then by change."""
-        hidden, found = self.hidden(), list[Stored]()
+        found = list[Stored]()
         with self.store.read() as view:
+            hidden = self._hidden(view)  # of this very view: an origin may have been made a moment ago
             left = [o.id for o in view.origins() if o.id not in hidden and source in ("", o.name)]
             while left and (stored := view.get(identifier, left)) is not None:
                 found.append(stored)
@@ -476,24 +477,26 @@ class Library:
     def stats(self) -> JsonObject:
         """Store and index in numbers."""
         searcher = self.searcher()
-        if self._counted is None or self._counted[0] is not searcher:
+        counted = self._counted
+        if counted is None or counted[0] is not searcher:
             # The fingerprint walks through the whole vocabulary: once for a snapshot is enough.
-            self._counted = searcher, statistics.of_index(searcher)
-        return statistics.of_store(self.store, self._counted[1], self.hidden())
+            counted = self._counted = searcher, statistics.of_index(searcher)
+        return statistics.of_store(self.store, counted[1], self._hidden)
 
     def sources(self) -> list[JsonObject]:
         """Each origin of records with its state: nothing secret."""
-        return statistics.sources(self.store, self.hidden())
+        return statistics.sources(self.store, self._hidden)
 
     def set_names(self, source: str = "") -> Mapping[str, str]:
         """What sets are called, by their setSpecs: by one source, or by all that have such a set."""
         with self.store.read() as view:
             hidden = self._hidden(view)
             key = (view.last_seq(), view.meta("set_names"), hidden)
-            if self._called is None or self._called[0] != key:
+            called = self._called
+            if called is None or called[0] != key:
                 shown = {o.id: o.name for o in view.origins() if o.id not in hidden}
-                self._called = key, hits.set_names(view.set_names(shown), shown)
-        return self._called[1].get(source, {})
+                called = self._called = key, hits.set_names(view.set_names(shown), shown)
+        return called[1].get(source, {})
 
     def matching(
         self, text: str, ids: Sequence[int], filters: Mapping[str, Sequence[str]] | None = None

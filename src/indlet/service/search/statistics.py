@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Final
 
 from indlet.model import JsonObject
 from indlet.service.index import Searcher
 from indlet.service.search.results import iso
-from indlet.store import Store
+from indlet.store import Store, View
 
 # What an origin's settings and state may show to everybody: no tokens, no storage options.
 _SHOWN_SETTINGS: Final = ("url", "title", "set", "from_", "until", "every", "metadata", "index", "base_url")
@@ -35,9 +35,16 @@ def of_index(searcher: Searcher) -> JsonObject:
     }
 
 
-def of_store(store: Store, index: JsonObject, hidden: Collection[int] = ()) -> JsonObject:
+def _nothing(view: View) -> Collection[int]:
+    return ()
+
+
+def of_store(
+    store: Store, index: JsonObject, hidden_in: Callable[[View], Collection[int]] = _nothing
+) -> JsonObject:
     """The store in numbers, and beside them those of the index with its distance from the store."""
     with store.read() as view:
+        hidden = hidden_in(view)
         newest = view.last_seq()
         origins = [origin for origin in view.origins() if origin.id not in hidden]
         shown = {origin.id for origin in origins}
@@ -80,8 +87,9 @@ def for_everybody(counted: JsonObject) -> JsonObject:
     }
 
 
-def sources(store: Store, hidden: Collection[int] = ()) -> list[JsonObject]:
+def sources(store: Store, hidden_in: Callable[[View], Collection[int]] = _nothing) -> list[JsonObject]:
     with store.read() as view:
+        hidden = hidden_in(view)
         origins = [origin for origin in view.origins() if origin.id not in hidden]
         totals, failures = view.totals(), view.failure_counts()
         latest = {origin.id: view.runs(origin.id, 1) for origin in origins}
