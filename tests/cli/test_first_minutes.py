@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 import socket
+import stat
 import subprocess
 import sys
 import venv
@@ -17,7 +18,7 @@ import pytest
 from click.testing import CliRunner
 
 from indlet.cli import cli
-from indlet.cli.password import with_hash
+from indlet.cli.password import _write, with_hash
 from indlet.errors import SettingsError
 from indlet.settings_file import load
 
@@ -187,3 +188,11 @@ def test_the_password_of_the_desk_is_set_in_a_file_that_is_there(tmp_path: Path)
     assert with_hash("[admin]\npublic = true\n[node]\n", "h").startswith(
         '[admin]\npassword_hash = "h"\npublic'
     )
+
+
+def test_new_settings_are_never_readable_by_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "indlet.toml"
+    path.write_text("")
+    monkeypatch.setattr(Path, "chmod", lambda self, mode: None)  # not even until their mode is set
+    _write(path, "[node]\nname = 'x'\n")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600 and "name" in path.read_text()

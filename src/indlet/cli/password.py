@@ -84,8 +84,9 @@ def password(
 def _write(path: Path, text: str) -> None:
     beside = path.with_name(path.name + ".new")
     try:
+        beside.unlink(missing_ok=True)
+        beside.touch(mode=0o600, exist_ok=False)  # before it holds anything: others would read it meanwhile
         beside.write_text(text, encoding="utf-8")
-        beside.chmod(0o600)
         load(beside)
         beside.replace(path)
     except OSError as e:
