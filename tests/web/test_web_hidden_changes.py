@@ -20,7 +20,7 @@ from tests.web.test_web_hidden_endpoints import OPEN, VAULT, asked, comparable, 
 
 from indlet.model import Failure, Record, TermVector
 from indlet.service.index import follow
-from indlet.settings import VirtualRepository
+from indlet.settings import Access, VirtualRepository
 from indlet.store import Store
 
 REPOSITORY = VirtualRepository("/oai/part", "Part", from_=("open", "vault"))
@@ -99,6 +99,20 @@ def test_a_hidden_change_changes_no_answer(store: Store, tmp_path: Path) -> None
     after = answers(make_client(store, settings, address="192.0.2.7"))
     for address, answer in before.items():
         assert after[address] == answer, address
+
+
+def test_a_repository_that_is_closed_is_answered_like_one_that_is_not_there(
+    store: Store, tmp_path: Path
+) -> None:
+    closed = replace(REPOSITORY, access=Access(tokens=("key",)))
+    settings = replace(settings_with(tmp_path, hidden=True), repository=(closed,))
+    client = make_client(store, settings, address="192.0.2.7")
+    for path in ("/oai/part", "/ft-oai/part"):
+        here, there = (client.get(f"{path}{more}?verb=Identify") for more in ("", "x"))
+        assert (here.status_code, here.text) == (404, there.text.replace("partx", "part"))
+        told = [{n: v for n, v in one.headers.items() if n != "content-length"} for one in (here, there)]
+        assert told[0] == told[1]
+        assert client.get(f"{path}?verb=Identify", headers={"Authorization": "Bearer key"}).status_code == 200
 
 
 def test_every_address_is_asked(store: Store, tmp_path: Path) -> None:

@@ -227,7 +227,7 @@ class _Web:
 
         async def answer(request: Request) -> Response:
             if not opens(request):
-                return PlainTextResponse("Not Found", 404)
+                raise HTTPException(404)  # answered like every address that is not there
             try:
                 pairs = await arguments(request)
             except TooMuch as e:
