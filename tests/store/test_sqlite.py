@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import fcntl
 import sqlite3
+import time
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ from indlet.oai.read import canonical
 from indlet.settings import Settings
 from indlet.store import Store, configured_for, open_configured, open_store, packed
 from indlet.store.sqlite.migrations import STEPS, first_schema, migrate, without_fields
-from indlet.store.sqlite.store import IDLE_CONNECTIONS
+from indlet.store.sqlite.store import IDLE_CONNECTIONS, IDLE_SECONDS
 
 
 @pytest.fixture
@@ -40,19 +42,40 @@ def test_a_store_is_opened_by_its_url(store: Store, tmp_path: Path) -> None:
         open_store("mysql://root@localhost/x")
 
 
-def test_a_burst_of_readers_leaves_few_connections(store: Store) -> None:
-    def connections() -> int:
-        # By the journal: SQLite keeps descriptors of the store itself for later, while it is locked.
-        files = [file.readlink() for file in Path("/proc/self/fd").iterdir() if file.is_symlink()]
-        return files.count(Path(f"{store.location}-wal"))
+def connections(store: Store) -> int:
+    # By the journal: SQLite keeps descriptors of the store itself for later, while it is locked.
+    files = [file.readlink() for file in Path("/proc/self/fd").iterdir() if file.is_symlink()]
+    return files.count(Path(f"{store.location}-wal"))
 
+
+def test_a_burst_of_readers_leaves_few_connections(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     with contextlib.ExitStack() as readers:
         for _ in range(30):
             readers.enter_context(store.read())
-        assert connections() == 30
-    assert connections() == IDLE_CONNECTIONS
+        assert connections(store) == 30
+    assert connections(store) == IDLE_CONNECTIONS
+    later = time.monotonic() + IDLE_SECONDS + 1
+    with monkeypatch.context() as patched:
+        patched.setattr(time, "monotonic", lambda: later)
+        with store.read() as view:
+            assert view.last_seq() == 0
+    assert connections(store) == 1, "those that nobody has needed since are closed"
     with store.read() as view:
         assert view.last_seq() == 0
+
+
+def test_who_only_looks_keeps_no_job_from_beginning(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with store.job("crawl"):
+        pass
+    with (tmp_path / "crawl.lock").open("rb") as looking, monkeypatch.context() as patched:
+        fcntl.flock(looking, fcntl.LOCK_SH)
+        assert not store.busy("crawl"), "nor does another look see one"
+        patched.setattr(time, "sleep", lambda seconds: fcntl.flock(looking, fcntl.LOCK_UN))
+        with store.job("crawl"):
+            assert store.busy("crawl")
+    assert not store.busy("crawl")
 
 
 def test_a_store_of_the_first_release_is_brought_up_to_date(tmp_path: Path) -> None:

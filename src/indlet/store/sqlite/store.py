@@ -27,6 +27,8 @@ BUSY_SECONDS = 60.0
 # Connections that wait for the next reader. A burst may need more: these are closed after it, for each holds
 # two files, a cache, and the store's pages once more in the memory that is counted for the process.
 IDLE_CONNECTIONS = 8
+IDLE_SECONDS = 60.0  # after which one that nobody has needed is closed, too
+_TRIES, _LOOK_SECONDS = 3, 0.01  # to get a job's permit
 
 
 class Frozen(sqlite3.Connection):
@@ -49,7 +51,7 @@ class SqliteStore(SqlStore):
         self.writable = not self._path.exists() or (_may_write(folder) and _may_write(self._path))
         self._writing = threading.RLock()
         self._writer: sqlite3.Connection | None = None
-        self._idle: list[sqlite3.Connection] = []
+        self._idle: list[tuple[sqlite3.Connection, float]] = []  # and when it was used, the latest last
         self._guard = threading.Lock()
 
     def now(self) -> float:
@@ -86,7 +88,7 @@ class SqliteStore(SqlStore):
         except sqlite3.DatabaseError as e:
             connection.close()
             raise StoreError(f"{store._path}: not a usable store: {e}; restore it from a backup") from e
-        store._idle.append(connection)
+        store._idle.append((connection, time.monotonic()))
         keep_private(folder)
         return store
 
@@ -117,7 +119,7 @@ class SqliteStore(SqlStore):
     @contextlib.contextmanager
     def read(self) -> Iterator[View]:
         with self._guard:
-            connection = self._idle.pop() if self._idle else None
+            connection = self._idle.pop()[0] if self._idle else None
         if isinstance(connection, Frozen) and connection.seen != _state(self._path):
             connection.close()
             connection = None
@@ -138,11 +140,12 @@ class SqliteStore(SqlStore):
             connection.close()
             raise
         with self._guard:
-            spare = len(self._idle) >= IDLE_CONNECTIONS
-            if not spare:
-                self._idle.append(connection)
-        if spare:
-            connection.close()
+            now = time.monotonic()
+            self._idle.append((connection, now))
+            used = [at for _, at in self._idle[-IDLE_CONNECTIONS:] if now - at <= IDLE_SECONDS]
+            spare, self._idle = self._idle[: -len(used)], self._idle[-len(used) :]
+        for each, _ in spare:
+            each.close()
 
     @contextlib.contextmanager
     def job(self, name: str) -> Iterator[None]:
@@ -152,22 +155,29 @@ class SqliteStore(SqlStore):
         except OSError as e:
             raise StoreError(f"{self._folder}: cannot be written: {e.strerror}; get the right to") from e
         with lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as e:
-                raise StoreError(
-                    f"{self._folder}: another process is busy with {name!r} here; wait for it or stop it"
-                ) from e
+            for left in reversed(range(_TRIES)):
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError as e:
+                    if not left:
+                        raise StoreError(
+                            f"{self._folder}: another process is busy with {name!r} here; "
+                            "wait for it or stop it"
+                        ) from e
+                time.sleep(_LOOK_SECONDS)  # it may be somebody who only looks whether the job is done
             yield
 
     def busy(self, name: str) -> bool:
-        if not self._lock_file(name).exists():
-            return False
+        """By a lock that all who look share; it is released at once."""
         try:
-            with self.job(name):
-                return False
-        except StoreError:
+            with self._lock_file(name).open("rb") as lock:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except FileNotFoundError:
+            return False
+        except OSError:
             return True
+        return False
 
     def _lock_file(self, name: str) -> Path:
         return self._folder / f"{name}.lock"
@@ -204,7 +214,7 @@ class SqliteStore(SqlStore):
 
     def close(self) -> None:
         with self._guard:
-            for connection in self._idle:
+            for connection, _ in self._idle:
                 connection.close()
             self._idle.clear()
         with self._writing:
