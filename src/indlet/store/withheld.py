@@ -58,13 +58,19 @@ def settle(store: Store, origin: Origin, share: float, records: int) -> tuple[in
 
 
 def carry_out(store: Store, origin: Origin) -> int:
-    """Delete what waits; how many records there were."""
+    """Delete what waits; how many records there were.
+
+    A harvest may go on beside: what it brings again meanwhile, or somebody decides to keep, is left alone.
+    """
     with store.read() as view:
-        rows = [row for row in view.withheld(origin.id) if not row.kept_by]
+        names = [row.identifier for row in view.withheld(origin.id) if not row.kept_by]
     count = 0
-    for start in range(0, len(rows), _BATCH):
-        part = rows[start : start + _BATCH]
+    for start in range(0, len(names), _BATCH):
         with store.write() as tx:
+            tx.meta_value("seq", 0)  # from here on this is the only transaction that writes
+            with store.read() as view:
+                waiting = view.withheld(origin.id, names[start : start + _BATCH])
+            part = sorted((row for row in waiting if not row.kept_by), key=lambda row: row.identifier)
             # Where nothing is said about the deleted record, it keeps the sets that it had.
             count += tx.put(origin.id, [_tombstone(row) for row in part if row.detail])
             count += tx.delete(origin.id, [row.identifier for row in part if not row.detail])

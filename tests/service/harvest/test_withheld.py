@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 from tests.hostile.misbehaving import Provider, Rec
 
 from indlet.errors import StoreError
+from indlet.model import Record
 from indlet.service.harvest.progress import Progress
 from indlet.service.harvest.run import RunOptions
 from indlet.service.pipeline import harvest_all
 from indlet.settings import Harvest, Settings, Source
-from indlet.store import Store, open_store, withheld
+from indlet.store import Store, Transaction, open_store, withheld
 
 GUARDED = Harvest(retries=0, backoff_seconds=0.01, withhold_share=0.2, withhold_records=3)
 
@@ -103,3 +105,32 @@ def test_a_list_without_deletions_that_has_shrunk(store: Store) -> None:
         provider.records = records(40)
         assert harvest(store, provider.url, republish=False, full=True).withheld == 0
         assert len(live(store)) == 40 and not reasons(store)
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_what_comes_again_or_is_kept_while_deletions_are_carried_out_stays(
+    store: Store, monkeypatch: pytest.MonkeyPatch, kept: bool
+) -> None:
+    names = [f"oai:x.org:{n}" for n in range(3)]
+    with store.write() as tx:
+        number = tx.origin("source", "lanl")
+        tx.put(number, [Record(name) for name in names])
+        tx.withhold(number, {name: {} for name in names[:2]})
+    with store.read() as view:
+        origin = view.origin("source", "lanl")
+    assert origin is not None
+    write = store.write
+
+    def after_another() -> AbstractContextManager[Transaction]:
+        """Another process is first."""
+        monkeypatch.setattr(store, "write", write)
+        with write() as tx:
+            if kept:
+                tx.keep_withheld(number, "somebody")
+            else:
+                tx.drop_withheld(number, names[:1])
+        return write()
+
+    monkeypatch.setattr(store, "write", after_another)
+    assert withheld.carry_out(store, origin) == (0 if kept else 1)
+    assert live(store) == ({*names} if kept else {names[0], names[2]})
