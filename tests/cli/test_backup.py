@@ -175,3 +175,14 @@ def test_what_a_backup_holds_is_listed(store: Store, tmp_path: Path) -> None:
     told = json.loads(run("backup", tmp_path / "b", "--data", tmp_path / "data", "--json"))
     assert (told["records"], told["deleted"], told["position"]) == (298, 2, 302)
     assert contents(tmp_path / "b").files.keys() == {"store.sqlite"}
+
+
+def test_the_names_of_what_was_restored_are_on_the_disk(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    back_up(store, tmp_path / "b")
+    synced: list[Path] = []
+    monkeypatch.setattr("indlet.store.backup.sync", synced.append)
+    data = tmp_path / "new"
+    restored(tmp_path / "b", data)
+    assert synced == [data / "store.sqlite.new", data, tmp_path]

@@ -118,6 +118,8 @@ def restore(folder: Path, data: Path) -> Contents:
         for name, digest in found.files.items():
             if name != _SETTINGS:
                 _copied(folder / name, data / name, digest)
+        for named in (data, data.absolute().parent):  # or a power cut could take what was said to be there
+            sync(named)
     except OSError as e:
         raise StoreError(f"{folder}: cannot be restored into {data}: {e.strerror or e}") from e
     keep_private(data)
