@@ -82,6 +82,19 @@ def test_nothing_hidden_is_shown_to_who_asks_while_it_is_being_hidden(
     assert seen == [{1, 2}, {1, 2}]
 
 
+def test_a_segment_with_nothing_left_to_hide_does_not_refer_to_itself(tmp_path: Path, record: Make) -> None:
+    with Engine.open(tmp_path, writable=True) as engine:
+        engine.apply([record(1, 1, {"wing": 1}), record(2, 2, {"air": 1}, origin=2)])
+        engine.commit()
+        engine.apply([record(2, 3, None, origin=2)])
+        engine.commit()
+        searcher = engine.searcher()
+        (segment,) = searcher.segments
+        assert segment.ended == 1
+        assert searcher.without({2}) is searcher
+        assert all(kept is not segment for kept in segment.cache.values())
+
+
 def test_operators(searcher: Searcher) -> None:
     assert ids(searcher, And((Term("heated"), Term("wing")))) == {1, 2, 3}
     assert ids(searcher, And((Term("wing"), Not(Term("air"))))) == {1, 3}

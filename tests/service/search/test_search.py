@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import math
+import weakref
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -430,6 +432,25 @@ def test_what_is_concealed_is_not_found_nor_suggested_nor_listed(make_shelf: Cal
     assert [source["name"] for source in library.sources()] == ["air", "sea"]
     with pytest.raises(UnknownRecord, match="is not here"):
         library.record("oai:vault:1")
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_a_snapshot_goes_when_there_is_a_later_one_whatever_is_hidden(
+    make_shelf: Callable[..., Library], held: bool
+) -> None:
+    whole = make_shelf()
+    with whole.store.write() as tx:
+        vault = tx.origin("hierarchy", "vault")
+        if held:
+            tx.put(vault, [Record("oai:vault:1", {"title": ["Zeppelin"]})])
+    library = Library(whole.store, whole.settings, restricted={"vault": True})
+    library.searcher()
+    before = weakref.ref(library.whole())
+    with whole.store.write() as tx:
+        tx.put(tx.origin("source", "air"), [Record("oai:air:new", {"title": ["Gliders"]})])
+    library.searcher()
+    gc.collect()
+    assert before() is None
 
 
 def test_only_web_addresses_become_links() -> None:

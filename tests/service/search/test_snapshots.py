@@ -99,6 +99,42 @@ def test_damage_is_told_and_a_repaired_index_is_served(store: Store, patience: f
     snapshots.close()
 
 
+def test_a_time_out_within_the_preparation_is_told_and_the_next_question_tries_again(store: Store) -> None:
+    trouble: list[Exception] = []
+
+    def prepare(searcher: Searcher) -> None:
+        if trouble:
+            raise trouble.pop()
+
+    add(store, "one")
+    snapshots = Snapshots(index_of(store), prepare, patience=LONG)
+    snapshots.newest()
+    add(store, "two")
+    trouble.append(TimeoutError("the disk does not answer"))
+    with pytest.raises(TimeoutError, match="the disk"):
+        snapshots.newest()
+    assert _df(snapshots.newest()) == 2
+    snapshots.close()
+
+
+def test_where_no_thread_can_be_started_the_next_question_tries_again(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_room(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    add(store, "one")
+    snapshots = Snapshots(index_of(store), lambda searcher: None, patience=LONG)
+    snapshots.newest()
+    add(store, "two")
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", no_room)
+        with pytest.raises(RuntimeError, match="new thread"):
+            snapshots.newest()
+    assert _df(snapshots.newest()) == 2
+    snapshots.close()
+
+
 def _until(snapshots: Snapshots, wanted: Callable[[Searcher], bool]) -> Searcher:
     while not wanted(found := snapshots.newest()):
         pass

@@ -109,7 +109,9 @@ class Library:
         self._serves = patience is not None
         self._snapshots = Snapshots(index_of(store), self._make_ready, patience)
         self._speller: Speller | None = None
-        self._views: WeakKeyDictionary[Searcher, tuple[tuple[int, ...], Searcher]] = WeakKeyDictionary()
+        # None stands for the snapshot itself: an entry that refers to its own key would keep it for ever.
+        self._views: WeakKeyDictionary[Searcher, tuple[tuple[int, ...], Searcher | None]]
+        self._views = WeakKeyDictionary()
         self._spoken: WeakKeyDictionary[Searcher, Spoken] = WeakKeyDictionary()
         self._verified: tuple[Searcher, dict[_Phrase, e.Expression]] | None = None
         self._analysed_by: dict[int, tuple[str, str]] = {}  # by origins: its state, the digest of a policy
@@ -197,8 +199,9 @@ class Library:
             return searcher
         known = self._views.get(searcher)
         if known is None or known[0] != hidden:
-            known = self._views[searcher] = hidden, searcher.without(hidden)
-        return known[1]
+            shown = searcher.without(hidden)
+            known = self._views[searcher] = hidden, None if shown is searcher else shown
+        return searcher if known[1] is None else known[1]
 
     def _caught_up(self) -> list[str]:
         """Brings the index up to the store; what is to be said about that."""

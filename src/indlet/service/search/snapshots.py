@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Hashable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 
 from indlet.service.index import Index, Searcher
 
@@ -45,18 +45,15 @@ class Snapshots:
             renewal = self._renewal
             begun = renewal is None
             if renewal is None:
-                renewal = self._renewal = Future()
+                renewal = Future()
                 threading.Thread(target=self._renew, args=(renewal,), name="snapshot", daemon=True).start()
-        try:
-            # Whoever comes upon a change waits a little; the others need not.
-            found = renewal.result(self._patience if begun else 0)
-        except TimeoutError:
+                self._renewal = renewal  # not before its thread is there, or nobody would ever end it
+        if begun:  # whoever comes upon a change waits a little; the others need not
+            wait([renewal], self._patience)
+        if not renewal.done():
             return held[1]
-        except BaseException:
-            self._over(renewal)
-            raise
         self._over(renewal)
-        return found
+        return renewal.result()  # or what went wrong, which may be a TimeoutError of the disk or the network
 
     def close(self) -> None:
         with self._making:

@@ -289,12 +289,12 @@ class Segment:
             docs = np.flatnonzero(np.isin(facet.codes, codes))
             if self.gone is not None:
                 docs = docs[~self.gone[docs]]
-            found = self
-            if docs.size:
-                found = _made(
-                    self.file, self.deletions_file, self.arrays, self.facts, self._deleting(docs),
-                    self.facets, self.shared,
-                )  # fmt: skip
+            if not docs.size:
+                return self  # not kept: what refers to itself stays mapped until the collector comes
+            found = _made(
+                self.file, self.deletions_file, self.arrays, self.facts, self._deleting(docs), self.facets,
+                self.shared,
+            )  # fmt: skip
             self.cache[key] = found  # not before it is made: another thread would take this segment as it is
         return found
 
