@@ -51,6 +51,23 @@ def test_a_job_that_fails_comes_again() -> None:
             assert runs.acquire(timeout=10)
 
 
+def test_where_no_thread_can_be_started_the_scheduler_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    refused, done = threading.Event(), threading.Event()
+    start = threading.Thread.start
+
+    def no_room_at_first(thread: threading.Thread) -> None:
+        if thread.name == "job late" and not refused.is_set():
+            refused.set()
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", no_room_at_first)
+    monkeypatch.setattr("indlet.node.schedule.SOON", 0.01)
+    with Schedule() as schedule:
+        schedule.add("late", "1d", lambda stop: done.set(), at_once=True)
+        assert done.wait(10) and refused.is_set()
+
+
 def test_a_run_that_lost_the_store_goes_on_soon() -> None:
     def job(stop: threading.Event) -> None:
         raise StoreUnavailable("the database was restarted")

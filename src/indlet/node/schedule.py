@@ -228,16 +228,24 @@ class Schedule:
                 for job in self._jobs.values():
                     _after_a_clock_set_back(job, now)
                     if _is_due(job, now):
-                        self._start(job, job.work)
+                        try:
+                            self._start(job, job.work)
+                        except RuntimeError as e:  # there is no room for a thread: the other jobs go on
+                            job.due = now + SOON
+                            log.warning("%s: %s; it is tried again soon", job.name, e)
                 soon = [j.due - now for j in self._jobs.values() if j.due is not None and j.due > now]
                 self._changed.wait(min([_LONGEST_WAIT, *soon]))
 
     def _start(self, job: Job, work: Work) -> None:
         """With the lock held."""
-        job.started, job.due = self._clock(), None
+        due, job.started, job.due = job.due, self._clock(), None
         job.stop = threading.Event()
         job.thread = threading.Thread(target=self._run, args=(job, work), name=f"job {job.name}", daemon=True)
-        job.thread.start()
+        try:
+            job.thread.start()
+        except RuntimeError:
+            job.thread, job.started, job.due = None, None, due
+            raise
 
     def _run(self, job: Job, work: Work) -> None:
         error, store_lost = "", False
