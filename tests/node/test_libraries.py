@@ -24,7 +24,7 @@ from indlet.formats.table_formats import known_roots
 from indlet.formats.translate import format_named
 from indlet.model import Record, TermVector
 from indlet.node.alerts import acknowledge, alerts
-from indlet.node.write_out import WriteTask, write_out
+from indlet.node.write_out import WriteTask, _replace, write_out
 from indlet.oai.read import Item
 from indlet.oai.xml import element
 from indlet.provider.pipeline import crawl
@@ -545,3 +545,14 @@ def test_a_translation_that_loses_a_required_field_raises_an_alert(store: Store,
     assert "written as marc21 without title" in [a.reason for a in alerts(store)]
     with pytest.raises(SettingsError, match="required names colour"):
         write_out(store, Settings(write=(Write(str(folder), required=("colour",)),)))
+
+
+def test_folders_that_are_made_for_a_file_are_on_the_disk_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[Path] = []
+    monkeypatch.setattr("indlet.node.write_out.sync", synced.append)
+    _replace(tmp_path / "larc" / "1955" / "one.mrc", b"1")
+    assert synced == [tmp_path / "larc", tmp_path]
+    _replace(tmp_path / "larc" / "1955" / "two.mrc", b"2")
+    assert len(synced) == 2

@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 
 import orjson
 
-from indlet.durable import write_whole
+from indlet.durable import sync, write_whole
 from indlet.errors import SettingsError
 from indlet.formats import CommonRecord, MetadataFormat, common_record
 from indlet.formats.crosswalk import UNWRITTEN, Crosswalk, Lost
@@ -308,5 +308,8 @@ def _same(place: Path, data: bytes) -> bool:
 
 
 def _replace(place: Path, data: bytes) -> None:
+    made = [folder for folder in place.parents if not folder.exists()]
     place.parent.mkdir(parents=True, exist_ok=True)
+    for folder in made:  # the store will say that the file is there: so must the disk after a power cut
+        sync(folder.parent)
     write_whole(place, data, 0o644)
