@@ -115,6 +115,20 @@ def test_an_index_that_is_ahead_of_a_restored_store_is_not_believed(tmp_path: Pa
             assert engine.searcher().df("all") == 1
 
 
+def test_a_standby_that_is_behind_does_not_erase_the_index_that_all_share(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Store.open(tmp_path) as store:
+        put(store, "one")
+        follow.catch_up(store)
+        index = engines.index_of(store)
+        monkeypatch.setattr(follow, "_newest", lambda store: 0)
+        monkeypatch.setattr(store, "shared", True)
+        assert "ahead of its store" in follow._misleading(store, index)
+        monkeypatch.setattr(store, "writable", False)
+        assert not follow._misleading(store, index)
+
+
 def test_a_search_beside_a_writer_answers_and_says_how_far_it_is(make_shelf: Callable[..., Library]) -> None:
     library = make_shelf()
     library.sync()

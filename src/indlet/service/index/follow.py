@@ -279,7 +279,8 @@ def _misleading(store: Store, index: Index) -> str:
         return ""
     if state.about.get("store", identity(store)) != identity(store):
         return "it was made from another store"
-    if state.position > _newest(store):
+    # A standby of the database may be behind; the index that all share is not its to erase.
+    if state.position > _newest(store) and (store.writable or not store.shared):
         return "it is ahead of its store, which was put back to an earlier state"
     return ""
 
