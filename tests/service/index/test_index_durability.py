@@ -16,6 +16,7 @@ import pytest
 
 from indlet.errors import IndexDamaged, StoreError
 from indlet.model import Stored
+from indlet.service.index.embedded import segment as segments
 from indlet.service.index.embedded.engine import Engine
 from indlet.service.index.expression import Term
 
@@ -41,6 +42,18 @@ def test_a_deletion_leaves_what_was_worked_out_of_the_file(tmp_path: Path, recor
         assert after.segments[0].shared is before.segments[0].shared
         assert (after.df("all"), after.cf("all"), after.df("w1")) == (9, 11, 0)
         assert (before.df("all"), before.cf("all"), before.df("w1")) == (10, 10, 1)
+
+
+def test_a_process_does_not_remember_every_file_that_it_ever_read(
+    tmp_path: Path, record: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(segments, "_verified", set())
+    monkeypatch.setattr(segments, "MOST_VERIFIED", 2)
+    for number in range(1, 5):
+        fill(tmp_path, record, number, number + 1)
+        assert 0 < len(segments._verified) <= 2
+    with Engine.open(tmp_path) as engine:
+        assert engine.searcher().df("all") == 4
 
 
 def test_a_snapshot_does_not_move(tmp_path: Path, record: Make) -> None:

@@ -35,8 +35,10 @@ _READ: Final = (b"indlet-1", MAGIC)
 ALIGN: Final = 64
 Array = NDArray[Any]
 
-# Files that this process has read through and found whole: they never change.
+# Files that this process has read through and found whole: they never change. A node that runs for months
+# meets millions: when there are too many, those that are still there are read once more.
 _verified: set[tuple[int, ...]] = set()
+MOST_VERIFIED: Final = 10_000
 
 
 class ArrayFile:
@@ -99,6 +101,8 @@ def read_arrays(folder: Path, file: SegmentFile) -> tuple[dict[str, Array], Json
     if known not in _verified:
         if zlib.crc32(data) != file.checksum:
             raise IndexDamaged(f"{path} fails its checksum; {REMEDY}")
+        if len(_verified) >= MOST_VERIFIED:
+            _verified.clear()
         _verified.add(known)
     if data[-8:] not in _READ:
         raise IndexDamaged(f"{path} is of another version; {REMEDY}")
