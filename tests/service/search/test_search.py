@@ -444,13 +444,14 @@ def test_a_snapshot_goes_when_there_is_a_later_one_whatever_is_hidden(
         if held:
             tx.put(vault, [Record("oai:vault:1", {"title": ["Zeppelin"]})])
     library = Library(whole.store, whole.settings, restricted={"vault": True})
-    library.searcher()
-    before = weakref.ref(library.whole())
+    library.stats()
+    library.search('title:"flat plate" fluter')  # a phrase to verify, and a word that no record holds
+    before = [weakref.ref(library.whole()), weakref.ref(library.searcher())]
     with whole.store.write() as tx:
         tx.put(tx.origin("source", "air"), [Record("oai:air:new", {"title": ["Gliders"]})])
     library.searcher()
     gc.collect()
-    assert before() is None
+    assert [snapshot() for snapshot in before] == [None, None]
 
 
 def test_only_web_addresses_become_links() -> None:

@@ -113,9 +113,9 @@ class Library:
         self._views: WeakKeyDictionary[Searcher, tuple[tuple[int, ...], Searcher | None]]
         self._views = WeakKeyDictionary()
         self._spoken: WeakKeyDictionary[Searcher, Spoken] = WeakKeyDictionary()
-        self._verified: tuple[Searcher, dict[_Phrase, e.Expression]] | None = None
+        self._verified: WeakKeyDictionary[Searcher, dict[_Phrase, e.Expression]] = WeakKeyDictionary()
         self._analysed_by: dict[int, tuple[str, str]] = {}  # by origins: its state, the digest of a policy
-        self._counted: tuple[Searcher, JsonObject] | None = None
+        self._counted: WeakKeyDictionary[Searcher, JsonObject] = WeakKeyDictionary()
         self._named: dict[int, Named] = {}
         self._called: tuple[Any, Mapping[str, Mapping[str, str]]] | None = None
 
@@ -221,6 +221,7 @@ class Library:
         self.languages(searcher)
         if self._serves:  # what the first page would have to wait for
             searcher.search(e.Everything(), limit=1, sort="author", facets=VALUE_FACETS, values=1)
+        self._speller = None  # it would keep the snapshot before until somebody misspells a word
 
     # Questions
 
@@ -480,11 +481,11 @@ class Library:
     def stats(self) -> JsonObject:
         """Store and index in numbers."""
         searcher = self.searcher()
-        counted = self._counted
-        if counted is None or counted[0] is not searcher:
+        counted = self._counted.get(searcher)
+        if counted is None:
             # The fingerprint walks through the whole vocabulary: once for a snapshot is enough.
-            counted = self._counted = searcher, statistics.of_index(searcher)
-        return statistics.of_store(self.store, counted[1], self._hidden)
+            counted = self._counted[searcher] = statistics.of_index(searcher)
+        return statistics.of_store(self.store, counted, self._hidden)
 
     def sources(self) -> list[JsonObject]:
         """Each origin of records with its state: nothing secret."""
@@ -626,11 +627,11 @@ class Library:
         said: list[str],
     ) -> e.Expression:
         """The records among those of an expression whose metadata hold the phrase in a field."""
-        verified, every = self._verified, (*spoken.frequent, *spoken.rare)
-        if verified is None or verified[0] is not searcher or len(verified[1]) > 1000:
-            verified = self._verified = searcher, {}
+        known, every = self._verified.get(searcher), (*spoken.frequent, *spoken.rare)
+        if known is None or len(known) > 1000:
+            known = self._verified[searcher] = {}
         # By the languages too: what one reader asks under others must not decide what the next one finds.
-        known, key = verified[1], (field, phrase, among, every)
+        key = (field, phrase, among, every)
         if key not in known:
             found = searcher.search(among, limit=VERIFIED, collapse=False)
             if found.total > VERIFIED:
