@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import orjson
@@ -10,12 +11,14 @@ import pytest
 from tests.hostile.misbehaving import Provider, Rec
 
 from indlet.errors import StoreError
-from indlet.node.ownership import adopt, confirmed, give_back, restore, withdraw
+from indlet.model import Record
+from indlet.node.ownership import adopt, confirmed, give_back, marked, restore, withdraw
 from indlet.oai.provenance import version_of
 from indlet.provider.pipeline import crawl
+from indlet.provider.summary import Summary
 from indlet.service.pipeline import harvest_all
 from indlet.settings import Crawl, Harvest, Hierarchy, Settings, Source
-from indlet.store import Store, open_store, withheld
+from indlet.store import Store, Transaction, open_store, withheld
 
 GUARDED = Settings(harvest=Harvest(retries=0, backoff_seconds=0.01, withhold_records=3))
 
@@ -81,3 +84,53 @@ def test_a_record_of_our_own_is_withdrawn_though_its_file_stays(store: Store, tm
     restore(store, name)
     crawl(store, settings)
     assert len(live(store)) == 2
+
+
+def test_a_crawl_that_is_on_does_not_bring_back_what_is_withdrawn(store: Store, tmp_path: Path) -> None:
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "a.txt").write_text("flutter of wings")
+    settings = Settings(hierarchy=(Hierarchy(str(docs), "docs"),), crawl=Crawl(settle_seconds=0.0, workers=1))
+    crawl(store, settings)
+    (name,) = live(store)
+    (docs / "a.txt").write_text("flutter of wings, again")
+    told: list[str] = []
+
+    def meanwhile(summary: Summary) -> None:
+        if not told:
+            told.append(withdraw(store, name, "Ada"))
+
+    crawl(store, settings, report=meanwhile)
+    assert told == ["docs"] and not live(store)
+
+
+def test_what_a_run_would_forget_is_not_decided_while_it_is_on(store: Store) -> None:
+    with store.write() as tx:
+        number = tx.origin("source", "lanl")
+    with store.job(f"harvest-{number}"), pytest.raises(StoreError, match="busy with 'harvest-"):
+        adopt(store, "lanl", "Ada")
+    adopt(store, "lanl", "Ada")
+    with store.job(f"harvest-{number}"), pytest.raises(StoreError, match="busy with 'harvest-"):
+        give_back(store, "lanl")
+    with store.read() as view:
+        assert view.state(number)["adopted"]["by"] == "Ada"
+
+
+def test_of_two_who_withdraw_records_at_once_both_are_heard(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with store.write() as tx:
+        tx.put(tx.origin("hierarchy", "docs"), [Record("oai:x.org:a"), Record("oai:x.org:b")])
+    write = store.write
+
+    def after_another() -> AbstractContextManager[Transaction]:
+        monkeypatch.setattr(store, "write", write)
+        withdraw(store, "oai:x.org:a", "Ada")
+        return write()
+
+    monkeypatch.setattr(store, "write", after_another)
+    withdraw(store, "oai:x.org:b", "Bob")
+    assert {mark["identifier"]: mark["by"] for mark in marked(store)} == {
+        "oai:x.org:a": "Ada",
+        "oai:x.org:b": "Bob",
+    }

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import orjson
@@ -11,7 +13,7 @@ from indlet.errors import StoreError
 from indlet.model import JsonObject, Record, Stored
 from indlet.oai.dates import written
 from indlet.oai.provenance import version_of
-from indlet.provider.withdrawn import keep_withdrawn, withdrawn
+from indlet.provider.withdrawn import keep_withdrawn, withdrawn, withdrawn_now
 from indlet.store import Origin, Store
 
 
@@ -26,9 +28,8 @@ class Adoption(NamedTuple):
 
 def adopt(store: Store, source: str, by: str) -> Adoption:
     """Keep a source's records for good, whatever becomes of their origin, and speak for them."""
-    origin = _source(store, source)
     adopted = {"by": by, "at": written(int(time.time()))}
-    with store.write() as tx:
+    with _not_harvested(store, source) as origin, store.write() as tx:
         tx.state(origin.id, {**origin.state, "adopted": adopted})
         tx.keep_withheld(origin.id, by)
         for kind in ("deletions", "silent"):
@@ -38,11 +39,11 @@ def adopt(store: Store, source: str, by: str) -> Adoption:
 
 def give_back(store: Store, source: str) -> None:
     """The origin of a source is there again, and speaks for its records."""
-    origin = _source(store, source)
-    if "adopted" not in origin.state:
-        raise StoreError(f"the source {source!r} is not adopted; see  indlet sources")
-    with store.write() as tx:
-        tx.state(origin.id, {key: value for key, value in origin.state.items() if key != "adopted"})
+    with _not_harvested(store, source) as origin:
+        if "adopted" not in origin.state:
+            raise StoreError(f"the source {source!r} is not adopted; see  indlet sources")
+        with store.write() as tx:
+            tx.state(origin.id, {key: value for key, value in origin.state.items() if key != "adopted"})
 
 
 def confirmed(store: Store, origin: Origin) -> str:
@@ -66,8 +67,6 @@ def withdraw(store: Store, identifier: str, by: str) -> str:
             f"{identifier} is of {origin.name}, which alone deletes it; if that is gone for good, "
             f"adopt its records first:  indlet adopt {origin.name}"
         )
-    with store.read() as view:
-        marks = withdrawn(view, origin.id)
     properties = orjson.loads(stored.properties or b"{}")
     now = written(int(time.time()))
     with store.write() as tx:
@@ -79,7 +78,7 @@ def withdraw(store: Store, identifier: str, by: str) -> str:
             )
             tx.put(origin.id, [gone])
         else:
-            path = properties.get("path", "")
+            path, marks = properties.get("path", ""), withdrawn_now(tx, origin.id)
             keep_withdrawn(tx, origin.id, marks | {identifier: {"by": by, "at": now, "path": path}})
             tx.delete(origin.id, [identifier])
     return origin.name
@@ -89,13 +88,13 @@ def restore(store: Store, identifier: str) -> str:
     """Take the mark off a record of this node's own; the next crawl brings it back."""
     with store.read() as view:
         for origin in view.origins("hierarchy"):
-            marks = withdrawn(view, origin.id)
-            if identifier in marks:
+            if identifier in withdrawn(view, origin.id):
                 break
         else:
             raise StoreError(f"{identifier!r} is not marked as deleted here; nothing was changed")
-    path = str(marks.pop(identifier).get("path", ""))
     with store.write() as tx:
+        marks = withdrawn_now(tx, origin.id)
+        path = str(marks.pop(identifier, {}).get("path", ""))
         keep_withdrawn(tx, origin.id, marks)
         tx.drop_files(origin.id, [path])  # so that it is read again
     return origin.name
@@ -110,6 +109,14 @@ def marked(store: Store) -> list[JsonObject]:
             for identifier, mark in withdrawn(view, origin.id).items()
         ]
     return sorted(found, key=lambda mark: str(mark.get("at", "")), reverse=True)
+
+
+@contextlib.contextmanager
+def _not_harvested(store: Store, name: str) -> Iterator[Origin]:
+    """A source as it is now, and while no run is at it: that would write the state that it began with over
+    ours at its next commit."""
+    with store.job(f"harvest-{_source(store, name).id}"):
+        yield _source(store, name)
 
 
 def _live(store: Store, identifier: str) -> tuple[Stored, Origin]:

@@ -11,7 +11,7 @@ from indlet.provider.answered import ANSWERED
 from indlet.provider.crawl import Work
 from indlet.provider.set_rules import SetRules
 from indlet.provider.source import RecordSource
-from indlet.provider.withdrawn import withdrawn
+from indlet.provider.withdrawn import withdrawn_now
 from indlet.store import FileState, Store, Transaction, View
 
 BATCH_RESOURCES = 500
@@ -51,14 +51,11 @@ class Batches:
         self._stale: dict[int, dict[str, None]] = {origin: {} for origin in self._origins}
         self._late: list[ResourceResult] = []  # results whose files are known as read only then
         with store.read() as view:
-            self._withdrawn = {i for origin in self._origins for i in withdrawn(view, origin)}
             self._waiting = {origin for origin in self._origins if origin in view.withheld_counts()}
         self.written = 0
         self.deleted = 0
 
     def add(self, result: ResourceResult) -> None:
-        if self._withdrawn:
-            result.records = [r for r in result.records if r.identifier not in self._withdrawn]
         if self._rules.rules:
             result.records = [self._in_sets(record) for record in result.records]
         self._batch.append(result)
@@ -98,6 +95,10 @@ class Batches:
             for result in batch:
                 (self._late if self._leaves_something(view, result) else done).append(result)
         with self._store.write() as tx:
+            # As it is now: somebody may have marked a record while its file was read.
+            if marked := {i for origin in self._origins for i in withdrawn_now(tx, origin)}:
+                for result in batch:
+                    result.records = [r for r in result.records if r.identifier not in marked]
             written = self._put(tx, batch)
             self._name_sets(tx, batch)
             for origin in self._waiting:

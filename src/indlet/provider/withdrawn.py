@@ -14,6 +14,12 @@ def withdrawn(view: View, origin: int) -> dict[str, JsonObject]:
     return found
 
 
+def withdrawn_now(tx: Transaction, origin: int) -> dict[str, JsonObject]:
+    """The same in a transaction: nobody changes it until that ends."""
+    found: dict[str, JsonObject] = orjson.loads(tx.meta_value(_key(origin), b"{}"))
+    return found
+
+
 def keep_withdrawn(tx: Transaction, origin: int, marks: dict[str, JsonObject]) -> None:
     tx.meta(_key(origin), orjson.dumps(marks))
 
