@@ -173,6 +173,19 @@ def test_files_runs_failures_and_state(store: Store) -> None:
         assert view.failure_counts() == {}
 
 
+def test_a_list_that_nobody_read_to_its_end_ends_with_its_snapshot(store: Store) -> None:
+    with store.write() as tx:
+        tx.put(tx.origin("source", "s"), [record(str(n)) for n in range(3)])
+    with store.read() as view:
+        unread = view.changes()
+        assert next(unread).identifier == "oai:x.org:0"
+    with store.write() as tx:
+        tx.put(tx.origin("source", "s"), [record("new")])
+    with store.read() as view:
+        assert view.last_seq() == 4, "the next reader has a snapshot of its own"
+    del unread
+
+
 def test_a_second_job_is_told_so(store: Store) -> None:
     with store.job("crawl"), pytest.raises(StoreError, match="busy with 'crawl'"), store.job("crawl"):
         pass

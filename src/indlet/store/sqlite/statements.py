@@ -37,12 +37,21 @@ class SqliteView(SqlView):
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
+        self._begun: list[sqlite3.Cursor] = []
+
+    def end(self) -> None:
+        """Ends what was not read to its end: SQLite would keep this snapshot for it, and the next
+        reader by this connection would be given that instead of its own."""
+        for cursor in self._begun:
+            cursor.close()
 
     def _all(self, statement: str, values: Sequence[SqlValue] = ()) -> list[Row]:
         return self._connection.execute(statement, values).fetchall()
 
     def _each(self, statement: str, values: Sequence[SqlValue] = ()) -> Iterator[Row]:
-        return self._connection.execute(statement, values)
+        cursor = self._connection.execute(statement, values)
+        self._begun.append(cursor)
+        return cursor
 
     def meta(self, key: str) -> Any:
         row = self._one("SELECT value FROM meta WHERE key = ?", (key,))

@@ -128,11 +128,13 @@ class SqliteStore(SqlStore):
         try:
             with _explained(self._path):
                 connection.execute("BEGIN")
+                view = SqliteView(connection)
                 try:
                     # A deferred transaction takes its snapshot at the first read.
                     connection.execute("SELECT 1 FROM meta LIMIT 1").fetchone()
-                    yield SqliteView(connection)
+                    yield view
                 finally:
+                    view.end()
                     connection.execute("ROLLBACK")
                     if isinstance(connection, Frozen) and connection.seen != _state(self._path):
                         raise StoreError(f"{self._path}: was written while it was being read; try again")
