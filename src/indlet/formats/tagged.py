@@ -5,6 +5,9 @@ The table's own lines say how the text looks:
 !form        "tagged" (a line for each field) or "delimited" (a line for each record)
 !separator   tagged: what stands between tag and value; ": " unless told
 !end         tagged: the tag of the line that ends a record; else an empty line does
+!closing     tagged: the field whose value that line tells again
+!unmarked    tagged: tags may be indented, and lines without one go on with the field before, indented or not
+!width       tagged: longer lines are folded
 !upper       tagged: tags are written in capitals
 !delimiter   delimited: "," unless told; "tab" for a tab. The first line names the columns
 !namespace   that of its records in XML; "urn:indlet:fields:table-NAME" unless told
@@ -16,6 +19,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -39,6 +43,8 @@ def text_format(
     form = table.about.get("form", "tagged").strip()
     if form not in ("tagged", "delimited"):
         raise SettingsError(f"{table.name}: !form is {form!r}; give tagged or delimited")
+    if not table.about.get("width", "79").strip().isdecimal():
+        raise SettingsError(f"{table.name}: !width is no number; give one such as 79")
     named = re.sub(r"[^\w.-]", "-", prefix)
     namespace = table.about.get("namespace", "").strip() or f"urn:indlet:fields:{named}"
     tagged = form == "tagged"
@@ -82,28 +88,29 @@ def _decoded(data: bytes) -> str:
 
 def _load(data: bytes, table: Crosswalk) -> Iterator[Fields | Broken]:
     separator = table.about.get("separator", ": ").replace("␣", " ")
-    end = table.about.get("end", "").strip().lower()
+    end, unmarked = table.about.get("end", "").strip().lower(), "unmarked" in table.about
     found: list[Field] = []
     number, problem, started = 1, "", 1
     for place, line in enumerate(_decoded(data).splitlines(), 1):
         tag, mark, value = line.partition(separator.rstrip() or separator)
         tag = tag.strip()
-        ends = tag.lower() == end if end else not line.strip()
+        ends = tag.lower() == end and bool(mark or not unmarked) if end else not line.strip()
+        indented = line[:1] in " \t" and bool(found)
         if ends:
+            found = [field for field in found if field.value]
             yield from _finished(found, number, problem, started)
             number += bool(found or problem)
             found, problem, started = [], "", place + 1
         elif not line.strip():
             continue
-        elif line[:1] in " \t" and found:
-            found[-1] = Field(found[-1].tag, f"{found[-1].value} {line.strip()}"[:LINE_LENGTH])
-        elif mark and _TAG.fullmatch(tag):
-            if value.strip():
-                found.append(
-                    Field(tag.lower() if "upper" in table.about else tag, value.strip()[:LINE_LENGTH])
-                )
+        elif mark and _TAG.fullmatch(tag) and (unmarked or not indented):
+            # It may be empty: its text then begins on the next line.
+            found.append(Field(tag.lower() if "upper" in table.about else tag, value.strip()[:LINE_LENGTH]))
+        elif indented or (unmarked and found):
+            found[-1] = Field(found[-1].tag, f"{found[-1].value} {line.strip()}".strip()[:LINE_LENGTH])
         else:
             problem = problem or f"line {place} is neither a field nor the continuation of one: {line[:60]!r}"
+    found = [field for field in found if field.value]
     if end and found:
         problem = problem or f"the file ends before {end.upper()}"
     yield from _finished(found, number, problem, started)
@@ -119,13 +126,34 @@ def _finished(found: list[Field], number: int, problem: str, started: int) -> It
 def _pack(fields: Fields, table: Crosswalk) -> bytes:
     separator = table.about.get("separator", ": ").replace("␣", " ")
     capitals, end = "upper" in table.about, table.about.get("end", "").strip()
-    lines = [
-        f"{field.tag.upper() if capitals else field.tag}{separator}{' '.join(field.value.split())}"
-        for field in fields
-    ]
+    lines: list[str] = []
+    for field in fields:
+        line = f"{field.tag.upper() if capitals else field.tag}{separator}{' '.join(field.value.split())}"
+        lines += _lines(line, separator, int(table.about.get("width", "0")))
     if end:
-        lines.append(f"{end}{separator}".rstrip())
+        named = table.about.get("closing", "").strip()
+        closing = next((" ".join(field.value.split()) for field in fields if field.tag == named), "")
+        lines.append(f"{end}{separator}{closing}".rstrip())
     return ("\n".join(lines) + ("\n" if end else "\n\n")).encode("utf-8", "replace")
+
+
+def _lines(line: str, separator: str, width: int) -> Iterator[str]:
+    """A line over as many as it needs; none of them but the first can be taken for a field."""
+    if not width or len(line) <= width:
+        yield line
+        return
+    whole = ""
+    for part in textwrap.wrap(
+        line, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    ):
+        tag, mark, _ = part.partition(separator.rstrip() or separator)
+        if whole and mark and _TAG.fullmatch(tag.strip()):
+            whole += f" {part.strip()}"
+            continue
+        if whole:
+            yield whole
+        whole = part
+    yield whole
 
 
 # Delimited

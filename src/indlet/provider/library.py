@@ -21,7 +21,7 @@ from indlet.provider.resources import FileTree, Resource, place_of
 from indlet.provider.workers import Analysed
 from indlet.settings import Access, Hierarchy, LibraryFolder, Settings
 
-LAYOUT: Final = 2  # another number where the same export makes other records: it is then read anew
+LAYOUT: Final = 3  # another number where the same export makes other records: it is then read anew
 
 
 @dataclass(frozen=True)
