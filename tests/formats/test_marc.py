@@ -6,8 +6,8 @@ from pymarc import Field as PyField
 from pymarc import Indicators, Record, Subfield
 
 from indlet.formats.iso2709 import read_iso2709, split_iso2709
-from indlet.formats.metadata.marc21 import dublin_core, pack, read_xml, searchable
-from indlet.formats.record import Field
+from indlet.formats.metadata.marc21 import FORMAT, dublin_core, pack, read_xml, searchable
+from indlet.formats.record import CommonRecord, Field
 from indlet.formats.transformations import chopped
 from indlet.model import Document, Failure
 from indlet.provider.extract import parts
@@ -111,6 +111,41 @@ def test_punctuation_without_end_is_chopped_at_once() -> None:
 def test_authority_records_are_known_by_their_heading() -> None:
     raw = record(data("100", "aTwain, Mark,", "d1835-1910"), leader="00000nz  a2200000n  4500")
     assert dublin_core(read_iso2709(raw))["title"] == ["Twain, Mark, 1835-1910"]
+
+
+def test_a_subfield_that_repeats_is_several_values() -> None:
+    raw = record(
+        data("050", "aPN3411", "b.P3", "aPR863"),
+        data("082", "a823", "a820.9"),
+        data("856", "uhttp://example.org/1", "qtext/html", "qapplication/pdf", indicators="40"),
+    )
+    found = dublin_core(read_iso2709(raw))
+    assert found["subject"] == ["PN3411", "PR863", "823", "820.9"]
+    assert found["format"] == ["text/html", "application/pdf"]
+
+
+def test_a_thing_is_no_image() -> None:
+    raw = record(data("245", "aA globe..."), leader="00000crm a2200000 a 4500")
+    found = dublin_core(read_iso2709(raw))
+    assert "type" not in found
+    assert found["title"] == ["A globe..."]
+
+
+def test_no_title_is_made_of_a_creator() -> None:
+    written = FORMAT.write(CommonRecord.of({"creator": ["Austen, Jane"]}, "x17"))
+    assert FORMAT.read(etree.fromstring(written)).simple() == {"creator": ["Austen, Jane"]}
+
+
+def test_control_fields_stand_first_in_xml_wherever_a_record_has_them() -> None:
+    fields = [
+        Field("LDR", "00000cam a2200000 a 4500"),
+        Field("245", "", "00", (("a", "Wings"),)),
+        Field("001", "x17"),
+        Field("900", "", "  ", (("a", "local"),)),
+        Field("005", "20240102030405.0"),
+    ]
+    root = etree.fromstring(FORMAT.xml(fields))
+    assert [node.get("tag") for node in root] == [None, "001", "005", "245", "900"]
 
 
 def test_what_no_record_can_hold_breaks_none() -> None:

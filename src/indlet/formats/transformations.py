@@ -47,7 +47,7 @@ def chopped(value: str) -> str:
     while end and (value[end - 1] in _ISBD or value[end - 1].isspace()):
         end -= 1
     value = value[:end]
-    if value.endswith(".") and not _ABBREVIATED.search(value):
+    if value.endswith(".") and not value.endswith("..") and not _ABBREVIATED.search(value):
         value = value[:-1]
     if value.startswith("[") and value.endswith("]") and value.count("[") == 1:
         value = value[1:-1]

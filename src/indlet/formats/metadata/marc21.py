@@ -143,12 +143,15 @@ _CODE = re.compile(r"[\dA-Za-z!\"#$%&'()*+,\-./:;<=>?{}_^`~\[\]\\]", re.ASCII)
 
 
 def write_xml(leader: str, fields: Iterable[Field]) -> bytes:
-    """The MARCXML `record` element of these fields, in their order. Always valid (`_valid`)."""
+    """The MARCXML `record` element of these fields, in their order but for control fields, which are first.
+
+    Always valid (`_valid`).
+    """
     parts = [
         f'<record xmlns="{NAMESPACE}" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" '
         f'xsi:schemaLocation="{NAMESPACE} {SCHEMA}"><leader>{_valid_leader(leader)}</leader>'
     ]
-    for field in _valid(fields):
+    for field in sorted(_valid(fields), key=lambda field: bool(field.subfields)):
         if not field.subfields:
             parts.append(f'<controlfield tag="{field.tag}">{text(field.value)}</controlfield>')
             continue
