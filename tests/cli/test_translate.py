@@ -88,9 +88,46 @@ def test_a_table_of_another_format_is_no_mapping_for_marc(books: Path) -> None:
         run("--from", "marc21", "--to", "marc21", "--to-mapping", "sandia", str(books))
 
 
-def test_what_a_table_says_of_every_record_is_said_once(books: Path) -> None:
-    _, out, _ = run("--from", "marc21", "--to", "marcxml", str(books))
+def test_what_a_table_says_of_every_record_is_said_once(books: Path, tmp_path: Path) -> None:
+    _, plain, _ = run("--from", "marc21", "--to", "oai_dc", str(books))
+    (tmp_path / "books.xml").write_bytes(plain)
+    _, out, _ = run("--from", "oai_dc", "--to", "marcxml", str(tmp_path / "books.xml"))
     assert out.count(b'tag="042"') == out.count(b"<record") == 2
+
+
+def test_marc_stays_whole_as_marc(tmp_path: Path) -> None:
+    source, own, subjects = tmp_path / "a.mrc", tmp_path / "own.tsv", tmp_path / "codes.tsv"
+    book = [
+        Field("LDR", "00000cas a2200000 a 4500"),
+        *BOOK,
+        Field("852", "", "0 ", (("h", "PR 17"), ("j", "3"))),
+    ]
+    book.insert(-1, Field("650", "", " 4", (("a", "wings"),)))
+    source.write_bytes(METADATA["marc21"].pack(book))
+    status, out, err = run("--from", "marc21", "--to", "marc21", str(source))
+    assert (status, out, err) == (0, source.read_bytes(), "")
+    _, report, _ = run("--from", "marc21", "--to", "marcxml", "--report", str(source))
+    assert report.decode().splitlines() == ["1 records translated, 0 failed", "nothing was lost"]
+    own.write_text("852\ta\t\tsubject\t\tout\t\n")
+    subjects.write_text("wings\t629.1\tWings\n")
+    more = ("--to-mapping", str(own), "--subjects", str(subjects))
+    _, out, _ = run("--from", "marc21", "--to", "marcxml", *more, str(source))
+    assert b"PR 17" not in out
+    assert b'<datafield tag="852" ind1=" " ind2=" "><subfield code="a">629.1</subfield></datafield>' in out
+    _, report, _ = run("--from", "marc21", "--to", "marcxml", *more, "--report", str(source))
+    assert report.decode().splitlines()[2].split()[:2] == ["852", "1"]
+
+
+def test_marc_that_is_too_long_is_translated_and_that_is_told(tmp_path: Path) -> None:
+    source = tmp_path / "a.xml"
+    items = [Field("952", "", "  ", (("a", "x" * 5000),)) for _ in range(25)]
+    source.write_bytes(METADATA["marc21"].xml([*BOOK, *items]))
+    status, out, err = run("--from", "marcxml", "--to", "marc21", str(source))
+    assert status == 0
+    assert f"{source}#1: record 1 is translated, not written whole: a record of" in err
+    (fields,) = METADATA["marc21"].load(out)
+    assert not isinstance(fields, Broken)
+    assert METADATA["marc21"].crosswalk(fields).read(fields).simple()["title"] == ["Wings : a study"]
 
 
 def test_sandia_s_fields(books: Path) -> None:

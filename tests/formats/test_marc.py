@@ -7,7 +7,7 @@ from pymarc import Indicators, Record, Subfield
 
 from indlet.formats.iso2709 import read_iso2709, split_iso2709
 from indlet.formats.metadata.marc21 import FORMAT, dublin_core, pack, read_xml, searchable
-from indlet.formats.record import CommonRecord, Field
+from indlet.formats.record import Broken, CommonRecord, Field
 from indlet.formats.transformations import chopped
 from indlet.model import Document, Failure
 from indlet.provider.extract import parts
@@ -80,6 +80,14 @@ def test_marc8_is_decoded() -> None:
     # pymarc writes UTF-8 where it can; put the MARC-8 umlaut (E8 before its letter) in by hand.
     raw = raw.replace("\xe8".encode(), b"\xe8")
     assert dublin_core(read_iso2709(raw))["title"] == ["Zwei Bücher"]
+
+
+def test_marc8_that_becomes_xml_no_longer_claims_to_be_marc8() -> None:
+    raw = record(data("245", "aZwei"), leader="00000cam  2200000 a 4500").replace(b"Zwei", b"Zw\xe8ei")
+    (fields,) = FORMAT.load(raw)
+    assert not isinstance(fields, Broken)
+    leader, *_ = etree.fromstring(FORMAT.xml(fields))
+    assert str(leader.text)[5:12] == "cam a22"
 
 
 def test_utf8_is_seen_whatever_the_leader_says() -> None:

@@ -69,6 +69,8 @@ def translate(
                 say(f"{path}#{one.number}: {one.reason}", err=True)
                 continue
             taken += 1
+            if one.warning:
+                say(f"{path}#{one.number}: {one.warning}", err=True)
             _count(one.lost, lost, example)
             if not report:
                 output.write(one.data)

@@ -11,29 +11,32 @@ from indlet.formats.crosswalk import Crosswalk
 from indlet.formats.metadata import marc21
 from indlet.formats.record import CommonRecord, Field, Fields, MetadataFormat
 from indlet.formats.registry import root_name
-from indlet.formats.translate import own_table
 from indlet.oai.xml import element
 
 
 class MarcOriginals:
     """Others' MARC with what a site lays over it: the fields of its own table, and subjects in its scheme."""
 
-    def __init__(self, metadata: MetadataFormat, mapping: str, table: Crosswalk) -> None:
-        """`mapping`: the site's own table, which in `table` stands on top of the standard one."""
+    def __init__(self, metadata: MetadataFormat, own: Crosswalk | None, table: Crosswalk) -> None:
+        """`own`: the site's own table, which in `table` stands on top of the standard one."""
         self._marc = metadata.prefix == marc21.FORMAT.prefix
         self._table = table
-        self._own = own_table(mapping, metadata) if self._marc and mapping else None
+        self._own = own
         rules = self._own.rules if self._own is not None else ()
         self._replacing = {rule.tags[0] for rule in rules if rule.writes and not rule.added}
 
     def fields(self, raw: bytes, said: CommonRecord, record: CommonRecord) -> Fields | None:
-        """The fields to write; None if MARC is not what is written, or not what the original is.
+        """The fields to write; None if MARC is not what is written, or not what the original is."""
+        original = _marc21_fields(raw) if self._marc else None
+        return self.over(original, said, record) if original is not None else None
+
+    def over(self, original: Fields, said: CommonRecord, record: CommonRecord) -> Fields | None:
+        """The same of an original that was read; None if it is UNIMARC, or MARC is not what is written.
 
         `said`: what the original says; `record`: the same, with subjects in the site's scheme. Those are
         added, for MARC has room for both. The record's identifier stands in 035, unless it is that of 001.
         """
-        original = _marc21_fields(raw) if self._marc else None
-        if original is None:
+        if not self._marc or marc21.crosswalk(original) is not marc21.crosswalk(()):
             return None
         ours = self._own.write(record) if self._own is not None else []
         known = set(said.statements)
@@ -42,17 +45,16 @@ class MarcOriginals:
         ours += [one for one in self._table.write(new) if one not in of_every_record and one not in ours]
         named = Field("035", "", "  ", (("a", f"(OAI){record.identifier}"),))
         numbers = [one.value.strip() for one in (*original, *ours) if one.tag == "001"]
-        if record.identifier not in numbers and named not in original:
+        if record.identifier.strip() not in ("", *numbers) and named not in original:
             ours.append(named)
         return marc21.laid_over(original, ours, self._replacing)
 
 
 def _marc21_fields(raw: bytes) -> Fields | None:
-    """The fields of an original in MARC 21; None if it is UNIMARC or no MARC."""
+    """The fields of an original in MARC; None if it is none."""
     if root_name(raw) not in marc21.FORMAT.roots:
         return None
     try:
-        found = marc21.FORMAT.fields(element(raw))
+        return marc21.FORMAT.fields(element(raw))
     except (BadResponse, ValueError):
         return None
-    return found if marc21.crosswalk(found) is marc21.crosswalk(()) else None

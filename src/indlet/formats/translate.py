@@ -1,4 +1,7 @@
-"""Records of one format translated to another, through the common record, and what that loses."""
+"""Records of one format translated to another, through the common record, and what that loses.
+
+MARC that becomes MARC stays whole (`marc_originals.py`).
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Final
 
 from indlet.errors import SettingsError
 from indlet.formats import METADATA, crosswalk
 from indlet.formats.crosswalk import Crosswalk, Lost
+from indlet.formats.marc_originals import MarcOriginals
 from indlet.formats.metadata import marc21
 from indlet.formats.record import Broken, CommonRecord, Fields, MetadataFormat
 from indlet.formats.subject_translation import SubjectTranslation
 from indlet.formats.tagged import named_format
+
+_MARC: Final = ("marc21", "oai_marc")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +32,7 @@ class Translation:
     record: CommonRecord
     data: bytes
     lost: tuple[Lost, ...]
+    warning: str = ""  # why it was translated where it should have stayed whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +49,8 @@ class Translator:
         """Each record of a file. What cannot be read, mapped or written is broken; the others go on."""
         tables: dict[str, Crosswalk] = {}
         out = on_top(self.own_out, self.target.crosswalk(()), self.target)
+        own_out = own_table(self.own_out, self.target) if self.own_out else None
+        originals = MarcOriginals(self.target, own_out, out) if self.source.prefix in _MARC else None
         for number, fields in enumerate(self.source.load(data), 1):
             if isinstance(fields, Broken):
                 yield fields
@@ -48,20 +58,37 @@ class Translator:
             base = self.source.crosswalk(fields)
             if base.name not in tables:
                 tables[base.name] = on_top(self.own, base, self.source)
-            yield self._one(number, fields, tables[base.name], out)
+            yield self._one(number, fields, tables[base.name], out, originals)
 
-    def _one(self, number: int, fields: Fields, table: Crosswalk, out: Crosswalk) -> Translation | Broken:
+    def _one(
+        self, number: int, fields: Fields, table: Crosswalk, out: Crosswalk, originals: MarcOriginals | None
+    ) -> Translation | Broken:
         lost: list[Lost] = []
-        record = table.read(fields, lost)
+        said = record = table.read(fields, lost)
         if not record.statements:
             return Broken(number, f"record {number}: nothing of it could be mapped")
         if self.subjects is not None:
             record = self.subjects.translated(record)
+        warning = ""
+        whole = originals.over(fields, said, record) if originals is not None else None
+        if whole is not None:
+            try:
+                return Translation(number, record, self.target.pack(whole), tuple(_replaced(fields, whole)))
+            except ValueError as error:
+                warning = f"record {number} is translated, not written whole: {error}; use marcxml"
         try:
             packed = self.target.pack(out.write(record, lost))
         except ValueError as error:
             return Broken(number, f"record {number}: {error}")
-        return Translation(number, record, packed, tuple(lost))
+        return Translation(number, record, packed, tuple(lost), warning)
+
+
+def _replaced(original: Fields, whole: Fields) -> Iterator[Lost]:
+    """The fields of an original in whose place a site's own table writes others."""
+    for field in original:
+        if field not in whole:
+            text = field.value or " ".join(value for _, value in field.subfields)
+            yield Lost(field.tag, text, "the own table writes another")
 
 
 def format_named(name: str) -> MetadataFormat:
@@ -83,7 +110,7 @@ def on_top(own: str, base: Crosswalk, metadata: MetadataFormat) -> Crosswalk:
 
 def own_table(own: str, metadata: MetadataFormat) -> Crosswalk:
     """A site's own table alone. SettingsError if there is none, or it is not for this format."""
-    marc = metadata.prefix in ("marc21", "oai_marc")
+    marc = metadata.prefix in _MARC
     if not re.fullmatch(r"\w+", own) or Path(own).exists():
         table = crosswalk.load(Path(own), single=marc)
     else:

@@ -29,7 +29,7 @@ from indlet.formats.registry import ROOTS, Roots
 from indlet.formats.subject_translation import subject_translation
 from indlet.formats.subjects import SubjectClassifier
 from indlet.formats.table_formats import known_roots
-from indlet.formats.translate import format_named, on_top
+from indlet.formats.translate import format_named, on_top, own_table
 from indlet.model import DUBLIN_CORE, Stored
 from indlet.oai.dates import written
 from indlet.oai.provenance import own_sets
@@ -96,7 +96,8 @@ class WriteTask:
         self._store, self._task, self._roots = store, task, roots
         self._format: MetadataFormat = format_named(task.format)
         self._table: Crosswalk = on_top(task.mapping, self._format.crosswalk(()), self._format)
-        self._originals = MarcOriginals(self._format, task.mapping, self._table)
+        own = own_table(task.mapping, self._format) if task.mapping else None
+        self._originals = MarcOriginals(self._format, own, self._table)
         self._subjects = subject_translation(task.subjects, task.subject_method)
         self._analyzer = Analyzer(Policy())
         self._folder = Path(task.folder)

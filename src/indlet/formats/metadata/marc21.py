@@ -191,7 +191,14 @@ def load(data: bytes) -> Iterator[Fields | Broken]:
         yield from xml_records(data, ("record",), _fields)
         return
     for record in iso2709_records(data):
-        yield record if isinstance(record, Broken) else marc_fields(record)
+        yield record if isinstance(record, Broken) else marc_fields(_in_unicode(record))
+
+
+def _in_unicode(record: Marc) -> Marc:
+    """The record with a leader that says how it is coded now; UNIMARC says that elsewhere."""
+    if is_unimarc(record):
+        return record
+    return replace(record, leader=f"{record.leader[:9]}a{record.leader[10:]}")
 
 
 def pack(fields: Fields) -> bytes:
