@@ -118,6 +118,34 @@ def test_bibtex_is_escaped_and_names_are_kept_whole() -> None:
     assert text.count("{") == text.count("}")
 
 
+def test_names_are_written_as_reference_managers_read_them() -> None:
+    described = {
+        "title": ["Wings"],
+        "creator": [
+            "Austen, Jane, 1775-1817",
+            "King, Martin Luther, Jr., 1929-1968",
+            "Jan van der Berg; Wang, Wei",
+            "Laboratory for Flight",
+            "Oceanview University, Computer Science",
+            "King, III, Stephen",
+        ],
+    }
+    cited = citation("oai:x:1", described, {})
+    people = "Austen, Jane and King, Jr., Martin Luther and van der Berg, Jan and Wang, Wei"
+    bodies = "{Laboratory for Flight} and {Oceanview University, Computer Science}"
+    assert f"author = {{{people} and {bodies} and King, III, Stephen}}" in bibtex(cited, described)
+    authors = [line[6:] for line in ris(cited, described).split("\r\n") if line.startswith("AU")]
+    assert authors[:3] == ["Austen, Jane", "King, Martin Luther, Jr.", "van der Berg, Jan"]
+    assert authors[3:6] == ["Wang, Wei", "Laboratory for Flight", "Oceanview University, Computer Science"]
+
+
+def test_a_brace_without_its_other_does_not_open_the_whole_bibliography() -> None:
+    described = {"title": ["sets } and {"], "creator": ["{, A"]}
+    text = bibtex(citation("oai:x:1", described, {}), described)
+    assert "{sets \\textbraceright{} and \\textbraceleft{}}" in text
+    assert text.count("{") == text.count("}")
+
+
 def test_ris_has_one_tag_a_line() -> None:
     text = ris(citation("oai:x:1", HOSTILE, {}), HOSTILE)
     assert all(re.match(r"[A-Z][A-Z0-9]  - ", line) for line in text.split("\r\n")[:-1])

@@ -11,8 +11,10 @@ import orjson
 
 from indlet.formats import METADATA, CommonRecord, MetadataFormat, in_format
 from indlet.formats.metadata import oai_dc
+from indlet.formats.people import names
 from indlet.model import Metadata, Stored
 from indlet.web.citation import Citation
+from indlet.web.reference import person
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,7 @@ _TEX: Final = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%", "#": r"\#",
     "_": r"\_", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}",
 }  # fmt: skip
+_SUFFIX: Final = re.compile(r"(?i)(?:jr|sr|[ivx]{2,})\.?")
 _BIBTEX: Final = {
     "article": "article", "report": "techreport", "thesis": "phdthesis", "book": "book",
     "chapter": "incollection", "conference": "inproceedings",
@@ -60,9 +63,9 @@ def bibtex(cited: Citation, metadata: Metadata) -> str:
         ("abstract", cited.description),
     ]
     lines = [f"  {name} = {{{_tex(value)}}}" for name, value in fields if name and value]
-    if cited.creators:
-        names = " and ".join(_bibtex_name(name) for name in cited.creators)
-        lines.insert(1 if cited.title else 0, f"  author = {{{names}}}")
+    authors = " and ".join(_bibtex_name(name) for value in cited.creators for name in names(value))
+    if authors:
+        lines.insert(1 if cited.title else 0, f"  author = {{{authors}}}")
     if cited.url:
         lines.append(f"  url = {{{cited.url.replace('{', '%7B').replace('}', '%7D')}}}")
     return f"@{kind}{{{citation_key(cited)},\n" + ",\n".join(lines) + "\n}\n"
@@ -78,19 +81,44 @@ def citation_key(cited: Citation) -> str:
 
 
 def _bibtex_name(name: str) -> str:
-    # A corporate name that holds the word "and" would be read as two people.
-    tex = _tex(name)
-    return f"{{{tex}}}" if re.search(r"\band\b", tex) else tex
+    """A person as "Family, Given" or "Family, Jr., Given"; anything else in braces, as it is."""
+    parts = person(name)
+    family, given = parts["family"], parts.get("given", "")
+    first, comma, last = (part.strip() for part in given.partition(","))
+    # A corporate name that holds the word "and" would be read as two people, and three commas as an error.
+    if "," in last or "," in family or re.search(r"(?i)\band\b", name) or (not given and " " in family):
+        return f"{{{_tex(name)}}}"
+    if comma and last and not _SUFFIX.fullmatch(first):
+        given = f"{last}, {first}"
+    return f"{_tex(family)}, {_tex(given)}" if given else _tex(family)
+
+
+def _ris_name(name: str) -> str:
+    return ", ".join(person(name).values())
 
 
 def _tex(value: str) -> str:
-    return "".join(_TEX.get(c, c) for c in " ".join(value.split()))
+    text = " ".join(value.split())
+    escaped = "".join(_TEX.get(c, c) for c in text)
+    if _balanced(text):
+        return escaped
+    return escaped.replace(r"\{", r"\textbraceleft{}").replace(r"\}", r"\textbraceright{}")
+
+
+def _balanced(text: str) -> bool:
+    """Whether every brace has its other: BibTeX counts them, escaped or not."""
+    depth = 0
+    for c in text:
+        depth += (c == "{") - (c == "}")
+        if depth < 0:
+            return False
+    return depth == 0
 
 
 def ris(cited: Citation, metadata: Metadata) -> str:
     lines = [("TY", _RIS.get(cited.kind, "GEN")), ("ID", cited.identifier), ("TI", cited.title)]
-    lines += [("AU", name) for name in cited.creators]
-    lines += [("A2", name) for name in cited.contributors]
+    lines += [("AU", _ris_name(name)) for value in cited.creators for name in names(value)]
+    lines += [("A2", _ris_name(name)) for value in cited.contributors for name in names(value)]
     lines += [
         ("PY", str(cited.year or "")),
         ("DA", cited.date.replace("-", "/") if re.fullmatch(r"\d{4}(-\d\d){0,2}", cited.date) else ""),

@@ -38,7 +38,7 @@ def reference(style: str, cited: Citation) -> str:
 
 def _item(cited: Citation) -> dict[str, object]:
     """CSL-JSON of a record; what reads as the name of a body (`people.filing_name`) is not taken apart."""
-    people = [_person(name) for value in cited.creators[:_AUTHORS] for name in names(value)]
+    people = [person(name) for value in cited.creators[:_AUTHORS] for name in names(value)]
     item: dict[str, object] = {
         "id": "record",
         "type": _TYPES.get(cited.kind, "book"),
@@ -55,8 +55,11 @@ def _item(cited: Citation) -> dict[str, object]:
     return {name: value for name, value in item.items() if value}
 
 
-def _person(name: str) -> dict[str, str]:
+def person(name: str) -> dict[str, str]:
+    """A name's family name and given names, without years of life; the name of a body is all family name."""
     family, comma, given = (part.strip() for part in re.sub(r",\s*\d{4}.*$", "", name).partition(","))
+    if len(family.split()) > 1 and ", " not in filing_name(family):
+        return {"family": name.strip()}
     if comma and family and given:
         return {"family": family, "given": given}
     filed, comma, _ = filing_name(name).partition(", ")
