@@ -5,6 +5,7 @@ from lxml import etree
 from pymarc import Field as PyField
 from pymarc import Indicators, Record, Subfield
 
+from indlet.formats.crosswalk import Lost
 from indlet.formats.iso2709 import read_iso2709, split_iso2709
 from indlet.formats.metadata.marc21 import FORMAT, dublin_core, pack, read_xml, searchable
 from indlet.formats.record import Broken, CommonRecord, Field
@@ -154,6 +155,24 @@ def test_control_fields_stand_first_in_xml_wherever_a_record_has_them() -> None:
     ]
     root = etree.fromstring(FORMAT.xml(fields))
     assert [node.get("tag") for node in root] == [None, "001", "005", "245", "900"]
+
+
+def test_what_a_row_leaves_out_is_told_as_lost() -> None:
+    fields = [
+        Field("LDR", "00000cam a2200000 a 4500"),
+        Field("008", FIXED),
+        Field("041", "", "0 ", (("a", "mul"),)),
+        Field("245", "", "10", (("a", "Wings"),)),
+        Field("590", "", "  ", (("a", "17"),)),
+    ]
+    lost: list[Lost] = []
+    assert FORMAT.crosswalk(fields).read(fields, lost).simple()["language"] == ["en"]
+    assert [(each.where, each.reason) for each in lost] == [
+        ("LDR", "only some positions are read"),
+        ("008", "only some positions are read"),
+        ("041$a", "no row takes it"),
+        ("590$a", "no row takes it"),
+    ]
 
 
 def test_what_no_record_can_hold_breaks_none() -> None:

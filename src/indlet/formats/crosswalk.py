@@ -41,6 +41,7 @@ _FIELD = re.compile(r"(\+?)([^/]+(?:/(?!\d)[^/]+)*)(?:/(\d+)(?:-(\d+))?)?")
 _RANGE = re.compile(r"(\d{3})-(\d{3})")
 _ELEMENT = re.compile(r"([a-z]+)(?:\.([A-Za-z]+))?(?:\[([^\]\s]+)\])?")
 _RECORD: Final = ("identifier", "datestamp")
+_POSITIONS: Final = -2  # in place of a subfield's number: some positions of a fixed field
 ANY_SCHEME: Final = "*"
 
 
@@ -173,11 +174,11 @@ class Crosswalk:
         values = gathered(rule, field)
         if not values:
             return
-        if used is not None:
-            used.update(_parts(rule, place, field))
         for value in transformed(rule, values, plain):
             if not value or not all(condition.on_value(value) for condition in rule.value_conditions):
                 continue
+            if used is not None:
+                used.update(_parts(rule, place, field))
             scheme = rule.scheme if rule.scheme != ANY_SCHEME else "".join(field.select(("@scheme",))[:1])
             statement = Statement(rule.element, value, rule.refinement, scheme, rule.simple)
             known = found.get(statement)
@@ -259,6 +260,9 @@ def transformed(rule: Rule, values: list[str], plain: bool = False) -> list[str]
 
 def _parts(rule: Rule, place: int, field: Field) -> Iterator[tuple[int, int]]:
     """What a row takes of a field, by the numbers that tell what is lost."""
+    if rule.positions is not None:
+        yield place, _POSITIONS
+        return
     if not rule.codes:
         yield (-1, field.parts[0]) if field.parts else (place, -1)
         return
@@ -285,7 +289,8 @@ def _unused(fields: Fields, used: set[tuple[int, int]]) -> Iterator[Lost]:
             elif (place, number) in used:
                 continue
             if value.strip():
-                yield Lost(where, value, "no row takes it")
+                some = number == -1 and (place, _POSITIONS) in used
+                yield Lost(where, value, "only some positions are read" if some else "no row takes it")
 
 
 def _left_out(statement: Statement, rule: Rule | None) -> Iterator[Lost]:
