@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from indlet.formats import METADATA, CommonRecord
 from indlet.formats.record import Broken, Field
+from indlet.oai.xml import element
 
 RFC1807 = METADATA["rfc1807"]
 # Tags may be indented, and lines that go on with a field may not be.
@@ -44,6 +45,13 @@ def test_tags_may_be_indented_and_further_lines_need_no_mark() -> None:
         Field("title", "Air"),
         Field("abstract", "Of what it is."),
     ]
+
+
+def test_what_is_no_field_of_the_rfc_is_not_in_its_xml() -> None:
+    fields = next(iter(RFC1807.load(RECORDS)))
+    assert not isinstance(fields, Broken)
+    tags = [str(node.tag).rpartition("}")[2] for node in element(RFC1807.xml(fields))]
+    assert tags == ["bib-version", "id", "entry", "title", "other_access", "abstract"]
 
 
 def test_an_address_is_told_as_the_rfc_tells_it() -> None:

@@ -11,13 +11,20 @@ from indlet.formats.crosswalk import standard
 from indlet.formats.record import Field, Fields
 from indlet.formats.tagged import text_format
 from indlet.oai.names import XSI_NAMESPACE
-from indlet.oai.xml import NAME, text
+from indlet.oai.xml import text
 
 NAMESPACE: Final = "http://info.internet.isi.edu:80/in-notes/rfc/files/rfc1807.txt"
 SCHEMA: Final = "http://www.openarchives.org/OAI/1.1/rfc1807.xsd"
 _OPEN = f'<rfc1807 xmlns="{NAMESPACE}" xmlns:xsi="{XSI_NAMESPACE}" xsi:schemaLocation="{NAMESPACE} {SCHEMA}">'
-# Without these a record is not valid.
+# Without these a record is not valid, and with others than all of these neither.
 _NEEDED: Final = ("bib-version", "id", "entry")
+_TAGS: Final = frozenset(
+    (
+        *_NEEDED, "organization", "title", "type", "revision", "withdraw", "author", "corp-author", "contact",
+        "date", "pages", "copyright", "handle", "other_access", "retrieval", "keyword", "cr-category", "period",
+        "series", "monitoring", "funding", "contract", "grant", "language", "notes", "abstract",
+    )
+)  # fmt: skip
 
 
 def fields(root: etree._Element) -> Fields:
@@ -35,7 +42,7 @@ def xml(fields: Fields) -> bytes:
     needed = [Field(tag) for tag in _NEEDED if tag not in told]
     ordered = sorted((*needed, *fields), key=lambda f: _NEEDED.index(f.tag) if f.tag in _NEEDED else 9)
     inside = "".join(
-        f"<{field.tag}>{text(field.value)}</{field.tag}>" for field in ordered if NAME.fullmatch(field.tag)
+        f"<{field.tag}>{text(field.value)}</{field.tag}>" for field in ordered if field.tag in _TAGS
     )
     return f"{_OPEN}{inside}</rfc1807>".encode()
 
