@@ -65,6 +65,15 @@ def test_what_mods_says_beyond_the_table_is_told() -> None:
     }
 
 
+def test_an_identifier_that_was_cancelled_is_none() -> None:
+    raw = (
+        b'<mods xmlns="http://www.loc.gov/mods/v3"><identifier type="isbn">0198162065</identifier>'
+        b'<identifier type="isbn" invalid="yes">0198162066</identifier>'
+        b'<identifier type="lccn" invalid="yes">85000001</identifier></mods>'
+    )
+    assert METADATA["mods"].read(element(raw)).simple() == {"identifier": ["0198162065"]}
+
+
 def test_oai_marc() -> None:
     raw = b"""<oai_marc xmlns="http://www.openarchives.org/OAI/1.1/oai_marc" status="n" type="a" level="m">
       <fixfield id="1">"x17"</fixfield>

@@ -21,8 +21,8 @@ _NEEDED: Final = ("bib-version", "id", "entry")
 _TAGS: Final = frozenset(
     (
         *_NEEDED, "organization", "title", "type", "revision", "withdraw", "author", "corp-author", "contact",
-        "date", "pages", "copyright", "handle", "other_access", "retrieval", "keyword", "cr-category", "period",
-        "series", "monitoring", "funding", "contract", "grant", "language", "notes", "abstract",
+        "date", "pages", "copyright", "handle", "other_access", "retrieval", "keyword", "cr-category",
+        "period", "series", "monitoring", "funding", "contract", "grant", "language", "notes", "abstract",
     )
 )  # fmt: skip
 
