@@ -5,12 +5,13 @@ from lxml import etree
 from pymarc import Field as PyField
 from pymarc import Indicators, Record, Subfield
 
+from indlet.formats import in_format
 from indlet.formats.crosswalk import Lost
 from indlet.formats.iso2709 import read_iso2709, split_iso2709
 from indlet.formats.metadata.marc21 import FORMAT, dublin_core, pack, read_xml, searchable
 from indlet.formats.record import Broken, CommonRecord, Field
 from indlet.formats.transformations import chopped
-from indlet.model import Document, Failure
+from indlet.model import Document, Failure, Stored
 from indlet.provider.extract import parts
 from indlet.provider.extract.file import File
 from indlet.settings import Limits
@@ -124,6 +125,7 @@ def test_authority_records_are_known_by_their_heading() -> None:
 
 def test_a_subfield_that_repeats_is_several_values() -> None:
     raw = record(
+        data("020", "a0877790086 :", "c$16.89"),
         data("050", "aPN3411", "b.P3", "aPR863"),
         data("082", "a823", "a820.9"),
         data("856", "uhttp://example.org/1", "qtext/html", "qapplication/pdf", indicators="40"),
@@ -131,6 +133,7 @@ def test_a_subfield_that_repeats_is_several_values() -> None:
     found = dublin_core(read_iso2709(raw))
     assert found["subject"] == ["PN3411", "PR863", "823", "820.9"]
     assert found["format"] == ["text/html", "application/pdf"]
+    assert found["identifier"] == ["0877790086", "http://example.org/1"]  # without what led to the price
 
 
 def test_a_thing_is_no_image() -> None:
@@ -173,6 +176,21 @@ def test_what_a_row_leaves_out_is_told_as_lost() -> None:
         ("041$a", "no row takes it"),
         ("590$a", "no row takes it"),
     ]
+
+
+def test_marcxchange_is_given_out_as_the_marcxml_that_is_promised() -> None:
+    raw = (
+        b'<mx:record xmlns:mx="info:lc/xmlns/marcxchange-v1" format="MARC21">'
+        b'<mx:leader>00000cam a2200000 a 4500</mx:leader><mx:controlfield tag="001">x17</mx:controlfield>'
+        b'<mx:datafield tag="952" ind1=" " ind2="1"><mx:subfield code="a">local</mx:subfield></mx:datafield>'
+        b"</mx:record>"
+    )
+    stored = Stored(1, 1, 1, "oai:x.org:1", 0, 0, "", "", 0, 0, b"{}", b"{}", raw, None, None, b"")
+    root = etree.fromstring(in_format(stored, FORMAT))
+    assert root.tag == f"{{{FORMAT.namespace}}}record"
+    assert read_xml(root) == read_xml(etree.fromstring(raw))
+    own = stored._replace(raw=in_format(stored, FORMAT))
+    assert in_format(own, FORMAT) == own.raw
 
 
 def test_what_no_record_can_hold_breaks_none() -> None:

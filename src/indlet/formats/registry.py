@@ -114,12 +114,23 @@ def common_record(raw: bytes, record: CommonRecord, roots: Roots = ROOTS) -> Com
     return CommonRecord(original.statements + more, record.identifier, record.datestamp)
 
 
+def _renamed(raw: bytes, metadata: MetadataFormat) -> bytes:
+    """A record of a format's other namespace (MarcXchange) in its own; as it is where it cannot be read."""
+    try:
+        return metadata.xml(metadata.fields(element(raw)))
+    except (BadResponse, ValueError):
+        return raw
+
+
 def in_format(stored: Stored, metadata: MetadataFormat, roots: Roots = ROOTS) -> bytes:
     """A record in a metadata format: the original unchanged where it is in that format, else translated."""
     # What we wrote ourselves, and nearly everybody writes, is known by its first bytes.
-    ours = metadata is oai_dc.FORMAT and stored.raw.startswith(oai_dc.START)
-    if ours or (stored.raw and root_name(stored.raw) in metadata.roots):
+    if metadata is oai_dc.FORMAT and stored.raw.startswith(oai_dc.START):
         return stored.raw
+    root = root_name(stored.raw)
+    if root in metadata.roots:
+        own = root.startswith(f"{{{metadata.namespace}}}")
+        return stored.raw if own else _renamed(stored.raw, metadata)
     described = json.loads(stored.metadata)
     if metadata is oai_dc.FORMAT:
         return oai_dc.write(described)
