@@ -123,20 +123,23 @@ def test_names_are_written_as_reference_managers_read_them() -> None:
         "title": ["Wings"],
         "creator": [
             "Austen, Jane, 1775-1817",
-            "King, Martin Luther, Jr., 1929-1968",
+            "Augustine, Saint, approximately 354-430",
+            "King, Martin Luther, Jr., b. 1929",
             "Jan van der Berg; Wang, Wei",
             "Laboratory for Flight",
             "Oceanview University, Computer Science",
             "King, III, Stephen",
+            "Plato, 427-347",
         ],
     }
     cited = citation("oai:x:1", described, {})
-    people = "Austen, Jane and King, Jr., Martin Luther and van der Berg, Jan and Wang, Wei"
+    people = "Austen, Jane and Augustine, Saint and King, Jr., Martin Luther"
+    people += " and van der Berg, Jan and Wang, Wei"
     bodies = "{Laboratory for Flight} and {Oceanview University, Computer Science}"
-    assert f"author = {{{people} and {bodies} and King, III, Stephen}}" in bibtex(cited, described)
+    assert f"author = {{{people} and {bodies} and King, III, Stephen and Plato}}" in bibtex(cited, described)
     authors = [line[6:] for line in ris(cited, described).split("\r\n") if line.startswith("AU")]
-    assert authors[:3] == ["Austen, Jane", "King, Martin Luther, Jr.", "van der Berg, Jan"]
-    assert authors[3:6] == ["Wang, Wei", "Laboratory for Flight", "Oceanview University, Computer Science"]
+    assert authors[1:4] == ["Augustine, Saint", "King, Martin Luther, Jr.", "van der Berg, Jan"]
+    assert authors[4:7] == ["Wang, Wei", "Laboratory for Flight", "Oceanview University, Computer Science"]
 
 
 def test_a_brace_without_its_other_does_not_open_the_whole_bibliography() -> None:

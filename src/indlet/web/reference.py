@@ -26,6 +26,11 @@ _TYPES: Final = {
     "chapter": "chapter", "conference": "paper-conference", "dataset": "dataset", "software": "software",
     "image": "graphic", "sound": "song", "video": "motion_picture",
 }  # fmt: skip
+_NAME: Final = 500  # characters of a name that is taken apart
+# Years as catalogues write them after a name: "1775-1817", "b. 1950", "approximately 354-430".
+_LIVED: Final = re.compile(
+    r",\s*(?:(?:b|d|c|ca|fl)\.\s*|(?:active|approximately|born|died)\s+|-)?\d{3,4}\b.*$", re.IGNORECASE
+)
 _lock = threading.Lock()  # citeproc keeps the state of a bibliography in its style
 
 
@@ -57,16 +62,17 @@ def _item(cited: Citation) -> dict[str, object]:
 
 def person(name: str) -> dict[str, str]:
     """A name's family name and given names, without years of life; the name of a body is all family name."""
-    family, comma, given = (part.strip() for part in re.sub(r",\s*\d{4}.*$", "", name).partition(","))
+    bare = _LIVED.sub("", name[:_NAME]).strip() or name.strip()
+    family, comma, given = (part.strip() for part in bare.partition(","))
     if len(family.split()) > 1 and ", " not in filing_name(family):
         return {"family": name.strip()}
     if comma and family and given:
         return {"family": family, "given": given}
-    filed, comma, _ = filing_name(name).partition(", ")
-    words, last = name.split(), len(filed.split())
+    filed, comma, _ = filing_name(bare).partition(", ")
+    words, last = bare.split(), len(filed.split())
     if comma and last < len(words):
         return {"family": " ".join(words[-last:]), "given": " ".join(words[:-last])}
-    return {"family": name.strip()}
+    return {"family": bare}
 
 
 @cache
