@@ -212,15 +212,18 @@ def test_what_no_record_can_hold_breaks_none() -> None:
 def test_unimarc() -> None:
     fields = (
         data("200", "aLe titre", "esous-titre"),
-        data("700", "aHugo", "bVictor"),
+        data("700", "aHugo", "bVictor", "f1802-1885"),
+        data("702", "aMeurice", "bPaul", "4340"),
+        data("712", "aFrance", "bMarine", "4340"),
         data("101", "afre"),
         data("210", "cSeuil", "d1862"),
     )
     found = dublin_core(read_iso2709(record(*fields)))
     assert found == {
         "title": ["Le titre sous-titre"],
-        "creator": ["Hugo Victor"],
+        "creator": ["Hugo, Victor, 1802-1885"],
         "publisher": ["Seuil"],
+        "contributor": ["Meurice, Paul", "France Marine"],
         "date": ["1862"],
         "language": ["fr"],
     }
