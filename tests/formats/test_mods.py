@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from indlet.formats import METADATA, pairs
+import pytest
+
+from indlet.formats import METADATA, CommonRecord, pairs
 from indlet.formats.crosswalk import Lost
 from indlet.formats.record import Statement
 from indlet.oai.xml import element
@@ -72,6 +74,24 @@ def test_an_identifier_that_was_cancelled_is_none() -> None:
         b'<identifier type="lccn" invalid="yes">85000001</identifier></mods>'
     )
     assert METADATA["mods"].read(element(raw)).simple() == {"identifier": ["0198162065"]}
+
+
+@pytest.mark.parametrize(
+    ("address", "valid"),
+    [
+        ("http://example.org:80/a?b=%7E&c#d", True),
+        ("urn:nbn:de:101:1-2", True),
+        ("http://example.org/100%", False),
+        ("http://[example", False),
+        ("see: http://example.org/", False),
+    ],
+)
+def test_what_is_no_uri_is_not_written_where_the_schema_wants_one(address: str, valid: bool) -> None:
+    record = CommonRecord((Statement("identifier", address, "", "URI"),), "x17")
+    root = element(METADATA["mods"].write(record))
+    name = "{http://www.loc.gov/mods/v3}"
+    assert root.findtext(f"{name}location/{name}url") == (address if valid else None)
+    assert METADATA["mods"].read(root).simple() == {"identifier": [address]}
 
 
 def test_oai_marc() -> None:
