@@ -118,6 +118,16 @@ def test_marc_stays_whole_as_marc(tmp_path: Path) -> None:
     assert report.decode().splitlines()[2].split()[:2] == ["852", "1"]
 
 
+def test_a_record_of_holdings_alone_stays_whole_too(tmp_path: Path) -> None:
+    source = tmp_path / "a.mrc"
+    shelf = [Field("LDR", "00000nx  a22000001n 4500"), Field("852", "", "0 ", (("h", "PR 17"),))]
+    source.write_bytes(METADATA["marc21"].pack(shelf))
+    status, out, _ = run("--from", "marc21", "--to", "marcxml", str(source))
+    assert status == 0 and b"PR 17" in out
+    status, _, err = run("--from", "marc21", "--to", "mods", str(source))
+    assert status == 3 and "nothing of it could be mapped" in err
+
+
 def test_marc_that_is_too_long_is_translated_and_that_is_told(tmp_path: Path) -> None:
     source = tmp_path / "a.xml"
     items = [Field("952", "", "  ", (("a", "x" * 5000),)) for _ in range(25)]

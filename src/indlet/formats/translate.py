@@ -65,8 +65,6 @@ class Translator:
     ) -> Translation | Broken:
         lost: list[Lost] = []
         said = record = table.read(fields, lost)
-        if not record.statements:
-            return Broken(number, f"record {number}: nothing of it could be mapped")
         if self.subjects is not None:
             record = self.subjects.translated(record)
         warning = ""
@@ -76,6 +74,8 @@ class Translator:
                 return Translation(number, record, self.target.pack(whole), tuple(_replaced(fields, whole)))
             except ValueError as error:
                 warning = f"record {number} is translated, not written whole: {error}; use marcxml"
+        if not record.statements:
+            return Broken(number, f"record {number}: nothing of it could be mapped")
         try:
             packed = self.target.pack(out.write(record, lost))
         except ValueError as error:

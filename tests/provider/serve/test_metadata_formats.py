@@ -16,6 +16,7 @@ from indlet.formats.record import Field
 from indlet.formats.table_formats import table_formats
 from indlet.model import Record
 from indlet.oai.names import OAI_NAMESPACE
+from indlet.provider import serve
 from indlet.provider.pipeline import crawl
 from indlet.provider.serve import application
 from indlet.settings import LibraryFolder, Settings, Write
@@ -94,6 +95,11 @@ def test_a_format_that_a_table_describes_is_served_valid_and_unchanged(tmp_path:
                     assert ("REPORT-NUMBER", "TN-1") in fields and ("TITLE", "Flutter & ice") in fields
             (unknown,) = get("/oai", verb="ListRecords", metadataPrefix="table-x").iter(f"{OAI}error")
             assert unknown.get("code") == "cannotDisseminateFormat"
+
+
+def test_a_field_beyond_our_profile_of_cosati_is_valid() -> None:
+    schema = etree.XMLSchema(etree.parse(Path(serve.__file__).with_name("schema") / "cosati.xsd"))
+    schema.assertValid(etree.fromstring(METADATA["cosati"].xml([Field("6", "Flutter"), Field("6A", "Ice")])))
 
 
 def test_two_tables_of_one_name_are_refused(tmp_path: Path) -> None:
