@@ -273,6 +273,15 @@ def test_marcxml_records_without_a_collection_around_them() -> None:
     ]
 
 
+def test_a_saved_answer_of_a_repository_holds_its_records_once() -> None:
+    one = FORMAT.xml([Field("001", "a"), Field("245", "", "00", (("a", "Wings"),))])
+    record = b"<record><header><identifier>x</identifier></header><metadata>%b</metadata></record>" % one
+    file = b'<OAI-PMH xmlns="http://www.openarchives.org/OAI/2.0/"><ListRecords>%b</ListRecords></OAI-PMH>'
+    first, second = FORMAT.load(file % (record * 2))
+    assert not isinstance(first, Broken) and first == second
+    assert first[1:] == [Field("001", "a"), Field("245", "", "00", (("a", "Wings"),))]
+
+
 def test_a_marcxml_file_broken_at_its_end_keeps_its_beginning() -> None:
     one = (
         '<record xmlns="http://www.loc.gov/MARC21/slim"><leader>00000cam a2200000 a 4500</leader>'

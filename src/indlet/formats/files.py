@@ -11,11 +11,13 @@ from typing import Final, TypeVar
 from lxml import etree
 
 from indlet.formats.record import Broken
+from indlet.oai.names import OAI_NAMESPACE
 from indlet.text.charset import charset
 
 T = TypeVar("T")
 
 RAW_BYTES: Final = 65_536
+_WRAPPER: Final = f"{{{OAI_NAMESPACE}}}record"  # stands around records in saved answers of a repository
 _PROLOGUE = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml([^>]{0,200})\?>)?")
 
 
@@ -41,6 +43,9 @@ def xml_records(
     )
     try:
         for _, element in events:
+            if element.tag == _WRAPPER:
+                _forget(element)
+                continue
             number += 1
             try:
                 yield make(element)
