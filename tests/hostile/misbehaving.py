@@ -969,5 +969,25 @@ def http_one_zero() -> Fault:
     return lambda request, reply: replace(reply, act=act(reply)) if reply.status == 200 else reply
 
 
+def wants_its_cookie() -> Fault:
+    """Whoever does not send the cookie is sent round again with it."""
+
+    def act(reply: Reply) -> Callable[[BaseHTTPRequestHandler], None]:
+        def doing(handler: BaseHTTPRequestHandler) -> None:
+            known = "session=a1" in handler.headers.get("Cookie", "")
+            body = reply.body if known else b""
+            handler.send_response(reply.status if known else 302)
+            if not known:
+                handler.send_header("Set-Cookie", "session=a1; Path=/; HttpOnly")
+                handler.send_header("Location", handler.path)
+            handler.send_header("Content-Length", str(len(body)))
+            handler.end_headers()
+            handler.wfile.write(body)
+
+        return doing
+
+    return lambda request, reply: replace(reply, act=act(reply))
+
+
 def moment(text: str) -> datetime:
     return datetime.fromisoformat(text).astimezone(UTC)

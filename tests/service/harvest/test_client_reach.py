@@ -102,6 +102,29 @@ def test_a_redirect_is_checked_before_anything_is_sent_there() -> None:
     assert sent == ["8.8.8.8"]
 
 
+def test_a_redirect_to_what_is_no_url_is_refused() -> None:
+    client = Client(Harvest(), transport=lambda request: Reply(302, (("Location", "http://[bad/"),)))
+    with pytest.raises(NoAnswer, match="which is no URL") as refused:
+        client.get("http://8.8.8.8/oai", 100)
+    assert refused.value.failed.trouble == "refused"
+
+
+def test_cookies_go_back_to_the_server_that_set_them_and_to_no_other() -> None:
+    seen = list[tuple[str, str | None]]()
+
+    def ask_for_one(request: GetRequest) -> Reply:
+        seen.append((request.address, request.headers.get("Cookie")))
+        if request.address == "8.8.8.8" and "Cookie" not in request.headers:
+            cookies = ("a=1; Path=/", "b=two words", "c=3; Max-Age=0", 'd="4"')
+            return Reply(302, (("Location", "/oai"), *(("Set-Cookie", cookie) for cookie in cookies)))
+        return Reply(200, (), iter([b"x"]))
+
+    client = Client(Harvest(), transport=ask_for_one)
+    for url in ("http://8.8.8.8/oai", "http://8.8.8.8/oai", "http://9.9.9.9/oai"):
+        assert client.get(url, 100).body == b"x"
+    assert seen == [("8.8.8.8", None), *[("8.8.8.8", 'a=1; d="4"')] * 2, ("9.9.9.9", None)]
+
+
 def test_a_name_is_asked_for_by_its_name_and_the_next_address_is_tried() -> None:
     with m.Provider() as provider:
         names = Names(repo_test=[["::1", "127.0.0.1"]])  # the provider is on the second alone

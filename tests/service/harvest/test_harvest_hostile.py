@@ -781,3 +781,57 @@ def test_a_size_and_a_token_that_agree_that_there_is_more_are_believed(answer: s
         progress = harvest(store, provider.url)
     assert progress.outcome == "incomplete"
     assert "its tokens lead nowhere" in progress.reason
+
+
+def test_a_source_that_loses_sight_of_its_records_for_a_while_is_asked_for_them_again(store: Store) -> None:
+    """Some answer that they have nothing while their index is made anew."""
+
+    def blind(request: m.Request, reply: m.Reply) -> m.Reply:
+        return request.provider.error(request, "noRecordsMatch") if request.listing else reply
+
+    with Provider(None, blind) as provider:
+        assert harvest(store, provider.url).outcome == "complete"
+        provider.faults = ()
+        assert harvest(store, provider.url).outcome == "complete"
+        assert set(held(store)) == provider.live(), "older than the first run, and new to us"
+        provider.records.append(Rec("oai:x.org:new", "2024-06-01T13:00:00Z", "new"))
+        provider.now, provider.faults = "2024-06-01T14:00:00Z", (blind,)
+        assert harvest(store, provider.url).outcome == "complete"
+        provider.now, provider.faults = "2024-06-01T15:00:00Z", ()
+        assert harvest(store, provider.url).outcome == "complete"
+    assert set(held(store)) == provider.live()
+
+
+@pytest.mark.parametrize("day", ["2024-06-01", "2024-06-01T00:00:00Z"])
+def test_what_is_dated_by_the_day_though_seconds_are_promised_is_not_missed(day: str, store: Store) -> None:
+    records = [Rec(f"oai:x.org:{i}", f"2024-05-0{i + 1}{day[10:]}") for i in range(3)]
+    with Provider(records) as provider:
+        assert harvest(store, provider.url).outcome == "complete"
+        provider.records.append(Rec("oai:x.org:new", day, "new"))  # in the afternoon of that day
+        provider.now = "2024-06-01T18:00:00Z"
+        assert harvest(store, provider.url).outcome == "complete"
+    assert set(held(store)) == provider.live()
+
+
+def test_a_clock_that_was_never_set(store: Store) -> None:
+    with Provider(None) as provider:
+        provider.now = "0001-01-01T00:00:00Z"
+        assert harvest(store, provider.url).outcome == "complete"
+        again = harvest(store, provider.url)
+    assert (again.outcome, again.changed) == ("complete", 0)
+    assert set(held(store)) == provider.live()
+
+
+def test_a_source_that_wants_its_cookie_back(store: Store) -> None:
+    with Provider(None, m.wants_its_cookie()) as provider:
+        assert harvest(store, provider.url).outcome == "complete"
+    assert set(held(store)) == provider.live()
+
+
+def test_a_compressed_body_with_its_end_is_whole_whatever_length_was_announced(store: Store) -> None:
+    with Provider(None, m.compressed(gzip.compress), m.announced_too_large()) as provider:
+        progress = harvest(store, provider.url)
+    assert progress.outcome == "complete"
+    assert progress.repairs["bodies shorter than announced"]
+    assert not progress.repairs["retried: interrupted"]
+    assert set(held(store)) == provider.live()

@@ -482,6 +482,7 @@ def test_a_new_alias_holds_for_both_readers(table: str, monkeypatch: pytest.Monk
         (b"</ListRecords></OAI-PMH>", ""),
         (b"<resumptionToken>a</resumptionToken></ListRecords></OAI-PM", ""),
         (b"<resumptionToken>a</resumptionToken><record/></ListRecords></OAI-PMH>", ""),
+        (b"<resumptionToken>a\xe9</resumptionToken></ListRecords></OAI-PMH>", "a\ufffd"),
     ],
 )
 def test_the_token_at_the_end_of_a_page(tail: bytes, token: str) -> None:

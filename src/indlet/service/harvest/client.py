@@ -1,4 +1,7 @@
-"""One source over HTTP: one request at a time, bounded in bytes, time and reach. Whatever fails says how."""
+"""One source over HTTP: one request at a time, bounded in bytes, time and reach. Whatever fails says how.
+
+Long because a request, the redirects it follows and what its answer means share credentials, reach and clock.
+"""
 
 from __future__ import annotations
 
@@ -29,6 +32,7 @@ from indlet.service.harvest.connection import (
     Transport,
     request_to,
 )
+from indlet.service.harvest.cookies import Cookies
 from indlet.service.harvest.reach import OutOfReach, Reach, Resolve, addresses, origin_of
 
 if TYPE_CHECKING:
@@ -133,6 +137,7 @@ class Client:
         self._sleep = sleep
         self._last = float("-inf")
         self._home = ""
+        self._cookies = Cookies()
         self.requests = 0
         self.wire = 0
         self._headers = {
@@ -176,9 +181,12 @@ class Client:
             answer, onward = self._from_any(url, self._addresses(url), limit, media, conditions)
             if not onward:
                 return answer
-            target = without_credentials(urljoin(url, onward))[0]
-            if query and not urlsplit(target).query:
-                target = f"{target.split('#')[0]}?{query}"
+            try:
+                target = without_credentials(urljoin(url, onward))[0]
+                if query and not urlsplit(target).query:
+                    target = f"{target.split('#')[0]}?{query}"
+            except ValueError as e:
+                raise NoAnswer("refused", f"{url} leads to {onward[:200]!r}, which is no URL: {e}") from None
             if urlsplit(url).scheme == "https" and urlsplit(target).scheme == "http":
                 raise NoAnswer(
                     "refused", f"{url} leads from https to {target}; harvest that URL if you trust it"
@@ -222,6 +230,8 @@ class Client:
         ours = origin == self._home
         if self._authorization and ours:
             headers["Authorization"] = self._authorization
+        if cookies := self._cookies.told(origin):
+            headers["Cookie"] = cookies
         self.requests += 1
         try:
             begun = self._clock()
@@ -229,6 +239,7 @@ class Client:
                 url, address, headers, self._bounds(limit), self._certificate if ours else ""
             )
             with closing(self._send(request)) as reply:
+                self._cookies.keep(origin, reply.fields)
                 if onward := reply.onward:
                     self._read(reply, limit, begun, url)  # so that the connection can be used again
                     return HttpAnswer(b"", url=url), onward
@@ -276,7 +287,7 @@ class Client:
         try:
             self._gather(reply, limit, begun, url, chunks)
         except OSError:
-            if repairs is None or not _WHOLE.search(b"".join(chunks)[-100:]):
+            if repairs is None or not _whole(b"".join(chunks), reply.get("content-encoding"), limit):
                 raise
             repairs["bodies shorter than announced"] += 1
         return chunks[0] if len(chunks) == 1 else b"".join(chunks)
@@ -327,6 +338,15 @@ class Client:
             reply.get("etag"),
             reply.get("last-modified"),
         )
+
+
+def _whole(raw: bytes, coding: str, limit: int) -> bool:
+    """Whether a body, compressed or not, is an OAI-PMH document with its end."""
+    try:
+        text, _ = decompress.plain(raw, coding, limit)
+    except (decompress.Damaged, decompress.TooLarge):
+        return False
+    return _WHOLE.search(text[-100:]) is not None
 
 
 def _authorization(token: str, user: str, password: str) -> str:

@@ -49,6 +49,11 @@ def well_formed(value: str) -> bool:
     return bool(re.fullmatch(r"\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\dZ)?", value)) and parse(value) is not None
 
 
+def timed(value: str) -> bool:
+    """Whether a datestamp tells more than its day. Midnight is what becomes of a mere date."""
+    return len(value) == 20 and value[10:] != "T00:00:00Z" and well_formed(value)
+
+
 def write(moment: datetime, seconds: bool) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ" if seconds else "%Y-%m-%d").rjust(20 if seconds else 10, "0")
 
@@ -108,7 +113,10 @@ def earlier(value: str, seconds: bool, overlap_seconds: float) -> str:
     found = parse(value)
     if found is None:
         return ""
-    found -= timedelta(seconds=overlap_seconds if seconds else max(overlap_seconds, 86400))
+    try:
+        found -= timedelta(seconds=overlap_seconds if seconds else max(overlap_seconds, 86400))
+    except OverflowError:  # a clock that was never set: 0001-01-01
+        return ""
     return write(found, seconds)
 
 

@@ -133,6 +133,7 @@ class Run:
         self.resumed = False  # an earlier run was interrupted, and this one goes on from there
         self.said = ""  # by the last request that brought nothing
         self.named: set[str] = set()  # by the last list of identifiers that was compared
+        self.listed = self.timed = False  # a list named a record; one had a datestamp finer than a day
 
     @property
     def state(self) -> SourceState:
@@ -406,6 +407,8 @@ class Run:
         except NoAnswer as e:
             return self._no_page(state, e)
         self._count()
+        self.listed = self.listed or bool(page.items or page.problems)
+        self.timed = self.timed or any(dates.timed(item.datestamp) for item in page.items)
         listing = isinstance(state, ListState)
         if self.resumed and listing:
             self.listing.compare(page.items, self.store, self.origin)
@@ -445,7 +448,10 @@ class Run:
             self.progress.repairs["sizes that could not be confirmed"] += overview.unconfirmed
         if stop.complete and run is not None and not selective:
             self._forget_what_is_gone(run)
-            self._advance_mark(overview.first_response, run.asked)
+            # Where nothing came, the old mark asks for no more than a new one would, and misses nothing
+            # that a source had for the moment lost sight of: an index that is made anew is empty at first.
+            if self.listed or self.resumed:
+                self._advance_mark(overview.first_response, run.asked)
         if stop.complete or not stop.resumable:
             self._remember(run=None)
             self.committer.settle_deletions()
@@ -459,14 +465,18 @@ class Run:
 
     def _advance_mark(self, first_response: str, asked: str) -> None:
         """The next run starts where this one's first page was answered, by the source's clock or by ours:
-        whichever is earlier. A source without a sound responseDate is given a day of overlap."""
+        whichever is earlier. A source without a sound responseDate is given a day of overlap, and so is one
+        that dates its records by the day, though it promises seconds: what changes later on the day of the
+        mark is dated before it."""
         remote = dates.parse(first_response)
         ours = dates.parse(asked) or self.now()
         # noRecordsMatch brings no date: our own clock, less the doubt about theirs.
         mark = min(remote, ours) if remote else ours - timedelta(days=1)
+        sound = dates.well_formed(first_response) or not remote
+        fine = self.timed or not self.traits.seconds
         self._remember(
             marks={**self.state.marks, self.source.set: dates.write(mark, True)},
-            vague=0 if dates.well_formed(first_response) or not remote else 86400,
+            vague=0 if sound and fine else 86400,
         )
 
     def _end(self, outcome: str, reason: str) -> None:

@@ -19,7 +19,7 @@ _TAIL: Final = 4096
 def last_token(body: bytes) -> str:
     """The resumption token at the end of a page, before the page is read; empty if there is none."""
     found = _TOKEN.search(body, max(len(body) - _TAIL, 0))
-    return "" if found is None else html.unescape(found[1].decode()).strip()
+    return "" if found is None else html.unescape(found[1].decode("utf-8", "replace")).strip()
 
 
 def announced(body: bytes) -> int:
