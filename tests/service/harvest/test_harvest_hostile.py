@@ -835,3 +835,22 @@ def test_a_compressed_body_with_its_end_is_whole_whatever_length_was_announced(s
     assert progress.repairs["bodies shorter than announced"]
     assert not progress.repairs["retried: interrupted"]
     assert set(held(store)) == provider.live()
+
+
+@pytest.mark.parametrize("newest_first", [False, True])
+@pytest.mark.parametrize("verb", ["ListRecords", ""])
+def test_lists_that_are_cut_behind_their_first_page(verb: str, newest_first: bool, store: Store) -> None:
+    with Provider(collection()[:: -1 if newest_first else 1], m.cut_list(1, verb)) as provider:
+        progress = harvest(store, provider.url)
+    assert (progress.outcome, progress.failed) == ("complete", 0)
+    assert progress.repairs["lists that ended early or in circles"]
+    assert set(held(store)) == provider.live()
+
+
+def test_a_list_of_one_page_that_is_whole_costs_two_requests_at_most(store: Store) -> None:
+    for count, asked in ((20, ["ListRecords", "ListIdentifiers", "ListIdentifiers"]), (23, ["ListRecords"])):
+        with Provider(collection(count), page=100) as provider:
+            progress = harvest(store, provider.url, RunOptions(full=True))
+            assert [q.verb for q in provider.requests if q.listing] == asked
+        assert progress.ok
+        assert not progress.repairs["lists that ended early or in circles"]

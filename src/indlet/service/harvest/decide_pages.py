@@ -93,11 +93,12 @@ def _last_page(
     # The last page of a list in pages must carry an empty token (OAI-PMH 2.0, section 3.5). One without, and
     # as full as those before it, looks like a list that was cut between two pages.
     cut = in_pages and page.token is None and (tally.short or 0 < page.records == tally.full_page)
+    cut = cut or page.cut
     # If the source keeps the cursor on its side, a page that got lost on its way does not come again.
     slipped = tally.retried and tally.one_token
     if isinstance(state, CheckState):
         if cut:
             return give_up_listing(state, traits, "its lists end early")
         return ended_oddly(state, "nothing") if slipped else (state, Compare())
-    doubtful = tally.short or slipped or bool(page.doubt) or (cut and tally.size is None)
+    doubtful = tally.short or slipped or bool(page.doubt) or page.cut or (cut and tally.size is None)
     return check(state.overview) if doubtful else list_ended(state)

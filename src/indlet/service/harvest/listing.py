@@ -118,13 +118,7 @@ class ListedPages:
     def middle(self, days: bool) -> tuple[str, bool]:
         """A datestamp in the midst of a check's list, in days if those are what can be asked for, and whether
         all have that one; empty if any is not to be relied on."""
-        stamps = sorted(dates.day(stamp) if days else stamp for _, stamp, _ in self.identifiers)
-        if not stamps or len({len(s) for s in stamps}) > 1 or not all(map(dates.well_formed, stamps)):
-            return "", False
-        found = stamps[len(stamps) // 2]
-        if found == stamps[0] and found != stamps[-1]:
-            found = stamps[bisect_right(stamps, found)]
-        return found, stamps[0] == stamps[-1]
+        return middle_of([stamp for _, stamp, _ in self.identifiers], days)
 
     def compare(self, items: Sequence[Item], store: Store, origin: int) -> None:
         """Notice what an interrupted run has in another version: the list may have changed under way, and
@@ -155,6 +149,17 @@ class ListedPages:
                 if held is None or not _same(held, stamp, deleted):
                     found.append(identifier)
         return [i for i in found if i not in failed]
+
+
+def middle_of(datestamps: Sequence[str], days: bool) -> tuple[str, bool]:
+    """See `ListedPages.middle`."""
+    stamps = sorted(dates.day(stamp) if days else stamp for stamp in datestamps)
+    if not stamps or len({len(s) for s in stamps}) > 1 or not all(map(dates.well_formed, stamps)):
+        return "", False
+    found = stamps[len(stamps) // 2]
+    if found == stamps[0] and found != stamps[-1]:
+        found = stamps[bisect_right(stamps, found)]
+    return found, stamps[0] == stamps[-1]
 
 
 def _same(held: Stored, stamp: str, deleted: bool) -> bool:

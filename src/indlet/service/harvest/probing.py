@@ -31,7 +31,7 @@ from indlet.service.harvest.windows import SPLITS, STALE_PAGES, done, gap, split
 
 def begin(state: CheckState) -> tuple[RunState, Action]:
     """The first window's identifiers are to be listed in parts, if its datestamps tell where to part it."""
-    if parts := _parts(state.overview.windows[0], state.middle, state.alike):
+    if parts := parts_of(state.overview.windows[0], state.middle, state.alike):
         return ProbeState(state.overview, parts=parts, ended=state.ended, alike=state.alike), Ask()
     return _doubted(state.overview, state.ended)
 
@@ -68,7 +68,7 @@ def failed(state: ProbeState, event: Failed, rules: Rules) -> tuple[RunState, Ac
     return _doubted(state.overview, state.ended, event.reason)
 
 
-def _parts(window: Window, middle: str, alike: bool) -> tuple[Window, ...]:
+def parts_of(window: Window, middle: str, alike: bool) -> tuple[Window, ...]:
     """The window before a datestamp and from it on; where all have that one, also what is after it."""
     bound = window.since or window.until
     if bound and middle:

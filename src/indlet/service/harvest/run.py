@@ -20,7 +20,7 @@ from indlet.errors import IndletError, RemoteError, SettingsError, Unreachable
 from indlet.formats.registry import ROOTS, Roots
 from indlet.model import Failure
 from indlet.oai.names import FT_PATH
-from indlet.service.harvest import dates, decide, feed, other_decisions, owed, sets
+from indlet.service.harvest import dates, decide, feed, one_page, other_decisions, owed, sets
 from indlet.service.harvest.cache import Cache, address_of
 from indlet.service.harvest.client import Client, NoAnswer, spellings
 from indlet.service.harvest.commit import Committer
@@ -417,6 +417,11 @@ class Run:
             self.intake.page(page)
         if isinstance(state, ProbeState):
             listed = replace(listed, new=sum(i.identifier not in self.named for i in page.items))
+        elif one_page.may_be_cut(page, state):
+            ask = partial(self.fetcher.page, self.agreement.url)
+            selection = self.agreement.selection(self.source.set)
+            more = one_page.parts_name_more(page, state, selection, self.traits.seconds, ask)
+            listed = replace(listed, cut=more)
         after, action = decide.step(state, listed, self.traits, self.rules)
         if cursor.spelling:
             self.progress.repairs["token respelt"] += 1

@@ -251,6 +251,7 @@ class Listed:
     # may have been passed over.
     repeats: int = 0
     doubt: str = ""
+    cut: bool = False  # its parts were found to name more
 
 
 @dataclass(frozen=True, slots=True)
