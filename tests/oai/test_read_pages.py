@@ -50,6 +50,9 @@ def test_a_sound_page() -> None:
     assert (found.response_date, found.verb, found.repairs) == ("2024-01-01T00:00:00Z", "ListRecords", {})
     assert read(page(record("a"), tail="<resumptionToken/>")).token == ""
     assert read(page(record("a"))).token is None
+    for two in (f"{tail}<resumptionToken/>", f"<resumptionToken/>{tail}"):
+        found = read(page(record("a"), tail=two))
+        assert (found.token, found.size, found.cursor) == ("a+b&c", 7, 2)
 
 
 @pytest.mark.parametrize(

@@ -222,9 +222,11 @@ def _list(page: Page, container: etree._Element) -> None:
 
 
 def _token(page: Page, node: etree._Element) -> None:
-    page.token = text_of(node)
-    page.size = _number(node.get("completeListSize"))
-    page.cursor = _number(node.get("cursor"))
+    page.token = text_of(node) or page.token or ""  # of two, the one that leads on
+    if (size := _number(node.get("completeListSize"))) is not None:
+        page.size = size
+    if (cursor := _number(node.get("cursor"))) is not None:
+        page.cursor = cursor
 
 
 def _number(value: str | None) -> int | None:

@@ -847,7 +847,25 @@ def test_lists_that_are_cut_behind_their_first_page(verb: str, newest_first: boo
     assert set(held(store)) == provider.live()
 
 
-def test_a_list_of_one_page_that_is_whole_costs_two_requests_at_most(store: Store) -> None:
+@pytest.mark.parametrize("newest_first", [False, True])
+def test_lists_that_are_cut_at_a_size_that_they_state(newest_first: bool, store: Store) -> None:
+    """As where a search engine below gives no more than so many, and counts no further."""
+
+    def counted(request: m.Request, reply: m.Reply) -> m.Reply:
+        body = re.sub(
+            rb'completeListSize="(\d+)"',
+            lambda found: b'completeListSize="%d"' % min(int(found[1]), 20),
+            reply.body,
+        )
+        return replace(reply, body=body)
+
+    with Provider(collection()[:: -1 if newest_first else 1], m.capped(20), counted) as provider:
+        progress = harvest(store, provider.url)
+    assert (progress.outcome, progress.failed) == ("complete", 0)
+    assert set(held(store)) == provider.live()
+
+
+def test_a_list_of_a_round_number_that_is_whole_costs_two_requests_at_most(store: Store) -> None:
     for count, asked in ((20, ["ListRecords", "ListIdentifiers", "ListIdentifiers"]), (23, ["ListRecords"])):
         with Provider(collection(count), page=100) as provider:
             progress = harvest(store, provider.url, RunOptions(full=True))

@@ -63,6 +63,7 @@ def _seen(overview: Overview, page: Listed) -> Overview:
         overview,
         first_response=overview.first_response or page.response_date,
         unbounded=overview.unbounded or beyond,
+        capped=overview.capped or page.cut,
         fruitless=0,
         barren=0,
     )

@@ -130,6 +130,11 @@ class ListedPages:
                 for item in items
             )
 
+    def lacks(self, identifiers: Sequence[str]) -> bool:
+        """Whether any of these was not on the pages of the list."""
+        named = set(self._named)
+        return any(hash(identifier) not in named for identifier in identifiers)
+
     def missing(self, store: Store, origin: int, failed: Set[str]) -> list[str]:
         """The identifiers of a check's list that are neither held as listed nor among those that failed."""
         listed: dict[str, tuple[str, bool]] = {}

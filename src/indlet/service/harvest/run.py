@@ -20,7 +20,7 @@ from indlet.errors import IndletError, RemoteError, SettingsError, Unreachable
 from indlet.formats.registry import ROOTS, Roots
 from indlet.model import Failure
 from indlet.oai.names import FT_PATH
-from indlet.service.harvest import dates, decide, feed, one_page, other_decisions, owed, sets
+from indlet.service.harvest import dates, decide, early_end, feed, other_decisions, owed, sets
 from indlet.service.harvest.cache import Cache, address_of
 from indlet.service.harvest.client import Client, NoAnswer, spellings
 from indlet.service.harvest.commit import Committer
@@ -417,11 +417,10 @@ class Run:
             self.intake.page(page)
         if isinstance(state, ProbeState):
             listed = replace(listed, new=sum(i.identifier not in self.named for i in page.items))
-        elif one_page.may_be_cut(page, state):
+        elif not self.resumed and early_end.may_be_cut(page, state):
             ask = partial(self.fetcher.page, self.agreement.url)
-            selection = self.agreement.selection(self.source.set)
-            more = one_page.parts_name_more(page, state, selection, self.traits.seconds, ask)
-            listed = replace(listed, cut=more)
+            about = self.listing, state, self.agreement.selection(self.source.set), self.traits.seconds
+            listed = replace(listed, cut=early_end.parts_name_more(page, *about, ask))
         after, action = decide.step(state, listed, self.traits, self.rules)
         if cursor.spelling:
             self.progress.repairs["token respelt"] += 1
