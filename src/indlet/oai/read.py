@@ -245,7 +245,11 @@ def _record(page: Page, node: etree._Element) -> None:
             if metadata is not None:
                 page.repairs["records with metadata twice: the first taken"] += 1
                 continue
-            metadata = next((c for c in child if isinstance(c.tag, str)), None)
+            inside = [c for c in child if isinstance(c.tag, str)]
+            metadata = inside[0] if inside else None
+            if len(inside) > 1 and not len(inside[0]):
+                metadata = child  # what should be in one element stands there without it
+                page.repairs["metadata without an element around them"] += 1
             if metadata is None and (metadata := _written_as_text(child)) is not None:
                 page.repairs["metadata written as text"] += 1
         elif name == "index":

@@ -872,3 +872,21 @@ def test_a_list_of_a_round_number_that_is_whole_costs_two_requests_at_most(store
             assert [q.verb for q in provider.requests if q.listing] == asked
         assert progress.ok
         assert not progress.repairs["lists that ended early or in circles"]
+
+
+def test_a_body_that_is_longer_than_announced_is_read_to_its_end(store: Store) -> None:
+    """As where a server counts characters, and a character takes more than one byte."""
+    with Provider(None, m.announced_too_large(-20)) as provider:
+        progress = harvest(store, provider.url)
+    assert progress.outcome == "complete"
+    assert progress.repairs["bodies longer than announced"]
+    assert set(held(store)) == provider.live()
+
+
+def test_dublin_core_without_the_element_around_it(store: Store) -> None:
+    with Provider(None, m.rewritten(rb"<oai_dc:dc [^>]*>(.*?)</oai_dc:dc>", rb"\1")) as provider:
+        progress = harvest(store, provider.url)
+    assert progress.ok
+    assert progress.repairs["metadata without an element around them"] == len(provider.live())
+    assert not progress.repairs["records fetched alone"]
+    assert held(store) == {r.identifier: r.title for r in provider.records if not r.deleted}

@@ -52,9 +52,14 @@ LONG_URL: Final = 8000
 # Fewer bytes a second than this are not an answer under way.
 DRIP: Final = 100
 SMALL: Final = 1 << 14  # smaller pieces of a body are joined
+NEAR: Final = 1 << 12  # bytes at the ends of a body where its root begins and ends
+# How long more is waited for, where a document stops before its end though its body is as long as announced.
+REST_SECONDS: Final = 1.0
 
 _LATER: Final = (429, 503)
 _WHOLE = re.compile(rb"</(?:[\w.-]{1,50}:)?OAI-PMH\s{0,50}>\s{0,50}$", re.IGNORECASE)
+_BEGUN = re.compile(rb"<(?:[\w.-]{1,50}:)?OAI-PMH[\s>]", re.IGNORECASE)
+_ENDED = re.compile(rb"</(?:[\w.-]{1,50}:)?OAI-PMH\s{0,50}>", re.IGNORECASE)
 _CHARSET = re.compile(r";\s{0,20}charset\s{0,20}=\s{0,20}[\"']?([\w.:+-]{1,100})", re.IGNORECASE)
 # Nothing of the kind here, which need not hold for other verbs.
 _ABSENT: Final = (404, 410)
@@ -281,8 +286,8 @@ class Client:
         url: str,
         repairs: Counter[str] | None = None,
     ) -> bytes:
-        """The body as it comes. With `repairs`, an OAI-PMH document that has its end is whole, whatever
-        length was announced: there are servers that count characters."""
+        """The body as it comes. With `repairs`, an OAI-PMH document is whole when it has its end, and not
+        before, whatever length was announced: there are servers that count characters."""
         chunks = list[bytes]()
         try:
             self._gather(reply, limit, begun, url, chunks)
@@ -290,7 +295,24 @@ class Client:
             if repairs is None or not _whole(b"".join(chunks), reply.get("content-encoding"), limit):
                 raise
             repairs["bodies shorter than announced"] += 1
-        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+        body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
+        if repairs is None or not _torn(body) or not (rest := self._rest(reply, body, limit)):
+            return body
+        repairs["bodies longer than announced"] += 1
+        return body + rest
+
+    def _rest(self, reply: Reply, body: bytes, limit: int) -> bytes:
+        """What is missing of an OAI-PMH document, if it comes behind the length that was announced."""
+        rest, tail = bytearray(), body[-100:]
+        for piece in reply.beyond(min(REST_SECONDS, self._harvest.stall_seconds)):
+            rest += piece
+            self.wire += len(piece)
+            tail = (tail + piece)[-100:]
+            if len(body) + len(rest) > limit:
+                break
+            if _WHOLE.search(tail):
+                return bytes(rest)
+        return b""
 
     def _gather(self, reply: Reply, limit: int, begun: float, url: str, chunks: list[bytes]) -> None:
         size, harvest = 0, self._harvest
@@ -347,6 +369,12 @@ def _whole(raw: bytes, coding: str, limit: int) -> bool:
     except (decompress.Damaged, decompress.TooLarge):
         return False
     return _WHOLE.search(text[-100:]) is not None
+
+
+def _torn(body: bytes) -> bool:
+    """Whether a body begins as an OAI-PMH document, and does not end as one."""
+    begun = _BEGUN.search(body, 0, NEAR) is not None
+    return begun and _ENDED.search(body, max(len(body) - NEAR, 0)) is None
 
 
 def _authorization(token: str, user: str, password: str) -> str:

@@ -15,6 +15,7 @@ import socket
 import time
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlsplit
@@ -97,6 +98,8 @@ class Reply:
         close: Callable[[], None] = lambda: None,
     ) -> None:
         self.status, self.fields, self.pieces, self.close = status, fields, pieces, close
+        # What comes behind a body of stated length that has been read, until nothing comes for some seconds.
+        self.beyond: Callable[[float], Iterable[bytes]] = lambda seconds: ()
 
     def get(self, name: str) -> str:
         """The values of a field, whatever the case of its name; empty if there is none."""
@@ -286,6 +289,7 @@ class _Answer:
             if len(lengths) > 1 or not re.fullmatch("[0-9]{1,15}", stated := lengths.pop()):
                 raise NotHttp(f"Content-Length is {length[:50]!r}")
             yield from self._part(int(stated))
+            reply.beyond = self._beyond
         else:
             self.kept = False
             yield self._buffer[self._at :]
@@ -303,6 +307,15 @@ class _Answer:
             self._at += len(piece)
             left -= len(piece)
             yield piece
+
+    def _beyond(self, seconds: float) -> Iterator[bytes]:
+        self.kept, self._seconds = False, seconds
+        self._until = min(self._until, time.monotonic() + 30 * seconds)
+        yield self._buffer[self._at :]
+        self._at = len(self._buffer)
+        with suppress(OSError):
+            while data := self._received():
+                yield data
 
     def _chunks(self) -> Iterator[bytes]:
         while True:
