@@ -890,3 +890,21 @@ def test_dublin_core_without_the_element_around_it(store: Store) -> None:
     assert progress.repairs["metadata without an element around them"] == len(provider.live())
     assert not progress.repairs["records fetched alone"]
     assert held(store) == {r.identifier: r.title for r in provider.records if not r.deleted}
+
+
+@pytest.mark.parametrize("origin", ["http://[bad/oai", "http:///oai", "http://x.org/" + "x" * 10_000])
+def test_records_that_call_what_is_no_address_their_origin_are_those_of_the_source(
+    origin: str, store: Store
+) -> None:
+    about = (
+        '<about><provenance xmlns="http://www.openarchives.org/OAI/2.0/provenance">'
+        f'<originDescription harvestDate="2024-01-01" altered="false"><baseURL>{origin}</baseURL>'
+        "<identifier>oai:y:1</identifier><datestamp>2024-01-01</datestamp>"
+        "<metadataNamespace>urn:z</metadataNamespace></originDescription></provenance></about>"
+    )
+    with Provider(None, m.rewritten(rb"</metadata>", b"</metadata>" + about.encode())) as provider:
+        progress = harvest(store, provider.url)
+    assert (progress.outcome, progress.failed) == ("complete", 0)
+    assert set(held(store)) == provider.live()
+    with store.read() as view:
+        assert [origin.name for origin in view.origins("source")] == ["repo"]

@@ -28,6 +28,7 @@ from indlet.store import Origin, Store, Transaction, View
 
 Placed = tuple[str, str, Record]  # the name and URL of a record's origin, and what is kept of it
 KEPT_AS: Final = "kept_as"  # of an origin whose records another one keeps: the name of that one
+ADDRESS_LENGTH: Final = 2000  # characters of what a record calls its origin
 _WAIT: Final = 60.0  # seconds for another run to commit the copies that it has
 
 
@@ -65,6 +66,8 @@ class Cache:
 
     def copy(self, item: Item, record: Record, response_date: str) -> RecordCopy:
         _, stated = provenance.read(item.about) if item.about else ((), None)
+        if stated is not None and not _is_address(stated.origin):
+            stated = None  # as good as none: the record is this source's
         sets = stated.sets if stated is not None and stated.sets else item.sets
         # A date of days is settled when the day is over, one of seconds when the second is.
         settled = response_date[: len(item.datestamp)] > item.datestamp
@@ -158,6 +161,14 @@ class Cache:
             properties["via"] = {"url": self.url, "datestamp": copy.datestamp}
             properties["source_datestamp"] = version.datestamp
         return replace(record, sets=tuple(dict.fromkeys(sets)), properties=properties)
+
+
+def _is_address(origin: str) -> bool:
+    """Whether what a record calls its origin can stand for a source."""
+    try:
+        return len(origin) <= ADDRESS_LENGTH and bool(source_name(Source(url=origin)))
+    except ValueError:
+        return False
 
 
 def address_of(store: Store, name: str, said: str, asked: str) -> str:
