@@ -109,6 +109,13 @@ def test_a_redirect_to_what_is_no_url_is_refused() -> None:
     assert refused.value.failed.trouble == "refused"
 
 
+def test_a_time_to_come_back_is_told_by_the_clock_of_the_server() -> None:
+    dates = (("Date", "Mon, 01 Jan 2001 00:00:00 GMT"), ("Retry-After", "Mon, 01 Jan 2001 00:00:30 GMT"))
+    found = Client(Harvest(), transport=lambda request: Reply(503, dates)).get("http://8.8.8.8/oai", 100)
+    assert found.trouble is not None
+    assert (found.trouble.failed.trouble, found.trouble.failed.retry_after) == ("later", 30)
+
+
 def test_cookies_go_back_to_the_server_that_set_them_and_to_no_other() -> None:
     seen = list[tuple[str, str | None]]()
 

@@ -79,6 +79,12 @@ def test_waits_double_honour_retry_after_and_end() -> None:
     assert isinstance(action, Stop) and action.resumable and "61 s" in action.reason
 
 
+def test_who_asks_for_no_time_is_given_some() -> None:
+    course, action = after(ListState(), Failed("later", retry_after=0))
+    assert action == Ask(1.0)
+    assert after(course, Failed("later", retry_after=0))[1] == Ask(2.0)
+
+
 def test_silence_is_met_twice_more_then_the_list_is_checked_once() -> None:
     patient = Rules(retries=6, backoff_seconds=1)
     course: RunState = ListState()

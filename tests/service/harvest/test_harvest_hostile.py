@@ -486,6 +486,15 @@ def test_of_two_versions_in_one_list_the_later_is_kept(store: Store) -> None:
     assert held(store) == {r.identifier: r.title for r in records if not r.deleted}
 
 
+def test_of_a_record_that_is_listed_as_deleted_and_not_the_record_itself_decides(store: Store) -> None:
+    records = collection(12)
+    with Provider([*records, replace(records[3], deleted=True)], sizes=False) as provider:
+        progress = harvest(store, provider.url)
+    assert progress.ok
+    assert progress.repairs["lists that changed under way"]
+    assert set(held(store)) == provider.live()
+
+
 @pytest.mark.parametrize("cut", [False, True])
 def test_a_repository_of_the_first_version(cut: bool, store: Store) -> None:
     records = collection(47, days=2)

@@ -415,7 +415,9 @@ def _meaning(reply: Reply, url: str) -> NoAnswer | None:
     status = reply.status
     if 200 <= status < 300:
         return None
-    wait = dates.retry_after(reply.get("retry-after"), datetime.now(UTC))
+    # A date is one of the server's clock, which may be years off.
+    now = dates.http_date(reply.get("date")) or datetime.now(UTC)
+    wait = dates.retry_after(reply.get("retry-after"), now)
     said = f"{url}: HTTP status {status}"
     if status in _LATER:
         return NoAnswer("later", said, wait)

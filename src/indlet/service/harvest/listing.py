@@ -27,7 +27,7 @@ class ListedPages:
         self._progress = progress
         self._seen: set[bytes] = set()
         self._loop = LoopDetector()
-        # What came, record by record: hashes of identifiers, and of identifiers with their datestamps.
+        # What came, record by record: hashes of identifiers, and of identifiers with datestamps and status.
         self._named, self._versions = array("q"), array("q")
         self._nameless = 0
         self.moved = False  # something came again that had come before the run was interrupted
@@ -39,7 +39,7 @@ class ListedPages:
         Of a check's page the identifiers are kept.
         """
         self._count(page)
-        versions = [f"{i.identifier} {i.datestamp}" for i in page.items]
+        versions = [f"{i.identifier} {i.datestamp}{' deleted' * i.deleted}" for i in page.items]
         seen = self._seen_before(page, versions)
         circle = self._loop.add(i.identifier for i in page.items)
         if isinstance(state, CheckState):
@@ -136,9 +136,14 @@ class ListedPages:
         return any(hash(identifier) not in named for identifier in identifiers)
 
     def missing(self, store: Store, origin: int, failed: Set[str]) -> list[str]:
-        """The identifiers of a check's list that are neither held as listed nor among those that failed."""
+        """The identifiers of a check's list that are neither held as listed nor among those that failed.
+
+        One that is listed as deleted and not deleted, at one time, must be asked for."""
         listed: dict[str, tuple[str, bool]] = {}
+        unclear = set[str]()
         for identifier, stamp, deleted in self.identifiers:
+            if listed.get(identifier) == (stamp, not deleted):
+                unclear.add(identifier)
             if identifier not in listed or stamp >= listed[identifier][0]:
                 listed[identifier] = stamp, deleted
         found = list[str]()
@@ -151,7 +156,7 @@ class ListedPages:
                     and b'"version":' in copy.properties
                 ):
                     continue  # it came from its origin, or by way of another node
-                if held is None or not _same(held, stamp, deleted):
+                if held is None or identifier in unclear or not _same(held, stamp, deleted):
                     found.append(identifier)
         return [i for i in found if i not in failed]
 

@@ -46,9 +46,9 @@ class Rules:
     pages: int = 1_000_000
 
     def pause(self, attempt: int, retry_after: float | None) -> float:
-        """The seconds to wait before a request is made again."""
-        if retry_after is not None:
-            return max(0.0, retry_after)
+        """The seconds to wait before a request is made again: as many as were asked for, if any were."""
+        if retry_after is not None and retry_after > 0:
+            return retry_after
         return min(self.backoff_limit_seconds, self.backoff_seconds * 2.0 ** (attempt - 1))
 
 
