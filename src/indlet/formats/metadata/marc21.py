@@ -155,7 +155,7 @@ def write_xml(leader: str, fields: Iterable[Field]) -> bytes:
         if not field.subfields:
             parts.append(f'<controlfield tag="{field.tag}">{text(field.value)}</controlfield>')
             continue
-        one, two = field.indicators
+        one, two = field.indicators[0], field.indicators[1]
         parts.append(f'<datafield tag="{field.tag}" ind1="{one}" ind2="{two}">')
         for code, value in field.subfields:
             parts.append(f'<subfield code="{attribute(code)}">{text(value)}</subfield>')
