@@ -29,8 +29,7 @@ from indlet.service.harvest.one_origin import TWICE, claim
 from indlet.service.harvest.progress import Progress
 from indlet.service.harvest.run import RunOptions
 from indlet.settings import Settings, Source
-from indlet.store import Store, configured_for
-from indlet.store.desk_sources import KEY, desk_sources
+from indlet.store import Store, configured_for, desk_sources
 
 _JOURNAL: Final = 50  # runs that are searched for the last success
 CHANGEABLE: Final = ("set", "every", "index", "token")  # by the desk, besides the name
@@ -365,7 +364,7 @@ class Harvests:
 
     def _decided(self) -> JsonObject:
         with self._store.read() as view:
-            return desk_sources(view.meta(KEY))
+            return desk_sources.read(view.meta(desk_sources.KEY))
 
     def _keeping(self) -> _Keeping:
         return _Keeping(self._store)
@@ -383,12 +382,12 @@ class _Keeping:
 
     def __enter__(self) -> JsonObject:
         self.tx = self._writing.__enter__()
-        self._kept = desk_sources(self.tx.meta_value(KEY, None))
+        self._kept = desk_sources.read(self.tx.meta_value(desk_sources.KEY, None))
         return self._kept
 
     def __exit__(self, *error: Any) -> None:
         if error[0] is None:
-            self.tx.meta(KEY, orjson.dumps(self._kept))
+            self.tx.meta(desk_sources.KEY, orjson.dumps(self._kept))
         self._writing.__exit__(*error)
 
 

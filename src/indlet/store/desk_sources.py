@@ -11,7 +11,7 @@ from indlet.model import JsonObject
 KEY: Final = "desk"
 
 
-def desk_sources(raw: bytes | str | None) -> JsonObject:
+def read(raw: bytes | str | None) -> JsonObject:
     """By name: sources that were `added`, which ones are `paused`, and what was `changed` of the file's."""
     kept = orjson.loads(raw) if isinstance(raw, bytes | str) else {}
     return {part: dict(kept.get(part, {})) for part in ("added", "paused", "changed")}

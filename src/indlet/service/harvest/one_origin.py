@@ -19,8 +19,7 @@ from indlet.service.harvest.cache import KEPT_AS, digest_of, held_copy, permit_t
 from indlet.service.harvest.mesh import Taken, origin_key, passed_on
 from indlet.service.harvest.negotiate import source_name
 from indlet.settings import Settings, Source
-from indlet.store import Origin, Store, View, withheld
-from indlet.store.desk_sources import KEY, desk_sources
+from indlet.store import Origin, Store, View, desk_sources, withheld
 
 TWICE: Final = "twice"  # alerts about an origin under two names
 _BATCH: Final = 500
@@ -67,7 +66,7 @@ def source_ranks(store: Store, settings: Settings) -> dict[str, int]:
     A paused one is not among them.
     """
     with store.read() as view:
-        kept = desk_sources(view.meta(KEY))
+        kept = desk_sources.read(view.meta(desk_sources.KEY))
     found = {name: (1, bool(raw.get("paused"))) for name, raw in kept["added"].items()}
     found |= {source_name(source): (0, source.paused) for source in settings.source}
     return {name: rank for name, (rank, paused) in found.items() if not kept["paused"].get(name, paused)}
