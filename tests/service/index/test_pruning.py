@@ -188,7 +188,15 @@ def test_an_index_that_began_empty_says_that_it_is_not_pruned_yet(tmp_path: Path
         assert searcher.search(Term("wing")).total < 19
 
 
-@pytest.mark.parametrize("said", ["prune = 1.5", "prune = 0.5\nprune_best = 0", "prune = -1"])
+@pytest.mark.parametrize(
+    "said",
+    [
+        "prune = 1.5",
+        "prune = 0.5\nprune_best = 0",
+        "prune = -1",
+        'prune = 0.5\n[[hierarchy]]\nroot = "papers"\naccess.tokens = ["secret"]',
+    ],
+)
 def test_impossible_settings_are_refused(said: str, tmp_path: Path) -> None:
     (tmp_path / "indlet.toml").write_text(f"[index]\n{said}\n")
     with pytest.raises(SettingsError, match=r"index\.prune"):

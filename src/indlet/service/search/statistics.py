@@ -50,10 +50,9 @@ def of_store(
         shown = {origin.id for origin in origins}
         totals = {number: total for number, total in view.totals().items() if number in shown}
         failures = {number: count for number, count in view.failure_counts().items() if number in shown}
-        stamps = view.datestamps()
-        if hidden:
-            first, last = view.headers(1, origins=shown), view.latest(shown)
-            stamps = (first[0][2], last) if first and last is not None else None
+        # One formula whether something is hidden or not: which one it was would tell.
+        first, last = view.headers(1, origins=shown), view.latest(shown)
+        stamps = (first[0][2], last) if first and last is not None else None
     return {
         "store": {
             "path": store.location,
