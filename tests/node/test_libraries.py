@@ -393,7 +393,6 @@ def test_only_what_is_asked_for(store: Store, folder: Path) -> None:
     assert [name.split("/")[0] for name in files(folder)] == ["afrl"]
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_source_is_written_by_whatever_name_its_records_are_kept(store: Store, folder: Path) -> None:
     settings = Settings(write=(Write(str(folder), from_=("larc",), path="{name}"),))
     put(store, "larc", "Flutter")
@@ -408,6 +407,7 @@ def test_a_source_is_written_by_whatever_name_its_records_are_kept(store: Store,
     assert len(files(folder)) == 1 and not list(alerts(store))
 
 
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_folder_that_cannot_be_written_loses_nothing(store: Store, folder: Path) -> None:
     folder.chmod(0o500)
     put(store, "lanl", "Flutter")
