@@ -19,6 +19,8 @@ from indlet.harvest_settings import Harvest as Harvest
 from indlet.harvest_settings import without_credentials as without_credentials
 from indlet.model import JsonObject
 
+FILE: Final = "indlet.toml"  # where settings are, unless somebody says otherwise
+
 
 @dataclass(frozen=True, slots=True)
 class Node:

@@ -247,6 +247,15 @@ def test_an_origin_met_through_others_is_held_once_when_it_becomes_a_source(
     assert [[spec for spec in s.sets.split() if spec.startswith("from:")] for s in kept] == [["from:ours"]]
 
 
+def _passed_on(one: Laboratory, two: Laboratory, three: Laboratory) -> None:
+    """A record of the first comes to the second, and from there to the third."""
+    one.write("a.txt", "flutter of wings")
+    one.crawl()
+    two.harvests(one)
+    three.harvests(two)
+    rounds([two, three])
+
+
 def _told(laboratory: Laboratory) -> list[tuple[str, str]]:
     with laboratory.store.read() as view:
         return [(a.source, a.reason) for a in view.alerts(acknowledged=True) if a.kind == "twice"]
@@ -254,11 +263,7 @@ def _told(laboratory: Laboratory) -> list[tuple[str, str]]:
 
 def test_an_origin_under_two_names_is_held_once(laboratories: list[Laboratory]) -> None:
     one, two, three, _ = laboratories
-    one.write("a.txt", "flutter of wings")
-    one.crawl()
-    two.harvests(one)
-    three.harvests(two)
-    rounds([two, three])
+    _passed_on(one, two, three)
     first = two.settings.source[0]
     twin = replace(first, name="larc-again", url=f"{first.url}/oai")
     for other in (replace(twin, set="reports"), replace(twin, republish=False)):  # other copies are meant
@@ -353,11 +358,7 @@ def _kept_as(laboratory: Laboratory) -> list[str]:
 
 def test_while_one_of_two_names_is_paused_the_other_keeps_the_records(laboratories: list[Laboratory]) -> None:
     one, two, three, _ = laboratories
-    one.write("a.txt", "flutter of wings")
-    one.crawl()
-    two.harvests(one)
-    three.harvests(two)
-    rounds([two, three])
+    _passed_on(one, two, three)
     first = two.settings.source[0]
     for paused, keeping in ((True, "again"), (False, "larc")):
         twin = replace(first, name="again")
@@ -482,11 +483,7 @@ def test_a_source_that_is_removed_at_one_node_is_removed_at_no_other(
     laboratories: list[Laboratory],
 ) -> None:
     one, two, three, _ = laboratories
-    one.write("a.txt", "flutter of wings")
-    one.crawl()
-    two.harvests(one)
-    three.harvests(two)
-    rounds([two, three])
+    _passed_on(one, two, three)
     with two.store.write() as tx:
         tx.forget(tx.origin("source", "larc"))  # as the desk does
     three.harvest()

@@ -14,7 +14,8 @@ from urllib.parse import urlsplit
 
 import click
 
-from indlet.cli.provider import CONFIG, config_option, data_option, settings_of
+from indlet.cli.options import CONFIG
+from indlet.cli.provider import config_option, data_option, settings_of
 from indlet.cli.show import printable, say, say_json
 from indlet.errors import IndletError, StoreError
 from indlet.settings import Settings, Source, is_loopback

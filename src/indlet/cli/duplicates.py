@@ -7,11 +7,9 @@ from typing import Final
 
 import click
 
-from indlet.cli.options import config_option, data_option
+from indlet.cli.options import config_option, data_option, settings_of_node
 from indlet.cli.show import printable, say, say_json
 from indlet.model import JsonObject
-from indlet.settings import Settings
-from indlet.settings_file import load
 
 _WIDTH: Final = 100  # characters of a value on a terminal
 
@@ -51,7 +49,7 @@ def duplicates(
         raise click.UsageError("records are named with --decide same|different|later|open only")
     if decide is not None and len(records) != 2:
         raise click.UsageError("--decide needs the identifiers of two records")
-    settings = load(config) if config else Settings(data=data) if data else load(Path("indlet.toml"))
+    settings = settings_of_node(data, config)
     with open_configured(settings, create=False) as store:
         if decide is not None:
             decisions.decide(store, records[0], records[1], decide, by=by)

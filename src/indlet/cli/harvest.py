@@ -18,19 +18,17 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from indlet import process
-from indlet.cli.options import config_option, data_option
+from indlet.cli.options import config_option, data_option, settings_given
 from indlet.cli.secret import secret
 from indlet.cli.show import printable, say, say_json
 from indlet.errors import SettingsError
 from indlet.model import JsonObject
 from indlet.settings import Settings, Source, without_credentials
-from indlet.settings_file import load
 
 if TYPE_CHECKING:
     from indlet.service.harvest.progress import Progress
     from indlet.store import Origin, Store
 
-CONFIG = Path("indlet.toml")
 LINE_SECONDS = 5.0
 LOOK_SECONDS = 0.2
 WIDTH = 100
@@ -86,7 +84,7 @@ def harvest(
       3  complete, but some records failed, now or before, and are owed (see  indlet failures)
       130  interrupted; the same command goes on from there
     """
-    settings = _adjusted(_settings(data, config), timeout, retries, at_once)
+    settings = _adjusted(settings_given(data, config), timeout, retries, at_once)
     with _indexer_ahead(settings) as indexer:
         from indlet.node.fetched import extractor
         from indlet.service.harvest.negotiate import not_offered
@@ -176,7 +174,7 @@ def sources(data: Path | None, config: Path | None, as_json: bool) -> None:
     """
     from indlet.store import open_configured
 
-    settings = _settings(data, config)
+    settings = settings_given(data, config)
     with open_configured(settings, create=False) as store:
         rows = _rows(store, settings)
         with store.read() as view:
@@ -298,13 +296,6 @@ class Shown:
                 f"{p.failed:,}", f"{p.rate:,.0f}/s", left,
             )  # fmt: skip
         return table
-
-
-def _settings(data: Path | None, config: Path | None) -> Settings:
-    if config is None and data is None and CONFIG.exists():
-        config = CONFIG
-    settings = load(config) if config is not None else Settings()
-    return settings if data is None else replace(settings, data=data)
 
 
 def _sources(

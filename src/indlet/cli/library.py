@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 import click
 
 from indlet.cli.harvest import line as harvest_line
-from indlet.cli.options import config_option, data_option
+from indlet.cli.options import CONFIG, config_option, data_option, settings_of_node
 from indlet.cli.show import printable, say, say_json
 from indlet.errors import RemoteError, SettingsError
 from indlet.model import JsonObject
-from indlet.settings import Settings
 from indlet.settings_file import load
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option(
-    "--config", "-c", type=click.Path(path_type=Path, dir_okay=False), default=Path("indlet.toml"),
+    "--config", "-c", type=click.Path(path_type=Path, dir_okay=False), default=CONFIG,
     show_default=True, metavar="FILE", help="A settings file.",
 )  # fmt: skip
 @click.option("--historical", is_flag=True, help="Everything, in date windows, not only what changed.")
@@ -127,7 +126,7 @@ def alerts(
     from indlet.node.alerts import alerts as waiting
     from indlet.store import open_configured
 
-    with open_configured(_settings(data, config), create=False) as store:
+    with open_configured(settings_of_node(data, config), create=False) as store:
         if done is not None:
             acknowledge(store, done, by)
             return
@@ -166,7 +165,7 @@ def deletions(
 
     if release and keep:
         raise SettingsError("--release and --keep cannot be given together; choose one")
-    with open_configured(_settings(data, config), create=False) as store:
+    with open_configured(settings_of_node(data, config), create=False) as store:
         if release:
             say(f"{withheld.release(store, release):,} records deleted")
             return
@@ -202,7 +201,7 @@ def adopt(source: str, data: Path | None, config: Path | None, by: str, undo: bo
     from indlet.node import ownership
     from indlet.store import open_configured
 
-    with open_configured(_settings(data, config), create=False) as store:
+    with open_configured(settings_of_node(data, config), create=False) as store:
         if undo:
             ownership.give_back(store, source)
             return
@@ -227,10 +226,6 @@ def withdraw(identifier: str, data: Path | None, config: Path | None, by: str, u
     from indlet.node import ownership
     from indlet.store import open_configured
 
-    with open_configured(_settings(data, config), create=False) as store:
+    with open_configured(settings_of_node(data, config), create=False) as store:
         name = ownership.restore(store, identifier) if undo else ownership.withdraw(store, identifier, by)
     say(printable(f"{identifier} of {name}: {'to be read again' if undo else 'deleted'}"))
-
-
-def _settings(data: Path | None, config: Path | None) -> Settings:
-    return load(config) if config else Settings(data=data) if data else load(Path("indlet.toml"))

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import click
 
-from indlet.cli.provider import CONFIG, config_option, data_option, open_existing, settings_of
+from indlet.cli.options import CONFIG
+from indlet.cli.provider import config_option, data_option, open_existing, settings_of
 from indlet.cli.show import printable, say, say_json
 from indlet.errors import SettingsError
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
 
+from indlet.cli.options import CONFIG
 from indlet.cli.secret import secret
 from indlet.cli.show import escaped, printable, say, say_json
 from indlet.errors import SettingsError
@@ -23,8 +24,6 @@ from indlet.settings_file import load
 
 if TYPE_CHECKING:
     from indlet.store import StoredFailure
-
-CONFIG = Path("indlet.toml")
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from indlet.cli.options import config_option, data_option
+from indlet.cli.options import config_option, data_option, settings_given
 from indlet.cli.show import printable, say, say_json
 from indlet.errors import SettingsError
-from indlet.settings import Settings
-from indlet.settings_file import load
 
 if TYPE_CHECKING:
     from indlet.service.search.evaluate import Topic
@@ -160,7 +158,7 @@ def reindex(data: Path | None, config: Path | None) -> None:
 
     Needed only by the curious: an index that is damaged or out of step is rebuilt without being asked.
     """
-    settings = _settings(data, config)
+    settings = settings_given(data, config)
     from indlet.service.search.library import Library
 
     begun = time.perf_counter()
@@ -242,17 +240,8 @@ def evaluate(
 # What the commands share
 
 
-def _settings(data: Path | None, config: Path | None) -> Settings:
-    from dataclasses import replace
-
-    if config is None and data is None and Path("indlet.toml").exists():
-        config = Path("indlet.toml")
-    settings = load(config) if config is not None else Settings()
-    return replace(settings, data=data) if data is not None else settings
-
-
 def _library(data: Path | None, config: Path | None, *, follow: bool = True) -> Library:
-    settings = _settings(data, config)
+    settings = settings_given(data, config)
     if not settings.data.exists():
         raise SettingsError(
             f"{settings.data}: no such folder; name the one given as --data to indlet harvest"

@@ -22,12 +22,13 @@ class MarcOriginals:
         self._marc = metadata.prefix == marc21.FORMAT.prefix
         self._table = table
         self._own = own
+        self._of_every_record = table.write(CommonRecord()) if self._marc else []
         rules = self._own.rules if self._own is not None else ()
         self._replacing = {rule.tags[0] for rule in rules if rule.writes and not rule.added}
 
     def fields(self, raw: bytes, said: CommonRecord, record: CommonRecord) -> Fields | None:
         """The fields to write; None if MARC is not what is written, or not what the original is."""
-        original = _marc21_fields(raw) if self._marc else None
+        original = _marc_fields(raw) if self._marc else None
         return self.over(original, said, record) if original is not None else None
 
     def over(self, original: Fields, said: CommonRecord, record: CommonRecord) -> Fields | None:
@@ -41,8 +42,8 @@ class MarcOriginals:
         ours = self._own.write(record) if self._own is not None else []
         known = set(said.statements)
         new = CommonRecord(tuple(one for one in record.statements if one not in known))
-        of_every_record = self._table.write(CommonRecord())
-        ours += [one for one in self._table.write(new) if one not in of_every_record and one not in ours]
+        written = self._table.write(new) if new.statements else []
+        ours += [one for one in written if one not in self._of_every_record and one not in ours]
         named = Field("035", "", "  ", (("a", f"(OAI){record.identifier}"),))
         numbers = [one.value.strip() for one in (*original, *ours) if one.tag == "001"]
         if record.identifier.strip() not in ("", *numbers) and named not in original:
@@ -50,7 +51,7 @@ class MarcOriginals:
         return marc21.laid_over(original, ours, self._replacing)
 
 
-def _marc21_fields(raw: bytes) -> Fields | None:
+def _marc_fields(raw: bytes) -> Fields | None:
     """The fields of an original in MARC; None if it is none."""
     if root_name(raw) not in marc21.FORMAT.roots:
         return None

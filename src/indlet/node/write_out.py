@@ -11,7 +11,7 @@ import re
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -155,7 +155,7 @@ class WriteTask:
                     continue
                 before = known.get(stored.identifier)
                 if stored.deleted or not self._wanted(stored, names[source.id]):
-                    if before is not None and not (stored.deleted and self._elsewhere(stored)):
+                    if before is not None and not (stored.deleted and self._elsewhere(stored, names)):
                         raised += self._gone(stored, before, done)
                         gone.append(before.path)
                         known.pop(stored.identifier, None)
@@ -178,10 +178,10 @@ class WriteTask:
                     tx.alert(alert.kind, self._name, alert.record, alert.reason, alert.remedy)
                 tx.state(origin, {"position": position})
 
-    def _elsewhere(self, stored: Stored) -> bool:
+    def _elsewhere(self, stored: Stored, names: Mapping[int, Sequence[str]]) -> bool:
         """Whether a record that was deleted under one source is live under another, which keeps its file."""
         with self._store.read() as view:
-            live, names = view.get(stored.identifier), _names(view.origins("source"))
+            live = view.get(stored.identifier)
         return live is not None and not live.deleted and self._wanted(live, names.get(live.origin, []))
 
     def _wanted(self, stored: Stored, names: Sequence[str]) -> bool:

@@ -13,11 +13,11 @@ import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 from urllib.parse import unquote, urlsplit
 
 from indlet.errors import HierarchyError
-from indlet.settings import Crawl, Hierarchy
+from indlet.settings import FILE, Crawl, Hierarchy
 
 # Folders nested deeper than this are not listed: no real collection is, a looping server is.
 DEEPEST = 128
@@ -82,9 +82,6 @@ class Tree(Protocol):
     def close(self) -> None: ...
 
 
-SETTINGS: Final = "indlet.toml"  # it may hold tokens and passwords, and lie in a folder that is crawled
-
-
 @dataclass(frozen=True)
 class TreeRules:
     """Which names are left alone."""
@@ -101,7 +98,7 @@ class TreeRules:
 
     def refuse(self, name: str, path: str) -> str:
         """Why an entry of that name is left alone; empty if it is not."""
-        if name == SETTINGS:
+        if name == FILE:  # with tokens and passwords, perhaps, in the folder that is crawled
             return "indlet's own settings"
         if name.startswith(".") and not self.hidden:
             return "hidden"

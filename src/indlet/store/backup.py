@@ -19,6 +19,7 @@ from typing import Final
 
 from indlet.durable import sync
 from indlet.errors import StoreError
+from indlet.settings import FILE as SETTINGS_FILE
 from indlet.store.contract import Store, View
 from indlet.store.private import keep_private
 from indlet.store.sqlite.store import FILE_NAME, SqliteStore
@@ -28,8 +29,7 @@ _VERSION: Final = 1
 _LONGEST: Final = 64 * 1024  # bytes of the list
 _ROOM: Final = 64 * 1024 * 1024  # bytes that are left on the disk
 _USAGE: Final = "usage.json"
-_SETTINGS: Final = "indlet.toml"
-_KNOWN: Final = (FILE_NAME, _USAGE, _SETTINGS)
+_KNOWN: Final = (FILE_NAME, _USAGE, SETTINGS_FILE)
 # Keys of what was given out after the backup: resumption tokens and sessions end, an older index is not taken
 # for one of these records.
 _RENEWED: Final = ("tokens", "sessions", "index")
@@ -61,7 +61,7 @@ def back_up(store: Store, folder: Path, settings_file: Path | None = None) -> Co
         except OSError as e:
             raise StoreError(f"{partial}: cannot be made: {e.strerror}; name another folder") from e
         store.back_up(partial / FILE_NAME)
-        for source, name in ((store.local_folder / _USAGE, _USAGE), (settings_file, _SETTINGS)):
+        for source, name in ((store.local_folder / _USAGE, _USAGE), (settings_file, SETTINGS_FILE)):
             if source is not None and source.is_file():
                 shutil.copyfile(source, partial / name)
         contents = _described(partial)
@@ -104,7 +104,7 @@ def contents(folder: Path) -> Contents:
 
 def settings_in(folder: Path) -> Path | None:
     """The settings file that a backup holds, if it does."""
-    return folder / _SETTINGS if (folder / _SETTINGS).exists() else None
+    return folder / SETTINGS_FILE if (folder / SETTINGS_FILE).exists() else None
 
 
 def restore(folder: Path, data: Path) -> Contents:
@@ -116,7 +116,7 @@ def restore(folder: Path, data: Path) -> Contents:
         data.mkdir(mode=0o700, parents=True, exist_ok=True)
         _has_room(data, sum((folder / name).stat().st_size for name in found.files))
         for name, digest in found.files.items():
-            if name != _SETTINGS:
+            if name != SETTINGS_FILE:
                 _copied(folder / name, data / name, digest)
         for named in (data, data.absolute().parent):  # or a power cut could take what was said to be there
             sync(named)

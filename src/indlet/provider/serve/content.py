@@ -13,10 +13,10 @@ from urllib.parse import unquote
 from starlette.requests import Request
 from starlette.responses import FileResponse, PlainTextResponse, Response
 
-from indlet.provider.hierarchy import SETTINGS, TreeRules, content_root, shown
+from indlet.provider.hierarchy import TreeRules, content_root, shown
 from indlet.provider.serve.access import AccessGate, Permit
 from indlet.provider.serve.http import RequestSlots, unchanged
-from indlet.settings import Settings
+from indlet.settings import FILE, Settings
 from indlet.store import Store
 
 # Types that a browser would run: shown in a sandbox without scripts, forms or an origin.
@@ -113,7 +113,7 @@ class Content:
         real = root.resolve()
         if not place.is_relative_to(real) or not stat.S_ISREG(status.st_mode):
             return missing
-        if (place != real / path or place.name == SETTINGS) and self._left_alone(place, real):
+        if (place != real / path or place.name == FILE) and self._left_alone(place, real):
             return missing
         if not os.access(place, os.R_OK):
             return missing

@@ -16,6 +16,7 @@ from typing import Final
 import orjson
 
 from indlet.errors import StoreError
+from indlet.memo import remembered
 from indlet.model import JsonObject, Record, Stored
 from indlet.oai import provenance
 from indlet.oai.identifier import set_spec
@@ -163,6 +164,7 @@ class Cache:
         return replace(record, sets=tuple(dict.fromkeys(sets)), properties=properties)
 
 
+@remembered(1 << 10)
 def _is_address(origin: str) -> bool:
     """Whether what a record calls its origin can stand for a source."""
     try:

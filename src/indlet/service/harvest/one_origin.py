@@ -6,20 +6,21 @@ which it becomes a source. Of two sources with one address, one keeps the record
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from itertools import islice
 from typing import Final
 
 import orjson
 
-from indlet.model import Record
+from indlet.model import Stored
 from indlet.oai.identifier import set_spec
 from indlet.oai.provenance import FROM, version_of
 from indlet.service.harvest.cache import KEPT_AS, digest_of, held_copy, permit_to_decide
 from indlet.service.harvest.mesh import Taken, origin_key, passed_on
 from indlet.service.harvest.negotiate import source_name
 from indlet.settings import Settings, Source
-from indlet.store import Origin, Store, View, desk_sources, withheld
+from indlet.store import Origin, Store, Transaction, View, desk_sources, withheld
 
 TWICE: Final = "twice"  # alerts about an origin under two names
 _BATCH: Final = 500
@@ -47,17 +48,10 @@ def claim(store: Store, name: str, url: str) -> None:
         origin = met(view)
         if origin is None or not tx.rename_origin("source", origin.name, name):
             return
-        before, after = set_spec((FROM, origin.name)), set_spec((FROM, name))
-        tx.name_set(origin.id, after, name)
-        moved = list[Record]()
-        for stored in view.changes():
-            if stored.origin == origin.id and before in stored.sets.split():
-                sets = tuple(after if spec == before else spec for spec in stored.sets.split())
-                moved.append(replace(stored.record, sets=sets))
-            if len(moved) == _BATCH:
-                tx.put(origin.id, moved)
-                moved = []
-        tx.put(origin.id, moved)
+        tx.name_set(origin.id, set_spec((FROM, name)), name)
+        before = set_spec((FROM, origin.name))
+        copies = (s for s in view.changes() if s.origin == origin.id and before in s.sets.split())
+        _put_under(tx, origin.id, name, origin.name, copies)
 
 
 def source_ranks(store: Store, settings: Settings) -> dict[str, int]:
@@ -136,20 +130,9 @@ def _bring_together(store: Store, other: Origin, kept: Origin) -> None:
         if "adopted" in other.state:  # this node speaks for the records, whatever they are kept as
             tx.state(kept.id, {**kept.state, "adopted": other.state["adopted"]})
             tx.state(other.id, {k: v for k, v in other.state.items() if k != "adopted"})
-        before, after = set_spec((FROM, other.name)), set_spec((FROM, kept.name))
-        taken = list[Record]()
-        for stored in view.changes():
-            if stored.origin != other.id:
-                continue
-            version = version_of(orjson.loads(stored.properties or b"{}"))
-            held = held_copy(view, kept.id, stored.identifier)
-            if passed_on(held, version, digest_of(stored)) is Taken.KEEP:
-                sets = tuple(after if spec == before else spec for spec in stored.sets.split())
-                taken.append(replace(stored.record, sets=sets))
-            if len(taken) == _BATCH:
-                tx.put(kept.id, taken)
-                taken = []
-        tx.put(kept.id, taken)
+        theirs = (stored for stored in view.changes() if stored.origin == other.id)
+        newer = (stored for stored in theirs if _newer(view, kept, stored))
+        _put_under(tx, kept.id, kept.name, other.name, newer)
         if not view.withheld(kept.id):  # what an operator keeps stays, whatever its origin says
             rows = [row for row in view.withheld(other.id) if row.kept_by]
             for by in {row.kept_by for row in rows}:
@@ -157,3 +140,21 @@ def _bring_together(store: Store, other: Origin, kept: Origin) -> None:
                 tx.keep_withheld(kept.id, by)
         tx.forget(other.id)
         tx.resolve_alerts(withheld.ALERT, other.name, [""])
+
+
+def _newer(view: View, kept: Origin, stored: Stored) -> bool:
+    """Whether a copy is to take the place of the one that is kept, if there is one."""
+    version = version_of(orjson.loads(stored.properties or b"{}"))
+    held = held_copy(view, kept.id, stored.identifier)
+    return passed_on(held, version, digest_of(stored)) is Taken.KEEP
+
+
+def _put_under(tx: Transaction, origin: int, name: str, before: str, copies: Iterable[Stored]) -> None:
+    """Keep copies under an origin, in its set instead of that of the name before."""
+    old, new = set_spec((FROM, before)), set_spec((FROM, name))
+    records = (
+        replace(stored.record, sets=tuple(new if spec == old else spec for spec in stored.sets.split()))
+        for stored in copies
+    )
+    while batch := list(islice(records, _BATCH)):
+        tx.put(origin, batch)
