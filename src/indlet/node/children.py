@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
+import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final
 
+import orjson
+
 from indlet import process
+from indlet.errors import IndletError, StoreUnavailable
 
 PATIENCE: Final = 20.0  # seconds from SIGTERM to SIGKILL: a child commits what it has first
 LINE: Final = 1 << 20  # bytes that a line may have
-UNAVAILABLE: Final = 75  # the status of a child whose store did not answer (EX_TEMPFAIL of sysexits.h)
+_UNAVAILABLE: Final = 75  # the status of a child whose store did not answer (EX_TEMPFAIL of sysexits.h)
 _LOOK: Final = 0.1
 
 
@@ -55,6 +59,28 @@ def run(
     if watch.late:
         raise TookTooLong
     return child.returncode
+
+
+def store_lost(status: int) -> bool:
+    """Whether a child ended because its store did not answer: the same task may succeed later."""
+    return status == _UNAVAILABLE
+
+
+def tell(what: object) -> None:
+    """In the child: a line of JSON for the parent's `hear`. The parent may have gone: the run is stopped."""
+    with contextlib.suppress(BrokenPipeError):
+        sys.stdout.buffer.write(orjson.dumps(what) + b"\n")
+        sys.stdout.buffer.flush()
+
+
+@contextlib.contextmanager
+def ending(tell: Callable[[str], None] = tell) -> Iterator[None]:
+    """In the child: an error of ours is told to the parent and ends the child with a status of its kind."""
+    try:
+        yield
+    except IndletError as e:
+        tell(str(e))
+        sys.exit(_UNAVAILABLE if isinstance(e, StoreUnavailable) else 1)
 
 
 class _Watch(threading.Thread):

@@ -6,8 +6,6 @@ the end of the parent stop it; what it had is committed, and the next crawl goes
 
 from __future__ import annotations
 
-import contextlib
-import sys
 import threading
 import time
 from collections.abc import Collection
@@ -50,7 +48,7 @@ def crawl_in_child(
             done.append(summary)
 
     status = children.run(__name__, (settings, only), hear, stop)
-    if status == children.UNAVAILABLE:
+    if children.store_lost(status):
         raise StoreUnavailable(problem)
     if problem or (status and not stop.is_set()):
         raise IndletError(problem or f"the crawling process ended with status {status}")
@@ -67,21 +65,10 @@ def main() -> None:
         nonlocal last
         if summary.outcome != "running" or time.monotonic() - last > _EVERY:
             last = time.monotonic()
-            _tell(asdict(summary))
+            children.tell(asdict(summary))
 
-    try:
-        with open_configured(settings) as store:
-            crawl(store, settings, report=report, stop=stop, only=only)
-    except IndletError as e:
-        _tell(str(e))
-        if isinstance(e, StoreUnavailable):
-            sys.exit(children.UNAVAILABLE)
-
-
-def _tell(what: object) -> None:
-    with contextlib.suppress(BrokenPipeError):  # the parent has gone: the run is stopped
-        sys.stdout.buffer.write(orjson.dumps(what) + b"\n")
-        sys.stdout.buffer.flush()
+    with children.ending(), open_configured(settings) as store:
+        crawl(store, settings, report=report, stop=stop, only=only)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ nothing changes.
 
 from __future__ import annotations
 
-import sys
 import threading
 from dataclasses import asdict
 from itertools import islice
@@ -101,11 +100,12 @@ def decide(store: Store, one: str, other: str, decision: str, by: str) -> None:
 
 def duplicates_job(settings: Settings, stop: threading.Event) -> None:
     """The search as a job: it takes seconds of the processor, so it happens in a child process."""
-    status = children.run(__name__, settings, lambda line: None, stop)
-    if status == children.UNAVAILABLE:
-        raise StoreUnavailable("the search for duplicates lost its store; it runs again soon")
-    if status and not stop.is_set():
-        raise StoreError(f"the search for duplicates ended with status {status}; see the log")
+    told: list[str] = []
+    status = children.run(__name__, settings, lambda line: told.append(orjson.loads(line)), stop)
+    if status and (told or not stop.is_set()):
+        problem = told[-1] if told else f"ended with status {status}; see the log"
+        lost = children.store_lost(status)
+        raise (StoreUnavailable if lost else StoreError)(f"the search for duplicates: {problem}")
 
 
 def _raised(store: Store) -> list[StoredAlert]:
@@ -125,11 +125,8 @@ def _name(pair: JsonObject) -> str:
 def main() -> None:
     """The child."""
     settings = process.receive_task()
-    try:
-        with open_configured(settings) as store:
-            look(store)
-    except StoreUnavailable:
-        sys.exit(children.UNAVAILABLE)
+    with children.ending(), open_configured(settings) as store:
+        look(store)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ SIGTERM and the end of the parent stop it; what it had is committed, and the nex
 from __future__ import annotations
 
 import contextlib
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -55,7 +54,7 @@ def harvest_in_child(
     if not progress.outcome:
         progress.outcome = "interrupted" if stop.is_set() else "failed"
         progress.reason = progress.reason or f"the harvesting process ended with status {status}"
-    progress.store_lost = status == children.UNAVAILABLE
+    progress.store_lost = children.store_lost(status)
 
 
 def main() -> None:
@@ -63,30 +62,26 @@ def main() -> None:
     settings, source, options = process.receive_task()
     stop = process.stop_event()
     started: list[Progress] = []
-    try:
-        with open_configured(settings) as store, _telling(started):
-            try:
-                harvest_all(
-                    store,
-                    settings,
-                    [source],
-                    options=options,
-                    extract=extractor(settings.crawl.limits),
-                    index=False,
-                    halt=stop,
-                    started=started.extend,
-                )
-            except IndletError as e:
-                for seen in started:
-                    seen.outcome, seen.reason = seen.outcome or "failed", seen.reason or str(e)
-                    seen.store_lost = isinstance(e, StoreUnavailable)
-    except IndletError as e:  # the store did not open
-        with contextlib.suppress(BrokenPipeError):
-            sys.stdout.buffer.write(orjson.dumps({"reason": str(e)}) + b"\n")
-            sys.stdout.buffer.flush()
-        sys.exit(children.UNAVAILABLE if isinstance(e, StoreUnavailable) else 1)
-    if any(seen.store_lost for seen in started):
-        sys.exit(children.UNAVAILABLE)
+
+    def tell(problem: str) -> None:
+        if not started:  # otherwise each run has told its own
+            children.tell({"reason": problem})
+
+    with children.ending(tell), open_configured(settings) as store:
+        with _telling(started):
+            harvest_all(
+                store,
+                settings,
+                [source],
+                options=options,
+                extract=extractor(settings.crawl.limits),
+                index=False,
+                halt=stop,
+                started=started.extend,
+            )
+        for run in started:
+            if run.store_lost:
+                raise StoreUnavailable(run.reason)
 
 
 @contextlib.contextmanager
@@ -98,23 +93,24 @@ def _telling(started: list[Progress]) -> Iterator[None]:
             told = {name: getattr(progress, name) for name in _SHOWN} | {"repairs": dict(progress.repairs)}
             if last:
                 told |= {"outcome": progress.outcome or "failed", "reason": progress.reason}
-            sys.stdout.buffer.write(orjson.dumps(told) + b"\n")
-            sys.stdout.buffer.flush()
+            children.tell(told)
 
     def keep_telling() -> None:
-        with contextlib.suppress(BrokenPipeError):  # the parent has gone: the run is stopped
-            while not over.wait(_EVERY):
-                tell(False)
+        while not over.wait(_EVERY):
+            tell(False)
 
     teller = threading.Thread(target=keep_telling, daemon=True)
     teller.start()
     try:
         yield
+    except IndletError as e:
+        for progress in started:
+            progress.outcome, progress.reason = progress.outcome or "failed", progress.reason or str(e)
+        raise
     finally:
         over.set()
         teller.join()
-        with contextlib.suppress(BrokenPipeError):
-            tell(True)
+        tell(True)
 
 
 if __name__ == "__main__":

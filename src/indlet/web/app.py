@@ -6,7 +6,6 @@ import contextlib
 import gc
 import logging
 import mimetypes
-import sys
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import cache, partial
@@ -133,8 +132,6 @@ def _gate(store: Store, settings: Settings) -> Gate:
 
 @contextlib.asynccontextmanager
 async def _lifespan(store: Store, usage: Usage, own: Jobs | None, follow: bool) -> AsyncIterator[None]:
-    # A page must not wait 5 ms, the usual interval, each time another thread has the interpreter.
-    sys.setswitchinterval(0.0005)
     if store.index_engine.engine == "embedded":
         current_default_thread_limiter().total_tokens = _THREADS
     if follow:
