@@ -215,6 +215,7 @@ def own_index(cluster: Cluster, name: str, shards: int, changes: Sequence[Stored
 
 def stored(cluster: Cluster, name: str) -> int:
     """Bytes of an index, without replicas."""
+    time.sleep(11.0)  # a node remembers for ten seconds what it was
     return int(cluster.ask("GET", f"{name}/_stats/store")["_all"]["primaries"]["store"]["size_in_bytes"])
 
 

@@ -1,11 +1,13 @@
 """One to four workers on one machine: records a second over four sources, and which part limits.
 
-    python -m bench.workers [--records 2000] [--rounds 3] [--json FILE]
+    python -m bench.workers [--records 2000] [--rounds 3] [--far 0.5] [--json FILE]
 
 Four providers, each a host of its own (127.0.0.1 to .4), a PostgreSQL server with fsync, and 1, 2, 3 or 4
 `indlet worker --at-once 1`, in turns. Seconds count from the end of a pause in which all workers wait until
 the last source is harvested. Beside them: processor seconds of providers, workers and database, cores that
 are busy, whoever keeps them so, and how many sessions waited for the lock of writers, in the mean of samples.
+With --far each request is held back for so many seconds on its way to the provider, as by a slow repository:
+then workers wait more than they compute.
 """
 
 from __future__ import annotations
@@ -15,9 +17,11 @@ import contextlib
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 from statistics import median
@@ -33,17 +37,54 @@ from indlet.store import open_store
 
 SOURCES = 4
 TERMS = 60
+FAR_PAGE = 100  # records a page where each takes its time
 WAITING = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND wait_event = 'advisory'"
 
 
-def providers(folder: Path, stack: contextlib.ExitStack, records: int) -> list[Node]:
+class SlowWay:
+    """A relay to a provider on which each request takes so many seconds."""
+
+    def __init__(self, host: str, seconds: float) -> None:
+        self._host, self._seconds = host, seconds
+        self.to = 0  # the provider's port
+        self._door = socket.create_server((host, 0))
+        self.port: int = self._door.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                near, _ = self._door.accept()
+                far = socket.create_connection((self._host, self.to))
+                threading.Thread(target=self._carry, args=(near, far, self._seconds), daemon=True).start()
+                threading.Thread(target=self._carry, args=(far, near, 0.0), daemon=True).start()
+
+    def _carry(self, source: socket.socket, target: socket.socket, seconds: float) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(1 << 20):
+                time.sleep(seconds)
+                target.sendall(data)
+        for end in (source, target):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        self._door.close()
+
+
+def providers(folder: Path, stack: contextlib.ExitStack, records: int, far: float) -> list[Node]:
     found = []
     for number in range(SOURCES):
-        data = folder / f"provider{number}-data"
+        data, host = folder / f"provider{number}-data", f"127.0.0.{number + 1}"
         fill(data, records, TERMS, first=number * records)
-        node = Node(folder, f"provider{number}", node=f'host = "127.0.0.{number + 1}"\n', data=data)
-        node.root = f"http://127.0.0.{number + 1}:{node.port}"
-        node.check = f"{node.root}/healthz"
+        way = stack.enter_context(contextlib.closing(SlowWay(host, far))) if far else None
+        more = f'base_url = "http://{host}:{way.port}"\n' if way else ""
+        pages = f"[serve]\nrecords_per_page = {FAR_PAGE}\n" if far else ""
+        node = Node(folder, f"provider{number}", pages, node=f'host = "{host}"\n{more}', data=data)
+        node.check = f"http://{host}:{node.port}/healthz"
+        node.root = f"http://{host}:{way.port if way else node.port}"
+        if way:
+            way.to = node.port
         found.append(stack.enter_context(node))
     return found
 
@@ -119,6 +160,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     options.add_argument("--records", type=int, default=2000, help="of each source")
     options.add_argument("--rounds", type=int, default=3)
+    options.add_argument("--far", type=float, default=0.0, help="seconds of each request on its way")
     options.add_argument("--json", type=Path)
     given = options.parse_args()
     found: list[dict[str, float]] = []
@@ -128,14 +170,15 @@ def main() -> None:
         database = Database(folder / "db")
         stack.callback(database.remove)
         database.create()
-        nodes = providers(folder, stack, given.records)
+        nodes = providers(folder, stack, given.records, given.far)
         for _ in range(given.rounds):
             for workers in (1, 2, 3, 4):
                 found.append(measured(folder, nodes, database, workers, given.records))
                 print(found[-1], flush=True)
                 if given.json:
                     given.json.write_text(
-                        json.dumps({"records": given.records, "runs": found}, indent=2) + "\n"
+                        json.dumps({"records": given.records, "far": given.far, "runs": found}, indent=2)
+                        + "\n"
                     )
     print("| workers | records/s | to one worker | waiting | processor s: workers, database, providers |")
     print("| --- | --- | --- | --- | --- |")

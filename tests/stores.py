@@ -59,7 +59,8 @@ class PostgresServer:
 
     _made: ClassVar[Path | None] = None  # a data folder to copy: making one takes seconds
 
-    def __init__(self, *options: str) -> None:
+    def __init__(self, *options: str, data: str = "") -> None:
+        """`data`: the folder of a server that does not run, to begin with a copy of it."""
         self.folder = _temporary()
         self._programs = programs()
         self._options = options
@@ -68,7 +69,7 @@ class PostgresServer:
             shutil.chown(self.folder, self._user)
         if PostgresServer._made is None:
             PostgresServer._made = self._initialised()
-        subprocess.run(["cp", "-a", str(PostgresServer._made), self._data], check=True)
+        subprocess.run(["cp", "-a", data or str(PostgresServer._made), self._data], check=True)
         self.start()
 
     def _initialised(self) -> Path:
@@ -97,6 +98,16 @@ class PostgresServer:
         # A killed process loses nothing without fsync; only a power cut would.
         given = " ".join([*options, "-c fsync=off", *self._options])
         self._run("pg_ctl", "-D", self._data, "-w", "-l", str(self.folder / "log"), "-o", given, "start")
+
+    def standby(self) -> PostgresServer:
+        """Another server that follows this one, which has to be stopped meanwhile."""
+        signal, primary = self.folder / "data" / "standby.signal", f"host={self.folder} user=indlet"
+        signal.touch()
+        if self._user:
+            shutil.chown(signal, self._user)
+        made = PostgresServer(f"-c primary_conninfo='{primary}'", data=self._data)
+        signal.unlink()
+        return made
 
     def stop(self, mode: str = "immediate") -> None:
         self._run("pg_ctl", "-D", self._data, "-w", "-m", mode, "stop")

@@ -40,7 +40,8 @@ def main() -> None:
     parser.add_argument(
         "--parts",
         default="",
-        help="of peers: serve,harvest,shapes,search; of engines: answers,costs,million; the others are kept",
+        help="of peers: serve,harvest,shapes,search; of engines: answers,costs,million; of cluster: "
+        "nodes,jobs,metal,workers; the others are kept",
     )
     parser.add_argument("--corpora", type=Path, help="keep generated corpora here for the next run")
     options = parser.parse_args()

@@ -252,6 +252,16 @@ def _same_answers(found: Found) -> Verdict:
     return Verdict(f"{told}; not run: {', '.join(left)}" if left else told, not wrong and not left)
 
 
+def _unharmed(found: Found) -> Verdict:
+    rows = [one for part in ("nodes", "metal", "jobs") for one in found[part]["faults"]]
+    faults = [one for one in rows if not one.get("fault", "").startswith("none")]
+    wrong = sum(one["wrong"] + len(one.get("problems", ())) for one in rows)
+    fewest = min(one["rounds"] for one in faults)
+    rounds = sum(one["rounds"] for one in faults)
+    told = f"{wrong} in {rounds} faults of {len(faults)} kinds, {fewest} or more of each"
+    return Verdict(told, not wrong and fewest >= 10)
+
+
 GOALS: Final = (
     Goal("harvested index beside an index of the union, after every step of additions, edits, deletions, "
          "moves, format switches", "no difference", "equality", _equal, True),
@@ -297,6 +307,8 @@ GOALS: Final = (
     Goal("changes that incremental harvesters of a site missed", "none", "site", _missed),
     Goal("answers of the index on OpenSearch beside the embedded one: Cranfield, CACM and Reuters in 1, 3 "
          "and 6 shards with a replica, a million generated records", "the same", "engines", _same_answers),
+    Goal("wrong or partial answers, and lost records, while parts of a cluster are killed, cut off or refuse",
+         "none, each fault 10 times or more", "cluster", _unharmed),
 )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
+import re
 import resource
 import shutil
 import signal
@@ -24,8 +25,12 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 MB: Final = 1024 * 1024
-# What a parser of foreign files must not be able to read in its environment.
+# What no child needs to read in its environment, and what a parser of foreign files must not: the latter has
+# neither the database nor the remote hierarchies, whose passwords the drivers take from there.
 _SECRET: Final = ("INDLET_TOKEN", "INDLET_ADMIN_PASSWORD", "INDLET_ADMIN_PASSWORD_HASH")
+_CREDENTIALS: Final = re.compile(
+    "PG|AWS_|AZURE_|GOOGLE_|S3_|INDLET_|.*(PASSWORD|PASSWD|SECRET|TOKEN|CREDENTIAL|API_?KEY)", re.IGNORECASE
+)
 # After the parent has gone, a child may put its work away for this long.
 ORPHAN_SECONDS: Final = 10.0
 
@@ -38,8 +43,12 @@ def start(
     stderr: int | IO[bytes] | None = None,
     descriptors: tuple[int, ...] = (),
     environment: Mapping[str, str] | None = None,
+    parser: bool = False,
 ) -> subprocess.Popen[bytes]:
-    """A module of ours as a program in a session of its own: Ctrl-C at the terminal is for the parent."""
+    """A module of ours as a program in a session of its own: Ctrl-C at the terminal is for the parent.
+
+    One that is a `parser` of foreign files gets no passwords by its environment.
+    """
     # Not by multiprocessing: that would import the caller's main module again, or fork its threads.
     return subprocess.Popen(
         [sys.executable, "-P", "-m", module, *arguments],
@@ -47,7 +56,7 @@ def start(
         stdout=stdout,
         stderr=stderr,
         pass_fds=descriptors,
-        env=child_environment() | dict(environment or {}),
+        env=child_environment(parser) | dict(environment or {}),
         start_new_session=True,
     )
 
@@ -55,11 +64,13 @@ def start(
 def start_with_socket(
     module: str, *, stderr: int | IO[bytes] = subprocess.DEVNULL, environment: Mapping[str, str] | None = None
 ) -> tuple[subprocess.Popen[bytes], Connection]:
-    """Such a program whose only argument is the descriptor of a socket, and our end of that socket."""
+    """A parser whose only argument is the descriptor of a socket, and our end of that socket."""
     ours, theirs = Pipe(duplex=True)
     try:
         place = theirs.fileno()
-        child = start(module, str(place), stderr=stderr, descriptors=(place,), environment=environment)
+        child = start(
+            module, str(place), stderr=stderr, descriptors=(place,), environment=environment, parser=True
+        )
     except BaseException:
         ours.close()
         raise
@@ -76,7 +87,7 @@ def run_program(command: Sequence[str], folder: Path, seconds: float) -> bytes:
     """
     timeout = shutil.which("timeout")
     guarded = [timeout, "-k", "1", f"{max(seconds, 0.1):.1f}", *command] if timeout else list(command)
-    environment = child_environment() | {"HOME": str(folder), "TMPDIR": str(folder)}
+    environment = child_environment(parser=True) | {"HOME": str(folder), "TMPDIR": str(folder)}
     child = subprocess.Popen(
         guarded, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=folder,
         env=environment, start_new_session=True,
@@ -98,9 +109,13 @@ def run_program(command: Sequence[str], folder: Path, seconds: float) -> bytes:
     return printed
 
 
-def child_environment() -> dict[str, str]:
+def child_environment(parser: bool = False) -> dict[str, str]:
     """Our environment without secrets, and without relative folders to import from."""
-    found = {name: value for name, value in os.environ.items() if name not in _SECRET}
+    found = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in _SECRET and not (parser and _CREDENTIALS.match(name))
+    }
     folders = [f for f in found.pop("PYTHONPATH", "").split(os.pathsep) if Path(f).is_absolute()]
     if folders:
         found["PYTHONPATH"] = os.pathsep.join(folders)

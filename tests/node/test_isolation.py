@@ -91,6 +91,19 @@ def test_secrets_are_not_in_a_childs_environment(monkeypatch: pytest.MonkeyPatch
     assert "secret" not in process.child_environment().values()
 
 
+def test_a_parser_of_foreign_files_gets_no_passwords_of_databases_and_buckets(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    names = ("PGPASSWORD", "PGPASSFILE", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "INDLET_MIRROR_USER")
+    for name in names:
+        monkeypatch.setenv(name, "secret")
+    monkeypatch.setenv("TESSDATA_PREFIX", "/usr/share/tessdata")
+    # A child that opens the store or a bucket needs them.
+    assert process.child_environment()["PGPASSWORD"] == "secret"
+    printed = process.run_program(["/usr/bin/env"], Path("/tmp"), 10.0).decode()
+    assert "secret" not in printed and "TESSDATA_PREFIX=/usr/share/tessdata" in printed
+
+
 STUBBORN = """
 import signal, sys, time
 from indlet import process

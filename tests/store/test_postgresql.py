@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from hashlib import sha256
 
 import pytest
 from tests.store.contract.given import record
@@ -164,6 +165,43 @@ def test_a_full_disk_is_called_that(store: Store) -> None:
     told = ours(psycopg.errors.DiskFull("could not extend file: No space left on device"), store.location)
     assert isinstance(told, StoreError)
     assert "disk is full; nothing was lost" in str(told)
+
+
+def test_a_record_whose_identifier_no_index_takes_is_a_failure_of_its_own(store: Store) -> None:
+    long = "".join(sha256(bytes([n])).hexdigest() for n in range(50))  # nothing to compress
+    put(store, "one", long, "two")
+    assert held(store) == ["one", "two"]
+    with store.read() as view:
+        [origin] = view.origins()
+        [failed] = view.failures(origin.id)
+    assert failed.where.startswith(f"oai:x.org:{long[:400]}") and "cannot index" in failed.reason
+    put(store, long[:2500])
+    assert held(store) == ["one", "two", long[:2500]]
+
+
+def test_the_time_of_a_standby_is_that_until_which_it_is_complete(
+    server: PostgresServer, store: Store
+) -> None:
+    put(store, "one")
+    server.stop("fast")
+    standby = server.standby()
+    server.start()
+    try:
+        put(store, "two")
+        with open_store(standby.url) as shown:
+            while held(shown) != ["one", "two"]:
+                time.sleep(0.02)
+            latest = store.now()
+            server.stop()  # from here on nothing new can come
+            complete = shown.now()
+            with shown.read() as view:
+                dates = view.datestamps()
+            assert dates is not None and dates[1] <= complete <= latest
+            time.sleep(0.05)
+            assert shown.now() == complete
+    finally:
+        standby.remove()
+        server.start()
 
 
 def test_a_role_that_may_only_read_does(server: PostgresServer, store: Store) -> None:

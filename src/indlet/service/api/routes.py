@@ -196,7 +196,7 @@ def _record(library: Library, given: JsonMapping) -> object:
 
 
 def _stats(library: Library, given: JsonMapping) -> object:
-    return statistics.for_everybody(library.stats())
+    return statistics.for_everybody(library.stats(everything=False))
 
 
 def _sources(library: Library, given: JsonMapping) -> object:

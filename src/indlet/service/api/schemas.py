@@ -12,6 +12,7 @@ _COUNT: Final[JsonObject] = {"type": "integer", "minimum": 0}
 _STRINGS: Final[JsonObject] = {"type": "array", "items": _STRING}
 _NUMBERS: Final[JsonObject] = {"type": "object", "additionalProperties": _NUMBER}
 _WHEN: Final[JsonObject] = {"type": "string", "format": "date-time"}
+_MAYBE_COUNT: Final[JsonObject] = {"type": ["integer", "null"], "minimum": 0}
 _MAYBE_WHEN: Final[JsonObject] = {"type": ["string", "null"], "format": "date-time"}
 
 
@@ -159,7 +160,7 @@ SCHEMAS: Final[JsonObject] = {
             earliest=_MAYBE_WHEN, latest=_MAYBE_WHEN, sources=_list(_object(**_ORIGIN)),
         ),
         index=_object(
-            records=_COUNT, terms=_COUNT, postings=_COUNT, length=_COUNT, average_length=_NUMBER,
+            records=_COUNT, terms=_MAYBE_COUNT, postings=_COUNT, length=_COUNT, average_length=_NUMBER,
             fingerprint=_STRING, loss=_STRING,
         ),
     ),

@@ -81,7 +81,7 @@ class Statistics:
     """The index in numbers: how it is stored (`bytes`, `segments`, `deleted`) and what it holds."""
 
     documents: int
-    terms: int
+    terms: int | None  # None: not counted, for that takes reading every document
     postings: int
     length: int
     bytes: int
@@ -168,7 +168,8 @@ class Searcher(Protocol):
     def accented(self, plain: str) -> list[str]:
         """The terms that are this one but for their accents."""
 
-    def stats(self) -> Statistics: ...
+    def stats(self, everything: bool = True) -> Statistics:
+        """Not `everything`: without what takes reading every document of a large index."""
 
     def fingerprint(self) -> str:
         """A digest of all statistics: equal for equal content, whatever the engine and its layout."""

@@ -478,13 +478,13 @@ class Library:
         record = self.stored(identifier, source).record
         return known.of(record.metadata, record.vector.frequencies() if record.vector else {})
 
-    def stats(self) -> JsonObject:
-        """Store and index in numbers."""
+    def stats(self, everything: bool = True) -> JsonObject:
+        """Store and index in numbers. Not `everything`: without what takes reading all of a cluster."""
         searcher = self.searcher()
         counted = self._counted.get(searcher)
-        if counted is None:
+        if counted is None or (everything and counted["terms"] is None):
             # The fingerprint walks through the whole vocabulary: once for a snapshot is enough.
-            counted = self._counted[searcher] = statistics.of_index(searcher)
+            counted = self._counted[searcher] = statistics.of_index(searcher, everything)
         return statistics.of_store(self.store, counted, self._hidden)
 
     def sources(self) -> list[JsonObject]:

@@ -17,8 +17,9 @@ _SHOWN_SETTINGS: Final = ("url", "title", "set", "from_", "until", "every", "met
 _OPERATIONAL: Final = {"path", "bytes", "bytes_per_posting", "segments", "removed", "position", "lag"}
 
 
-def of_index(searcher: Searcher) -> JsonObject:
-    counted = searcher.stats()
+def of_index(searcher: Searcher, everything: bool) -> JsonObject:
+    """Not `everything`: of a large index on a cluster neither the number of terms nor the fingerprint."""
+    counted = searcher.stats(everything)
     return {
         "records": counted.documents,
         "terms": counted.terms,
@@ -30,7 +31,7 @@ def of_index(searcher: Searcher) -> JsonObject:
         "segments": counted.segments,
         "removed": counted.deleted,
         "position": counted.position,
-        "fingerprint": searcher.fingerprint(),
+        "fingerprint": searcher.fingerprint() if counted.terms is not None else "",
         "loss": searcher.loss,
     }
 

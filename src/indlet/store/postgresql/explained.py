@@ -23,6 +23,8 @@ _UNAVAILABLE = {
 _REFUSED = {
     "53100": "the server's disk is full; nothing was lost, free some room and run again",
     "53200": "the server has no memory left; nothing was lost, give it more and run again",
+    "54000": "an identifier or a path is too long for an index of PostgreSQL, which takes some 2,700 bytes; "
+    "leave that record out, or keep the store in SQLite",
     "42501": "the role of [store] url may not do that; grant it the right, or make it the schema's owner",
     "XX001": "the server found damaged data; restore it from a backup",
     "XX002": "the server found a damaged index; REINDEX, or restore from a backup",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
+from hashlib import blake2b
 from typing import Any, Final
 
 import psycopg
 
-from indlet.model import JsonObject
+from indlet.model import Failure, JsonObject, Packed, Record
 from indlet.store.contract import Clock
 from indlet.store.sql_transaction import KEY, Dated, SqlTransaction, replaced
 from indlet.store.sql_view import Row, SqlValue, SqlView
@@ -16,6 +18,8 @@ from indlet.store.tables import COLUMNS
 
 Connection = psycopg.Connection[Row]
 _FETCHED: Final = 1000  # rows of one answer
+# A row of an index takes 2,704 bytes; longer keys fit only if they happen to compress well.
+LONGEST_KEY: Final = 2600
 # What a record brings, in the order of `Packed`, with the types by which COPY carries it.
 _TYPES: Final = {
     "identifier": "text", "deleted": "int2", "sets": "text", "language": "text", "length": "int4",
@@ -44,6 +48,12 @@ _MEMBERS: Final = (
     "INSERT INTO membership SELECT * FROM unnest(%s::bigint[], %s::bigint[]) ON CONFLICT DO NOTHING"
 )
 CLOCK: Final = "SELECT extract(epoch FROM clock_timestamp())::float8"
+# What a standby shows is complete until the last commit that has come to it: whatever it does not show yet is
+# dated no earlier.
+SHOWN: Final = (
+    "SELECT extract(epoch FROM CASE WHEN pg_is_in_recovery() THEN coalesce(pg_last_xact_replay_timestamp(), "
+    "to_timestamp((SELECT max(datestamp) FROM ticks)), to_timestamp(0)) ELSE clock_timestamp() END)::float8"
+)
 _BEGIN: Final = (
     "SELECT (SELECT max(datestamp) FROM ticks), "
     "(SELECT convert_from(value, 'UTF8') FROM meta WHERE key = 'seq'), "
@@ -60,6 +70,13 @@ def _query(statement: str) -> str:
 def _clean(values: Sequence[SqlValue]) -> list[SqlValue]:
     """PostgreSQL keeps no NUL in text; nothing that is well-formed XML or a path holds one."""
     return [v.replace("\0", "\ufffd") if isinstance(v, str) and "\0" in v else v for v in values]
+
+
+def _brief(text: str) -> str:
+    """A text that is too long for an index by its beginning and a digest."""
+    if len(text) <= LONGEST_KEY // 4 or len(encoded := text.encode("utf-8", "replace")) <= LONGEST_KEY:
+        return text
+    return f"{text[:500]}… ({blake2b(encoded, digest_size=8).hexdigest()})"
 
 
 def _all(connection: Connection, statement: str, values: Sequence[SqlValue]) -> list[Row]:
@@ -154,6 +171,29 @@ class PostgresTransaction(SqlTransaction):
         self._only_writer()
         with self.connection.cursor() as cursor:
             cursor.executemany(_query(statement), [_clean(row) for row in rows])
+
+    def _put(self, records: Iterable[tuple[int, int | None, Record | Packed]]) -> int:
+        return super()._put(self._fitting(records))
+
+    def _fitting(
+        self, records: Iterable[tuple[int, int | None, Record | Packed]]
+    ) -> Iterator[tuple[int, int | None, Record | Packed]]:
+        """Without those that no index takes: they are failures, and hold up nothing else."""
+        for one in records:
+            identifier = one[2].identifier
+            if _brief(identifier) == identifier:
+                yield one
+            else:
+                reason = f"its identifier is longer than {LONGEST_KEY} bytes, which PostgreSQL cannot index; "
+                self.fail(one[0], Failure(identifier, "store", reason + "have the source name it otherwise"))
+
+    def fail(
+        self, origin: int, failure: Failure, *, due: int | None = None, new_attempt: bool = True
+    ) -> None:
+        where = _brief(failure.where)
+        if where != failure.where:  # by that name nobody can be asked for it again
+            failure, due = replace(failure, where=where), None
+        super().fail(origin, failure, due=due, new_attempt=new_attempt)
 
     def _upsert(self, records: Sequence[Dated]) -> list[int]:
         with self.connection.cursor(binary=True) as cursor:

@@ -21,7 +21,7 @@ from indlet.store.contract import Clock, Transaction, View
 from indlet.store.postgresql.explained import BUSY_SECONDS, explained
 from indlet.store.postgresql.jobs import Permits
 from indlet.store.postgresql.migrations import migrate
-from indlet.store.postgresql.statements import CLOCK, INCOMING, Connection, PostgresTransaction, PostgresView
+from indlet.store.postgresql.statements import INCOMING, SHOWN, Connection, PostgresTransaction, PostgresView
 from indlet.store.private import keep_private
 from indlet.store.sql_store import SqlStore
 
@@ -67,12 +67,12 @@ class PostgresStore(SqlStore):
     shared = True
 
     def now(self) -> float:
-        """By the server's clock, which all machines share."""
+        """By the server's clock, which all machines share; of a standby, until when it is complete."""
         if self._clock is not None:
             return self._clock()
         with self.read() as view:
             assert isinstance(view, PostgresView)
-            return float(view._all(CLOCK)[0][0])
+            return float(view._all(SHOWN)[0][0])
 
     @classmethod
     def open(

@@ -278,7 +278,7 @@ def _suffix(where: str) -> str:
 def index_state(library: Library) -> JsonObject:
     store = library.store
     newest, position = follow.lag(store)
-    counted = library.whole().stats()
+    counted = library.whole().stats(everything=False)
     return {
         "store_bytes": store.size(),
         "path": str(store.local_folder),

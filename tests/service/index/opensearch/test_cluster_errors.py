@@ -152,6 +152,30 @@ def test_what_a_cluster_says_of_itself_is_for_the_log(caplog: pytest.LogCaptureF
     assert "no type" in str(CLUSTER._refused(400, {"error": "<b>8Zk</b>"}))
 
 
+# As a node said it of a script that failed on a shard, and of a query that it could not read.
+QUOTING: Json = {
+    "type": "search_phase_execution_exception",
+    "reason": "all shards failed",
+    "failed_shards": [{"shard": 0, "node": "n1", "reason": {
+        "type": "query_shard_exception",
+        "reason": "failed to create query: {\"term\":{\"terms\":\"divorce lawyer\"}}",
+        "caused_by": {"type": "parsing_exception", "reason": "[divorce lawyer] is no number"},
+    }}],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("status", [400, 500])
+def test_the_log_does_not_quote_what_somebody_searched_for(
+    status: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING, "indlet.opensearch"):
+        CLUSTER._refused(status, QUOTING)
+        CLUSTER._refused(429, BREAKER)
+    assert "divorce" not in caplog.text
+    assert "search_phase_execution_exception; query_shard_exception; parsing_exception" in caplog.text
+    assert "larger than the limit of" in caplog.text
+
+
 def test_every_thread_that_answers_has_a_connection() -> None:
     async def threads() -> float:
         return current_default_thread_limiter().total_tokens

@@ -29,6 +29,7 @@ from indlet.service.index.expression import (
     Prefix,
     Term,
 )
+from indlet.service.index.opensearch import vocabulary
 from indlet.service.rank import MODELS
 from indlet.service.rank.bm25 import Bm25
 from indlet.service.rank.dirichlet import Dirichlet
@@ -172,6 +173,14 @@ def test_both_engines_agree_through_changes_deletions_and_merges(
     for index in indices:
         index.settle(everything=True)
     agree(embedded.searcher().without({2, 4}), cluster.searcher().without({2, 4}))
+
+
+def test_both_engines_agree_where_terms_are_too_many_for_one_answer(
+    indices: tuple[Index, ...], record: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vocabulary, "_MOST", 7)
+    write(indices, records(record, 4, range(400, 440), 5000))
+    agree(*(index.searcher().without({2}) for index in indices))
 
 
 def test_pages_past_what_a_cluster_gives_at_once(indices: tuple[Index, ...], record: Make) -> None:

@@ -243,7 +243,8 @@ class SegmentSearcher:
             digest.update(column[order].tobytes())
         return digest.hexdigest()
 
-    def stats(self) -> Statistics:
+    def stats(self, everything: bool = True) -> Statistics:
+        """Everything is known here."""
         sizes = [
             segment.file.size + (segment.deletions_file.size if segment.deletions_file else 0)
             for segment in self.segments

@@ -1,8 +1,9 @@
 """A connection to an OpenSearch cluster. Every answer is whole: a part of one is an error.
 
 What goes wrong becomes an error of ours: `StoreUnavailable` where the cluster does not answer or refuses for
-now (its circuit breaker, a lost node), `StoreError` where it says no. What the cluster said of it, which may
-name nodes and their addresses, is in the log alone: users of the API are shown our errors.
+now (its circuit breaker, a lost node), `StoreError` where it says no. Why, as the cluster names it, is in the
+log alone, for it may name nodes and their addresses; its words only where they cannot quote what somebody
+searched for, or a record.
 """
 
 from __future__ import annotations
@@ -43,6 +44,11 @@ NO_ANSWER: Final[Json] = {"hits": {"total": {"value": 0}, "hits": []}, "aggregat
 _LATER: Final = (429, 502, 503, 504)
 _LOGGED: Final = 1000  # characters of what a cluster says
 _TYPE: Final = re.compile("[a-z_]{1,80}")
+# Errors of the cluster's own state: their words speak of nodes, shards and memory alone.
+_STATE: Final = re.compile(
+    "circuit_breaking|rejected_execution|no_shard_available|unavailable_shards|cluster_block|not_connected|"
+    "not_discovered|cluster_event_timeout|node_closed|node_disconnected|connect_transport|shard_lock|disk_usage"
+)
 
 
 class SnapshotLost(StoreUnavailable):
@@ -171,12 +177,12 @@ class Cluster:
         if status == 409 and not later:
             return Conflict(f"{self.location}: {what} was modified by another process")
         what = what or "a question"
-        _log.warning("%s: refuses %s (%d): %s", self.location, what, status, text[:_LOGGED])
+        _log.warning("%s: refuses %s (%d): %s", self.location, what, status, "; ".join(_causes(told)))
         if later:
             why = "is short of memory" if short_of_memory else "is too busy, or not all of it is there"
             return StoreUnavailable(f"{self.location}: the cluster {why} ({status}); ask again later")
         return StoreError(
-            f"{self.location}: refuses {what} ({status}, {_type(told)}); the log has what it said"
+            f"{self.location}: refuses {what} ({status}, {_type(told)}); the log has its causes"
         )
 
 
@@ -185,6 +191,22 @@ def _type(told: object) -> str:
     error = told.get("error", told) if isinstance(told, dict) else told
     named = error.get("type") if isinstance(error, dict) else error
     return named if isinstance(named, str) and _TYPE.fullmatch(named) else "no type"
+
+
+def _causes(told: object, depth: int = 0) -> list[str]:
+    """The types of an error and of its causes, each once; with their words where these quote nothing."""
+    error = told.get("error", told) if isinstance(told, dict) else told
+    if not isinstance(error, dict) or depth > 5:
+        return ["no type"]
+    name, reason = _type(error), error.get("reason")
+    if isinstance(reason, dict):  # of a shard that failed
+        return _causes(reason, depth + 1)
+    found = [f"{name}: {reason}"[:_LOGGED] if _STATE.search(name) else name]
+    for part in ("caused_by", "root_cause", "failed_shards"):
+        inner = error.get(part) or []
+        for one in inner[:5] if isinstance(inner, list) else [inner]:
+            found += _causes(one, depth + 1)
+    return list(dict.fromkeys(found))
 
 
 def _snapshot_gone(text: str) -> bool:

@@ -2,7 +2,8 @@
 
 The vector goes in as it is: one field with a term and its frequency for each posting, whose score is that
 frequency. Length, norm, date and tie-break lie beside it as exact numbers. Words as keywords serve prefixes;
-positions, where they were harvested, have a field of their own.
+positions, where they were harvested, have a field of their own. Nothing is left out of `_source`: a cluster
+would keep what is left out beside it, and compress both, until the next merges.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ MOST: Final = 1 << 24  # frequencies are exact up to here: scores are 32-bit flo
 REACH: Final = 50
 _FREQUENCY, _NOTHING, _SAME, _ESCAPE = "\x01", "\x02", "\x03", "\x04"
 _ODD: Final = re.compile("[\x01-\x04\ud800-\udfff]")
+_ODD_BYTES: Final = re.compile(b"[\x01-\x04]")  # of a packed vector, which is UTF-8
 
 _WHOLE: Final = (*VALUE_MARKS.values(), *SORT_MARKS.values())  # before what is no word
 _KEYWORD: Final[Json] = {"type": "keyword"}
@@ -44,7 +46,6 @@ def settings(shards: int) -> Json:
                 "number_of_shards": shards,
                 "auto_expand_replicas": "0-1",
                 "refresh_interval": "-1",  # what is visible is what was published
-                "codec": "best_compression",
                 "max_terms_count": 65_536,
                 "similarity": {"frequency": {"type": "scripted", "script": {"source": "return doc.freq"}}},
             },
@@ -67,7 +68,6 @@ def settings(shards: int) -> Json:
         },
         "mappings": {
             "dynamic": False,
-            "_source": {"excludes": ["words"]},
             "properties": _properties(),
         },
     }
@@ -145,15 +145,11 @@ def document(stored: Stored) -> Json:
         made["resource"] = stored.resource
     if date:
         made["date"] = date
-    accents = [
-        f"{plain} {term}"
-        for term in every
-        if not term.isascii() and not term.startswith(_WHOLE) and (plain := without_accents(term)) != term
-    ]
-    if accents:
+    if not made["terms"].isascii() and (accents := list(_accents(every))):
         made["accents"] = accents
+    marked = [term for term in every if term.startswith("\x1f")]
     for sort, mark in SORT_MARKS.items():
-        if (name := next((term for term in every if term.startswith(mark)), None)) is not None:
+        if (name := next((term for term in marked if term.startswith(mark)), None)) is not None:
             made[f"order_{sort}"] = name
     for name, values in _facets(stored, metadata, date).items():
         kept = list(dict.fromkeys(value[:LONGEST_VALUE] for value in values if value))
@@ -164,8 +160,8 @@ def document(stored: Stored) -> Json:
 
 
 def again(source: Json) -> Json:
-    """A document as it was given, of what the cluster kept of it."""
-    return {**source, "words": list(counted(source["terms"]))}
+    """A document as it was given, of what the cluster kept of it: words are missing in older indices."""
+    return source if "words" in source else {**source, "words": list(counted(source["terms"]))}
 
 
 def tie(identifier: str) -> int:
@@ -224,11 +220,19 @@ def phrase(terms: tuple[str, ...], offsets: tuple[int, ...]) -> str:
     return " ".join(out)
 
 
+def _accents(terms: Iterable[str]) -> Iterator[str]:
+    """Words that have accents, each behind itself without them."""
+    for term in terms:
+        if not term.isascii() and not term.startswith(_WHOLE) and (plain := without_accents(term)) != term:
+            yield f"{plain} {term}"
+
+
 def _frequencies(packed: bytes | None) -> dict[str, int]:
     found: dict[str, int] = {}
+    odd = packed and _ODD_BYTES.search(packed)
     for frequency, terms in groups(packed or b""):
-        for term in terms:
-            found[named(term)] = min(frequency, MOST)
+        names = map(named, terms) if odd or max(map(len, terms), default=0) > LONGEST_TERM else terms
+        found.update(dict.fromkeys(names, min(frequency, MOST)))
     return found
 
 

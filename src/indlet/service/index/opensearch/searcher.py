@@ -35,6 +35,7 @@ from indlet.service.index.protocol import (
 from indlet.service.rank import Bm25, Collection, DocumentStatistics, Model, QueryTerm, canonical
 
 _GROUPED: Json = {"exists": {"field": "group"}}
+_FEW = 20_000  # documents that can be read to answer a question
 
 
 # Documents of groups, with their groups.
@@ -200,7 +201,7 @@ class ClusterSearcher:
         """Nothing is pruned here."""
         return ""
 
-    def stats(self) -> Statistics:
+    def stats(self, everything: bool = True) -> Statistics:
         state = self._snapshot.state
         size = segments = deleted = 0
         if state.data:
@@ -208,10 +209,9 @@ class ClusterSearcher:
             primaries = told["_all"]["primaries"]
             size = int(primaries["store"]["size_in_bytes"])
             segments, deleted = int(primaries["segments"]["count"]), int(primaries["docs"]["deleted"])
-        return Statistics(
-            self.collection.documents, self._vocabulary.size(), self._sums[3], self.collection.length, size,
-            segments, deleted, self.position,
-        )  # fmt: skip
+        documents, length = self.collection.documents, self.collection.length
+        terms = self._vocabulary.size if everything or documents <= _FEW else None
+        return Statistics(documents, terms, self._sums[3], length, size, segments, deleted, self.position)
 
     def make_ready(self, model: Model | None = None) -> None:
         """What every question needs came with the snapshot."""

@@ -9,6 +9,7 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -50,14 +51,14 @@ class ClusterVocabulary:
 
     def terms(self, prefix: str, limit: int | None) -> list[tuple[str, int, int]]:
         """Those that begin so: the `limit` most frequent ones, most frequent first."""
-        counted = self._beginning(prefix)
-        if counted is None:
-            start = prefix.encode("utf-8", "surrogatepass")
-            every = [(-df, name, cf) for name, df, cf in self.every() if name.startswith(start)]
-            return [(name.decode(errors="replace"), -df, cf) for df, name, cf in sorted(every)[:limit]]
         picked = sorted(
-            counted.items(), key=lambda entry: (-entry[1], entry[0].encode("utf-8", "surrogatepass"))
+            self.counted_in(None, prefix).items(),
+            key=lambda entry: (-entry[1], entry[0].encode("utf-8", "surrogatepass")),
         )
+        if limit is None and len(picked) > _MOST:  # too many to ask for each
+            start = prefix.encode("utf-8", "surrogatepass")
+            every = sorted((-df, name, cf) for name, df, cf in self.every() if name.startswith(start))
+            return [(name.decode(errors="replace"), -df, cf) for df, name, cf in every]
         names = [term for term, _ in picked[:limit]]
         return [(term, *told) for term, told in zip(names, self.statistics(names), strict=True)]
 
@@ -72,17 +73,10 @@ class ClusterVocabulary:
         for name, term in sorted((term_of(name).encode("utf-8", "surrogatepass"), name) for name in df):
             yield name, df[term], cf[term]
 
+    @cached_property
     def size(self) -> int:
-        """How many terms there are."""
-        pages: Json = {"size": 10_000, "sources": [{"value": {"terms": {"field": "words"}}}]}
-        found = 0
-        while True:
-            answer = self._snapshot.search({"size": 0, "aggs": {"each": {"composite": pages}}}, EVERYTHING)
-            each = answer["aggregations"].get("each", {"buckets": []})
-            found += len(each["buckets"])
-            if "after_key" not in each:
-                return found
-            pages = {**pages, "after": each["after_key"]}
+        """How many terms there are: every document is read, once for each page of terms."""
+        return sum(1 for _ in self._paged(EVERYTHING))
 
     def near(self, word: str, edits: int) -> list[NearTerm]:
         """Terms at most so many edits of bytes away: they are among those that are so many letters away,
@@ -104,7 +98,7 @@ class ClusterVocabulary:
         told = self._counted(f".{{0,{longest}}}", EVERYTHING)
         if told is not None:
             return list(told)
-        return [term for name, _, _ in self.every() if len(term := name.decode(errors="replace")) <= longest]
+        return [term for name, _ in self._paged(EVERYTHING) if len(term := term_of(name)) <= longest]
 
     def _proposed(self, word: str, edits: int) -> list[str]:
         asked = {
@@ -143,22 +137,29 @@ class ClusterVocabulary:
         buckets = told["aggregations"].get("each", {"buckets": []})["buckets"]
         return [term_of(bucket["key"].partition(" ")[2]) for bucket in buckets]
 
-    def _beginning(self, prefix: str) -> dict[str, int] | None:
-        """The terms that begin so with their df; None if they are too many."""
-        if not prefix:
-            return self._counted("", EVERYTHING)
-        return self._counted(f"{_literal(named(prefix))}.*", {"prefix": {"terms": named(prefix)}})
-
     def counted_in(self, match: Json | None, prefix: str) -> dict[str, int]:
         """The terms that begin so with how many of the matching documents have each; None matches all."""
-        found = self._counted(f"{_literal(named(prefix))}.*", match or {"prefix": {"terms": named(prefix)}})
-        if found is not None:
-            return found
-        counts: Counter[str] = Counter()
-        for hit in self._snapshot.each(match or EVERYTHING, ("words",)):
-            words = map(term_of, hit.get("fields", {}).get("words", ()))
-            counts.update(word for word in words if word.startswith(prefix))
-        return dict(counts)
+        name = named(prefix)
+        query = match or ({"prefix": {"terms": name}} if name else EVERYTHING)
+        found = self._counted(f"{_literal(name)}.*" if name else "", query)
+        return found if found is not None else {term_of(key): df for key, df in self._paged(query, name)}
+
+    def _paged(self, query: Json, start: str = "") -> Iterator[tuple[str, int]]:
+        """All terms of the matching documents that begin so, as the cluster names them, with their df."""
+        pages: Json = {"size": _MOST, "sources": [{"value": {"terms": {"field": "words"}}}]}
+        if start:  # terms come in the order of their bytes
+            pages["after"] = {"value": _before(start)}
+        while True:
+            answer = self._snapshot.search({"size": 0, "aggs": {"each": {"composite": pages}}}, query)
+            each = answer["aggregations"].get("each", {"buckets": []})
+            for bucket in each["buckets"]:
+                name = bucket["key"]["value"]
+                if not name.startswith(start):
+                    return
+                yield name, bucket["doc_count"]
+            if "after_key" not in each:
+                return
+            pages["after"] = each["after_key"]
 
     def _counted(self, pattern: str, query: Json) -> dict[str, int] | None:
         each: Json = {"field": "words", "size": _MOST, "shard_size": _MOST}
@@ -169,6 +170,13 @@ class ClusterVocabulary:
         if found["sum_other_doc_count"]:
             return None
         return {term_of(bucket["key"]): bucket["doc_count"] for bucket in found["buckets"]}
+
+
+def _before(text: str) -> str:
+    """A text shortly before this one in the order of bytes."""
+    last = ord(text[-1])
+    ahead = 0xD7FF if last == 0xE000 else last - 1  # no surrogate
+    return text[:-1] + (chr(ahead) + chr(0x10FFFF) if last else "")
 
 
 def _literal(text: str) -> str:
