@@ -1,12 +1,14 @@
 """Known items: the rank of the record that somebody looks for by title, identifier, or author and year.
 
-    python -m bench.known_items RESPONSES [--records 1000] [--seed 1] [--misses] [--json FILE]
+    python -m bench.known_items PLACE [--records 1000] [--seed 1] [--misses] [--json FILE]
 
-RESPONSES is a folder or a tar file of ListRecords responses, a folder for each repository. All of their
-records go into one store, as a harvest would put them. For records drawn at random the title is pasted whole,
-and each identifier as stated and in the other forms that people paste. Two figures are told of each: the mean
-reciprocal rank of the very record, and the same where records that cannot be told from it by what was pasted
-count as equal (those with the same title, the same identifier, or by the same author in the same year).
+PLACE is the data folder of a node, or a folder or a tar file of ListRecords responses with a folder for each
+repository; their records go into one store, as a harvest would put them. For records drawn at random the
+title is pasted whole, and each identifier as stated and in the other forms that people paste. Three figures
+are told of each: the mean reciprocal rank of the very record (or of the hit that it is part of, if several
+sources hold its resource); the same where records that cannot be told from it by what was pasted count as
+equal (those with the same title, the same identifier, or by the same author in the same year); and "alone",
+the first for what was pasted of records that have no equal.
 """
 
 from __future__ import annotations
@@ -28,10 +30,11 @@ from indlet.formats import identifiers, people
 from indlet.model import Record
 from indlet.service.index.dates import date_number
 from indlet.service.index.keys import title_keys
-from indlet.service.records.normalise import Normaliser
+from indlet.service.records.normalise import Normaliser, resource_key
 from indlet.service.records.page import read_page
 from indlet.service.search.library import Library
 from indlet.service.search.results import Hit
+from indlet.store.sqlite.store import FILE_NAME
 from indlet.text import Analyzer
 
 DEPTH = 20
@@ -46,24 +49,27 @@ class Item(NamedTuple):
 
 
 class Rank(NamedTuple):
-    """What was pasted for a record, its rank (0: not found), and that of the first which is as good."""
+    """What was pasted for a record, its rank (0: not found), that of the first which is as good, and whether
+    there is another that is as good."""
 
     text: str
     wanted: str
     rank: int
     equal: int
+    shared: bool
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("responses", type=Path)
+    parser.add_argument("place", type=Path)
     parser.add_argument("--records", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--misses", action="store_true", help="print each that was not first")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name, Library.open(Path(name)) as library:
-        held = list(filled(library, pages(given.responses)))
+    node = (given.place / FILE_NAME).is_file()
+    with tempfile.TemporaryDirectory() as name, Library.open(given.place if node else Path(name)) as library:
+        held = list(stored(library) if node else filled(library, pages(given.place)))
         library.sync()
         drawn = random.Random(given.seed).sample(held, min(given.records, len(held)))
         result: dict[str, object] = {
@@ -93,6 +99,15 @@ def pages(place: Path) -> Iterator[tuple[str, bytes]]:
         for member in sorted(archive.getmembers(), key=lambda one: one.name):
             if member.name.endswith(".xml") and (file := archive.extractfile(member)):
                 yield Path(member.name).parent.name, file.read()
+
+
+def stored(library: Library) -> Iterator[Item]:
+    """The records of a node."""
+    with library.store.read() as view:
+        names = {origin.id: origin.name for origin in view.origins()}
+        for one in view.changes(parts=("metadata", "properties")):
+            if not one.deleted:
+                yield Item(names[one.origin], one.record)
 
 
 def filled(library: Library, found: Iterator[tuple[str, bytes]]) -> Iterator[Item]:
@@ -200,23 +215,35 @@ def ranked(library: Library, text: str, item: Item, equal: Callable[[Hit], bool]
         hits = ()
     very = next((hit.rank for hit in hits if _is(hit, item)), 0)
     as_good = next((hit.rank for hit in hits if _is(hit, item) or equal(hit)), 0)
-    return Rank(text, item.record.identifier, very, as_good)
+    shared = any(equal(hit) and not _is(hit, item) for hit in hits)
+    return Rank(text, item.record.identifier, very, as_good, shared)
 
 
 def _is(hit: Hit, item: Item) -> bool:
-    return hit.identifier == item.record.identifier and item.source in (hit.sources or (hit.source,))
+    """Whether a hit is a record, or holds it beside one of another source that has the same resource."""
+    if item.source not in (hit.sources or (hit.source,)):
+        return False
+    if hit.identifier == item.record.identifier:
+        return True
+    resources = {resource_key(one.identifier, one.metadata) for one in (hit, item.record)}
+    return hit.source != item.source and len(resources) == 1
 
 
 def told(ranks: Sequence[Rank]) -> dict[str, float]:
+    alone = [one.rank for one in ranks if not one.shared]
     return {
         "asked": len(ranks),
         "first": sum(one.rank == 1 for one in ranks),
-        "reciprocal_rank": round(sum(1 / one.rank for one in ranks if one.rank) / max(len(ranks), 1), 4),
+        "reciprocal_rank": _mean([one.rank for one in ranks]),
         "equal_first": sum(one.equal == 1 for one in ranks),
-        "equal_reciprocal_rank": round(
-            sum(1 / one.equal for one in ranks if one.equal) / max(len(ranks), 1), 4
-        ),
+        "equal_reciprocal_rank": _mean([one.equal for one in ranks]),
+        "alone": len(alone),
+        "alone_reciprocal_rank": _mean(alone),
     }
+
+
+def _mean(ranks: Sequence[int]) -> float:
+    return round(sum(1 / rank for rank in ranks if rank) / max(len(ranks), 1), 4)
 
 
 if __name__ == "__main__":

@@ -87,6 +87,26 @@ def test_json_ld_cannot_close_its_script() -> None:
     assert value["isAccessibleForFree"] is False
 
 
+def test_json_ld_tells_people_and_bodies_apart() -> None:
+    creators = [
+        "Wang, Wei; Jan van der Berg",
+        "European Space Agency",
+        "NASA, Langley Research Center",
+        "Smith, John, University of Leeds",
+        "UNESCO",
+    ]
+    cited = citation("oai:x:1", {"title": ["Wings"], "creator": creators}, {})
+    value = json.loads(json_ld(cited, "https://p.example/record/x"))
+    assert [(one.get("@type"), one["name"]) for one in value["author"]] == [
+        ("Person", "Wang, Wei"),
+        ("Person", "Jan van der Berg"),
+        ("Organization", "European Space Agency"),
+        ("Organization", "NASA, Langley Research Center"),
+        ("Person", "Smith, John, University of Leeds"),
+        (None, "UNESCO"),
+    ]
+
+
 @given(st.text(max_size=40), st.text(max_size=40))
 def test_signposting_stays_one_line_of_ascii(identifier: str, kind: str) -> None:
     properties = {"manifestations": [{"url": "https://x.example/a", "media_type": kind}]}

@@ -11,6 +11,7 @@ import pytest
 from lxml import html
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 from starlette.testclient import TestClient
+from tests.web.collection import SOURCES
 from tests.web.nodes import make_client, settings_for
 
 from indlet.model import Record, TermVector
@@ -61,7 +62,9 @@ def page(client: TestClient, address: str, status: int = 200, headers: dict[str,
 def test_the_start_page_tells_what_there_is(client: TestClient) -> None:
     root = page(client, "/")
     assert "197" in root.one(".figures").text and "3" in root.one(".figures").text
-    assert len(root.all(".card")) == 6
+    cards = [card.text for card in root.all(".card")]
+    assert len(cards) == 6
+    assert all(any(source in card for card in cards) for source in SOURCES)  # the latest change is of one
     assert root.all("form[role=search] input[name=q]")
 
 

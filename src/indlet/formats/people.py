@@ -42,6 +42,22 @@ _BODY: Final = frozenset(
     )
 )  # fmt: skip
 _PERSON: Final = 4
+# More such words, in several languages. They are asked for where a record is cited, and do not change how the
+# index files a name.
+_BODIES: Final = _BODY | frozenset(
+    (
+        "academia", "academie", "academy", "agence", "agencia", "agency", "akademie", "amt", "asociacion",
+        "associazione", "authority", "biblioteca", "bibliotek", "bibliotheek", "bibliothek", "bibliotheque",
+        "bundesamt", "bundesanstalt", "bureau", "centro", "centrum", "collaboration", "college", "comision",
+        "comite", "commission", "company", "consejo", "consortium", "corporation", "departamento", "division",
+        "ecole", "escuela", "facultad", "faculte", "faculty", "fakultat", "federation", "foundation",
+        "fundacao", "fundacion", "gesellschaft", "gmbh", "government", "hospital", "instituto", "istituto",
+        "journal", "kommission", "ministere", "ministerio", "ministerium", "museo", "museum", "nations",
+        "network", "organisation", "organization", "programme", "school", "schule", "secretariat", "services",
+        "societe", "stiftung", "union", "universidad", "universidade", "universita", "universiteit", "verein",
+        "zentrum",
+    )
+)  # fmt: skip
 # "1970-", "(1970–2010)", "Jr.", "Ph.D." tell no name.
 _BESIDE: Final = re.compile(
     r"\(.*?\)|\b\d{3,4}\b\s*[-–]?|\b(?:jr|sr|ph\.?\s*d|dr|prof|md)\b\.?", re.IGNORECASE
@@ -123,6 +139,14 @@ def filing_name(name: str) -> str:
     while start > 1 and words[start - 1] in _PARTICLES:
         start -= 1
     return f"{' '.join(words[start:])}, {' '.join(words[:start])}"
+
+
+def is_body(name: str) -> bool:
+    """Whether a name reads as that of a body: by a word such as "of", or by five words without a comma."""
+    first, rest, given = _words(name)
+    if not rest and len(first) > _PERSON:
+        return True
+    return any(len(words) > 1 and not _BODIES.isdisjoint(words) for words in (first, rest[:given]))
 
 
 def folded(text: str) -> str:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 from urllib.parse import quote, urlencode
 
 import orjson
 
+from indlet.formats import people
 from indlet.formats.identifiers import address
 from indlet.model import JsonObject
 from indlet.oai.xml import attribute, text
 from indlet.web.citation import Citation
 from indlet.web.export import EXPORTS
+from indlet.web.reference import person
 
 _SCHEMA_TYPES: Final = {
     "article": "ScholarlyArticle", "report": "Report", "thesis": "Thesis", "book": "Book",
@@ -52,8 +55,8 @@ def json_ld(cited: Citation, page: str) -> str:
         "@id": page,
         "name": cited.title or cited.identifier,
         "identifier": cited.identifier,
-        "author": [{"@type": "Person", "name": name} for name in cited.creators],
-        "contributor": [{"@type": "Person", "name": name} for name in cited.contributors],
+        "author": _agents(cited.creators),
+        "contributor": _agents(cited.contributors),
         "publisher": {"@type": "Organization", "name": cited.publisher} if cited.publisher else None,
         "datePublished": cited.date or None,
         "inLanguage": cited.language or None,
@@ -75,6 +78,15 @@ def json_ld(cited: Citation, page: str) -> str:
     }
     text = orjson.dumps({k: v for k, v in value.items() if v not in (None, [], "")}).decode()
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _agents(values: Sequence[str]) -> list[JsonObject]:
+    """Each name with its type; a single word (Plato, UNESCO) does not tell which it is."""
+    found: list[JsonObject] = []
+    for name in (name for value in values for name in people.names(value)):
+        kind = "Organization" if people.is_body(name) else "Person" if "given" in person(name) else ""
+        found.append({"@type": kind, "name": name} if kind else {"name": name})
+    return found
 
 
 def website_json_ld(name: str, root: str) -> str:

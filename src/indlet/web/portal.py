@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from indlet.errors import QueryError
-from indlet.model import Facet, JsonObject
+from indlet.model import Facet, JsonObject, Stored
 from indlet.service.api.routes import ENDPOINTS
 from indlet.service.rank import MODELS
 from indlet.service.search.library import Library
@@ -30,6 +31,7 @@ from indlet.web.svg import histogram
 
 FACETS: Final = (*FILTERS, "year")
 NEWEST: Final = 6  # records on the start page
+AMONG: Final = 1000  # latest changes that they are chosen from
 DEEPEST: Final = 10_000  # results that can be paged through
 REMEMBERED: Final = 100_000  # words of each language whose terms are kept at hand
 VALUES: Final = 20  # of each facet
@@ -54,6 +56,21 @@ class Fault:
 def fault(error: QueryError, t: Strings) -> Fault:
     q, i = error.query, min(error.position, len(error.query))
     return Fault(t.told(error.problem), q[:i], q[i : i + 1], q[i + 1 :], i, plain_words(q))
+
+
+def _newest(view: View, origins: Sequence[int]) -> list[Stored]:
+    """The latest changed records: of each source its latest, then its second, and so on, so that one that was
+    just harvested does not fill the page."""
+    latest = [id for id, _ in view.latest_ids(AMONG, origins=origins)]
+    known = view.by_id(latest, parts=())
+    before: Counter[int] = Counter()  # of each source
+    places = []
+    for at, id in enumerate(latest):
+        places.append((before[known[id].origin], at))
+        before[known[id].origin] += 1
+    chosen = [latest[at] for at in sorted(at for _, at in sorted(places)[:NEWEST])]
+    records = view.by_id(chosen)
+    return [records[id] for id in chosen]
 
 
 class Portal:
@@ -204,8 +221,7 @@ class Portal:
                 return self._start[1]
             names = {origin.id: origin.name for origin in view.origins()}
             visible = self.visible(view)
-            changed = view.newest(NEWEST * 4, origins=visible)
-            latest = [stored for stored in changed if not stored.deleted][:NEWEST]
+            latest = _newest(view, visible)
             updated = view.latest(visible)
         counted = self.library.search("*", limit=0, facets=("source", "subject")).facets
         subjects = [s for s, _ in counted["subject"].values if len(s) < 40 and s.count(" ") < 3]

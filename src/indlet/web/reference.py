@@ -15,7 +15,7 @@ from functools import cache
 from importlib.resources import as_file, files
 from typing import Final
 
-from indlet.formats.people import filing_name, names
+from indlet.formats.people import filing_name, is_body, names
 from indlet.web.citation import Citation
 from indlet.web.math_text import readable
 
@@ -42,7 +42,7 @@ def reference(style: str, cited: Citation) -> str:
 
 
 def _item(cited: Citation) -> dict[str, object]:
-    """CSL-JSON of a record; what reads as the name of a body (`people.filing_name`) is not taken apart."""
+    """CSL-JSON of a record; what reads as the name of a body (`people.is_body`) is not taken apart."""
     people = [person(name) for value in cited.creators[:_AUTHORS] for name in names(value)]
     item: dict[str, object] = {
         "id": "record",
@@ -63,9 +63,9 @@ def _item(cited: Citation) -> dict[str, object]:
 def person(name: str) -> dict[str, str]:
     """A name's family name and given names, without years of life; the name of a body is all family name."""
     bare = _LIVED.sub("", name[:_NAME]).strip() or name.strip()
-    family, comma, given = (part.strip() for part in bare.partition(","))
-    if len(family.split()) > 1 and ", " not in filing_name(family):
+    if is_body(bare):
         return {"family": name.strip()}
+    family, comma, given = (part.strip() for part in bare.partition(","))
     if comma and family and given:
         return {"family": family, "given": given}
     filed, comma, _ = filing_name(bare).partition(", ")

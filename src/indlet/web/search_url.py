@@ -20,6 +20,8 @@ FILTERS: Final = (
 ORDERS: Final = ("score", "newest", "oldest", "title", "author")
 SIZES: Final = (10, 20, 50, 100)  # records of a page that can be chosen
 LONGEST: Final = 2000  # characters of a query that a page takes
+# "http://purl.org/eprint/type/JournalArticle", "info:eu-repo/semantics/article"
+_TYPE_ADDRESS: Final = re.compile(r"(?:https?://|info:)([\w.-]{1,60})/(?:[\w.-]{1,60}/){0,5}([A-Za-z]{3,40})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +187,11 @@ class State:
 
 
 def label(t: Strings, facet: str, value: str) -> str:
-    """How a facet's value is shown: languages by name, everything else as it stands."""
+    """How a facet's value is shown: languages by name, types that are addresses by their last part and whose
+    they are, everything else as it stands."""
+    if facet == "type" and (found := _TYPE_ADDRESS.fullmatch(value)):
+        place, name = found.groups()
+        return f"{re.sub('(?<=[a-z])(?=[A-Z])', ' ', name).capitalize()} ({place.removeprefix('www.')})"
     return t.known(f"language.{code(value) or value.lower()}", value) if facet == "language" else value
 
 

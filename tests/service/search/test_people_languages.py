@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from indlet.model import Record
+from indlet.service.harvest.source_state import Shape, SourceState
 from indlet.service.search.library import Library
 from indlet.text import Analyzer
 
@@ -14,10 +16,11 @@ FRENCH = "Les réseaux neuronaux sont utilisés dans les systèmes pour la tradu
 ENGLISH = "A study of the wing and of the flow around it, which is what the tests of the tunnel are for"
 
 
-def record(number: int, title: str, creator: str = "Nobody, N.", text: str = ENGLISH) -> Record:
-    return Record(
-        f"oai:x:{number}", {"title": [title], "creator": [creator]}, Analyzer().vector(f"{title}. {text}")
-    )
+def record(
+    number: int, title: str, creator: str = "Nobody, N.", text: str = ENGLISH, language: str = ""
+) -> Record:
+    vector = Analyzer().vector(f"{title}. {text}", language)
+    return Record(f"oai:x:{number}", {"title": [title], "creator": [creator]}, vector)
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +37,9 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
         record(9, "Shock of the wave at a plate"),
         record(10, "Wave and shock: the plate"),
         record(11, "Tests", "Working Group A"),
+        record(12, "Graphene"),
+        record(13, "Graphs"),
+        record(14, "Graphene og vinger", text="Vingerne i tunnelen", language="da"),
     ]
     with Library.open(tmp_path_factory.mktemp("people")) as found:
         with found.store.write() as tx:
@@ -65,6 +71,27 @@ def test_phrases_in_metadata_are_exact(library: Library) -> None:
     assert found(library, 'title:plate -title:"wave and shock"') == {9}
 
 
+def test_a_phrase_is_exact_where_the_text_is_the_metadata(tmp_path: Path) -> None:
+    def described(number: int, title: str, text: str) -> Record:
+        return Record(f"oai:x:{number}", {"title": [title], "description": [text]})
+
+    with Library.open(tmp_path) as library:
+        with library.store.write() as tx:
+            plain = tx.origin("source", "plain")
+            tx.put(plain, [described(1, "Of a shock wave", "A gale"), described(2, "Wave", "A shock, later")])
+            tx.state(plain, SourceState(shape=Shape(metadata_prefix="oai_dc")).to_json())
+        library.sync()
+        assert found(library, '"shock wave"') == {1}
+        assert found(library, '"wave a gale"') == set()  # not across values
+        assert library.search('"shock wave"').notes == ()
+        with library.store.write() as tx:
+            tx.put(tx.origin("source", "texts"), [record(3, "Wave", text="The shock of a gale")])
+        library.sync()
+        assert found(library, '"shock wave"') == {1, 3}
+        (note,) = library.search('"shock wave"').notes
+        assert "texts came without word positions" in note
+
+
 def test_what_is_asked_under_other_languages_changes_no_answer_to_the_next(library: Library) -> None:
     found(library, 'title:"the shock of the wave"', languages="fr")  # to which "the" and "of" are words
     assert found(library, 'title:"the shock of the wave"') == {9}
@@ -78,6 +105,14 @@ def test_a_language_of_few_records_takes_part(library: Library) -> None:
     # A stop word of the many is no rare word of the few.
     assert found(library, "the neuronal") == {1}
     assert library.search("wing", filters={"language": ["fr"]}).languages == ("fr",)
+
+
+def test_a_language_of_few_records_finds_these_alone(library: Library) -> None:
+    # Danish takes "graphene" and "graphs" for forms of one word, English does not.
+    for text in ("graphene", '"graphene"', "graphene*", "+graphene", "title:graphene", 'title:"graphene"'):
+        assert found(library, text) == {12, 14}, text
+    assert found(library, "graphs") == {13, 14}
+    assert found(library, "graphene -graphs") == {12}
 
 
 def test_accents_fold_unless_they_are_asked_for(library: Library) -> None:

@@ -6,7 +6,7 @@ there, the token is not asked of these records, as long as another part is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
@@ -15,10 +15,20 @@ from indlet.service.index import expression as e
 
 
 class Forms(NamedTuple):
-    """What a token becomes: its distinct terms under the languages, and the languages that drop it."""
+    """What a token becomes: its distinct terms under the frequent languages, which of these drop it, and the
+    terms that it has in other languages, which find records in these alone."""
 
     terms: list[str]
     dropped: list[str]
+    bound: Mapping[str, Sequence[str]] = {}
+
+    @property
+    def every(self) -> list[str]:
+        return [*self.terms, *self.bound]
+
+    @property
+    def parts(self) -> list[e.Expression]:
+        return [*map(e.Term, self.terms), *(bound(e.Term(t), names) for t, names in self.bound.items())]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +43,12 @@ def kept(parts: Iterable[e.Expression | None]) -> list[e.Expression]:
 
 
 def one_of(forms: Forms) -> e.Expression:
-    terms = [e.Term(term) for term in forms.terms]
-    return _Common(tuple(terms), tuple(forms.dropped)) if forms.dropped else any_of(terms)
+    return _Common(tuple(forms.parts), tuple(forms.dropped)) if forms.dropped else any_of(forms.parts)
+
+
+def bound(part: e.Expression, languages: Sequence[str]) -> e.Expression:
+    """What a part finds among the records in these languages."""
+    return e.And((part, in_languages(languages)))
 
 
 def asked_of_all(

@@ -9,9 +9,10 @@ Records in a language that drops a token as a stop word were indexed without it.
 there, the token is not asked of these records, as long as another part is. A group in parentheses is a query
 of its own: it stands for the records that it finds alone, whether it is combined with others or excluded.
 
-Languages that few records are in take part too, but only with words that no frequent one drops: or else "the"
-would be a rare and telling word of French. A word without quotation marks also stands for the same word with
-other accents, as far as the index has any.
+Languages that few records are in take part too, but only with words that no frequent one drops (or else "the"
+would be a rare and telling word of French), and with their own records: "graphene" is "graph" in Danish, but
+finds no English record about graphs. A word without quotation marks also stands for the same word with other
+accents, as far as the index has any.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from indlet.service.search.combine import (
     all_of,
     any_of,
     asked_of_all,
+    bound,
     closed,
     dropping_all,
     in_languages,
@@ -82,7 +84,8 @@ class Interpreter:
 
     With `strict`, words side by side must all be there: what the boolean model makes of them. `others` are
     the languages of few records, `accented` gives the terms that are a plain one but for their accents, and
-    `holding` the records whose metadata hold a phrase in a field, among those that an expression finds.
+    `holding` the records whose metadata hold a phrase in a field (or, without one, may hold it in the text),
+    among those that an expression finds.
     """
 
     analyzer: Analyzer
@@ -197,12 +200,12 @@ class Interpreter:
         if not excluded:
             # What is a stop word to some is no misspelling of another word.
             terms = tuple(
-                dict.fromkeys(term for group in groups if not group.dropped for term in group.terms)
+                dict.fromkeys(term for group in groups if not group.dropped for term in group.every)
             )
             self._asked.append(Asked(word.text, word.field, terms, at=word.at))
         if strict:
             return all_of(asked_of_all([one_of(group) for group in groups]))
-        return any_of([e.Term(term) for group in groups for term in group.terms]) if groups else None
+        return any_of([part for group in groups for part in group.parts]) if groups else None
 
     def _prefix(
         self, word: q.Word, pieces: list[str], *, strict: bool, excluded: bool
@@ -210,13 +213,13 @@ class Interpreter:
         """Terms that begin so, and the word's own stems: "flying*" has to find what "flying" finds."""
         *before, last = (token for piece in pieces for token in words(piece))
         beginning = FIELD_MARKS.get(word.field, "") + last
-        stems = [term for group in self._alternatives([last], word.field) for term in group.terms]
+        stems = self._alternatives([last], word.field)
         groups = self._alternatives(before, word.field)
         if not excluded:
-            every = (*(term for group in groups for term in group.terms), *stems)
+            every = tuple(term for group in (*groups, *stems) for term in group.every)
             self._asked.append(Asked(word.text + "*", word.field, every, beginning, word.at))
         parts = [one_of(group) for group in groups]
-        parts.append(any_of([e.Prefix(beginning), *map(e.Term, stems)]))
+        parts.append(any_of([e.Prefix(beginning), *(part for group in stems for part in group.parts)]))
         return all_of(asked_of_all(parts)) if strict else any_of(parts)
 
     def _known(self, node: q.IdentifierWord) -> e.Expression:
@@ -254,15 +257,18 @@ class Interpreter:
             return person
         pieces = split(phrase.text)
         variants: dict[tuple[str, ...], e.Expression] = {}
+        rare: dict[tuple[str, ...], list[str]] = {}
         for language in (*self.languages, *self.others):
             found = self.analyzer.lexicon(self.analyzer.rules_for(language)).terms(pieces)
             placed = [(place, term) for place, term in enumerate(found) if term != LOST]
-            terms = tuple(term for _, term in placed)
+            terms = tuple(FIELD_MARKS.get(phrase.field, "") + term for _, term in placed)
+            if terms in rare:
+                rare[terms].append(language)
             if not terms or terms in variants:
                 continue
+            if language in self.others and (not phrase.field or len(terms) == 1):
+                rare[terms] = [language]
             if phrase.field:
-                mark = FIELD_MARKS[phrase.field]
-                terms = tuple(mark + term for term in terms)
                 variants[terms] = all_of([e.Term(term) for term in dict.fromkeys(terms)]) or e.Everything()
             elif len(terms) == 1:
                 variants[terms] = e.Term(terms[0])
@@ -274,9 +280,14 @@ class Interpreter:
             self._asked.append(Asked(phrase.text, phrase.field, every, at=phrase.at))
         if not variants:
             return None
-        any_form = any_of(list(variants.values()))
+        any_form = any_of([bound(v, rare[t]) if t in rare else v for t, v in variants.items()])
         if phrase.field and self.holding is not None and any(len(terms) > 1 for terms in variants):
             return e.And((any_form, self.holding(phrase.field, phrase.text, any_form)))
+        if not phrase.field and self.holding is not None and any(len(terms) > 1 for terms in variants):
+            # Where the text is the metadata, these tell what no positions do.
+            unplaced = e.And((any_form, e.Not(e.Positioned())))
+            held = self.holding("", phrase.text, unplaced)
+            return e.And((any_form, e.Or((e.Positioned(), held))))
         return any_form
 
     def _filter(self, node: q.QueryFilter) -> e.Expression:
@@ -297,11 +308,19 @@ class Interpreter:
         for own, rare in zip(
             self._forms(pieces, self.languages), self._forms(pieces, self.others), strict=False
         ):
-            every = own if LOST in own else (*own, *rare)
-            terms = [mark + term for term in dict.fromkeys(every) if term != LOST]
+            terms = self._written([mark + term for term in dict.fromkeys(own) if term != LOST])
             dropped = [name for name, term in zip(self.languages, own, strict=True) if term == LOST]
             if terms:
-                found.append(Forms(self._written(terms), dropped))
+                found.append(Forms(terms, dropped, {} if dropped else self._bound(terms, mark, rare)))
+        return found
+
+    def _bound(self, terms: Sequence[str], mark: str, rare: Sequence[str]) -> dict[str, list[str]]:
+        """The other terms that a token has in languages of few records, each with these languages."""
+        found: dict[str, list[str]] = {}
+        for name, term in zip(self.others, rare, strict=bool(rare)):
+            for written in self._written([mark + term]) if term != LOST else ():
+                if written not in terms:
+                    found.setdefault(written, []).append(name)
         return found
 
     def _forms(self, pieces: list[str], languages: Sequence[str]) -> Iterable[tuple[str, ...]]:

@@ -46,7 +46,7 @@ from indlet.service.search.interpret import Interpreter, Meaning, Spoken, langua
 from indlet.service.search.known_items import KnownItem, known_item
 from indlet.service.search.lexer import clean
 from indlet.service.search.notes import Note
-from indlet.service.search.phrases import VERIFIED, holds
+from indlet.service.search.phrases import VERIFIED, VERIFIED_WHOLE, holds
 from indlet.service.search.results import Comparison, Explained, Hit, Result, Suggestion, compared
 from indlet.service.search.snapshots import Snapshots
 from indlet.service.search.suggest import Speller
@@ -280,8 +280,8 @@ class Library:
             notes.append(Note("other_policy", sources=", ".join(other[:3])))
         if searcher.loss and meaning.asked:
             notes.append(Note("pruned", loss=searcher.loss))
-        if found.loose:
-            notes.append(self._without_positions(searcher, meaning, origins))
+        if found.loose and (note := self._without_positions(searcher, meaning, origins)):
+            notes.append(note)
         every = (*spoken.frequent, *spoken.rare)
         suggestions = self._suggestions(searcher, meaning, every)
         shares = Shares(searcher, meaning, ranking, self.analyzer)
@@ -590,7 +590,9 @@ class Library:
             first=first,
         )
 
-    def _without_positions(self, searcher: Searcher, meaning: Meaning, origins: Mapping[int, Origin]) -> Note:
+    def _without_positions(
+        self, searcher: Searcher, meaning: Meaning, origins: Mapping[int, Origin]
+    ) -> Note | None:
         """In which sources a phrase was exact, and in which it meant all of its words, of what was found."""
 
         def named(condition: e.Expression) -> str:
@@ -599,11 +601,15 @@ class Library:
                 meaning.expression, limit=0, filters=chosen, facets=("origin",), collapse=False
             )
             known = [
-                origins[int(number)].name for number, _ in told.facets["origin"] if int(number) in origins
+                origins[int(number)].name
+                for number, _ in told.facets["origin"]
+                if int(number) in origins and not _without_text(origins[int(number)])
             ]
             return ", ".join(known[:_MOST_NAMED]) + (" …" if len(known) > _MOST_NAMED else "")
 
         exact, loose = named(e.Positioned()), named(e.Not(e.Positioned()))
+        if not loose:
+            return None
         return Note("loose_some", exact=exact, loose=loose) if exact else Note("loose", loose=loose)
 
     def _handling(self, accents: str, all_words: str) -> Handling:
@@ -626,16 +632,18 @@ class Library:
         spoken: Spoken,
         said: list[str],
     ) -> e.Expression:
-        """The records among those of an expression whose metadata hold the phrase in a field."""
+        """The records among those of an expression of which `phrases.holds` is true."""
         known, every = self._verified.get(searcher), (*spoken.frequent, *spoken.rare)
         if known is None or len(known) > 1000:
             known = self._verified[searcher] = {}
         # By the languages too: what one reader asks under others must not decide what the next one finds.
         key = (field, phrase, among, every)
         if key not in known:
-            found = searcher.search(among, limit=VERIFIED, collapse=False)
-            if found.total > VERIFIED:
-                said.append(Note("too_many_to_verify", most=VERIFIED, phrase=phrase, field=field))
+            most = VERIFIED if field else VERIFIED_WHOLE
+            found = searcher.search(among, limit=most, collapse=False)
+            if found.total > most:
+                problem = "too_many_to_verify" if field else "too_many_texts"
+                said.append(Note(problem, most=most, phrase=phrase, field=field))
                 return among
             with self.store.read() as view:
                 records = view.by_id([hit.id for hit in found.hits]).values()
@@ -708,6 +716,12 @@ def one_resource(live: Sequence[Stored]) -> bool:
 
 def _any_of(terms: Iterable[str]) -> e.Expression:
     return e.Or(tuple(map(e.Term, terms)))
+
+
+def _without_text(origin: Origin) -> bool:
+    """Whether a source gives metadata alone, in which a phrase is looked up."""
+    shape = SourceState.from_json(origin.state).shape if origin.kind == "source" else None
+    return shape is not None and not shape.index_prefix and not shape.fulltext
 
 
 def _policy_digest(origin: Origin) -> str:

@@ -35,6 +35,10 @@ TEXTS: Final = {
         "more than {most} records hold the words of “{phrase}” in {field}: there the phrase means all of its "
         "words; add a filter to have it exact"
     ),
+    "too_many_texts": (
+        "more than {most} records without word positions hold the words of “{phrase}”: there the phrase "
+        "means all of its words; add a filter or a word to have it exact"
+    ),
     "no_such_form": "“{value}” does not have the form of a {field}",
     "known_item": "“{text}” was read as an identifier; to search for its words, put them in quotation marks",
     "no_source": "no source is called “{name}”",

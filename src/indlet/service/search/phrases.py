@@ -9,17 +9,25 @@ import orjson
 
 from indlet.formats.people import names
 from indlet.model import Stored
-from indlet.text import Analyzer
+from indlet.text import SEARCHED, Analyzer
 from indlet.text.analyse import LOST
 from indlet.text.tokens import joined, split
 
 # Records whose metadata are read for one phrase: more would make a question wait.
 VERIFIED: Final = 5_000
+VERIFIED_WHOLE: Final = 2_000  # where all of the metadata are read
 
 
 def holds(analyzer: Analyzer, stored: Stored, field: str, phrase: str, languages: Sequence[str]) -> bool:
-    """Whether a value of a field holds the phrase, word by word; a stop word in it stands for any word."""
-    values = orjson.loads(stored.metadata or b"{}").get(field, ())
+    """Whether a value of a field holds the phrase, word by word; a stop word in it stands for any word.
+
+    Without a field, one of the values that are searched does. A record that came with the statistics of its
+    full text may hold the phrase there.
+    """
+    if not field and stored.vector is not None:
+        return True
+    metadata = orjson.loads(stored.metadata or b"{}")
+    values = [value for name in ([field] if field else SEARCHED) for value in metadata.get(name, ())]
     if field in ("creator", "contributor"):
         values = [name for value in values for name in names(value)]
     own = analyzer.completed(stored).language
