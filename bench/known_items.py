@@ -4,11 +4,12 @@
 
 PLACE is the data folder of a node, or a folder or a tar file of ListRecords responses with a folder for each
 repository; their records go into one store, as a harvest would put them. For records drawn at random the
-title is pasted whole, and each identifier as stated and in the other forms that people paste. Three figures
-are told of each: the mean reciprocal rank of the very record (or of the hit that it is part of, if several
-sources hold its resource); the same where records that cannot be told from it by what was pasted count as
-equal (those with the same title, the same identifier, or by the same author in the same year); and "alone",
-the first for what was pasted of records that have no equal.
+title is pasted whole (where the portal shows it without TeX or HTML, so too), and each identifier as stated
+and in the other forms that people paste. Three figures are told of each: the mean reciprocal rank of the
+very record (or of the hit that it is part of, if several sources hold its resource); the same where records
+that cannot be told from it by what was pasted count as equal (those with the same title, the same identifier,
+or by the same author in the same year); and "alone", the first for what was pasted of records that have no
+equal.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from indlet.service.search.library import Library
 from indlet.service.search.results import Hit
 from indlet.store.sqlite.store import FILE_NAME
 from indlet.text import Analyzer
+from indlet.web.math_text import readable
 
 DEPTH = 20
 Told = tuple[str, str]  # a source and an identifier
@@ -148,11 +150,14 @@ def _first_title(item: Item) -> str:
 
 
 def measured(library: Library, drawn: Sequence[Item]) -> dict[str, list[Rank]]:
-    found: dict[str, list[Rank]] = {"title": [], "identifier": [], "author and year": []}
+    kinds = ("title", "title as shown", "identifier", "author and year")
+    found: dict[str, list[Rank]] = {kind: [] for kind in kinds}
     for item in drawn:
         titles = item.record.metadata.get("title", ())
         if titles and (key := title_keys(titles[0])):
             found["title"].append(ranked(library, titles[0], item, _has_title(key)))
+            if (shown := readable(titles[0])) != titles[0]:
+                found["title as shown"].append(ranked(library, shown, item, _has_title(key)))
         stated = item.record.metadata.get("identifier", ())
         for value in dict.fromkeys((item.record.identifier, *stated)):
             for form in pasted(value):

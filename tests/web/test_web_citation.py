@@ -252,3 +252,24 @@ def test_a_copy_of_unknown_format_is_named_by_its_place() -> None:
     assert Copy("https://www.example.org/item/7", "", 0, True).label == "example.org"
     (copy,) = manifestations({}, {"url": "https://example.org/7.pdf"})
     assert copy.label == "PDF"
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("The <i>In Vivo</i> Effect of Osmolytes", "The In Vivo Effect of Osmolytes"),
+        ("<p>Ein Institut f&uuml;r Wetter.</p><p>Mehr</p>", "Ein Institut für Wetter. Mehr"),
+        (
+            "Metastable <sup>3</sup>P<sub>2</sub> gases on the 2<sup>nd</sup> day",
+            "Metastable ³P₂ gases on the 2nd day",
+        ),
+        ("One<br/>two &amp; three&nbsp;four", "One two & three four"),
+        ("&lt;em&gt;Twice&lt;/em&gt; escaped", "Twice escaped"),
+        ('<jats:p xml:lang="en">An abstract</jats:p>', "An abstract"),
+        ("The mean <p> if a<b and c>d; AT&T; R&D", "The mean <p> if a<b and c>d; AT&T; R&D"),
+        ("<script>alert(1)</script>", "<script>alert(1)</script>"),  # escaped by the page, as any text
+    ],
+)
+def test_markup_in_metadata_is_shown_as_text(written: str, shown: str) -> None:
+    cited = citation("oai:x:1", {"title": [written], "description": [written]}, {})
+    assert (cited.title, cited.description) == (shown, shown)

@@ -17,6 +17,7 @@ from indlet.formats.file_formats import NAMES
 from indlet.formats.identifiers import first
 from indlet.model import JsonMapping, Metadata
 from indlet.service.index.dates import date_number
+from indlet.web.markup import without_markup
 
 _NOT_OPEN: Final = frozenset(
     (
@@ -131,16 +132,16 @@ def citation(identifier: str, metadata: Metadata, properties: JsonMapping, sourc
     made = year_of(dates)
     return Citation(
         identifier=identifier,
-        title=_first(metadata, "title"),
-        creators=tuple(metadata.get("creator", ())),
-        contributors=tuple(metadata.get("contributor", ())),
-        publisher=_first(metadata, "publisher"),
+        title=without_markup(_first(metadata, "title")),
+        creators=tuple(map(without_markup, metadata.get("creator", ()))),
+        contributors=tuple(map(without_markup, metadata.get("contributor", ()))),
+        publisher=without_markup(_first(metadata, "publisher")),
         date=next((value for value in dates if year_of([value]) == made), "") if made else "",
         year=made,
         kind=_kind(metadata),
         language=_first(metadata, "language"),
-        subjects=tuple(metadata.get("subject", ())),
-        description=_first(metadata, "description"),
+        subjects=tuple(map(without_markup, metadata.get("subject", ()))),
+        description=without_markup(_first(metadata, "description")),
         rights=_first(metadata, "rights"),
         doi=first("doi", identifiers),
         isbn=_match(_ISBN, [i for i in identifiers if "isbn" in i.lower()]),
@@ -148,7 +149,7 @@ def citation(identifier: str, metadata: Metadata, properties: JsonMapping, sourc
         url=_address(properties, identifiers, copies),
         restricted=bool(properties.get("restricted")) or any(map(_closed, metadata.get("rights", ()))),
         copies=copies,
-        venue=_venue(metadata),
+        venue=without_markup(_venue(metadata)),
         source=source,
     )
 

@@ -9,6 +9,8 @@ import unicodedata
 from functools import lru_cache
 from typing import Final
 
+from indlet.web.markup import LOWERED, RAISED, without_markup
+
 _MOST: Final = 20_000  # characters; longer texts stay as they are
 _SIGNS: Final = {
     "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "varepsilon": "ε", "zeta": "ζ",
@@ -29,8 +31,6 @@ _SIGNS: Final = {
     "gtrsim": "≳", "setminus": "∖", "Upsilon": "Υ", "vartheta": "ϑ", "aleph": "ℵ", "prime": "′", "mid": "|",
     "longrightarrow": "→", "left": "", "right": "",
 }  # fmt: skip
-_RAISED: Final = dict(zip("0123456789+-=()nia", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱᵃ", strict=True))
-_LOWERED: Final = dict(zip("0123456789+-=()aeoxhklmnpst", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₐₑₒₓₕₖₗₘₙₚₛₜ", strict=True))
 _ACCENTS: Final = {
     "`": "\u0300", "'": "\u0301", "^": "\u0302", "~": "\u0303", '"': "\u0308", "=": "\u0304", ".": "\u0307",
     "u": "\u0306", "v": "\u030c", "H": "\u030b", "c": "\u0327", "k": "\u0328", "r": "\u030a",
@@ -58,7 +58,8 @@ _COMMAND: Final = re.compile(r"\\([A-Za-z]+)(\s?)|\\([^A-Za-z])")
 
 @lru_cache(maxsize=4096)
 def readable(text: str) -> str:
-    """The text with its mathematics as plain signs; the same text where there is none."""
+    """The text without markup, its mathematics as plain signs; the same text where there is none."""
+    text = without_markup(text)
     if not _TOLD.search(text) or len(text) > _MOST:
         return text
     text = _ACCENTED.sub(_accented, text)
@@ -109,7 +110,7 @@ def _escaped(sign: str) -> str:
 
 def _scripted(found: re.Match[str]) -> str:
     inner = (found[2] if found[2] is not None else found[3]).strip()
-    table = _RAISED if found[1] == "^" else _LOWERED
+    table = RAISED if found[1] == "^" else LOWERED
     if inner and all(c in table for c in inner):
         return "".join(table[c] for c in inner)
     if found[1] == "^" and inner in ("∘", "°", "*", "∗", "′"):
