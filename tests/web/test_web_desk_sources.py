@@ -16,6 +16,7 @@ from tests.web.test_web_desk import Operator
 
 from indlet.errors import SettingsError
 from indlet.node.harvests import Harvests
+from indlet.node.probe import Probe
 from indlet.node.schedule import Schedule
 from indlet.service.harvest.cache import KEPT_AS
 from indlet.settings import Source
@@ -48,6 +49,14 @@ def test_a_source_is_named_as_it_calls_itself(desk: Operator, slow_provider: str
     assert set(office(desk).harvests.sources()) == {"Slow Repository", "Slow Repository (127.0.0.1)"}
     desk.act("add", url="http://127.0.0.1:9/oai")
     assert "127.0.0.1:9" in office(desk).harvests.sources(), "what says nothing is named by its address"
+
+
+def test_nodes_that_nobody_has_named_are_told_apart(desk: Operator) -> None:
+    named = [
+        office(desk).acts.name_by_itself(Probe(f"http://user:hush@example.org:{port}/oai", name="indlet"))
+        for port in (8080, 8081)
+    ]
+    assert named == ["indlet (example.org:8080)", "indlet (example.org:8081)"]
 
 
 def test_no_password_of_an_address_is_kept_in_the_log(desk: Operator) -> None:

@@ -14,7 +14,7 @@ from indlet.node import duplicates, ownership
 from indlet.node.jobs import Jobs
 from indlet.node.probe import Probe, probe_in_child
 from indlet.service.search.library import Library
-from indlet.settings import Source, without_credentials
+from indlet.settings import Node, Source, without_credentials
 from indlet.store import decisions
 from indlet.web.admin.alerts import AlertsDesk
 from indlet.web.admin.desk_log import DeskLog
@@ -85,7 +85,9 @@ class Acts:
         """What a source calls itself, as a name for it; empty where it does not say, or that is taken."""
         name = _BLANKS.sub(" ", probe.name).strip()[:NAME]
         known = self._harvests.sources()
-        if name in known:
+        if name == Node().name:  # nobody has named that node: all of them are called so
+            name = f"{name} ({urlsplit(without_credentials(probe.url)[0]).netloc[:50]})"
+        elif name in known:
             name = f"{name[: NAME - 60]} ({(urlsplit(probe.url).hostname or '')[:50]})"
         return "" if name in known else name
 
