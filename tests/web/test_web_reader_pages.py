@@ -201,6 +201,7 @@ def test_the_sitemap_names_every_record(client: TestClient) -> None:
         ("D-wave $c\\bar{s}$ in $\\mathbb R^d$, $L_{\\rm loc}$", "D-wave cs̄ in R^d, L_(loc)"),
         ("W+\\gamma\\ production of $U(1)^\\prime$", "W+γ production of U(1)′"),
         ("An $O(n^2)$ bound, H$_2$O", "An O(n²) bound, H₂O"),
+        ("below $\\hbar\\omega=0.4$~eV, see example.org/~me", "below ℏω=0.4 eV, see example.org/~me"),
         ("It costs $5 or $10", "It costs $5 or $10"),
         ("M{\\\"u}ller and \\'Etude", "Müller and Étude"),
         ("\\emph{Deep} $\\mathbb{R}^{n+1}$", "Deep Rⁿ⁺¹"),

@@ -52,6 +52,8 @@ class Story:
     others: tuple[Line, ...]
     symbols: tuple[tuple[str, str], ...]  # a sign with its value, and what it stands for
     lacking: tuple[str, ...]
+    held: int  # words and forms of the query that the record has
+    asked: int
 
 
 def story(t: Strings, told: Explained) -> Story:
@@ -61,11 +63,16 @@ def story(t: Strings, told: Explained) -> Story:
              share.contribution)
         for share in sorted(told.shares, key=lambda share: -share.contribution)
     ]  # fmt: skip
+    held = set(map(_label, told.shares))
+    # A word that the record has in one of its forms is not missing for want of the others.
+    lacking = tuple(dict.fromkeys(name for name in map(_label, told.missing) if name not in held))
     return Story(
         tuple(_bounded(t, terms)),
         tuple(_bounded(t, list(numbers.others()))),
         tuple(numbers.symbols()),
-        tuple(dict.fromkeys(_label(share) for share in told.missing))[:MOST],
+        lacking[:MOST],
+        len(told.shares),
+        len(told.shares) + len(lacking),
     )
 
 

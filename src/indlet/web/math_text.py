@@ -39,6 +39,7 @@ _ACCENTS: Final = {
 _MATH: Final = re.compile(
     r"\$\$?(?! )([^$]{1,300}?)(?<! )\$\$?|\\\((.{1,300}?)\\\)|\\\[(.{1,300}?)\\\]", re.DOTALL
 )
+_TIE: Final = re.compile(r"(?<=[\w$})])~(?=[\w$\\])")  # a space at which no line ends: "$0.4$~eV"
 _TOLD: Final = re.compile(r"[$\\]|[_^]\{")
 _TELLING: Final = re.compile(r"[\\^_{}=<>]|^[A-Za-z]{1,2}$|^[A-Za-z0-9]+[+\-*/][A-Za-z0-9]+$")
 _ACCENTED: Final = re.compile(r"\{?\\([`'^~\"=.])\s*\{?\\?([A-Za-z])\}?\}?|\{?\\([uvHckr])\{([A-Za-z])\}\}?")
@@ -62,7 +63,7 @@ def readable(text: str) -> str:
     text = without_markup(text)
     if not _TOLD.search(text) or len(text) > _MOST:
         return text
-    text = _ACCENTED.sub(_accented, text)
+    text = _ACCENTED.sub(_accented, _TIE.sub(" ", text))
     return " ".join(_braceless(_MATH.sub(_formula, text)).split())
 
 

@@ -31,7 +31,7 @@ from indlet.web.svg import histogram
 
 FACETS: Final = (*FILTERS, "year")
 NEWEST: Final = 6  # records on the start page
-AMONG: Final = 1000  # latest changes that they are chosen from
+LOOKED_AT, LOOKS = 1000, 5  # latest changes that they are chosen from at once, and how often
 DEEPEST: Final = 10_000  # results that can be paged through
 REMEMBERED: Final = 100_000  # words of each language whose terms are kept at hand
 VALUES: Final = 20  # of each facet
@@ -61,14 +61,18 @@ def fault(error: QueryError, t: Strings) -> Fault:
 def _newest(view: View, origins: Sequence[int]) -> list[Stored]:
     """The latest changed records: of each source its latest, then its second, and so on, so that one that was
     just harvested does not fill the page."""
-    latest = [id for id, _ in view.latest_ids(AMONG, origins=origins)]
-    known = view.by_id(latest, parts=())
-    before: Counter[int] = Counter()  # of each source
-    places = []
-    for at, id in enumerate(latest):
-        places.append((before[known[id].origin], at))
-        before[known[id].origin] += 1
-    chosen = [latest[at] for at in sorted(at for _, at in sorted(places)[:NEWEST])]
+    places: list[tuple[int, int, int]] = []  # how many of its source come before it, its place, its number
+    counted, before = Counter[int](), None
+    for _ in range(LOOKS):
+        part = view.latest_ids(LOOKED_AT, before=before, origins=origins)
+        known = view.by_id([id for id, _ in part], parts=())
+        for id, _ in part:
+            places.append((counted[known[id].origin], len(places), id))
+            counted[known[id].origin] += 1
+        if len(counted) >= NEWEST or len(part) < LOOKED_AT:
+            break
+        before = part[-1][1]
+    chosen = [id for _, _, id in sorted(sorted(places)[:NEWEST], key=lambda one: one[1])]
     records = view.by_id(chosen)
     return [records[id] for id in chosen]
 

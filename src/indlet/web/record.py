@@ -292,11 +292,13 @@ def _described(t: Strings, record: Record) -> list[tuple[str, list[JsonObject]]]
         # The first description stands above, as the abstract.
         for text in record.metadata.get(element, ())[int(element == "description") : 200]:
             if element in _SEARCHED:
-                values.append({"text": text, "href": _field_search(element, text), "outside": False})
+                values.append(
+                    {"text": readable(text), "href": _field_search(element, text), "outside": False}
+                )
             else:
                 known = map(address, keys_of(text)) if element in ("identifier", "relation", "source") else ()
                 href = safe_url(text) or next(filter(None, known), "")
-                shown = label(t, element, text) if element == "language" else readable(text)
+                shown = label(t, element, text) if element in ("language", "type") else readable(text)
                 values.append({"text": shown, "href": href, "outside": True})
         if values:
             found.append((element, values))
