@@ -56,7 +56,11 @@ _LABEL: Final = re.compile(r"^(?:doi|isbn(?:-1[03])?|issn|hdl|handle|arxiv|oai)[
 _ARXIV_CLASS: Final = re.compile(r" \[[\w.-]+\]$")
 _SPACED_DIGITS: Final = re.compile(r"[\dX -]+(?: \([^()]*\))?$", re.IGNORECASE)
 _BARE_HANDLE: Final = re.compile(r"\d+(?:\.\d+)*/[^\s\"<>?#]+$")
-_BARE_URL: Final = re.compile(r"[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,}(?::\d+)?(?:/\S*)?$", re.IGNORECASE)
+_BARE_URL: Final = re.compile(
+    r"(?:[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,}(?::\d+)?|(?:localhost|\d{1,3}(?:\.\d{1,3}){3})(?::\d+)?(?=/))"
+    r"(?:/\S*)?$",
+    re.IGNORECASE,
+)
 _PLAIN_DOI: Final = re.compile(r"10\.\d{4,9}/[a-z0-9._-]*[a-z0-9]$")
 _SPACE: Final = re.compile(r"[\s\x00-\x1f]")
 _BRACKETS: Final = {")": "(", "]": "[", "}": "{"}
