@@ -15,7 +15,9 @@ from indlet import durable
 from indlet.errors import RemoteError, StoreError
 from indlet.formats.metadata import http_header
 from indlet.formats.metadata.oai_didl import Component
+from indlet.oai.read import Problem
 from indlet.service.mirror import journal
+from indlet.service.mirror.archive import WarcFile
 from indlet.service.mirror.fetch import Fetcher
 from indlet.service.mirror.journal import Kept, MirrorJournal
 from indlet.service.mirror.page_scan import ListedRecord
@@ -31,7 +33,9 @@ class GivenLists(ListReader):
     """Pages of records by metadata format, and single records by identifier."""
 
     def __init__(
-        self, pages: Mapping[str, Sequence[ListPage]], records: Mapping[str, ListedRecord] | None = None
+        self,
+        pages: Mapping[str, Sequence[ListPage]],
+        records: Mapping[str, ListedRecord | ListPage] | None = None,
     ) -> None:
         self._given, self._records = pages, records or {}
 
@@ -42,16 +46,17 @@ class GivenLists(ListReader):
         yield from self._given[arguments["metadataPrefix"]]
 
     def ask(self, arguments: Mapping[str, str]) -> ListPage:
-        return page(self._records[arguments["identifier"]])
+        found = self._records[arguments["identifier"]]
+        return found if isinstance(found, ListPage) else page(found)
 
 
-def page(*records: ListedRecord, token: str = "") -> ListPage:
-    return ListPage(DATE, token, records)
+def page(*records: ListedRecord, token: str = "", problems: Sequence[Problem] = ()) -> ListPage:
+    return ListPage(DATE, token, records, problems=problems)
 
 
-def by_value(name: str, content: bytes) -> ListedRecord:
+def by_value(name: str, content: bytes, *fields: tuple[str, str]) -> ListedRecord:
     url = f"http://h/{name}"
-    return ListedRecord(url, False, [Component(url, "text/plain", content, (), digest(content))])
+    return ListedRecord(url, False, [Component(url, "text/plain", content, fields, digest(content))])
 
 
 def by_header(name: str, content: bytes, *fields: tuple[str, str]) -> ListedRecord:
@@ -89,6 +94,57 @@ def test_a_length_of_thousands_of_digits_is_none(tmp_path: Path) -> None:
     headers = page(by_header("a", b"one", ("Content-Length", "9" * 5000)))
     done = mirrored(copy, GivenLists({"oai_didl": [], http_header.PREFIX: [headers]}))
     assert (done.unchanged, done.failed) == (1, {})
+
+
+def test_a_record_without_an_identifier_is_told_and_asked_for_by_nobody(tmp_path: Path) -> None:
+    problems = [Problem("", "a record without identifier", b"")] * 2
+    lists = GivenLists({"oai_didl": [page(by_value("a", b"one"), problems=problems)]})
+    done = mirrored(tmp_path / "copy", lists)
+    assert done.records == 3 and list(done.failed.values()) == ["a record without identifier"] * 2
+    done = mirrored(tmp_path / "copy", GivenLists({"oai_didl": []}))  # `ask` would know of none
+    assert not done.failed
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        ListPage(DATE, "", (), (("cannotDisseminateFormat", "not any more"),)),
+        page(problems=[Problem("http://h/a", "cannot be read", b"")]),
+        page(by_value("b", b"two")),
+        page(),
+    ],
+)
+def test_a_changed_file_that_a_single_record_does_not_bring_is_owed(tmp_path: Path, answer: ListPage) -> None:
+    copy = tmp_path / "copy"
+    mirrored(copy, GivenLists({"oai_didl": [page(by_value("a", b"one"), by_value("b", b"two"))]}))
+    headers = page(by_header("a", b"new"), by_header("b", b"two", ("Content-Length", "9999999")))
+    records = {"http://h/a": answer}
+    lists = GivenLists({"oai_didl": [], http_header.PREFIX: [headers]}, records)
+    assert set(mirrored(copy, lists).failed) == {"http://h/a"}
+    lists = GivenLists({"oai_didl": [], http_header.PREFIX: []}, records)
+    assert set(mirrored(copy, lists).failed) == {"http://h/a"}  # still, and told again
+    records["http://h/a"] = page(by_value("a", b"new"))
+    assert not mirrored(copy, lists).failed and (copy / "h" / "a").read_bytes() == b"new"
+
+
+def test_a_file_whose_time_cannot_be_set_comes_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    copy, real = tmp_path / "copy", os.utime
+    dated = ("Last-Modified", "Fri, 02 Jan 2026 03:04:05 GMT")
+    mirrored(copy, GivenLists({"oai_didl": [page(by_value("a", b"one"))]}))
+
+    def utime(place: str, times: tuple[float, float]) -> None:
+        if str(place).endswith("/h/a"):
+            raise PermissionError(errno.EPERM, "not the owner", place)
+        real(place, times)
+
+    monkeypatch.setattr(os, "utime", utime)
+    lists = GivenLists(
+        {"oai_didl": [], http_header.PREFIX: [page(by_header("a", b"one", dated))]},
+        {"http://h/a": by_value("a", b"one", dated)},
+    )
+    done = mirrored(copy, lists)
+    assert (done.by_value, done.unchanged, done.failed) == (1, 0, {})
+    assert (copy / "h" / "a").stat().st_mtime == 1767323045
 
 
 # A power cut
@@ -240,3 +296,23 @@ def test_many_files_are_synced_by_one_call_for_their_file_system(
     del one_by_one[:]
     durable.sync_changes(str(tmp_path), ())
     assert not one_by_one
+
+
+def test_a_record_writes_no_lines_into_an_archive_but_its_own(tmp_path: Path) -> None:
+    from warcio.archiveiterator import ArchiveIterator
+
+    file, archive = tmp_path / "file", tmp_path / "copy.warc.gz"
+    file.write_bytes(b"bytes")
+    fields = (
+        ("A", "x\r\nEvil: 1\r\n\r\nbody"),
+        ("Evil\r\nB", "2"),
+        ("\u00dc", "3"),
+        ("C", "\u00e4\u20ac\u2028"),
+    )
+    with WarcFile(archive) as opened:
+        opened.add("http://h/\u00e4 b%20c\r\nEvil: 4", fields, file)
+    with archive.open("rb") as raw:
+        (record,) = list(ArchiveIterator(raw))[-1:]
+        told = [name for name, _ in (*record.rec_headers.headers, *record.http_headers.headers)]
+    assert record.rec_headers["WARC-Target-URI"] == "http://h/%C3%A4%20b%20c%0D%0AEvil:%204"
+    assert {"A", "C"} <= set(told) and not {"Evil", "B", "\u00dc"} & set(told)

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
+from urllib.parse import quote
 
 from indlet import durable
 from indlet.errors import MissingExtra
+
+_HOP: Final = ("transfer-encoding", "content-encoding", "connection", "keep-alive")
+# Field names of HTTP (RFC 9110, section 5.6.2); records may tell of any.
+_FIELD_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]+")
+_URL_CHARACTERS: Final = "!#$%&'()*+,/:;=?@[]~"
 
 
 class WarcFile:
@@ -26,8 +34,12 @@ class WarcFile:
     def add(self, url: str, headers: tuple[tuple[str, str], ...], place: Path) -> None:
         from warcio.statusandheaders import StatusAndHeaders
 
-        hop = ("transfer-encoding", "content-encoding", "connection", "keep-alive")
-        fields = [(name, value) for name, value in headers if name.lower() not in hop]
+        url = quote(url, safe=_URL_CHARACTERS, errors="replace")  # a line break would begin another field
+        fields = [
+            (name, _CONTROL.sub(" ", value).strip())
+            for name, value in headers
+            if _FIELD_NAME.fullmatch(name) and name.lower() not in _HOP
+        ]
         with place.open("rb") as payload:
             record = self._writer.create_warc_record(
                 url,

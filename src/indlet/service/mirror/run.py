@@ -125,7 +125,11 @@ class Mirror:
                 seen.add(item.identifier)
                 self._item(item)
             for problem in page.problems:
-                self._fail(problem.where, problem.reason)
+                if problem.where:
+                    self._fail(problem.where, problem.reason)
+                else:  # nothing that it could be asked for by
+                    self.done.failed[f"(record {self.done.records + 1:,} of the list)"] = problem.reason
+                    self.done.records += 1
             self._journal.progress(token=page.token, begun=begun)
         return begun, seen
 
@@ -161,23 +165,29 @@ class Mirror:
             kept = next(iter(self._journal.state.records.get(identifier, ())), None)
             place = f"{self._folder}/{kept.path}" if kept is not None else ""
             # None: it was named once more, as deleted.
-            if kept is None or not _is_file_of(place, kept.size) or identifier in self._journal.state.owed:
+            if kept is None or identifier in self._journal.state.owed:
                 wanted.append(identifier)
-                continue
-            _date(place, _timestamp(date))
-            self.done.unchanged += 1
+            elif _is_file_of(place, kept.size) and _dated(place, _timestamp(date)):
+                self.done.unchanged += 1
+            else:
+                wanted.append(identifier)
         self.done.records += len(glance.deleted) + self.done.unchanged
         for identifier in wanted:
             self._again(identifier, prefix)
         return glance.begun, {*glance.deleted, *(one for one, _ in glance.same), *glance.changed}
 
     def _again(self, identifier: str, prefix: str) -> None:
-        """Ask once more for a record whose files could not be had."""
+        """Ask for a record by itself."""
         page = self._lists.ask({"verb": "GetRecord", "identifier": identifier, "metadataPrefix": prefix})
         if any(code == "idDoesNotExist" for code, _ in page.errors):
             self._delete(identifier)
+            return
         for item in page.records:
-            self._item(item)
+            if item.identifier == identifier:
+                self._item(item)
+                return
+        told = [f"{code}: {reason}" for code, reason in page.errors] + [one.reason for one in page.problems]
+        self._fail(identifier, "; ".join(told) or "the answer to GetRecord holds another record, or none")
 
     def _item(self, item: ListedRecord) -> None:
         self.done.records += 1
@@ -218,9 +228,13 @@ class Mirror:
         if self._owners.get(path, identifier) != identifier:
             raise NotFetched(f"{component.ref}: {self._owners[path]} has a file of that name already")
         known = before.get(path)
-        if known is not None and known.sha256 == component.sha256 and _is_file_of(place, known.size):
+        if (
+            known is not None
+            and known.sha256 == component.sha256
+            and _is_file_of(place, known.size)
+            and _dated(place, _modified(component.headers))
+        ):
             self.done.unchanged += 1
-            _date(place, _modified(component.headers))
             return known
         if folder not in self._checked:
             (self._folder / folder).mkdir(parents=True, exist_ok=True)
@@ -238,7 +252,8 @@ class Mirror:
             self.done.bytes += size
         else:
             size, digest, headers = self._fetched(component, part)
-        _date(part, _modified(headers))
+        if not _dated(part, _modified(headers)):
+            raise NotFetched(f"{path}: its time of modification cannot be set")
         os.rename(part, place)  # noqa: PTH104
         self._journal.changed(place)
         self._owners[path] = identifier
@@ -332,10 +347,14 @@ def _timestamp(date: str) -> float:
     return -1.0 if moment is None else moment.timestamp()
 
 
-def _date(place: str, modified: float) -> None:
-    """Give a file the time that its server gave it."""
-    if modified >= 0:
-        os.utime(place, (modified, modified))
+def _dated(place: str, modified: float) -> bool:
+    """Give a file the time that its server gave it; whether that could be done."""
+    try:
+        if modified >= 0:
+            os.utime(place, (modified, modified))
+    except OSError:  # it is gone by now, or somebody else's
+        return False
+    return True
 
 
 def _write(place: str, content: bytes) -> None:
