@@ -151,6 +151,38 @@ def test_a_known_file_that_became_a_link_gives_nothing_that_is_left_alone(
         assert shelf.client.get("/content/shelf/shelf/page.html").status_code == 404, target
 
 
+def test_a_name_that_comes_to_mean_another_file_meanwhile(
+    shelf: Provider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, real = tmp_path / "shelf" / "page.html", os.readlink
+
+    def readlink(path: str) -> str:
+        found = real(path)
+        if path.startswith("/proc/") and found == str(place):
+            place.unlink()
+            place.symlink_to(tmp_path / "secret.txt")
+        return found
+
+    monkeypatch.setattr(os, "readlink", readlink)
+    assert shelf.client.get("/content/shelf/page.html").text == "<script>alert(1)</script>"
+    assert shelf.client.get("/content/shelf/page.html").status_code == 404
+
+
+def test_files_are_closed_again(shelf: Provider) -> None:
+    def opened() -> int:
+        return sum(1 for _ in Path("/dev/fd").iterdir())
+
+    shelf.client.get(URL)
+    before = opened()
+    etag = shelf.client.get(URL).headers["etag"]
+    shelf.client.head(URL)
+    shelf.client.get(URL, headers={"If-None-Match": etag})
+    for ranges in ("bytes=0-3", "bytes=0-1,4-5", "bytes=99-", "bytes=5-1"):
+        shelf.client.get(URL, headers={"Range": ranges})
+    shelf.client.get("/content/shelf/.hidden")
+    assert opened() == before
+
+
 def test_private_content_stays_where_it_is(shelf: Provider) -> None:
     (hierarchy,) = shelf.settings.hierarchy
     for access, base_url, status in [

@@ -90,9 +90,13 @@ def test_it_has_rules_of_access_of_its_own(virtual: Provider) -> None:
     closed = replace(NASA, access=Access(networks=("192.0.2.0/24",), tokens=("sesame",)))
     virtual.configure(replace(virtual.settings, repository=(closed,)))
     for path in ("/oai/nasa", "/ft-oai/nasa"):
-        assert virtual.client.get(f"{path}?verb=Identify").status_code == 404
+        for method in ("GET", "POST", "HEAD", "OPTIONS", "PUT", "DELETE", "ODD"):
+            refused, missing = (virtual.client.request(method, one) for one in (path, f"{path}/none"))
+            assert (refused.status_code, refused.content) == (404, missing.content), method
+            assert refused.headers.keys() == missing.headers.keys(), method
         opened = virtual.client.get(f"{path}?verb=Identify", headers={"Authorization": "Bearer sesame"})
         assert opened.status_code == 200 and "private" in opened.headers["cache-control"]
+        assert virtual.client.put(path, headers={"Authorization": "Bearer sesame"}).status_code == 405
     assert virtual.client.get("/oai?verb=Identify").status_code == 200
 
 

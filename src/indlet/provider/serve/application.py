@@ -12,7 +12,7 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.convertors import StringConvertor, register_url_convertor
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -192,6 +192,19 @@ class _Anything(StringConvertor):
 register_url_convertor("anything", _Anything())
 
 
+class _LockedRoute(Route):
+    """An endpoint of a virtual repository: whatever the method, it is not there for who may not have it."""
+
+    def __init__(self, path: str, endpoint: Endpoint, opens: Callable[[HTTPConnection], bool]) -> None:
+        super().__init__(path, endpoint, methods=["GET", "POST"])
+        self._opens = opens
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if not self._opens(HTTPConnection(scope)):
+            raise HTTPException(404)  # answered like every address that is not there
+        await super().handle(scope, receive, send)
+
+
 class _Web:
     def __init__(self, store: Store, settings: Settings, clock: Callable[[], float], usage: Usage) -> None:
         self._settings = settings
@@ -212,22 +225,12 @@ class _Web:
         repository = Repository(self._store, settings, self._clock, policy_of(settings.analysis), virtual)
         opens = self.gate.lock(virtual.access, f"repository {virtual.path}")
         paths = {False: virtual.path, True: extended_path(virtual.path)}
-        return [
-            Route(path, self.oai(extended, repository, opens), methods=["GET", "POST"])
-            for extended, path in paths.items()
-        ]
+        return [_LockedRoute(path, self.oai(extended, repository), opens) for extended, path in paths.items()]
 
-    def oai(
-        self,
-        extended: bool,
-        repository: Repository | None = None,
-        opens: Callable[[Request], bool] = lambda request: True,
-    ) -> Endpoint:
+    def oai(self, extended: bool, repository: Repository | None = None) -> Endpoint:
         asked = repository or self._repository
 
         async def answer(request: Request) -> Response:
-            if not opens(request):
-                raise HTTPException(404)  # answered like every address that is not there
             try:
                 pairs = await arguments(request)
             except TooMuch as e:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import mimetypes
 import os
 import re
-import stat
+from collections.abc import Mapping
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
 from urllib.parse import unquote
 
 from starlette.requests import Request
 from starlette.responses import FileResponse, PlainTextResponse, Response
+from starlette.types import Receive, Scope, Send
 
 from indlet.provider.hierarchy import TreeRules, content_root, shown
+from indlet.provider.open_below import open_below
 from indlet.provider.serve.access import AccessGate, Permit
 from indlet.provider.serve.http import RequestSlots, unchanged
 from indlet.settings import FILE, Settings
@@ -32,11 +35,22 @@ _SANDBOX = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    path: Path
+    file: FileIO  # open: its name may come to mean another
     media_type: str
-    size: int
-    modified: int  # nanoseconds
-    inode: int
+    status: os.stat_result
+
+
+class _OpenFileResponse(FileResponse):
+    """An open file, whole or in part; closed in any case."""
+
+    def __init__(self, found: _Found, headers: Mapping[str, str]) -> None:
+        path = f"/dev/fd/{found.file.fileno()}"
+        super().__init__(path, 200, headers, found.media_type, stat_result=found.status)
+        self._file = found.file
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with self._file:
+            await super().__call__(scope, receive, send)
 
 
 def _sensible(ranges: str) -> bool:
@@ -79,15 +93,17 @@ class Content:
         headers["Cross-Origin-Resource-Policy"] = "same-origin"
         # As it is, without the charset that would be claimed for any text: nobody checked it.
         headers["Content-Type"] = kind
-        etag = f"{found.inode:x}-{found.size:x}-{found.modified:x}"
+        status = found.status
+        etag = f"{status.st_ino:x}-{status.st_size:x}-{status.st_mtime_ns:x}"
         headers["ETag"] = f'"{etag}"'
-        if unchanged(request, etag, found.modified // 10**9):
+        if unchanged(request, etag, status.st_mtime_ns // 10**9):
+            found.file.close()
             return Response(None, 304, headers)
         asked = request.headers.get("range")
         if asked is not None and not _sensible(asked):
             # A range that is not understood counts as none (RFC 9110, section 14.2).
             request.scope["headers"] = [h for h in request.scope["headers"] if h[0] != b"range"]
-        return FileResponse(found.path, headers=headers)
+        return _OpenFileResponse(found, headers)
 
     def _find(self, name: str, path: str, permit: Permit) -> _Found | Response:
         missing = PlainTextResponse("There is no such file here.\n", 404)
@@ -104,21 +120,16 @@ class Content:
             return PlainTextResponse("The content of this file is not given out here.\n", 403)
         if root is None:
             return missing
-        try:
-            # Links may lead about inside the root; what leads out of it is not there.
-            place = (root / path).resolve(strict=True)
-            status = place.stat()
-        except (OSError, ValueError):
+        # Links may lead about inside the root; what leads out of it is not there.
+        opened = open_below(str(root), path)
+        if opened is None:
             return missing
-        real = root.resolve()
-        if not place.is_relative_to(real) or not stat.S_ISREG(status.st_mode):
-            return missing
+        file, place, real = FileIO(opened.descriptor), Path(opened.path), Path(opened.root)
         if (place != real / path or place.name == FILE) and self._left_alone(place, real):
-            return missing
-        if not os.access(place, os.R_OK):
+            file.close()
             return missing
         kind = known.media_type or mimetypes.guess_type(place.name)[0] or "application/octet-stream"
-        return _Found(place, kind, status.st_size, status.st_mtime_ns, status.st_ino)
+        return _Found(file, kind, opened.status)
 
     def _left_alone(self, place: Path, root: Path) -> bool:
         """Whether a crawl would not follow a link to that: a file that it knows may have become one since."""

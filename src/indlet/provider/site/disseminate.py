@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 from collections.abc import Callable, Mapping
 from email.utils import formatdate
 from functools import lru_cache
@@ -14,6 +13,7 @@ import orjson
 
 from indlet.formats.metadata import http_header, oai_didl
 from indlet.model import JsonMapping, Stored
+from indlet.provider.open_below import open_below
 from indlet.provider.site.ask import HeadAnswer
 from indlet.provider.site.source import site_name
 from indlet.provider.site.tree import lasting
@@ -71,18 +71,12 @@ def _http_date(moment: int) -> str:
 
 def read_unchanged(site: Site, url: str, size: int, modified: int) -> bytes | None:
     """A file's bytes; None if it lies outside the site's folder by now, or is another."""
-    place = f"{site.root}/{local_path(site, url)}"
-    try:
-        # A pipe is not waited for, and no terminal becomes ours.
-        file = os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
-    except (OSError, ValueError):
+    opened = open_below(site.root, local_path(site, url))
+    if opened is None:
         return None
+    file, found = opened.descriptor, opened.status
     try:
-        found = os.fstat(file)
-        if not stat.S_ISREG(found.st_mode) or (found.st_size, found.st_mtime_ns) != (size, modified):
-            return None
-        root = _real_root(site.root)
-        if not root or not _real_path(file, place).startswith(f"{root.rstrip('/')}/"):
+        if (found.st_size, found.st_mtime_ns) != (size, modified):
             return None
         data = os.read(file, size + 1)
         return data if len(data) == size and os.fstat(file).st_mtime_ns == modified else None
@@ -90,22 +84,3 @@ def read_unchanged(site: Site, url: str, size: int, modified: int) -> bytes | No
         return None
     finally:
         os.close(file)
-
-
-def _real_path(file: int, place: str) -> str:
-    """Where an open file or folder lies, links followed; empty if that cannot be told for certain."""
-    try:
-        # What the system says cannot change between two looks.
-        return os.readlink(f"/proc/self/fd/{file}")  # noqa: PTH115  # once for each file of a page
-    except OSError:  # no such folder on this system
-        found = os.path.realpath(place)
-        # By now another file may have the name.
-        return found if os.path.samestat(os.lstat(found), os.fstat(file)) else ""
-
-
-def _real_root(root: str) -> str:
-    folder = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        return _real_path(folder, root)
-    finally:
-        os.close(folder)
