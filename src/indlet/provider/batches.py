@@ -172,17 +172,20 @@ class Batches:
                 for origin in self._origins:
                     self._stale[origin].update(dict.fromkeys(view.documents(origin, name)))
             kept = {o: {row.identifier for row in view.withheld(o) if row.kept_by} for o in self._origins}
+            # What is guarded now must not wait to cease being public.
+            elsewhere = {
+                o: [i for i in names if self._is_elsewhere(view, o, i)] for o, names in self._stale.items()
+            }
+            for origin, names in elsewhere.items():
+                kept[origin].update(names)
             leave = {o: [i for i in names if i not in kept[o]] for o, names in self._stale.items()}
             total = sum(map(len, leave.values()))
             live = sum(view.totals().get(o, (0, 0))[0] for o in self._origins) if total else 0
+        self._delete(elsewhere)
         if not allowed(total, live):
             self._withhold(leave)
             return total
-        for start in range(0, max(map(len, leave.values())), BATCH_RECORDS):
-            with self._store.write() as tx:
-                self._put(tx, [])
-                for origin, names in leave.items():
-                    self.deleted += tx.delete(origin, names[start : start + BATCH_RECORDS])
+        self._delete(leave)
         paths = [path for _, found in resources for path in found if path not in moved]
         with self._store.write() as tx:
             self._know_files(tx, self._late)
@@ -190,6 +193,19 @@ class Batches:
             tx.forgive(self._origin, paths)
         self._withhold({origin: [] for origin in self._origins})
         return 0
+
+    def _is_elsewhere(self, view: View, origin: int, name: str) -> bool:
+        """Whether a record has gone from one of the origins to the other: public before, guarded now."""
+        others = [one for one in self._origins if one != origin]
+        found = view.get(name, others) if others else None
+        return found is not None and not found.deleted
+
+    def _delete(self, names: Mapping[int, Sequence[str]]) -> None:
+        for start in range(0, max(map(len, names.values())), BATCH_RECORDS):
+            with self._store.write() as tx:
+                self._put(tx, [])
+                for origin, gone in names.items():
+                    self.deleted += tx.delete(origin, gone[start : start + BATCH_RECORDS])
 
     def _withhold(self, leave: Mapping[int, Sequence[str]]) -> None:
         """These deletions wait, and no others."""

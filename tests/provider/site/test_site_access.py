@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from tests.provider.site.conftest import OAI, Bench, Client, Make
 from tests.provider.site.web_servers import Web
 
-from indlet.settings import Settings
+from indlet.provider.site.rules import Rules
+from indlet.settings import Settings, Site
 
 OFFICE = "203.0.113.9"
 PUBLIC = {"/a.html", "/b.html", "/c.html", "/open/d.html"}
@@ -188,6 +190,26 @@ def test_what_becomes_guarded_is_deleted_for_strangers_and_stays_for_others(apac
     assert client.harvested(address=OFFICE) == PUBLIC | {"/office/o.html"}
 
 
+def test_what_becomes_guarded_does_not_wait_for_an_operator(apache: Web, make: Make) -> None:
+    """Deletions of much at once do; but these files are still there."""
+    guard(apache)
+    apache.start()
+    bench = make(apache, remember_seconds=0.0)
+    strict = replace(bench.settings.crawl, withhold_share=0.0, withhold_records=0)
+    bench.settings = replace(bench.settings, crawl=strict)
+    bench.crawl()
+    apache.write("open/.htaccess", f"Require ip {OFFICE}\n")
+    (apache.root / "a.html").unlink()
+    summary = bench.crawl()
+    assert summary.withheld == 1
+    client = bench.serve()
+    assert client.harvested() == PUBLIC - {"/open/d.html"} | {"-/open/d.html"}
+    assert client.harvested(address=OFFICE) == PUBLIC | {"/office/o.html"}
+    (apache.root / "open/.htaccess").unlink()
+    assert bench.crawl().withheld == 1
+    assert client.harvested() == PUBLIC
+
+
 def test_the_deletion_of_a_guarded_file_is_told_to_whom_it_was_for(apache: Web, make: Make) -> None:
     guard(apache)
     apache.start()
@@ -276,3 +298,59 @@ def test_rules_of_the_server_itself_can_count_at_once(apache: Web, make: Make, b
     assert client.harvested(address=OFFICE) == PUBLIC
     hidden = client.get(verb="GetRecord", identifier=f"{apache.url}/open/d.html", metadataPrefix="oai_dc")
     assert hidden.find(f"{OAI}error") is not None
+
+
+@pytest.mark.parametrize("by", [".htaccess", "config"])
+def test_a_rule_that_takes_from_some_what_others_may_have(web: Web, make: Make, by: str) -> None:
+    """The crawl is a stranger and gets the file, but not everybody does."""
+    for path in PUBLIC:
+        web.write(path[1:])
+    rule = f"<RequireAll>\nRequire all granted\nRequire not ip {OFFICE}\n</RequireAll>\n"
+    if web.kind == "nginx":
+        if by == ".htaccess":
+            pytest.skip("nginx has no rules in folders")
+        web.extra = f"location /open/ {{ deny {OFFICE}; allow all; }}"
+    elif by == "config":
+        web.extra = f"<Location /open>\n{rule}</Location>"
+    else:
+        web.write("open/.htaccess", rule)
+    web.start()
+    bench = make(web, config=(str(web.run / "server.conf"),) if by == "config" else ())
+    bench.crawl()
+    client = bench.serve()
+    hidden = PUBLIC - {"/open/d.html"}
+    for verb in ("ListIdentifiers", "ListRecords"):
+        assert client.harvested(verb) == PUBLIC
+        assert client.harvested(verb, address=OFFICE) == hidden
+    token = next(client.pages()).find(f".//{OAI}resumptionToken")
+    assert token is not None and token.get("completeListSize") == "3"  # listed so far
+    name = f"{web.url}/open/d.html"
+    for address, found in ((OFFICE, False), ("198.51.100.7", True)):
+        record = client.get(address=address, verb="GetRecord", identifier=name, metadataPrefix="oai_didl")
+        assert (record.find(f"{OAI}error") is None) == found
+
+
+@pytest.mark.parametrize(
+    ("rule", "selective"),
+    [
+        ("Require valid-user", False),
+        ("<Files x>\nRequire user ann\n</Files>", False),
+        ("Require all denied", False),
+        ("Order allow,deny\nDeny from all", False),
+        ("RewriteRule ^a$ /b [R=301,L]", False),
+        ("IndexIgnore deny 1.2.3.4", False),
+        ("location / { deny all; }", False),
+        ("# Require not ip 10", False),
+        ("<RequireAll>\n  require NOT ip 10\n</RequireAll>", True),
+        ("<RequireNone>\nRequire ip 10\n</RequireNone>", True),
+        ("Deny from 203.0.113", True),
+        ("Deny from env=bad", True),
+        ("RewriteCond %{REMOTE_ADDR} ^10\\.\nRewriteRule .* - [L,F]", True),
+        ("location / { allow 10.0.0.0/8; deny 10.1.0.0/16; }", True),
+        ("if ($http_user_agent ~ bot) { return 403; }", True),
+    ],
+)
+def test_rules_that_tell_requesters_apart_are_known(tmp_path: Path, rule: str, selective: bool) -> None:
+    (tmp_path / "rules").write_text(rule)
+    site = Site(str(tmp_path), "http://h", config=(str(tmp_path / "rules"),))
+    assert Rules(site, time.time() + 9).doubtful("a") == selective

@@ -28,13 +28,10 @@ def mounted(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Web]:
         port = free_port()
         printed = _indlet("site", "--print", kind.partition("-")[0], "--port", str(port))
         assert printed == snippet(kind.partition("-")[0], "127.0.0.1", port)
-        web.extra = re.sub(
-            r"^RemoteIP.*\n", "", printed, flags=re.M
-        )  # the test's own configuration has these
-        if kind == "nginx":
-            web.extra = printed.partition("# The node asks")[0]
+        web.extra, web.remote = printed, ""
         web.write("a.html", "<p>wings</p>")
         web.write("guarded/g.html", "<p>guarded wings</p>")
+        web.write("office/o.html", "<p>office wings</p>")
         _guard(web)
         web.start()
         command = [sys.executable, "-m", "indlet", "site", str(web.root), "--url", web.url, "--data",
@@ -53,14 +50,16 @@ def mounted(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Web]:
 
 def _guard(web: Web) -> None:
     if web.kind == "caddy":
-        web.extra += "\nrespond /guarded/* 403\n"
+        web.extra += "\nrespond /guarded/* 403\nrespond /office/* 403\n"
     elif web.kind == "nginx":
         web.extra += f'\nlocation /guarded/ {{ auth_basic "x"; auth_basic_user_file {web.passwords}; }}\n'
+        web.extra += f"location /office/ {{ allow {OFFICE}; deny all; }}\n"
     else:
         web.write(
             "guarded/.htaccess",
             f"AuthType Basic\nAuthName x\nAuthUserFile {web.passwords}\nRequire valid-user\n",
         )
+        web.write("office/.htaccess", f"Require ip {OFFICE}\n")
 
 
 def _environment() -> dict[str, str]:
@@ -91,6 +90,9 @@ def test_a_server_is_harvested_through_itself(mounted: Web) -> None:
         assert (
             f"{mounted.url}/guarded/g.html" in httpx.get(lists, headers={"Authorization": basic("ann")}).text
         )
+        # Rules for addresses see that of the client, by way of server, node and server.
+        assert "office" not in httpx.get(lists).text
+        assert f"{mounted.url}/office/o.html" in httpx.get(lists, headers={"X-Forwarded-For": OFFICE}).text
     schema = httpx.get(f"{mounted.url}/modoai/schema/http_header.xsd")
     assert schema.status_code == 200
 

@@ -29,8 +29,7 @@ DefaultRuntimeDir {run}
 Mutex file:{run}
 {modules}
 TypesConfig /etc/mime.types
-RemoteIPHeader X-Forwarded-For
-RemoteIPInternalProxy 127.0.0.1
+{remote}
 DocumentRoot {root}
 KeepAlive On
 <Directory {root}>
@@ -59,12 +58,17 @@ http {{
     listen 127.0.0.1:{port};
     server_name localhost;
     root {root};
-    set_real_ip_from 127.0.0.1;
-    real_ip_header X-Forwarded-For;
+    {remote}
     {extra}
   }}
 }}
 """
+# What lets rules for addresses see those that the node asks for, as the printed lines say it.
+_REMOTE = {
+    "apache": "RemoteIPHeader X-Forwarded-For\nRemoteIPInternalProxy 127.0.0.1",
+    "nginx": "set_real_ip_from 127.0.0.1;\nreal_ip_header X-Forwarded-For;",
+    "caddy": "",
+}
 _COMMON = (
     "authn_core authn_file auth_basic authz_core authz_host authz_user mime dir autoindex alias rewrite "
     "include remoteip headers setenvif proxy proxy_http"
@@ -103,6 +107,7 @@ class Web:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.extra = ""
+        self.remote = _REMOTE[kind.partition("-")[0]]
         self.log_format = ""  # of nginx, whose server block cannot hold one
         self.php = False
         self._process: subprocess.Popen[bytes] | None = None
@@ -180,6 +185,7 @@ class Web:
             "run": self.run,
             "root": self.root,
             "extra": self.extra,
+            "remote": self.remote,
         }
         if self.kind == "nginx":
             return _NGINX.format(log_format=self.log_format, **places)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import http.client
 import re
+import select
 import socket
 import ssl
 import threading
@@ -24,6 +25,7 @@ ROW: Final = 50  # requests sent at once
 HEAD_BYTES: Final = 65536
 SECONDS: Final = 30.0
 CHUNK: Final = 1 << 20
+NOT_HEADS: Final = "what it sends is not HTTP, or it answers HEAD requests with a body"
 _STATUS = re.compile(rb"HTTP/1\.[01] ([1-9][0-9][0-9])(?: |$)")
 _FIELD = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
@@ -124,8 +126,11 @@ class WebServer:
 
     def _taken(self) -> _Connection:
         with self._guard:
-            if self._idle:
-                return self._idle.pop()
+            while self._idle:
+                kept = self._idle.pop()
+                if kept.quiet():
+                    return kept
+                kept.close()
         try:
             return _Connection(self._connected())
         except OSError as e:
@@ -170,7 +175,16 @@ class _Connection:
                 found.append(answer)
             if last:
                 self.close()
+        if self._buffer:  # nobody can tell which answer is whose
+            self.close()
+            raise ValueError(NOT_HEADS)
         return found
+
+    def quiet(self) -> bool:
+        """Whether nothing came while nothing was asked: neither its end nor the rest of an answer."""
+        waiting = select.poll()
+        waiting.register(self._socket, select.POLLIN)
+        return not waiting.poll(0)
 
     def _head(self) -> bytes | None:
         while (end := self._buffer.find(b"\r\n\r\n")) < 0:
@@ -197,7 +211,7 @@ def _parsed(head: bytes) -> tuple[HeadAnswer, bool]:
     first, *lines = head.split(b"\r\n")
     match = _STATUS.match(first)
     if match is None:
-        raise ValueError("what it sends is not HTTP, or it answers HEAD requests with a body")
+        raise ValueError(NOT_HEADS)
     fields = []
     for line in lines:
         name, colon, value = line.decode("latin-1").partition(":")

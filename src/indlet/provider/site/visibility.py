@@ -11,10 +11,9 @@ import os
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import unquote_to_bytes, urlsplit
 
@@ -22,8 +21,8 @@ from indlet.errors import HierarchyError
 from indlet.model import Stored
 from indlet.provider.hierarchy import Entry
 from indlet.provider.site.ask import HeadAnswer, WebServer
-from indlet.provider.site.ignore import RULE_FILE
 from indlet.provider.site.judge import REFUSED, Finding, judge
+from indlet.provider.site.rules import Rules, rule_files
 from indlet.provider.site.source import guarded_name, site_name
 from indlet.provider.site.tree import STRANGER
 from indlet.settings import Settings, Site
@@ -149,6 +148,7 @@ class Visibility:
         self._guard = threading.Lock()
         self._turns = threading.BoundedSemaphore(AT_ONCE)
         self._said: OrderedDict[Requester, dict[str, _Asked]] = OrderedDict()
+        self._met: dict[str, tuple[float, list[str]]] = {}  # by site: when it was crawled, files with rules
         self._rows: tuple[int, dict[str, list[_Guarded]]] = (-1, {})
 
     def seen(self, view: View, requester: Requester, public: list[int]) -> Seen:
@@ -175,11 +175,9 @@ class Visibility:
                     _hide(hidden, twin)
                 visible.append(row)
                 headers[row.identifier] = answer
-        exact = not any(
-            site.always_ask or _config_changed(site, self._crawled(view, name))
-            for name, site in self._sites.items()
-        )
-        doubt = self._doubt(view, requester, known)
+        rules = {name: self._rules(view, name) for name in self._sites if name in known}
+        exact = not any(one.anywhere(self._rule_files(view, known[name])) for name, one in rules.items())
+        doubt = self._doubt(requester, rules) if rules else None
         return Seen(public, list(names.values()), hidden, visible, headers, doubt, exact)
 
     def origins(self, view: View) -> set[int]:
@@ -210,33 +208,38 @@ class Visibility:
             self._rows = (seq, found)
         return found
 
-    # Rules that changed since the crawl
+    # Rules that may refuse what a stranger gets
 
-    def _doubt(
-        self, view: View, requester: Requester, known: Mapping[str, object]
-    ) -> Callable[[Sequence[str]], set[str]] | None:
-        """What asks for records that were public at the last crawl, where that may no longer hold."""
-        crawled = {name: self._crawled(view, name) for name in self._sites if name in known}
-        if not crawled:
-            return None
+    def _doubt(self, requester: Requester, rules: Mapping[str, Rules]) -> Callable[[Sequence[str]], set[str]]:
+        """What asks for records that were public at the last crawl, where that may not hold for everybody."""
 
         def refused(identifiers: Sequence[str]) -> set[str]:
             found: set[str] = set()
-            for name, when in crawled.items():
+            for name, here in rules.items():
                 site = self._sites[name]
-                everything = site.always_ask or _config_changed(site, when)
-                rules = _Rules(Path(site.root), when)
                 mine = [
                     one
                     for one in identifiers
-                    if one.startswith(f"{site.url.rstrip('/')}/")
-                    and (everything or rules.changed(local_path(site, one)))
+                    if one.startswith(f"{site.url.rstrip('/')}/") and here.doubtful(local_path(site, one))
                 ]
                 answers = self._answers(name, mine, requester)
                 found |= {one for one, answer in zip(mine, answers, strict=True) if answer.status in REFUSED}
             return found
 
         return refused
+
+    def _rules(self, view: View, name: str) -> Rules:
+        return Rules(self._sites[name], self._crawled(view, name))
+
+    def _rule_files(self, view: View, origin: Origin) -> list[str]:
+        """Read once for each crawl."""
+        crawled = self._crawled(view, origin.name)
+        with self._guard:
+            when, files = self._met.get(origin.name, (-1.0, []))
+            if when != crawled:
+                files = rule_files(view, origin.id)
+                self._met[origin.name] = (crawled, files)
+            return files
 
     def _crawled(self, view: View, name: str) -> float:
         """When the last complete crawl of a site began."""
@@ -286,41 +289,6 @@ def _allowed(one: _Guarded, answer: HeadAnswer, stranger: HeadAnswer | None) -> 
         return answer.status not in REFUSED and stranger is not None and stranger.status in REFUSED
     # Without the right to look, the crawl could not tell a file from what a handler makes of it.
     return answer.status == 200 and judge(one.entry, answer).kind is Finding.TAKEN
-
-
-class _Rules:
-    """Whether a rule file on the way to a path is newer than the crawl."""
-
-    def __init__(self, root: Path, crawled: float) -> None:
-        self._root, self._crawled = root, crawled
-        self._known: dict[str, bool] = {}
-
-    def changed(self, path: str) -> bool:
-        return any(self._folder(folder) for folder in _folders(path))
-
-    def _folder(self, folder: str) -> bool:
-        if folder not in self._known:
-            self._known[folder] = _changed_at(self._root / folder / RULE_FILE) >= self._crawled
-        return self._known[folder]
-
-
-def _folders(path: str) -> Iterator[str]:
-    yield ""
-    parts = path.split("/")[:-1]
-    for depth in range(len(parts)):
-        yield "/".join(parts[: depth + 1])
-
-
-def _config_changed(site: Site, crawled: float) -> bool:
-    return any(_changed_at(Path(path)) >= crawled for path in site.config)
-
-
-def _changed_at(path: Path) -> float:
-    """When a file's inode last changed, which nobody can set back; never, if it is not there."""
-    try:
-        return path.stat().st_ctime
-    except OSError:
-        return float("-inf")
 
 
 def local_path(site: Site, url: str) -> str:
