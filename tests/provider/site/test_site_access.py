@@ -10,7 +10,7 @@ import pytest
 from tests.provider.site.conftest import OAI, Bench, Client, Make
 from tests.provider.site.web_servers import Web
 
-from indlet.provider.site.rules import Rules
+from indlet.provider.site.rules import AccessRules
 from indlet.settings import Settings, Site
 
 OFFICE = "203.0.113.9"
@@ -353,4 +353,4 @@ def test_a_rule_that_takes_from_some_what_others_may_have(web: Web, make: Make, 
 def test_rules_that_tell_requesters_apart_are_known(tmp_path: Path, rule: str, selective: bool) -> None:
     (tmp_path / "rules").write_text(rule)
     site = Site(str(tmp_path), "http://h", config=(str(tmp_path / "rules"),))
-    assert Rules(site, time.time() + 9).doubtful("a") == selective
+    assert AccessRules(site, time.time() + 9).doubtful("a") == selective

@@ -30,7 +30,7 @@ _SELECTIVE: Final = re.compile(
 )
 
 
-class Rules:
+class AccessRules:
     """The rules of a site, as they stand beside a crawl that began then."""
 
     def __init__(self, site: Site, crawled: float) -> None:

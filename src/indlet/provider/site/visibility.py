@@ -22,7 +22,7 @@ from indlet.model import Stored
 from indlet.provider.hierarchy import Entry
 from indlet.provider.site.ask import HeadAnswer, WebServer
 from indlet.provider.site.judge import REFUSED, Finding, judge
-from indlet.provider.site.rules import Rules, rule_files
+from indlet.provider.site.rules import AccessRules, rule_files
 from indlet.provider.site.source import guarded_name, site_name
 from indlet.provider.site.tree import STRANGER
 from indlet.settings import Settings, Site
@@ -210,7 +210,9 @@ class Visibility:
 
     # Rules that may refuse what a stranger gets
 
-    def _doubt(self, requester: Requester, rules: Mapping[str, Rules]) -> Callable[[Sequence[str]], set[str]]:
+    def _doubt(
+        self, requester: Requester, rules: Mapping[str, AccessRules]
+    ) -> Callable[[Sequence[str]], set[str]]:
         """What asks for records that were public at the last crawl, where that may not hold for everybody."""
 
         def refused(identifiers: Sequence[str]) -> set[str]:
@@ -228,8 +230,8 @@ class Visibility:
 
         return refused
 
-    def _rules(self, view: View, name: str) -> Rules:
-        return Rules(self._sites[name], self._crawled(view, name))
+    def _rules(self, view: View, name: str) -> AccessRules:
+        return AccessRules(self._sites[name], self._crawled(view, name))
 
     def _rule_files(self, view: View, origin: Origin) -> list[str]:
         """Read once for each crawl."""
