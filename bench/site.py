@@ -1,7 +1,7 @@
 """The experiment of the mod_oai paper (Nelson, Van de Sompel, Liu et al. 2004) with real servers.
 
     python -m bench.site --files 5268 --megabytes 292 --server apache-event --json RESULT
-    python -m bench.site --tree /usr/share/doc --server nginx
+    python -m bench.site --tree /usr/share/doc/linux-doc-6.1/html --server nginx
     python -m bench.site --histories 100
 
 A site is copied in four ways: by wget from the home page, by wget from a full list of URLs, by
@@ -21,16 +21,18 @@ import os
 import random
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import median
 from urllib.parse import quote
 
 import httpx
-from bench.processes import cpu_of, descendants, indlet
+from bench.processes import as_installed, cpu_of, descendants, indlet
 from rich.console import Console
 from rich.table import Table
 from tests.provider.site.test_site_histories import history
@@ -40,10 +42,24 @@ from indlet.provider.workers import Workers
 from indlet.settings import Settings
 from indlet.text import policy_of
 
+FREE_BYTES, MOST_BYTES = 1 << 29, 1 << 33
 BASELINE, UPDATE = 946_684_800, 1_009_843_200  # 2000-01-01 and 2002-01-01, as in the paper
 LINKED = 709 / 5268
 # Kind of file, share of the files, relative size.
 MIX = ((".html", 0.42, 8), (".gif", 0.30, 20), (".pdf", 0.14, 250), (".txt", 0.08, 15), (".ps", 0.06, 150))
+
+
+LISTS = (("ListIdentifiers", "oai_dc"), ("ListRecords", "oai_didl"))
+READ = """
+import sys
+from indlet.harvest_settings import Harvest
+from indlet.service.harvest.client import Client
+from indlet.service.mirror.pages import ListReader
+url, verb, prefix = sys.argv[1:]
+for page in ListReader(Client(Harvest()), url, Harvest()).pages(verb, {"metadataPrefix": prefix}):
+    for record in page.records:
+        pass
+"""
 
 
 @dataclass
@@ -116,7 +132,7 @@ class Bench:
         )
         command = indlet("serve", "--config", config, "--no-crawl", "--no-portal")
         with self.told.open("ab") as told:
-            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=told)
+            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=told, env=as_installed())
         self.node, self.pid = f"http://127.0.0.1:{port}/oai", process.pid
         try:
             while True:
@@ -134,12 +150,13 @@ class Bench:
         """Seconds and processor seconds of a crawl."""
         begun, before = time.monotonic(), children_cpu()
         command = indlet("crawl", "--config", self.work / "indlet.toml", "-q")
-        subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
+        subprocess.run(command, stdout=subprocess.DEVNULL, check=False, env=as_installed())
         return round(time.monotonic() - begun, 2), round(children_cpu() - before, 2)
 
     def measured(self, way: str, stage: str, run: Way) -> Cost:
         self.log.write_bytes(b"")
         self.told.write_bytes(b"")
+        os.sync()  # a way that waits for the disk must not wait for what the one before left to be written
         server, begun, client = self._server_cpu(), time.monotonic(), children_cpu()
         copy = run()
         seconds, client = time.monotonic() - begun, children_cpu() - client
@@ -155,7 +172,7 @@ class Bench:
         return sum(cpu_of(pid) for top in (self.web.pid, self.pid) for pid in [top, *descendants(top)])
 
     def _compared(self, copy: Path) -> tuple[int, int]:
-        """How many files a copy has, and how many are those of the site, by size and time."""
+        """How many files a copy has, and how many are those of the site, by bytes and time."""
         base = copy / self.web.url.removeprefix("http://")
         found = [p for p in base.rglob("*") if p.is_file()] if base.exists() else []
         same = 0
@@ -176,25 +193,59 @@ class Bench:
 
         return run
 
-    def listed(self, since: str) -> Way:
+    def listed(self, copy: str, since: str) -> Way:
         urls = self.work / "urls"
 
         def run() -> Path:
             with urls.open("wb") as out:
                 given = ["--since", since] if since else []
-                subprocess.run(indlet("mirror", self.node, "--list", *given), stdout=out, check=True)
-            return self.wget("listed", "-N", "-i", urls)()
+                command = indlet("mirror", self.node, "--list", *given)
+                subprocess.run(command, stdout=out, check=True, env=as_installed())
+            return self.wget(copy, "-N", "-i", urls)()
 
         return run
 
-    def mirrored(self, copy: str = "mirrored") -> Way:
+    def read(self, verb: str, prefix: str) -> Way:
+        """A list to its end. Nothing is written: what new files cost depends on the machine's memory."""
+
+        def run() -> Path:
+            command = [sys.executable, "-c", READ, self.node, verb, prefix]
+            subprocess.run(command, check=True, env=as_installed())
+            return self.work / "nothing"
+
+        return run
+
+    def mirrored(self, copy: str) -> Way:
         folder = self.work / copy
 
         def run() -> Path:
-            subprocess.run(indlet("mirror", self.node, "--to", folder, "-q"), check=True)
+            command = indlet("mirror", self.node, "--to", folder, "-q")
+            subprocess.run(command, check=True, env=as_installed())
             return folder
 
         return run
+
+
+@contextmanager
+def full_memory(folder: Path) -> Iterator[None]:
+    """With less free memory, so that new files take the place of cached ones.
+
+    A virtual machine may hand free memory back to its host, and whoever uses that first pays up to five times
+    the processor time for the same file. This makes it rarer; medians of several turns do the rest.
+    """
+    holes = folder / "holes"
+    with holes.open("wb") as file:
+        file.truncate(max(0, min(_free() - FREE_BYTES, MOST_BYTES)))
+    with holes.open("rb", buffering=0) as file:
+        while file.read(1 << 24):
+            pass
+    yield
+    holes.unlink()
+
+
+def _free() -> int:
+    (line,) = (one for one in Path("/proc/meminfo").read_text().splitlines() if one.startswith("MemFree:"))
+    return int(line.split()[1]) * 1024
 
 
 def children_cpu() -> float:
@@ -202,9 +253,8 @@ def children_cpu() -> float:
     return found.children_user + found.children_system
 
 
-def _facts(place: Path) -> tuple[int, int]:
-    found = place.stat()
-    return found.st_size, int(found.st_mtime)
+def _facts(place: Path) -> tuple[bytes, int]:
+    return place.read_bytes(), int(place.stat().st_mtime)
 
 
 def _now() -> str:
@@ -214,8 +264,32 @@ def _now() -> str:
 STAGES = ("baseline", "touched", "changed")
 
 
-def experiment(bench: Bench, chunks: list[int], turns: int) -> dict[str, object]:
-    """So many turns of the three stages, each with new copies; the ways take turns within each stage."""
+def experiment(bench: Bench, chunks: list[int], turns: int, only_pages: bool) -> dict[str, object]:
+    """So many turns of the three stages, each with new copies; then the sizes of pages."""
+    files = [p for p in bench.web.root.rglob("*") if p.is_file()]
+    found: dict[str, object] = {
+        "server": bench.web.kind,
+        "files": len(files),
+        "bytes": sum(p.stat().st_size for p in files),
+        "began": _now(),
+        "turns": turns,
+    }
+    if only_pages:
+        with bench.serving():
+            found["crawls"] = [bench.crawl()]
+    else:
+        found |= staged(bench, turns)
+    return found | {"sweep": swept(bench, chunks, turns)}
+
+
+def change(place: Path, mark: str) -> None:
+    """Other bytes, as many as before: the last ones become a mark. Links stay."""
+    before = place.read_bytes()
+    place.write_bytes((before[: -len(mark)] + mark.encode())[: len(before)])
+
+
+def staged(bench: Bench, turns: int) -> dict[str, object]:
+    """What each way costs in each stage; in each turn another way comes first."""
     web = bench.web
     files = sorted(p for p in web.root.rglob("*") if p.is_file())
     some = random.Random(2).sample([p for p in files if p.name != "index.html"], len(files) // 4)
@@ -223,61 +297,49 @@ def experiment(bench: Bench, chunks: list[int], turns: int) -> dict[str, object]
     everything.write_text("\n".join(f"{web.url}/{quote(str(p.relative_to(web.root)))}" for p in files))
     # Asked by HEAD, as the wget of the paper did: after a 304 wget follows no links of the page it has.
     recursive = ("-r", "-l", "inf", "-np", "-N", "--no-if-modified-since", f"{web.url}/index.html")
-    costs, crawls, before = list[Cost](), list[tuple[float, float]](), ""
-    began, load = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), round(os.getloadavg()[0], 1)
+    costs, crawls = list[Cost](), list[tuple[float, float]]()
     with bench.serving():
         for turn in range(turns):
             for stage in STAGES:
+                before = ""
                 if stage != "baseline":
                     time.sleep(1.1)
                     before = _now()
                 moment = UPDATE + 86_400 * (2 * turn + (stage == "changed"))
                 for number, place in enumerate(some if stage != "baseline" else ()):
                     if stage == "changed":
-                        place.write_bytes(random.Random(f"{turn} {number}").randbytes(place.stat().st_size))
+                        change(place, f"<!-- {turn} {number} -->")
                     os.utime(place, (moment, moment))
                 if stage != "baseline" or not turn:
                     crawls.append(bench.crawl())
-                costs += [
-                    bench.measured("wget from the home page", stage, bench.wget("home", *recursive)),
-                    bench.measured(
-                        "wget from a full list", stage, bench.wget("full", "-N", "-i", str(everything))
-                    ),
-                    bench.measured(
-                        "ListIdentifiers + wget", stage, bench.listed(before if stage != "baseline" else "")
-                    ),
-                    bench.measured("ListRecords, DIDL", stage, bench.mirrored()),
+                ways = [
+                    ("wget from the home page", bench.wget(f"home{turn}", *recursive)),
+                    ("wget from a full list", bench.wget(f"full{turn}", "-N", "-i", str(everything))),
+                    ("ListIdentifiers + wget", bench.listed(f"listed{turn}", before)),
+                    ("ListRecords, DIDL", bench.mirrored(f"mirrored{turn}")),
                 ]
-            for copy in ("home", "full", "listed", "mirrored"):
-                shutil.rmtree(bench.work / copy, ignore_errors=True)  # there may be no home page
-    return {
-        "server": web.kind,
-        "files": len(files),
-        "bytes": sum(p.stat().st_size for p in files),
-        "began": began,
-        "load": [load, round(os.getloadavg()[0], 1)],  # before and after
-        "crawls": crawls,
-        "costs": [asdict(cost) for cost in costs],
-        "sweep": [swept(bench, size) for size in chunks],
-    }
+                costs += [bench.measured(way, stage, run) for way, run in ways[turn % 4 :] + ways[: turn % 4]]
+    return {"crawls": crawls, "costs": [asdict(cost) for cost in costs]}
 
 
-def swept(bench: Bench, size: int) -> dict[str, object]:
-    """What lists of both verbs cost with pages of this size."""
-    with bench.serving(size, size):
-        listed = bench.measured("", "", lambda: _listing(bench))
-        records = bench.measured("", "", bench.mirrored(f"sweep-{size}"))
-    shutil.rmtree(bench.work / f"sweep-{size}")
-    row: dict[str, object] = {"page": size}
-    for verb, one in (("identifiers", listed), ("records", records)):
-        cpu = round(one.client_cpu + one.server_cpu, 2)
-        row |= {f"{verb}_requests": one.requests, f"{verb}_seconds": one.seconds, f"{verb}_cpu": cpu}
-    return row
-
-
-def _listing(bench: Bench) -> Path:
-    subprocess.run(indlet("mirror", bench.node, "--list"), stdout=subprocess.DEVNULL, check=True)
-    return bench.work / "nothing"
+def swept(bench: Bench, sizes: list[int], turns: int) -> list[dict[str, object]]:
+    """What lists of both verbs cost with pages of these sizes: medians of turns over all of them."""
+    found: dict[int, list[tuple[Cost, ...]]] = {size: [] for size in sizes}
+    for _ in range(turns):
+        for size in sizes:
+            with bench.serving(size, size):
+                found[size].append(tuple(bench.measured("", "", bench.read(*what)) for what in LISTS))
+    rows = list[dict[str, object]]()
+    for size, costs in found.items():
+        rows.append({"page": size})
+        for verb, ones in zip(("identifiers", "records"), zip(*costs, strict=True), strict=True):
+            cpu = median(one.client_cpu + one.server_cpu for one in ones)
+            rows[-1] |= {
+                f"{verb}_requests": ones[0].requests,
+                f"{verb}_seconds": median(one.seconds for one in ones),
+                f"{verb}_cpu": round(cpu, 2),
+            }
+    return rows
 
 
 def histories(number: int) -> None:
@@ -297,7 +359,7 @@ def shown(found: dict[str, object]) -> None:
     told = {k: v for k, v in found.items() if k not in ("costs", "sweep")}
     console.print(", ".join(f"{name} {value}" for name, value in told.items()))
     for name in ("costs", "sweep"):
-        rows = found[name]
+        rows = found.get(name, [])
         assert isinstance(rows, list)
         if rows:
             table = Table(*rows[0])
@@ -315,6 +377,7 @@ def main() -> None:
     parser.add_argument("--tree", type=Path, help="copy this tree instead of generating one")
     parser.add_argument("--server", default="apache-event")
     parser.add_argument("--chunks", default="10,50,100,500,1000,5000")
+    parser.add_argument("--only-pages", action="store_true", help="the sizes of pages alone")
     parser.add_argument("--turns", type=int, default=3, help="how often each way is measured")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--histories", type=int, default=0, help="run so many random histories instead")
@@ -324,7 +387,11 @@ def main() -> None:
         if options.json:
             options.json.write_text(json.dumps({"histories": options.histories, "missed": 0}))
         return
-    with tempfile.TemporaryDirectory() as work, web_server(options.server) as web:
+    with (
+        tempfile.TemporaryDirectory() as work,
+        web_server(options.server) as web,
+        full_memory(Path(work)),
+    ):
         if options.tree:
             plant(options.tree, web.root)
         else:
@@ -338,7 +405,7 @@ def main() -> None:
             )
         web.start()
         chunks = [int(size) for size in options.chunks.split(",") if size]
-        found = experiment(Bench(web, Path(work)), chunks, options.turns)
+        found = experiment(Bench(web, Path(work)), chunks, options.turns, options.only_pages)
     shown(found)
     if options.json:
         options.json.write_text(json.dumps(found, indent=1))

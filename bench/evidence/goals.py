@@ -216,14 +216,9 @@ def _copied(stage: str, figure: str, wanted: float) -> Callable[[Found], Verdict
     def check(found: Found) -> Verdict:
         ratios = times(found, stage, figure)
         told = "; ".join(
-            f"{server} {ratio:,.{0 if ratio > 99 else 2}f} times" for server, ratio in ratios.items()
+            f"{name} {ratio:,.{0 if ratio > 99 else 2}f} times" for name, ratio in ratios.items()
         )
-        least = min(ratios.values())
-        if figure == "seconds":  # of the clock, which say little on a busy machine
-            effort = times(found, stage, "cpu").values()
-            told += f" (by processor time {', '.join(f'{ratio:.2f}' for ratio in effort)})"
-            least = min(least, *effort)
-        return Verdict(told, least >= wanted)
+        return Verdict(told, min(ratios.values()) >= wanted)
 
     return check
 
@@ -298,12 +293,16 @@ GOALS: Final = (
          "under 50 ms, no errors", "portal", _portal, True),
     Goal("an hour of searches, harvests, crawls, feeds and slow clients at once",
          "p95 under 50 ms, no errors, memory level", "soak", _soaked, True),
-    Goal("a first copy of a site by DIDL beside wget's", "no slower, by processor time too", "site",
-         _copied("baseline", "seconds", 1)),
+    Goal("a first copy of a site by DIDL beside wget's", "no slower", "site",
+         _copied("baseline", "seconds", 1), True),
+    Goal("a first copy of a site by DIDL beside wget's, by processor time of client and servers",
+         "no more", "site", _copied("baseline", "cpu", 1)),
     Goal("requests of wget -N for each of an update by DIDL, files touched", "at least 20", "site",
          _copied("touched", "requests", 20)),
-    Goal("an update by DIDL beside that of wget -N, files touched",
-         "at least 5 times as fast, by processor time too", "site", _copied("touched", "seconds", 5)),
+    Goal("an update by DIDL beside that of wget -N, files touched", "at least 5 times as fast", "site",
+         _copied("touched", "seconds", 5), True),
+    Goal("an update by DIDL beside that of wget -N, files touched, by processor time of client and servers",
+         "at most a fifth", "site", _copied("touched", "cpu", 5)),
     Goal("changes that incremental harvesters of a site missed", "none", "site", _missed),
     Goal("answers of the index on OpenSearch beside the embedded one: Cranfield, CACM and Reuters in 1, 3 "
          "and 6 shards with a replica, a million generated records", "the same", "engines", _same_answers),
