@@ -58,6 +58,11 @@ def test_every_usual_form_has_one_key(key: str, forms: str) -> None:
             "url:example.org/a/b",
             "example.org/a/b|URL: http://example.org/a/b/|https://example.org/a/b#page=3",
         ),
+        (
+            "url:127.0.0.1:8080/content/a.pdf",
+            "127.0.0.1:8080/content/a.pdf|http://127.0.0.1:8080/content/a.pdf",
+        ),
+        ("url:localhost:8080/a", "localhost:8080/a|localhost:8080/a/"),
         ("url:example.org", "example.org|www.example.org/"),
         ("issn:0145-0549", "0145-0549|01450549"),
         ("id:open_access_policy", "OPEN_ACCESS_POLICY"),

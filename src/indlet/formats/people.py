@@ -46,16 +46,17 @@ _PERSON: Final = 4
 # index files a name.
 _BODIES: Final = _BODY | frozenset(
     (
-        "academia", "academie", "academy", "agence", "agencia", "agency", "akademie", "amt", "asociacion",
-        "associazione", "authority", "biblioteca", "bibliotek", "bibliotheek", "bibliothek", "bibliotheque",
-        "bundesamt", "bundesanstalt", "bureau", "centro", "centrum", "collaboration", "college", "comision",
-        "comite", "commission", "company", "consejo", "consortium", "corporation", "departamento", "division",
-        "ecole", "escuela", "facultad", "faculte", "faculty", "fakultat", "federation", "foundation",
-        "fundacao", "fundacion", "gesellschaft", "gmbh", "government", "hospital", "instituto", "istituto",
-        "journal", "kommission", "ministere", "ministerio", "ministerium", "museo", "museum", "nations",
-        "network", "organisation", "organization", "programme", "school", "schule", "secretariat", "services",
-        "societe", "stiftung", "union", "universidad", "universidade", "universita", "universiteit", "verein",
-        "zentrum",
+        "academia", "academie", "academy", "agence", "agencia", "agency", "akademie", "amt", "archive",
+        "archives", "asociacion", "associazione", "authority", "biblioteca", "bibliotek", "bibliotheek",
+        "bibliothek", "bibliotheque", "board", "bundesamt", "bundesanstalt", "bureau", "centro", "centrum",
+        "club", "collaboration", "college", "comision", "comite", "commission", "company", "consejo",
+        "consortium", "corporation", "departamento", "desk", "division", "ecole", "editors", "escuela",
+        "facultad", "faculte", "faculty", "fakultat", "federation", "foundation", "fundacao", "fundacion",
+        "gesellschaft", "gmbh", "government", "hospital", "instituto", "istituto", "journal", "kommission",
+        "ministere", "ministerio", "ministerium", "museo", "museum", "nations", "network", "organisation",
+        "organization", "programme", "room", "school", "schule", "secretariat", "services", "societe",
+        "staff", "stiftung", "survey", "team", "union", "universidad", "universidade", "universita",
+        "universiteit", "verein", "zentrum",
     )
 )  # fmt: skip
 # "1970-", "(1970–2010)", "Jr.", "Ph.D." tell no name.

@@ -316,11 +316,15 @@ class Interpreter:
 
     def _bound(self, terms: Sequence[str], mark: str, rare: Sequence[str]) -> dict[str, list[str]]:
         """The other terms that a token has in languages of few records, each with these languages."""
-        found: dict[str, list[str]] = {}
+        other: dict[str, list[str]] = {}
         for name, term in zip(self.others, rare, strict=bool(rare)):
-            for written in self._written([mark + term]) if term != LOST else ():
+            if term != LOST and mark + term not in terms:
+                other.setdefault(mark + term, []).append(name)
+        found: dict[str, list[str]] = {}
+        for term, names in other.items():
+            for written in self._written([term]):
                 if written not in terms:
-                    found.setdefault(written, []).append(name)
+                    found.setdefault(written, []).extend(names)
         return found
 
     def _forms(self, pieces: list[str], languages: Sequence[str]) -> Iterable[tuple[str, ...]]:

@@ -89,7 +89,7 @@ footer hr { border: 0; border-top: 1px solid var(--line) }
           <hr/>
           <p>Answered at <xsl:value-of select="translate($root/*[local-name() = 'responseDate'], 'TZ', '  ')"/>UTC by
             <xsl:value-of select="$request"/>. Harvesters get this answer as XML:</p>
-          <pre>curl '<xsl:value-of select="$request"/>?<xsl:for-each select="$request/@*"><xsl:if test="position() != 1">&amp;</xsl:if><xsl:value-of select="local-name()"/>=<xsl:call-template name="encoded"><xsl:with-param name="text" select="."/></xsl:call-template></xsl:for-each>'</pre>
+          <pre tabindex="0">curl '<xsl:value-of select="$request"/>?<xsl:for-each select="$request/@*"><xsl:if test="position() != 1">&amp;</xsl:if><xsl:value-of select="local-name()"/>=<xsl:call-template name="encoded"><xsl:with-param name="text" select="."/></xsl:call-template></xsl:for-each>'</pre>
         </footer>
       </body>
     </html>
@@ -206,7 +206,7 @@ footer hr { border: 0; border-top: 1px solid var(--line) }
         <dl>
           <dt>Namespace</dt><dd><xsl:value-of select="*[local-name() = 'indexNamespace']"/></dd>
           <dt>Schema</dt><dd><xsl:call-template name="linked"><xsl:with-param name="value" select="*[local-name() = 'schema']"/></xsl:call-template></dd>
-          <dt>Policy</dt><dd><pre><xsl:value-of select="*[local-name() = 'policy']"/></pre></dd>
+          <dt>Policy</dt><dd><pre tabindex="0"><xsl:value-of select="*[local-name() = 'policy']"/></pre></dd>
         </dl>
         <a href="?verb=ListRecords&amp;metadataPrefix=oai_dc&amp;indexPrefix={$prefix}">Records with this index part</a>
       </div>
