@@ -55,6 +55,10 @@ async def test_search(client: httpx.AsyncClient, shelf: Library) -> None:
     assert answer["facets"]["source"] == [{"value": "air", "count": 2}, {"value": "sea", "count": 1}]
     few = await get(client, "/api/search", q="boundary layer", facets="source", facet_values=1)
     assert few["facets"]["source"] == [{"value": "air", "count": 2}]
+    quick = await get(client, "/api/search", q="boundary layer", exact_total="false", limit=1)
+    assert quick["hits"] == answer["hits"][:1]
+    assert quick["total"] == 3 if quick["total_is_exact"] else 1 <= quick["total"] <= 3
+    assert answer["total_is_exact"]
     everything = await get(client, "/api/search", q="*", facets="all", sort="oldest", limit=100)
     assert set(everything["facets"]) == set(FACETS)
 

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from indlet.model import Stored
 from indlet.service.index.embedded.engine import Engine
 from indlet.service.index.embedded.searcher import SegmentSearcher as Searcher
-from indlet.service.index.expression import Filter, Not, Or, Term
-from indlet.service.rank import MODELS
+from indlet.service.index.expression import And, Expression, Filter, Not, Or, Term
+from indlet.service.index.protocol import Results
+from indlet.service.rank import MODELS, Model
 
 # Shares of the documents that hold a term: from long lists, whose bounds are low, to single postings.
 SHARES = {"every": 0.99, "most": 0.8, "half": 0.5, "some": 0.2, "few": 0.03, "rare": 0.003, "once": 0.00005}
@@ -126,3 +127,46 @@ def test_few_of_many_lists_are_read_for_a_lower_bound(model: str, corpus: tuple[
     found = searcher.search(asked, MODELS[model](), 1, exact_total=False, collapse=False)
     assert found.hits == searcher.search(asked, MODELS[model](), 1, collapse=False).hits
     assert found.total_is_exact or found.total < searcher.search(asked, collapse=False).total
+
+
+@given(
+    words=st.sets(st.sampled_from([*SHARES, "unknown"]), min_size=2, max_size=5).map(sorted),
+    rarest=st.booleans(),
+    model=st.sampled_from(sorted(MODELS)),
+    page=st.tuples(st.sampled_from([0, 1, 10, 300]), st.sampled_from([0, 0, 1, 7, 150])),
+    collapse=st.booleans(),
+    without=st.sampled_from([0, 1]),
+    facets=st.sampled_from([(), ("origin",)]),
+)
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_what_goes_first_goes_first_by_each_way(
+    words: list[str],
+    rarest: bool,
+    model: str,
+    page: tuple[int, int],
+    collapse: bool,
+    without: int,
+    facets: tuple[str, ...],
+    corpus: tuple[Searcher, Held],
+) -> None:
+    searcher, _ = corpus
+    terms = tuple(map(Term, words))
+    filters = [Not(Filter("origin", str(without)))] if without else []
+    first: list[Expression] = [And(terms)]
+    if rarest and "once" in words:
+        first.insert(0, Term("once"))
+
+    def ask(asked: Expression, kind: type[Model] = MODELS[model], exact: bool = True) -> Results:
+        return searcher.search(
+            asked, kind(), *page, filters=filters, facets=facets, collapse=collapse, first=first,
+            exact_total=exact,
+        )  # fmt: skip
+
+    slow = type("Slow", (MODELS[model],), {"__slots__": (), "kernel": ""})  # scores all that match
+    slowly = ask(Or(terms), slow)
+    assert ask(Or(terms)) == slowly
+    nested = And((Or(terms), Or((Not(Term("few")), Term("some")))))
+    assert ask(nested) == ask(nested, slow)
+    quick = ask(Or(terms), exact=False)
+    assert (quick.hits, quick.facets) == (slowly.hits, slowly.facets)
+    assert quick.total == slowly.total if quick.total_is_exact else quick.total <= slowly.total

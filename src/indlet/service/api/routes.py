@@ -133,6 +133,7 @@ def _search(library: Library, given: JsonMapping) -> object:
         sort=given["sort"],
         facets=facets,
         facet_values=given["facet_values"],
+        exact_total=given["exact_total"],
         filters={name: given[name] for name in FILTERS if given[name]},
         languages=given["languages"],
         plain=given["plain"],
@@ -214,6 +215,7 @@ ENDPOINTS: Final = (
             Parameter("sort", "The order.", choices=SORTS, default="score"),
             Parameter("facets", "Which facets to count.", repeated=True, choices=(*FACETS, "all")),
             Parameter("facet_values", "How many values of each facet.", int, default=50, most=1000),
+            Parameter("exact_total", "Without it the total may be a lower bound.", bool, default=True),
             *(Parameter(name, f"Only records of this {name}; several: any of them.", repeated=True)
               for name in FILTERS),
             _SPOKEN, _PLAIN, *_TAKEN,

@@ -77,6 +77,7 @@ SCHEMAS: Final[JsonObject] = {
         languages=_STRINGS,
         sort=_STRING,
         total=_COUNT,
+        total_is_exact={"type": "boolean"},
         offset=_COUNT,
         limit=_COUNT,
         hits=_list(_ref("Hit")),

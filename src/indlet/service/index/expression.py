@@ -6,7 +6,7 @@ documents match is decided by the tree; how they score, by all the terms in it t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 
@@ -102,6 +102,19 @@ def any_of(expression: Expression) -> tuple[Term, ...] | None:
         parts = [part for part in expression.parts if isinstance(part, Term)]
         return tuple(parts) if len(parts) == len(expression.parts) else None
     return (expression,) if isinstance(expression, Term) else None
+
+
+def within(expression: Expression, terms: Collection[str]) -> bool:
+    """Whether what matches surely holds one of the terms."""
+    match expression:
+        case Term(term):
+            return term in terms
+        case And(parts):
+            return any(within(part, terms) for part in parts)
+        case Or(parts):
+            return all(within(part, terms) for part in parts)
+        case _:
+            return False
 
 
 def positive(expression: Expression) -> Iterator[Term | Phrase | Prefix]:

@@ -241,9 +241,11 @@ class Library:
         plain: bool = False,
         accents: str = "",
         all_words: str = "",
+        exact_total: bool = True,
         **named: float,
     ) -> Result:
         """The records that match, best first. `plain` takes the text as words, whatever signs are in it.
+        Without `exact_total` the total may be a lower bound, which is quicker.
 
         Parameters of the model may be named: `mu=500`, `k1=0.9`, `lambda_=0.5`. `accents` and `all_words` are
         as the settings say where they are empty.
@@ -274,6 +276,7 @@ class Library:
             facets=[hits.ENGINE_FACETS.get(name, name) for name in facets],
             first=meaning.first,
             values=facet_values,
+            exact_total=exact_total,
         )
         notes += meaning.notes
         if other := [o.name for o in origins.values() if self._analysed_otherwise(o)]:
@@ -291,6 +294,7 @@ class Library:
             model=ranking.name,
             parameters=hits.parameters_of(ranking),
             total=found.total,
+            total_is_exact=found.total_is_exact,
             hits=hits.hits(self.store, found.hits, origins, self.analyzer, shares, offset),
             offset=offset,
             limit=limit,

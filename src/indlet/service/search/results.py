@@ -99,7 +99,9 @@ class Suggestion:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """An answer. `total` counts every match; `hits` are the page from `offset`. Iterates over its hits."""
+    """An answer. `total` counts every match, or at least so many where it is not exact; `hits` are the page
+    from `offset`. Iterates over its hits.
+    """
 
     query: str
     model: str
@@ -117,6 +119,7 @@ class Result:
     corrected: str = ""  # the query with the best suggestions put in; empty if there are none
     took_ms: float = 0.0
     ahead: int = 0  # hits, of all pages, that go before the others: known items, records with all the words
+    total_is_exact: bool = True
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)
@@ -132,6 +135,7 @@ class Result:
             "languages": list(self.languages),
             "sort": self.sort,
             "total": self.total,
+            "total_is_exact": self.total_is_exact,
             "ahead": self.ahead,
             "offset": self.offset,
             "limit": self.limit,

@@ -85,7 +85,7 @@ def hits_by_name(
     offset: int,
     sort: str,
     groups: ranking.Groups,
-) -> tuple[int, tuple[Found, ...]]:
+) -> ranking.RankedPage:
     """The number of resources among the matching documents, and a page of them by title or author.
 
     A resource stands where the first of its records by identifier does.
@@ -112,4 +112,4 @@ def hits_by_name(
         score = float(ranking.scores_of(segment, query.where[number], one, query)[0])
         of = int(groups.of[number][doc]) if groups else 0
         hits.append(Found(own_id, score, int(segment.arrays["date"][doc]), groups.with_others(own_id, of)))
-    return kept.size, tuple(hits)
+    return ranking.RankedPage(kept.size, tuple(hits))

@@ -62,6 +62,17 @@ class PreparedQuery(NamedTuple):
     formula: scoring.Formula | None
 
 
+class RankedPage(NamedTuple):
+    """How many resources there are, those of a page, how many of all go first (`tiered_hits`), and
+    whether the number is exact: otherwise there may be more.
+    """
+
+    total: int
+    hits: tuple[Found, ...]
+    ahead: int = 0
+    exact: bool = True
+
+
 @dataclass(frozen=True, slots=True)
 class Groups:
     """Records of one resource: for each segment the group of each document (0: alone); the ids of the grouped
@@ -198,9 +209,9 @@ def top(
     offset: int,
     groups: Groups,
     exact: bool,
-) -> tuple[int, tuple[Found, ...], bool]:
-    """The number of resources with a document that holds any of the terms and is not hidden, the page of the
-    best, and whether the number is exact: if it need not be, there may be more.
+) -> RankedPage:
+    """The best of the resources with a document that holds any of the terms and is not hidden. Their number
+    may be a lower bound if it need not be exact.
     """
     assert query.formula is not None
     offset = max(offset, 0)
@@ -236,7 +247,47 @@ def top(
     for negative, _, id, place, group in sorted(zip(map(neg, scores), *others, strict=True))[offset:]:
         date = segments[place >> 32].arrays["date"].item(place & 0xFFFFFFFF)
         hits.append(Found(id, -negative, date, groups.with_others(id, group) if group else (id,)))
-    return total, tuple(hits), every
+    return RankedPage(total, tuple(hits), exact=every)
+
+
+def tiered_top(
+    segments: Sequence[Segment],
+    hidden: Sequence[Array | None],
+    masks: Sequence[Sequence[Array]],
+    query: PreparedQuery,
+    limit: int,
+    offset: int,
+    groups: Groups,
+    exact: bool,
+) -> RankedPage:
+    """The same with those first that one of the masks holds, if there are any, as `tiered_hits` does it; each
+    of these holds a term. They are few: the others, which are most, are left to the kernel.
+    """
+    if not masks or not masks[0]:
+        return top(segments, hidden, query, limit, offset, groups, exact)
+    taken = [np.logical_or.reduce(parts) for parts in masks]
+    docs = [
+        np.flatnonzero(some if without is None else some & ~without)
+        for some, without in zip(taken, hidden, strict=True)
+    ]
+    numbers = [tiers(parts, held) for parts, held in zip(masks, docs, strict=True)]
+    before = tiered_hits(segments, docs, numbers, query, limit, offset, groups)
+    if groups and before.total:  # nor is another record of such a resource among the others
+        resources = np.zeros(groups.starts.size, np.bool_)
+        for of, held in zip(groups.of, docs, strict=True):
+            resources[of[held]] = True
+        resources[0] = False
+        if resources.any():
+            taken = [some | resources[of] for some, of in zip(taken, groups.of, strict=True)]
+    if before.total:
+        hidden = [
+            some if without is None else some | without for some, without in zip(taken, hidden, strict=True)
+        ]
+    wanted = max(limit, 0) - len(before.hits)
+    left_out = max(offset - before.total, 0) if wanted else 0
+    others = top(segments, hidden, query, wanted, left_out, groups, exact)
+    ahead = before.total if others.total or not others.exact else before.ahead
+    return RankedPage(before.total + others.total, (*before.hits, *others.hits), ahead, others.exact)
 
 
 def sorted_hits(
@@ -247,7 +298,7 @@ def sorted_hits(
     offset: int,
     sort: str,
     groups: Groups,
-) -> tuple[int, tuple[Found, ...]]:
+) -> RankedPage:
     """The number of resources among the matching documents, and the page of the best of them."""
     scores = [
         scores_of(segment, where, docs, query)
@@ -277,7 +328,7 @@ def sorted_hits(
         own = int(id[i])
         ids = groups.with_others(own, int(group[i]) if groups else 0)
         hits.append(Found(own, float(score[i]), int(date[i]), ids))
-    return total, tuple(hits)
+    return RankedPage(total, tuple(hits))
 
 
 def tiers(masks: Sequence[Array], docs: Array) -> Array:
@@ -296,7 +347,7 @@ def tiered_hits(
     limit: int,
     offset: int,
     groups: Groups,
-) -> tuple[int, tuple[Found, ...], int]:
+) -> RankedPage:
     """As `sorted_hits` by score within each tier, lower tiers first; and how many are not of the last one.
 
     A resource stands where the best of its records does. Lower tiers that fill the page spare the work of
@@ -324,10 +375,9 @@ def tiered_hits(
             chosen = [
                 docs[here[low:high]] for docs, low, high in zip(matched, bounds, bounds[1:], strict=False)
             ]
-            _, found = sorted_hits(segments, chosen, query, wanted - len(hits), left_out, "score", groups)
-            hits += found
+            hits += sorted_hits(segments, chosen, query, wanted - len(hits), left_out, "score", groups).hits
         left_out = max(left_out - total, 0)
-    return sum(totals), tuple(hits), sum(totals[:-1]) if last else 0
+    return RankedPage(sum(totals), tuple(hits), sum(totals[:-1]) if last else 0)
 
 
 def scores_of(segment: Segment, where: Array, docs: Array, query: PreparedQuery) -> Array:

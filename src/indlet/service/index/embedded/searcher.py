@@ -25,12 +25,25 @@ from indlet.service.index.embedded.matching import Matcher, look_up, postings, p
 from indlet.service.index.embedded.ranking import PreparedQuery
 from indlet.service.index.embedded.segment import Array, Segment
 from indlet.service.index.embedded.vocabulary import union
-from indlet.service.index.expression import Everything, Expression, Phrase, Prefix, Term, any_of, positive
+from indlet.service.index.expression import (
+    Everything,
+    Expression,
+    Phrase,
+    Prefix,
+    Term,
+    any_of,
+    positive,
+    within,
+)
 from indlet.service.index.protocol import SORTS, Explanation, NearTerm, Part, Results, Statistics, Value
 from indlet.service.rank import Bm25, Collection, DocumentStatistics, Model, QueryTerm, canonical
 
 _NEAR: Final = 4096  # terms that are usually more than enough
 MOST_GROUPED: Final = 1000
+# So many documents are scored one by one. Of more, the kernel skips those that cannot be among the best, if
+# the terms are not too many for that.
+MANY: Final = 2000
+MOST_SKIPPING: Final = 32
 MOST_TABLES: Final = 256  # models whose tables are kept for a snapshot, 32 kB each
 
 
@@ -85,35 +98,36 @@ class SegmentSearcher:
             raise ValueError(f"sort is one of {', '.join(SORTS)}, not {sort!r}")
         prepared = self._prepare(expression, model or Bm25())
         groups = self.groups() if collapse else ranking.NO_GROUPS
-        plain = any_of(expression) is not None
+        words = {leaf.term for leaf in positive(expression) if isinstance(leaf, Term)}
+        first = first if sort == "score" else ()
         # A group is looked for among all of the best, one by one: that must not be many.
         few = not groups or limit + offset <= MOST_GROUPED
+        skipping = sort == "score" and few and prepared.formula is not None
+        # What holds any of some terms is found by the kernel itself, which need not look at all of it.
+        plain = skipping and any_of(expression) is not None and all(within(part, words) for part in first)
         matchers = [Matcher(segment) for segment in self.segments]
         hidden = [matcher.hidden(filters) if filters else matcher.segment.gone for matcher in matchers]
-        page = None
-        first = first if sort == "score" else ()
-        if plain and sort == "score" and few and prepared.formula is not None and not first:
-            count, best, every = ranking.top(
-                self.segments, hidden, prepared, limit, offset, groups, exact_total or bool(facets)
+        matched = []
+        if facets or not plain:
+            matched = [m.matched(expression, without) for m, without in zip(matchers, hidden, strict=True)]
+        if skipping and not plain:
+            many = sum(docs.size for docs in matched) > MANY and len(prepared.constants) <= MOST_SKIPPING
+            if skipping := many and within(expression, words):
+                hidden = [_others(m.segment, docs) for m, docs in zip(matchers, matched, strict=True)]
+        masks = [[matcher.mask(part) for part in first] for matcher in matchers]
+        if skipping:
+            page = ranking.tiered_top(
+                self.segments, hidden, masks, prepared, limit, offset, groups, exact_total or bool(facets)
             )
-            page = count, best
-            if not facets:
-                return Results(*page, loose=any(matcher.loose for matcher in matchers), total_is_exact=every)
-        matched = [m.matched(expression, without) for m, without in zip(matchers, hidden, strict=True)]
-        if first:
-            tiers = [
-                ranking.tiers([matcher.mask(part) for part in first], docs)
-                for matcher, docs in zip(matchers, matched, strict=True)
-            ]
-            total, hits, ahead = ranking.tiered_hits(
-                self.segments, matched, tiers, prepared, limit, offset, groups
-            )
+        elif first:
+            tiers = [ranking.tiers(parts, docs) for parts, docs in zip(masks, matched, strict=True)]
+            page = ranking.tiered_hits(self.segments, matched, tiers, prepared, limit, offset, groups)
         else:
-            ahead = 0
             in_order = name_order.hits_by_name if sort in SORT_MARKS else ranking.sorted_hits
-            total, hits = page or in_order(self.segments, matched, prepared, limit, offset, sort, groups)
+            page = in_order(self.segments, matched, prepared, limit, offset, sort, groups)
         counts = self._counts(counting.parted(matched, groups.of) if facets else [], facets, values)
-        return Results(total, hits, counts, any(matcher.loose for matcher in matchers), ahead)
+        loose = any(matcher.loose for matcher in matchers)
+        return Results(page.total, page.hits, counts, loose, page.ahead, page.exact)
 
     def _counts(
         self, parted: Sequence[counting.Parted], facets: Sequence[str], values: int
@@ -342,6 +356,13 @@ class SegmentSearcher:
                 if segment.gone is None or not segment.gone[doc]:
                     return segment, doc
         return None
+
+
+def _others(segment: Segment, docs: Array) -> Array:
+    """The documents that are none of these, as flags."""
+    flags = np.ones(segment.size, np.bool_)
+    flags[docs] = False
+    return flags
 
 
 def _entries(segment: Segment) -> Iterator[tuple[bytes, int, int]]:
