@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from email.utils import parsedate_to_datetime
 from typing import Final
 
 from indlet.model import DUBLIN_CORE
@@ -140,6 +139,8 @@ def iso_date(value: str) -> str:
     if (match := _MONTH_YEAR.match(value)) and match[1].lower() in _MONTHS:
         return _joined(int(match[2]), _MONTHS[match[1].lower()], 0) or value
     if _MAIL.match(value):
+        from email.utils import parsedate_to_datetime  # seldom needed, and slow to load
+
         try:
             return parsedate_to_datetime(value).date().isoformat()
         except (ValueError, OverflowError):

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from string import ascii_letters, digits
 from typing import Final
 
 from indlet.errors import BadArgument, BadVerb, ProtocolError
@@ -24,7 +25,8 @@ from indlet.oai.xml import attribute, text
 
 END: Final = b"</OAI-PMH>\n"
 # What our own identifiers are made of, which XML leaves alone.
-_PLAIN = re.compile(r"[A-Za-z0-9\-._~:/%;,@!*'()]+").fullmatch
+_SAFE: Final = (ascii_letters + digits + "-._~:/%;,@!*'()\n").encode()
+_PLAIN = re.compile(f"[{re.escape(_SAFE.decode().strip())}]+").fullmatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,29 +81,35 @@ class Endpoint:
         return self.start(now, arguments) + told.encode() + END
 
 
-def record(identifier: str, datestamp: int, sets: str, metadata: bytes) -> bytes:
-    """A record that has nothing but metadata, which is XML already."""
-    return b"<record><header><identifier>%b</identifier>%b</header><metadata>%b</metadata></record>\n" % (
-        (identifier if _PLAIN(identifier) else text(identifier)).encode(),
-        _rest(datestamp, sets),
-        metadata,
-    )
+def records(rows: Sequence[tuple[int, str, int, int, str, bytes]]) -> list[bytes]:
+    """Records that have nothing but metadata, XML already, from (seq, identifier, datestamp, deleted,
+    sets, metadata). Whole collections pass here.
+    """
+    names = "\n".join([row[1] for row in rows]).encode()
+    if names.translate(None, _SAFE) or names.count(b"\n") != len(rows) - 1:
+        escaped = [text(row[1]).encode() for row in rows]
+    else:
+        escaped = names.split(b"\n")
+    return [
+        b'<record><header status="deleted"><identifier>%b%b</header></record>\n' % (name, _rest(stamp, sets))
+        if deleted
+        else b"<record><header><identifier>%b%b</header><metadata>%b</metadata></record>\n"
+        % (name, _rest(stamp, sets), metadata)
+        for name, (_, _, stamp, deleted, sets, metadata) in zip(escaped, rows, strict=True)
+    ]  # fmt: skip
 
 
 def header(identifier: str, datestamp: int, deleted: int, sets: str) -> bytes:
     status = b"<header>" if not deleted else b'<header status="deleted">'
-    return b"%b<identifier>%b</identifier>%b</header>" % (
-        status,
-        (identifier if _PLAIN(identifier) else text(identifier)).encode(),
-        _rest(datestamp, sets),
-    )
+    name = (identifier if _PLAIN(identifier) else text(identifier)).encode()
+    return b"%b<identifier>%b%b</header>" % (status, name, _rest(datestamp, sets))
 
 
 @lru_cache(maxsize=8192)
 def _rest(datestamp: int, sets: str) -> bytes:
-    """What follows the identifier: many records of one crawl share it."""
+    """What follows the identifier in a header: many records of one crawl share it."""
     specs = "".join(f"<setSpec>{text(spec)}</setSpec>" for spec in sets.split())
-    return f"<datestamp>{written(datestamp)}</datestamp>{specs}".encode()
+    return f"</identifier><datestamp>{written(datestamp)}</datestamp>{specs}".encode()
 
 
 def resumption(token: str, *, size: int, cursor: int, expires: int | None = None) -> bytes:

@@ -186,6 +186,19 @@ class RecordLists(Protocol):
     ) -> list[tuple[int, str, int, int, str]]:
         """(seq, identifier, datestamp, deleted, sets) of the records that `page` would give."""
 
+    def originals(
+        self,
+        limit: int,
+        *,
+        after: int = 0,
+        since: int | None = None,
+        until: int | None = None,
+        set_spec: str | None = None,
+        origins: Iterable[int] | None = None,
+        metadata_only: bool = False,
+    ) -> list[tuple[int, str, int, int, str, bytes]]:
+        """The same, with the raw metadata."""
+
     def count(
         self,
         *,
@@ -511,6 +524,9 @@ class Store(Readable, Writable, JobLocks, Secrets, StoreUpkeep, Protocol):
         from indlet.store import open_store
 
         return open_store(url, create=create, clock=clock, local_folder=local_folder)
+
+    def settle(self) -> None:
+        """Does now, while there is time for it, what closing would have to do."""
 
     def close(self) -> None: ...
 

@@ -24,6 +24,9 @@ class SqlStore:
     @abstractmethod
     def close(self) -> None: ...
 
+    def settle(self) -> None:
+        """Nothing, where closing takes no time."""
+
     def secret(self, name: str) -> bytes:
         with self.read() as view:
             found = view.meta(name)

@@ -137,6 +137,25 @@ class SqlView(SqlWaitingView):
             (*values, limit),
         )
 
+    def originals(
+        self,
+        limit: int,
+        *,
+        after: int = 0,
+        since: int | None = None,
+        until: int | None = None,
+        set_spec: str | None = None,
+        origins: Iterable[int] | None = None,
+        metadata_only: bool = False,
+    ) -> list[tuple[int, str, int, int, str, bytes]]:
+        clause, values = self._where(after, since, until, set_spec, origins, metadata_only)
+        of = "r.metadata_" if metadata_only else "r."
+        return self._all(
+            f"SELECT {of}seq, r.identifier, {of}datestamp, r.deleted, r.sets, r.raw FROM {clause} "
+            f"ORDER BY {_order(set_spec, metadata_only)} LIMIT ?",
+            (*values, limit),
+        )
+
     def count(
         self,
         *,

@@ -147,9 +147,10 @@ def test_a_list_whose_rest_moved_on_ends_well(
     assert filled.codes(rest[-1]) == ending
 
 
-def test_large_records_make_short_pages(filled: Provider, monkeypatch: Any) -> None:
-    monkeypatch.setattr("indlet.provider.serve.repository.PAGE_BYTES", 3000)
-    pages = list(filled.pages(verb="ListRecords", metadataPrefix="oai_dc_tf"))
+@pytest.mark.parametrize(("prefix", "most"), [("oai_dc", 1000), ("oai_dc_tf", 3000)])
+def test_large_records_make_short_pages(filled: Provider, monkeypatch: Any, prefix: str, most: int) -> None:
+    monkeypatch.setattr("indlet.provider.serve.repository.PAGE_BYTES", most)
+    pages = list(filled.pages(verb="ListRecords", metadataPrefix=prefix))
     assert len(pages) > 5
     names = [name for page in pages for name in filled.found(page, "identifier")]
     assert sorted(names) == sorted(filled.name(n) for n in range(25))
@@ -182,3 +183,27 @@ def test_a_token_outlives_a_restart(filled: Provider) -> None:
     token = filled.found(filled.ask(verb="ListRecords", metadataPrefix="oai_dc"), "resumptionToken")[0]
     filled.configure(filled.settings)
     assert len(filled.found(filled.ask(verb="ListRecords", resumptionToken=token), "identifier")) == 10
+
+
+@pytest.mark.parametrize("size", [1, 3, 300])
+def test_a_list_gives_each_record_as_it_is_given_alone(provider: Provider, valid: Check, size: int) -> None:
+    """Whatever it is called, whatever its original is in, deleted or not: lists write many at once."""
+    mods = b'<mods xmlns="http://www.loc.gov/mods/v3"><titleInfo><title>M</title></titleInfo></mods>'
+    names = ["oai:x.org:a", "oai:x.org:a&b", "oai:x.org:(b)", "oai:x.org:z%0A"]
+    usual = provider.record(1)
+    other = Record("oai:x.org:mods", {"title": ["M & N"]}, usual.vector, ("a", "b:c"), raw=mods)
+    bare = Record("oai:x.org:bare", {"title": ["<T>"]}, usual.vector, ())
+    provider.configure(replace(provider.settings, serve=replace(Serve(), records_per_page=size)))
+    provider.put([*(replace(usual, identifier=name) for name in names), other, bare, provider.record(2)])
+    provider.delete([provider.name(2)])
+    listed = list[bytes]()
+    for page in provider.pages(verb="ListRecords", metadataPrefix="oai_dc"):
+        valid(etree.tostring(page))
+        listed += [etree.tostring(one, with_tail=False) for one in page.iter("{*}record")]
+    alone = [
+        etree.tostring(one, with_tail=False)
+        for name in [*names, "oai:x.org:mods", "oai:x.org:bare", provider.name(2)]
+        for one in provider.ask(verb="GetRecord", identifier=name, metadataPrefix="oai_dc").iter("{*}record")
+    ]
+    assert len(alone) == len(names) + 3
+    assert sorted(listed) == sorted(alone)

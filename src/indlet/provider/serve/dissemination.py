@@ -103,6 +103,11 @@ class Dissemination:
         """Whether records in these formats have no index part, so that a change of it is none of theirs."""
         return not index_prefix and prefix not in self._bundles
 
+    @staticmethod
+    def as_stored(prefix: str, index_prefix: str) -> bool:
+        """Whether most records go out in these formats as they are stored, without anything beside it."""
+        return prefix == oai_dc.PREFIX and not index_prefix
+
     def columns(self, prefix: str, index_prefix: str) -> tuple[str, ...]:
         """The heavy columns of the store that records in these formats are written from."""
         indexes = (self._bundles.get(prefix), self._indexes.get(index_prefix))
@@ -129,11 +134,11 @@ class Dissemination:
         site = self._site if prefix in self.of_sites else None
         metadata = self._metadata.get(prefix, oai_dc.FORMAT)
 
-        namespace = self._formats[prefix][1]
+        namespace, stated = self._formats[prefix][1], provenance or None
 
         def write(stored: Stored) -> bytes:
             head = frames.header(stored.identifier, stored.datestamp, stored.deleted, stored.sets)
-            about = provenance.about(stored, namespace) if provenance else b""
+            about = stated.about(stored, namespace) if stated is not None else b""
             if stored.deleted:
                 return b"<record>%b%b</record>\n" % (head, about)
             if stored.vector is None and (inside is not None or index is not None):
@@ -151,14 +156,7 @@ class Dissemination:
                 (b"<record>", head, b"<metadata>", *pieces, b"</metadata>", part, about, b"</record>\n")
             )
 
-        def write_usual(stored: Stored) -> bytes:
-            """Dublin Core as it is stored, without anything beside it: whole collections pass here."""
-            if stored.deleted or not stored.raw.startswith(oai_dc.START):
-                return write(stored)
-            return frames.record(stored.identifier, stored.datestamp, stored.sets, stored.raw)
-
-        usual = metadata is oai_dc.FORMAT and not (site or inside or index or provenance)
-        return write_usual if usual else write
+        return write
 
 
 def _vector(stored: Stored, index: IndexFormat) -> TermVector | None:

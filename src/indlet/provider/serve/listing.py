@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypedDict
 
+from indlet.formats.metadata import oai_dc
 from indlet.model import Stored
 from indlet.oai import frames
 from indlet.oai.arguments import Request
@@ -91,6 +92,38 @@ class Lists:
             if len(rows) < together:
                 return
             window = {**window, "after": rows[-1][0]}
+
+    def as_stored(
+        self, asked: Inquiry, state: ResumptionToken, limit: int, most: int
+    ) -> tuple[list[bytes], int, int, bool] | None:
+        """The bytes of the next records, the last one's place, how many there are, whether more follow. None
+        where records have to be looked at one by one: where more than metadata goes out, where not everybody
+        may see each of them, and where they have `most` bytes or more.
+        """
+        formats = state.metadata_prefix, state.index_prefix
+        if not self._formats.as_stored(*formats) or asked.provenance:
+            return None
+        if asked.seen is not None or _chosen(asked) is not None:
+            return None
+        write, columns = self._formats.writer(*formats), self._formats.columns(*formats)
+        parts, size, window = list[bytes](), 0, self.window(state, asked)
+        while True:
+            together = min(_FETCHED, limit - len(parts))
+            rows = asked.view.originals(together + 1, **window)
+            more = len(rows) > together
+            del rows[together:]
+            if all(row[5].startswith(oai_dc.START) or row[3] for row in rows):
+                written = frames.records(rows)
+            else:
+                written = list(map(write, asked.view.page(len(rows), parts=columns, **window)))
+            parts += written
+            size += sum(map(len, written))
+            if size >= most:
+                return None
+            last = rows[-1][0] if rows else int(window["after"])
+            if not more or len(parts) == limit:
+                return parts, last, len(parts), more
+            window = {**window, "after": last}
 
     def records(self, asked: Inquiry, state: ResumptionToken, limit: int) -> Iterator[Stored]:
         """The records that the requester may see, in the format that the list is in."""

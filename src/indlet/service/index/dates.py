@@ -14,6 +14,10 @@ _DATE = re.compile(r"\s*(\d{4})(?:-?(\d{2})(?:-?(\d{2}))?)?(?!\d)")
 
 @remembered(1 << 16)
 def _date(value: str) -> int:
+    if len(value) == 10 and value[4] == value[7] == "-":  # as nearly all are written
+        digits = value.replace("-", "")
+        if digits.isascii() and digits.isdigit() and len(digits) == 8:
+            return int(digits) if digits[4:6] <= "12" and digits[6:] <= "31" else int(digits[:4]) * 10000
     found = _DATE.match(value)
     if not found:
         return 0

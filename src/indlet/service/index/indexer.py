@@ -9,9 +9,9 @@ Started with the argument `AHEAD`, it loads what it needs before it is told its 
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import gc
+import os
 import select
 import signal
 import subprocess
@@ -84,6 +84,7 @@ class Indexer:
         if self._process is not None:
             assert self._process.stdin is not None
             self._process.stdin.close()
+            self._store.settle()
             self._process.wait()
 
 
@@ -131,7 +132,6 @@ def _work(task: IndexTask) -> follow.CaughtUp:
 
 
 def main() -> int:
-    atexit.register(gc.freeze)  # nobody need look for cycles in what goes with the process
     signal.signal(signal.SIGTERM, _stopped)
     if AHEAD in sys.argv[1:]:
         load_embedded()
@@ -155,4 +155,4 @@ def _stopped(*_: Any) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    os._exit(main())  # at once: all is on the disk, and whoever waits need not wait for what goes with us

@@ -18,16 +18,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import orjson
 
 from indlet.errors import SettingsError
-from indlet.formats.subjects import SubjectClassifier
 from indlet.model import Metadata, Stored
-from indlet.settings import IndexEngine
 from indlet.store import Store
 from indlet.text import Analyzer
+
+if TYPE_CHECKING:  # loaded where something is inferred
+    from indlet.formats.subjects import SubjectClassifier
+    from indlet.settings import IndexEngine
 
 DIGEST, MODEL = "inference", "inference-model"  # under which the store keeps what was learned
 SAMPLE: Final = 20_000  # records that are learned from
@@ -113,10 +115,17 @@ def inference_of(store: Store) -> Inference | None:
     return Inference(chosen.infer, _classifiers(bytes(kept)) if kept else {})
 
 
+def _classifier() -> type[SubjectClassifier]:
+    from indlet.formats.subjects import SubjectClassifier
+
+    return SubjectClassifier
+
+
 @lru_cache(2)
 def _classifiers(kept: bytes) -> dict[str, tuple[SubjectClassifier, float]]:
+    new = _classifier()
     return {
-        name: (SubjectClassifier.from_json(form), least)
+        name: (new.from_json(form), least)
         for name, (form, least) in json.loads(gzip.decompress(kept)).items()
     }
 
@@ -158,7 +167,7 @@ def learn(store: Store, analyzer: Analyzer) -> dict[str, Learned]:
         }
         coded = [(terms, [code for code in codes if code in known]) for terms, codes in coded]
         told[name] = _held_back(coded, one=name == "type")
-        classifier = SubjectClassifier()
+        classifier = _classifier()()
         classifier.learn(coded)
         forms[name] = [classifier.to_json(), told[name].least]
     kept = gzip.compress(json.dumps(forms, sort_keys=True).encode(), 6, mtime=0)
@@ -194,7 +203,7 @@ def _held_back(coded: Sequence[tuple[dict[str, int], list[str]]], one: bool) -> 
 
     Best is by F½, which counts precision twice as much as recall: a wrong subject is worse than none.
     """
-    classifier = SubjectClassifier()
+    classifier = _classifier()()
     classifier.learn(pair for number, pair in enumerate(coded) if number % _HELD)
     scored = [
         (classifier.scores(terms)[: 1 if one else _VALUES], set(codes)) for terms, codes in coded[::_HELD]

@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Collection as Collected
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, Self
 
 from indlet.model import Stored
-from indlet.service.index.expression import Expression
-from indlet.service.rank import Collection, Model, QueryTerm
-from indlet.text import Analyzer
+
+if TYPE_CHECKING:  # who writes an index need not load what questions are made of
+    from indlet.service.index.expression import Expression
+    from indlet.service.rank import Collection, Model, QueryTerm
+    from indlet.text import Analyzer
 
 SORTS: Final = ("score", "newest", "oldest", "title", "author")
 

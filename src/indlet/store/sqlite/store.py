@@ -214,6 +214,12 @@ class SqliteStore(SqlStore):
                     f"{self._path}: is damaged: {'; '.join(problems)}; restore an earlier backup"
                 )
 
+    def settle(self) -> None:
+        """Moves what it can from the journal to the store."""
+        with self._writing, contextlib.suppress(sqlite3.Error):  # closing tries again, and tells
+            if self._writer is not None:
+                self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+
     def close(self) -> None:
         with self._guard:
             for connection, _ in self._idle:
@@ -238,7 +244,7 @@ class SqliteStore(SqlStore):
             # commits through a power cut, which "nothing lost" asks for.
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA foreign_keys = ON")
-            connection.execute("PRAGMA cache_size = -65536")
+            connection.execute("PRAGMA cache_size = -32768")
             connection.execute("PRAGMA mmap_size = 1073741824")
             connection.execute("PRAGMA temp_store = MEMORY")
             connection.execute("PRAGMA wal_autocheckpoint = 1000")

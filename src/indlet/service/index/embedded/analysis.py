@@ -32,14 +32,18 @@ from indlet.service.index.embedded.languages import (
     Judged,
     Question,
     answered,
+    first_stated,
+    first_told,
     function_words,
     judged,
     letters_of,
+    told_by,
+    values_of,
 )
 from indlet.service.index.embedded.postings import COLUMNS, Facets, Names, Words
 from indlet.service.index.embedded.record_keys import RecordKeys, sliced
 from indlet.service.index.keys import ELEMENTS
-from indlet.text import FIELDS, LANGUAGES, SEARCHED, Analyzer, analyse, code, searched, stop_words
+from indlet.text import FIELDS, LANGUAGES, SEARCHED, Analyzer, analyse, searched
 from indlet.text import language as judging
 
 # The columns of what is searched where a record has no vector, and of all, a bit for each.
@@ -122,11 +126,10 @@ class Analyses:
         own = [int(stored.vector is None and not stored.deleted) for stored in changes]
         bounds = tokens.spans.T.tolist()
         stated, types, dates = map(sliced, (whole, whole, whole), bounds[::2], bounds[1::2])
-        told = list(map(_values, stated))
-        languages = self._languages(changes, own, tokens, told)
+        languages = self._languages(changes, own, tokens, stated)
         fields = self._keys.vectors(
             [stored.identifier for stored in changes], whole, tokens.whole, tokens.whole_until,
-            [values[0] if values else "en" for values in told],
+            list(map(first_stated, stated)),
         )  # fmt: skip
         facets = Facets(
             list(map(_joined, types)),
@@ -159,16 +162,16 @@ class Analyses:
         changes: Sequence[Stored],
         own: Sequence[int],
         tokens: _Tokens,
-        stated: Sequence[tuple[str, ...]],
+        stated: Sequence[bytes],
     ) -> list[str]:
         """The language by whose rules each record is treated. One that has none, and so asks for that of all
-        its fields, becomes odd.
+        its fields, becomes odd. `stated`: the languages in the metadata, as JSON.
         """
         rules_for = self.analyzer.rules_for
         known = ["" if mine else stored.language for stored, mine in zip(changes, own, strict=True)]
         if self.analyzer.policy.language != "auto" or all(known):
             return [rules_for(language) for language in known]
-        told = [_told(values[:1] if mine else values) for values, mine in zip(stated, own, strict=True)]
+        told = [first_told(span) if mine else told_by(span) for span, mine in zip(stated, own, strict=True)]
         judged = [
             self._table.judged(tokens, mask, [language for language, _ in told]) if mine in own else None
             for mine, mask in ((0, _ALL), (1, _SEARCHED))
@@ -199,26 +202,9 @@ def _question(stored: Stored, own: int, stated: str, judged: Judged, number: int
     return Question(text, stated, judged.found[number] if judged.counted[number] else None)
 
 
-def _told(values: tuple[str, ...]) -> tuple[str, bool]:
-    """The language that is stated, and whether it has to be believed."""
-    stated = next(filter(None, map(_code, values)), "")
-    return stated, bool(stated) and not stop_words(stated)
-
-
-@remembered(1 << 10)
-def _code(value: str) -> str:
-    return code(value) if value else ""
-
-
-@remembered(1 << 14)
-def _values(span: bytes) -> tuple[str, ...]:
-    """The values between the brackets of a list in JSON."""
-    return tuple(orjson.loads(b"[%b]" % span))
-
-
 @remembered(1 << 14)
 def _joined(span: bytes) -> str:
-    return "\0".join(_values(span))
+    return "\0".join(values_of(span))
 
 
 @remembered(1 << 16)

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
-from typing import IO, Final, Self
+from typing import IO, TYPE_CHECKING, Final, Self
 
 import numpy as np
 
@@ -28,9 +28,11 @@ from indlet.service.index.embedded.manifest import Manifest, SegmentEntry
 from indlet.service.index.embedded.merge_scheduler import tidy
 from indlet.service.index.embedded.postings import Words
 from indlet.service.index.embedded.pruning import Pruning, Thresholds, learn, pruned
-from indlet.service.index.embedded.searcher import SegmentSearcher
 from indlet.service.index.embedded.segment import REMEDY, Array, Segment, SegmentFile, check, open_segment
 from indlet.service.index.protocol import Statistics
+
+if TYPE_CHECKING:
+    from indlet.service.index.embedded.searcher import SegmentSearcher
 
 FLUSH: Final = 128 << 20  # bytes of postings that wait in memory before they become a segment
 BLOCK: Final = 1000  # changes that are taken together
@@ -109,8 +111,6 @@ class Engine:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # ---- reading
-
     @property
     def position(self) -> int:
         """The last change that is committed."""
@@ -139,6 +139,8 @@ class Engine:
             if self._searcher is None:
                 held = [self._opened[entry.segment.name] for entry in self._manifest.entries]
                 extra = self._manifest.extra | {"pruned": self._manifest.thresholds is not None}
+                from indlet.service.index.embedded.searcher import SegmentSearcher  # only who asks needs it
+
                 self._searcher = SegmentSearcher(held, self._manifest.position, extra)
             return self._searcher
 
@@ -161,8 +163,6 @@ class Engine:
             except FileNotFoundError as error:
                 if manifests.stamp(self._folder) == stamp:
                     raise IndexDamaged(f"{error.filename} is missing; {REMEDY}") from error
-
-    # ---- writing
 
     def apply(self, changes: Iterable[Stored]) -> int:
         """Takes changes in the order of the feed; they are seen after `commit`. Gives their number."""
@@ -222,8 +222,6 @@ class Engine:
         if done:
             self._load()
         return done
-
-    # ---- inside
 
     @contextmanager
     def _or_nothing(self) -> Iterator[None]:

@@ -13,14 +13,17 @@ from functools import cache
 from typing import Final, NamedTuple
 
 import numpy as np
+import orjson
 from numpy.typing import NDArray
 
 from indlet.kernels import analyse as k
+from indlet.memo import remembered
 from indlet.text import LANGUAGES, langid, stop_words
 from indlet.text import language as plain
 
 ASK: Final = None
 _LANGUAGES: Final = tuple(LANGUAGES)
+_NUMBERS: Final = {language: number for number, language in enumerate(_LANGUAGES)}
 _SCRIPTS: Final = tuple(plain.SCRIPTS)
 # Columns of the letters of foreign tokens: all, each script's, kana, whether Russian ones, whether others.
 _ALL, _KANA, _RUSSIAN, _OTHERS = 0, len(_SCRIPTS) + 1, len(_SCRIPTS) + 2, len(_SCRIPTS) + 3
@@ -67,11 +70,6 @@ def _shares(most: int) -> NDArray[np.float32]:
     return np.array([math.log1p(count) for count in range(most + 1)], np.float32)
 
 
-def number_of(language: str) -> int:
-    """A language's number among those with function words, or -1."""
-    return _LANGUAGES.index(language) if language in LANGUAGES else -1
-
-
 class Judged(NamedTuple):
     """What the tokens of records tell of their languages: codes, nothing (the empty string), or that the
     statistical model is to be asked (None); what was counted for that, and of whom it is all that the rules
@@ -87,7 +85,7 @@ def judged(tokens: k.Tokens, records: int, mask: int, known: k.Known, stated: Se
     """What the tokens in the fields of `mask` tell. `stated` are the codes that are stated."""
     found = np.empty(records, k.EVIDENCE)
     letters = np.zeros((records, LETTER_COLUMNS), np.int64)
-    numbers = np.array([number_of(language) for language in stated], np.int64)
+    numbers = np.array([_NUMBERS.get(language, -1) for language in stated], np.int64)
     k.evidence(tokens, mask, known, numbers, found, letters)
     foreign = 2 * letters[:, _ALL] > found["characters"]
     out = _by_words(found)
@@ -174,3 +172,33 @@ def _by_script(letters: Numbers, most: int) -> str | None:
     if name == "Cyrillic" and letters[_RUSSIAN] and not letters[_OTHERS]:
         return "ru"
     return "" if most < plain.LETTERS // 4 else ASK
+
+
+@remembered(1 << 12)
+def told_by(span: bytes) -> tuple[str, bool]:
+    """The language that is stated, and whether it has to be believed."""
+    return _believed(values_of(span))
+
+
+@remembered(1 << 12)
+def first_told(span: bytes) -> tuple[str, bool]:
+    """The same by the first value alone."""
+    return _believed(values_of(span)[:1])
+
+
+def _believed(values: tuple[str, ...]) -> tuple[str, bool]:
+    stated = next((found for value in values if value and (found := plain.code(value))), "")
+    return stated, bool(stated) and not stop_words(stated)
+
+
+@remembered(1 << 12)
+def first_stated(span: bytes) -> str:
+    """The language by whose articles titles are filed."""
+    values = values_of(span)
+    return values[0] if values else "en"
+
+
+@remembered(1 << 14)
+def values_of(span: bytes) -> tuple[str, ...]:
+    """The values between the brackets of a list in JSON."""
+    return tuple(orjson.loads(b"[%b]" % span))
