@@ -67,9 +67,9 @@ def show(found: Found, figures: Figures) -> str:
     runs = {name: found[name] for name in (*SERVERS, *TREES) if name in found}
     parts = [
         "`bench.site`: the experiment of the mod_oai paper (Nelson, Van de Sompel, Liu et al. 2004), on a "
-        "generated site of its size with three servers, and on the HTML trees of two documentation packages "
-        "of Debian with Apache: copied once, after a quarter of the files was touched, and after the same "
-        "quarter got other bytes. Each way is a program; its start is included. The ways alternate. Seconds "
+        "generated site of its size with three servers, and on the HTML of documentation packages of Debian "
+        "with Apache: copied once, after a quarter of the files was touched, and after the same quarter got "
+        "other bytes. Each way is a program; its start is included. The ways alternate. Seconds "
         "are those of the clock; processor seconds are those of the client and of the servers (web server "
         "and node). `indlet mirror` waits until all files are on the disk, wget does not; before each way "
         "the disk is idle. Files: how many of the copy are those of the site then, by bytes and time.\n"
