@@ -20,9 +20,11 @@ import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
 MB: Final = 1024 * 1024
 # What no child needs to read in its environment, and what a parser of foreign files must not: the latter has
@@ -65,6 +67,8 @@ def start_with_socket(
     module: str, *, stderr: int | IO[bytes] = subprocess.DEVNULL, environment: Mapping[str, str] | None = None
 ) -> tuple[subprocess.Popen[bytes], Connection]:
     """A parser whose only argument is the descriptor of a socket, and our end of that socket."""
+    from multiprocessing.connection import Pipe  # most processes that start one need no socket
+
     ours, theirs = Pipe(duplex=True)
     try:
         place = theirs.fileno()

@@ -13,7 +13,6 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlsplit
@@ -100,6 +99,8 @@ class _Child:
 
 def main() -> None:
     """The inside: a path and a name come in, text or a reason goes out."""
+    from multiprocessing.connection import Connection
+
     socket = Connection(int(sys.argv[1]))
     limits: Limits = pickle.loads(socket.recv_bytes())  # noqa: S301 - from the process that started this one
     from indlet.provider.extract import extract

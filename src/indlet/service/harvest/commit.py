@@ -21,8 +21,10 @@ from indlet.service.harvest.source_state import LastRun, SourceState
 from indlet.service.harvest.withhold import DeletionGuard, by_source, latest
 from indlet.store import OpenFailure, Store
 
-# Pages are committed together until there are this many records, or this much time has gone by.
+# Pages are committed together until there are this many records, or this much time has gone by. The first
+# batch is smaller, and each twice as large as the one before: so indexing, which follows, begins soon.
 BATCH: Final = 4000
+FIRST_BATCH: Final = 1000
 BATCH_SECONDS: Final = 1.0
 
 
@@ -87,6 +89,7 @@ class Committer:
         self.stored_bytes = state.stored_bytes  # of the source: never less than it takes
         self._counted: Counter[str] = Counter()  # repairs that the source's state has counted
         self._writing: BackgroundCall | None = None
+        self._batch = FIRST_BATCH
 
     def add(self, record: Record | Packed) -> None:
         """Take a record, to be committed with those around it."""
@@ -121,7 +124,9 @@ class Committer:
 
     def commit_if_due(self, state: RunState) -> None:
         batch = self.uncommitted
-        if len(batch.records) + len(batch.copies) >= BATCH or time.monotonic() - batch.since > BATCH_SECONDS:
+        full = len(batch.records) + len(batch.copies) >= self._batch
+        if full or time.monotonic() - batch.since > BATCH_SECONDS:
+            self._batch = min(2 * self._batch, BATCH)
             self.commit(state, wait=False)
 
     def commit(self, state: RunState | None, outcome: str = "running", wait: bool = True) -> None:

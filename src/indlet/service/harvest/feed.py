@@ -18,8 +18,6 @@ from indlet.service.harvest.client import Client, HttpAnswer
 from indlet.service.records.normalise import cleaned, resource_key
 from indlet.text import Analyzer
 
-# What a source's `metadata` says where it is a feed.
-FEED: Final = "feed"
 _MEDIA: Final = (
     "application/atom+xml, application/rss+xml, application/feed+json, application/rdf+xml;q=0.9, "
     "application/xml;q=0.8, text/xml;q=0.8, */*;q=0.1"

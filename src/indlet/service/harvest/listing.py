@@ -98,11 +98,11 @@ class ListedPages:
         """Whether the datestamps can be relied on for resuming; what is wrong with them is counted."""
         length = 20 if self._seconds else 10
         repairs = self._progress.repairs
-        bad = future = 0
+        malformed = bad = future = 0
         limit = dates.next_day(response_date) if dates.parse(response_date) else dates.END
         for stamp in set(stamps):
             if not dates.well_formed(stamp):
-                bad += 1
+                malformed += 1
             elif len(stamp) != length:
                 repairs["datestamps of another granularity"] += 1
                 bad += 1
@@ -110,10 +110,9 @@ class ListedPages:
                 future += 1
         if future:
             repairs["datestamps in the future"] += future
-        malformed = sum(not dates.well_formed(s) for s in set(stamps))
         if malformed:
             repairs["malformed datestamps"] += malformed
-        return not bad and not future
+        return not (malformed or bad or future)
 
     def middle(self, days: bool) -> tuple[str, bool]:
         """A datestamp in the midst of a check's list, in days if those are what can be asked for, and whether

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import orjson
 
@@ -14,10 +14,12 @@ from indlet.errors import BadResponse
 from indlet.oai.names import DECISIONS_PATH, FT_PATH
 from indlet.service.harvest import dates
 from indlet.service.harvest.client import NoAnswer
-from indlet.service.harvest.feed import Validators
 from indlet.service.harvest.fetch_page import PageFetcher
 from indlet.service.harvest.mesh import origin_key
 from indlet.store import Store, decisions
+
+if TYPE_CHECKING:
+    from indlet.service.harvest.feed import Validators
 
 BYTES: Final = 16 << 20
 _EACH: Final = 640  # bytes of one decision's texts: so all that are kept, given out, are less than BYTES

@@ -14,13 +14,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from indlet.errors import IndletError, RemoteError, SettingsError, Unreachable
 from indlet.formats.registry import ROOTS, Roots
 from indlet.model import Failure
 from indlet.oai.names import FT_PATH
-from indlet.service.harvest import dates, decide, early_end, feed, other_decisions, owed, sets
+from indlet.service.harvest import dates, decide, early_end, other_decisions, owed, sets
 from indlet.service.harvest.cache import Cache, address_of
 from indlet.service.harvest.client import Client, NoAnswer, spellings
 from indlet.service.harvest.commit import Committer
@@ -57,6 +57,7 @@ from indlet.store import Store, Transaction
 from indlet.text import Analyzer
 
 Extract = Callable[[bytes, str, str], str]  # content, URL, media type -> text
+FEED: Final = "feed"  # what a source's `metadata` says where it is one
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +182,9 @@ class Run:
 
     def _read_feed(self) -> None:
         """A source that is a feed: one answer brings all that it shows."""
-        self.progress.phase, self.progress.form = "harvesting", feed.FEED
+        from indlet.service.harvest import feed
+
+        self.progress.phase, self.progress.form = "harvesting", FEED
         remember(self.store, self.analyzer.policy)
         known = {} if self.options.full else dict(self.state.other.get("feed", {}))
         try:
@@ -196,12 +199,12 @@ class Run:
             full_text = self._full_text if self.source.fulltext == "fetch" and self.extract else None
             for record in feed.records(answer.body, answer.url, self.analyzer, full_text):
                 self.committer.add(record)
-        self._remember(url=self.source.url, format=feed.FEED, other={**self.state.other, "feed": given})
+        self._remember(url=self.source.url, format=FEED, other={**self.state.other, "feed": given})
         self.committer.settle_deletions()
         self._end("complete", "")
 
     def _harvest(self) -> None:
-        if self.source.metadata == feed.FEED:
+        if self.source.metadata == FEED:
             self._read_feed()
             return
         progress = self.progress
