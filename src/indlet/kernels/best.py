@@ -46,7 +46,7 @@ from indlet.kernels.scoring import (
     share,
 )
 
-WINDOW: Final = 8192  # documents at a time: their sums stay in a near cache
+WINDOW: Final = 16384  # documents at a time: their sums stay in a near cache
 WORDS: Final = WINDOW // 64
 _SLOTS: Final = WINDOW // BLOCK + 2  # blocks that a window may touch
 CLASSES: Final = 8
@@ -54,9 +54,11 @@ _COMBINED: Final = 5  # terms whose combinations are worked out; there are two t
 # Of the combinations, a bit for each: those that have the first term, the second, and so on.
 _WITH: Final = (0xAAAAAAAA, 0xCCCCCCCC, 0xF0F0F0F0, 0xFF00FF00, 0xFFFF0000)
 _WIDTHS: Final = 33  # that a block's frequencies may have, in bits
-_FIRST_WINDOW: Final = 1024
 _MEMO: Final = 1024  # shares of a term that are kept: of frequencies below 4 and lengths below 256
 _FEW: Final = 16  # postings in a window; to score their documents is less work than to choose
+_SEEDS: Final = 64  # documents that are scored first, beyond those that are wanted
+_SEEDED: Final = 128  # words of bits of a window in which they are looked for
+_TOGETHER: Final = 256  # documents that are scored term by term, so that nothing waits for another
 
 # The state of a list. Its df; where its directory and its first block are; its blocks; the first block that
 # touches the window, and the one after the last; the block in the first slot, and how many are held; of what
@@ -88,6 +90,7 @@ class Columns(NamedTuple):
     smaller: Bits
     norm_limits: Floats
     early: Bits  # documents whose tie is in the lowest 64th
+    dates: Small
 
 
 class VisibleDocuments(NamedTuple):
@@ -103,12 +106,12 @@ class VisibleDocuments(NamedTuple):
 
 
 class Heap(NamedTuple):
-    """The best so far, worst on top: score, tie, id, segment and document, group."""
+    """The best so far, worst on top: score, tie, id, date, group."""
 
     scores: Floats
     ties: Hashes
     ids: Numbers
-    where: Numbers
+    dates: Numbers
     groups: Numbers
 
 
@@ -124,16 +127,17 @@ class Scratch(NamedTuple):
 def scratch(terms: int) -> Scratch:
     """Room for so many terms."""
     return Scratch(
-        np.empty(terms * (2 * _SLOTS + WORDS + _STATE), np.int64),
+        np.empty(terms * (2 * _SLOTS + WORDS + _STATE) + 2 * _TOGETHER, np.int64),
         np.empty(terms * _SLOTS * BLOCK + BLOCK, np.uint32),
         np.empty(
             WINDOW
             + (1 << _COMBINED)
+            + 3 * _TOGETHER
             + 2 * CLASSES
             + 1
             + terms * (2 * CLASSES + 1 + CLASSES * _WIDTHS + _MEMO)
         ),
-        np.empty((terms + 4) * WORDS, np.uint64),
+        np.empty((terms + 3) * WORDS, np.uint64),
     )
 
 
@@ -143,8 +147,8 @@ def scratch(terms: int) -> Scratch:
 
 
 @part
-def _unite(out: Bits, bits: Bits, t: Int) -> None:
-    for i in range(np.uint64(WORDS)):
+def _unite(out: Bits, bits: Bits, t: Int, words: Int) -> None:
+    for i in range(np.uint64(words)):
         out[i] |= bits[np.uint64(t * WORDS) + i]
 
 
@@ -262,26 +266,18 @@ def _fill(
     base: Int, limit: Int,
 ) -> None:  # fmt: skip
     """Decodes the blocks that touch the window, and sets the bits of its documents."""
-    s, own, slots = t * _STATE, t * _SLOTS * BLOCK, t * _SLOTS
+    s, own = t * _STATE, t * _SLOTS * BLOCK
     offset = np.uint64(t * WORDS)
-    for i in range(np.uint64(WORDS)):
+    for i in range(np.uint64((limit - base + 63) >> 6)):
         bits[offset + i] = np.uint64(0)
     first, count = state[s + _FROM], state[s + _TO] - state[s + _FROM]
     state[s + _LOW] = state[s + _HIGH] = own
     if count == 0:
         return
-    shift = first - state[s + _HELD]
-    held = state[s + _COUNT] - shift
-    if shift < 0 or held < 0:
-        held = np.int64(0)
-    elif shift > 0:
-        for slot in range(slots, slots + held):
-            freqs_at[slot], ways[slot] = freqs_at[slot + shift], ways[slot + shift]
-        for i in range(np.uint64(own), np.uint64(own + held * BLOCK)):
-            docs[i] = docs[i + np.uint64(shift * BLOCK)]
-    for slot in range(held, count):
-        _decode(stream, state, docs, freqs_at, ways, t, first + slot, slot)
-    state[s + _HELD], state[s + _COUNT] = first, max(held, count)
+    if first != state[s + _HELD] or count > state[s + _COUNT]:
+        for slot in range(count):
+            _decode(stream, state, docs, freqs_at, ways, t, first + slot, slot)
+        state[s + _HELD], state[s + _COUNT] = first, count
     end = own + min(state[s + _DF] - first * BLOCK, count * BLOCK)
     low = _seek(docs, own, min(end, own + BLOCK), base)
     high = _seek(docs, max(own + (count - 1) * BLOCK, low), end, limit)
@@ -408,10 +404,12 @@ def _least(family: np.uint64) -> np.uint64:
 
 
 @part
-def _choose(bits: Bits, combination: np.uint64, within: Bits, shift: np.uint64, out: Bits) -> None:
+def _choose(
+    bits: Bits, combination: np.uint64, within: Bits, shift: np.uint64, words: Int, out: Bits
+) -> None:
     """Adds the documents of a class that hold all terms of a combination; the class begins at `shift`."""
     if combination == np.uint64(0):
-        for i in range(np.uint64(WORDS)):
+        for i in range(np.uint64(words)):
             out[i] |= within[shift + i]
         return
     one = lowest_bit(combination) * np.uint64(WORDS)
@@ -420,10 +418,10 @@ def _choose(bits: Bits, combination: np.uint64, within: Bits, shift: np.uint64, 
     combination &= combination - np.uint64(1)
     if combination & (combination - np.uint64(1)) == np.uint64(0):
         three = lowest_bit(combination) * np.uint64(WORDS) if combination else one
-        for i in range(np.uint64(WORDS)):
+        for i in range(np.uint64(words)):
             out[i] |= bits[one + i] & bits[two + i] & bits[three + i] & within[shift + i]
         return
-    for i in range(np.uint64(WORDS)):
+    for i in range(np.uint64(words)):
         both = bits[one + i] & bits[two + i] & within[shift + i]
         left = combination
         while left and both:
@@ -435,15 +433,16 @@ def _choose(bits: Bits, combination: np.uint64, within: Bits, shift: np.uint64, 
 @kernel
 def _select(
     bits: Bits, bounds: Floats, first: Int, terms: Int, decoded: Int, least: float, added: Floats,
-    sums: Floats, within: Bits, words: Int, offset: np.uint64, out: Bits,
+    sums: Floats, within: Bits, offset: np.uint64, words: Int, out: Bits,
 ) -> None:  # fmt: skip
     """Sets the bits of the documents of the window that can reach the least score.
 
     From the last class to the first, more combinations can; a class has the documents of those before. What
     holds a combination that was met, or more terms, is chosen.
     """
-    for i in range(WORDS):
+    for i in range(words):
         out[i] = np.uint64(0)
+    each = np.uint64(within.size // CLASSES)
     family, combined = np.uint64(0), min(decoded, np.int64(_COMBINED))
     for among in range(CLASSES - 1, -1, -1):
         rest = added[among]
@@ -452,7 +451,7 @@ def _select(
         wider = _family(bounds, first + among * terms, combined, rest, least, sums)
         fresh = _least(wider) & ~family if wider != family else np.uint64(0)
         while fresh:
-            _choose(bits, lowest_bit(fresh), within, np.uint64(among * words) + offset, out)
+            _choose(bits, lowest_bit(fresh), within, np.uint64(among) * each + offset, words, out)
             fresh &= fresh - np.uint64(1)
         family = wider
 
@@ -488,30 +487,31 @@ def _repeat(
 
 
 @part
-def _size(bits: Bits) -> Int:
+def _size(bits: Bits, words: Int) -> Int:
     total = np.int64(0)
-    for i in range(WORDS):
+    for i in range(words):
         total += np.int64(ones(bits[i]))
     return total
 
 
 @part
 def _counted(
-    bits: Bits, terms: Int, base: Int, hidden: Bits, of: Numbers, grouped: Bits, seen: Bytes, found: Bits
-) -> Int:
+    bits: Bits, terms: Int, base: Int, words: Int, hidden: Bits, of: Numbers, grouped: Bits, seen: Bytes,
+    found: Bits,
+) -> Int:  # fmt: skip
     """Sets the bits of documents that hold any of the terms and are not hidden; gives how many count."""
-    for i in range(WORDS):
+    for i in range(words):
         found[i] = np.uint64(0)
     for t in range(terms):
-        _unite(found, bits, t)
+        _unite(found, bits, t, words)
     first, live = np.uint64(base >> 6), np.int64(0)
     if hidden.size:
-        for i in range(np.uint64(WORDS)):
+        for i in range(np.uint64(words)):
             found[i] &= ~hidden[first + i]
-    for i in range(WORDS):
+    for i in range(words):
         live += np.int64(ones(found[i]))
     if of.size:
-        for i in range(WORDS):
+        for i in range(words):
             left = found[i] & grouped[first + np.uint64(i)]
             while left:
                 group = of[base + 64 * i + np.int64(lowest_bit(left))]
@@ -531,7 +531,7 @@ def _worse(score: float, tie: Int, id: Int, other: float, other_tie: Int, other_
 
 @kernel
 def _sift(
-    i: Int, scores: Floats, ties: Hashes, ids: Numbers, where: Numbers, groups: Numbers, size: Int
+    i: Int, scores: Floats, ties: Hashes, ids: Numbers, dates: Numbers, groups: Numbers, size: Int
 ) -> None:
     """Restores the heap after what stood at i was replaced by something better."""
     while True:
@@ -548,15 +548,28 @@ def _sift(
         scores[i], scores[child] = scores[child], scores[i]
         ties[i], ties[child] = ties[child], ties[i]
         ids[i], ids[child] = ids[child], ids[i]
-        where[i], where[child] = where[child], where[i]
+        dates[i], dates[child] = dates[child], dates[i]
         groups[i], groups[child] = groups[child], groups[i]
         i = child
 
 
 @kernel
+def _put_in_order(heap: Heap, size: Int) -> None:
+    """Puts the best first; a heap no more."""
+    scores, ties, ids, dates, groups = heap
+    for last in range(size - 1, 0, -1):
+        scores[0], scores[last] = scores[last], scores[0]
+        ties[0], ties[last] = ties[last], ties[0]
+        ids[0], ids[last] = ids[last], ids[0]
+        dates[0], dates[last] = dates[last], dates[0]
+        groups[0], groups[last] = groups[last], groups[0]
+        _sift(np.int64(0), scores, ties, ids, dates, groups, np.int64(last))
+
+
+@kernel
 def _offer(
-    scores: Floats, ties: Hashes, ids: Numbers, where: Numbers, groups: Numbers, size: Int, score: float,
-    tie: Int, id: Int, place: Int, group: Int,
+    scores: Floats, ties: Hashes, ids: Numbers, dates: Numbers, groups: Numbers, size: Int, score: float,
+    tie: Int, id: Int, date: Int, group: Int,
 ) -> Int:  # fmt: skip
     """Takes a document into the heap if it is better than the worst, or than the one of its group that is
     there; gives the heap's size.
@@ -571,8 +584,8 @@ def _offer(
             at += 1
     if at < size:  # one of its group is there
         if _worse(scores[at], ties[at], ids[at], score, tie, id):
-            scores[at], ties[at], ids[at], where[at] = score, tie, id, place
-            _sift(at, scores, ties, ids, where, groups, size)
+            scores[at], ties[at], ids[at], dates[at] = score, tie, id, date
+            _sift(at, scores, ties, ids, dates, groups, size)
         return size
     if full:
         at = np.int64(0)
@@ -583,11 +596,11 @@ def _offer(
             if not _worse(score, tie, id, scores[up], ties[up], ids[up]):
                 break
             scores[at], ties[at], ids[at] = scores[up], ties[up], ids[up]
-            where[at], groups[at] = where[up], groups[up]
+            dates[at], groups[at] = dates[up], groups[up]
             at = up
-    scores[at], ties[at], ids[at], where[at], groups[at] = score, tie, id, place, group
+    scores[at], ties[at], ids[at], dates[at], groups[at] = score, tie, id, date, group
     if at == 0:
-        _sift(at, scores, ties, ids, where, groups, size)
+        _sift(at, scores, ties, ids, dates, groups, size)
     return size
 
 
@@ -623,11 +636,11 @@ def _add_up(
 
 
 @part
-def _number(bits: Bits, state: Numbers, terms: Int, places: Numbers) -> None:
+def _number(bits: Bits, state: Numbers, terms: Int, words: Int, places: Numbers) -> None:
     """For each word of a list's bits, the place of the first document that it tells of."""
     for t in range(terms):
         place = state[t * _STATE + _LOW]
-        for i in range(np.uint64(t * WORDS), np.uint64((t + 1) * WORDS)):
+        for i in range(np.uint64(t * WORDS), np.uint64(t * WORDS + words)):
             places[i] = place
             place += np.int64(ones(bits[i]))
 
@@ -643,11 +656,187 @@ def _at_best(
 
 
 @kernel
+def _most(bits: Bits, terms: Int, words: Int, wanted: Int, found: Bits, out: Bits) -> None:
+    """Sets the bits of some of the documents that hold most terms, more than are wanted if there are."""
+    twice, thrice = np.int64(0), np.int64(0)
+    for again in range(2):
+        total = np.int64(0)
+        for i in range(words):
+            one, two, three = np.uint64(0), np.uint64(0), np.uint64(0)
+            if i < _SEEDED or (total if again else twice) < wanted:
+                for t in range(terms):
+                    own = bits[t * WORDS + i] & found[i]
+                    three |= two & own
+                    two |= one & own
+                    one |= own
+            if again == 0:
+                twice += np.int64(ones(two))
+                thrice += np.int64(ones(three))
+                continue
+            if thrice >= wanted:
+                one = three
+            elif twice >= wanted:
+                one = two
+            out[i] = one if total <= wanted + _SEEDS else np.uint64(0)
+            total += np.int64(ones(one))
+
+
+@kernel
+def _sure(
+    formula: Formula, columns: Columns, worst: float, stream: Bytes, state: Numbers, docs: Small,
+    freqs_at: Numbers, ways: Numbers, bits: Bits, bounds: Floats, known: Floats, by_limit: Floats,
+    added: Floats, combinations: Floats, terms: Int, decoded: Int, base: Int, words: Int, held: Int,
+    found: Bits, chosen: Bits, repeated: Bits,
+) -> bool:  # fmt: skip
+    """Sets the bits of those found that can reach the worst score that is kept; gives whether those in which
+    no term stands twice were held to the bounds of such, and `repeated` tells of the others.
+    """
+    kind, first_of, second_of, outlook, p, _ = formula
+    within = columns.smaller if kind == VSM else columns.shorter
+    offset, once = np.uint64(base >> 6), np.int64((CLASSES + 1) * terms)
+    least = worst - 1e-8 * (abs(worst) + 1.0)  # room for rounding
+    _select(
+        bits, bounds, np.int64(0), terms, decoded, least, added, combinations, within, offset, words, chosen
+    )
+    for i in range(np.uint64(words)):
+        chosen[i] &= found[i]
+    # Nanoseconds, more or less.
+    if _size(chosen, words) * 25 <= 300 + 2 * held:
+        return False
+    for i in range(words):
+        repeated[i] = np.uint64(0)
+    for t in range(terms):
+        at, varied = _WIDTHS * CLASSES * t, t < decoded and state[t * _STATE + _WIDE] > 0
+        if varied:
+            _repeat(stream, state, docs, freqs_at, ways, t, base, repeated)
+            if known[at] < 0.0:
+                _highest(
+                    kind, first_of[t], second_of[t], p[0], p[3], outlook[0], columns.limits,
+                    columns.norm_limits, by_limit, np.int64(1), known, at,
+                )  # fmt: skip
+        for among in range(CLASSES):
+            highest_here = bounds[among * terms + t]
+            bounds[once + among * terms + t] = known[at + among] if varied else highest_here
+    for i in range(np.uint64(words)):
+        found[i] = chosen[i]
+    _select(bits, bounds, once, terms, decoded, least, added, combinations, within, offset, words, chosen)
+    for i in range(np.uint64(words)):
+        chosen[i] = found[i] & (chosen[i] | repeated[i])
+    return True
+
+
+@kernel
+def _score(
+    formula: Formula, columns: Columns, heap: Heap, size: Int, of: Numbers, stream: Bytes, state: Numbers,
+    docs: Small, freqs_at: Numbers, ways: Numbers, bits: Bits, terms: Int, decoded: Int, base: Int,
+    words: Int, chosen: Bits, repeated: Bits, closer: Int, bounds: Floats, many: bool, sums: Floats,
+    places: Numbers, memo: Floats, picks: Numbers, room: Floats,
+) -> Int:  # fmt: skip
+    """Offers the chosen documents of the window to the heap; gives its size.
+
+    Long because what is found out of some documents is used step by step.
+    """
+    kind, first_of, second_of, outlook, p, table = formula
+    lengths, norms, ties, ids, norm_limits, dates = (
+        columns.lengths, columns.norms, columns.ties, columns.ids, columns.norm_limits, columns.dates
+    )  # fmt: skip
+    scores, heap_ties, heap_ids, heap_dates, groups = heap
+    p0, p1, p2, p3, asked, constant = p[0], p[1], p[2], p[3], outlook[0], outlook[1]
+    hits, totals, by_length, norm_of = picks[_TOGETHER:], room, room[_TOGETHER:], room[2 * _TOGETHER :]
+    full, one = size == scores.size, np.uint64(1)
+    i, left = np.int64(0), chosen[0]
+    while True:
+        count = np.int64(0)
+        while i < words and count < _TOGETHER:
+            while left and count < _TOGETHER:
+                picks[count] = 64 * i + np.int64(lowest_bit(left))
+                left &= left - one
+                count += 1
+            if left == np.uint64(0):
+                i += 1
+                left = chosen[i] if i < words else left
+        if count == 0:
+            return size
+        for j in range(count):
+            totals[j], by_length[j], norm_of[j] = 0.0, 0.0, 1.0
+            if kind == VSM:
+                norm_of[j] = norms[base + picks[j]]
+            elif kind != BOOLEAN:
+                length = np.int64(lengths[base + picks[j]])
+                by_length[j] = table[length] if length < table.size else beyond(kind, p0, p1, p2, length)
+            if many:
+                totals[j] = sums[picks[j]]
+        if full and kind in (VSM, DIRICHLET) and not many:
+            # A document's own norm or length gives a closer bound than its class.
+            kept = np.int64(0)
+            for j in range(count):
+                place = picks[j]
+                at, bit = place >> 6, np.uint64(place & 63)
+                rest = bounds[CLASSES * terms + decoded] if decoded < terms else 0.0
+                which = np.int64(0) if (repeated[at] >> bit) & one else closer
+                for t in range(decoded):
+                    rest += bounds[which + t] * float((bits[t * WORDS + at] >> bit) & one)
+                if kind == VSM:
+                    rest *= norm_limits[0] / (norm_of[j] or 1.0)
+                else:
+                    rest = finish(kind, asked, constant, rest, by_length[j], 1.0)
+                picks[kept], by_length[kept], norm_of[kept] = place, by_length[j], norm_of[j]
+                kept += np.int64(_reaches(rest, scores[0]))
+            count = kept
+        for t in range(decoded if kind != BOOLEAN and not many else np.int64(0)):
+            holding = np.int64(0)
+            for j in range(count):
+                hits[holding] = j
+                holding += np.int64((bits[t * WORDS + (picks[j] >> 6)] >> np.uint64(picks[j] & 63)) & one)
+            alone = state[t * _STATE + _DF] == 1
+            for k in range(holding):
+                j = hits[k]
+                at, below = t * WORDS + (picks[j] >> 6), (one << np.uint64(picks[j] & 63)) - one
+                frequency = state[t * _STATE + _MOST]
+                if not alone:
+                    frequency = _frequency(
+                        stream, freqs_at, ways, places[at] + np.int64(ones(bits[at] & below))
+                    )
+                length = np.int64(0) if kind == VSM else np.int64(lengths[base + picks[j]])
+                tabled = _by_frequency(table, frequency) if kind == VSM else by_length[j]
+                totals[j] += _share(
+                    kind, first_of[t], second_of[t], p0, p3, frequency, length, tabled, memo, t * _MEMO
+                )
+        for j in range(count):
+            doc, total, norm, tabled = base + picks[j], totals[j], norm_of[j], by_length[j]
+            for t in range(decoded, terms):
+                rest = bounds[CLASSES * terms + t]
+                if full and not _reaches(
+                    _at_best(kind, asked, constant, total, rest, tabled, norm), scores[0]
+                ):
+                    break
+                if state[t * _STATE + _WIDE] >= 0:
+                    frequency = _asked(stream, state, docs, freqs_at, ways, t, doc)
+                    if frequency > 0:
+                        length = np.int64(0) if kind == VSM else np.int64(lengths[doc])
+                        total += _share(
+                            kind, first_of[t], second_of[t], p0, p3, frequency, length,
+                            _by_frequency(table, frequency) if kind == VSM else tabled, memo, t * _MEMO,
+                        )  # fmt: skip
+            score = finish(kind, asked, constant, total, tabled, norm)
+            if size == scores.size and (
+                score < scores[0] or (score == scores[0] and ties[doc] > heap_ties[0])
+            ):
+                continue
+            group = of[doc] if of.size else np.int64(0)
+            size = _offer(
+                scores, heap_ties, heap_ids, heap_dates, groups, size, score, ties[doc],
+                np.int64(ids[doc]), np.int64(dates[doc]), group,
+            )  # fmt: skip
+
+
+@kernel
 def best(
     formula: Formula, lists: PostingLists, columns: Columns, shown: VisibleDocuments, heap: Heap, size: Int,
-    number: Int, exact: bool, scratch: Scratch,
+    last: bool, exact: bool, scratch: Scratch,
 ) -> tuple[Int, Int, bool]:  # fmt: skip
-    """Offers the documents that are not hidden and hold any of the terms to the heap.
+    """Offers the documents that are not hidden and hold any of the terms to the heap; after the `last`
+    segment, this is put in order, best first.
 
     Long because it is one loop: every step reads and moves the same cursors.
 
@@ -656,15 +845,16 @@ def best(
     """
     kind, first_of, second_of, outlook, p, table = formula
     stream, starts = lists
-    lengths, norms, ties, ids, shorter, limits, smaller, norm_limits, early = columns
+    lengths, _, _, _, _, limits, _, norm_limits, early, _ = columns
     hidden, of, grouped, seen = shown
-    scores, heap_ties, heap_ids, where, groups = heap
+    scores, heap_ties, _, _, _ = heap
     terms = starts.size
     p0, p1, p2, p3, asked, constant = p[0], p[1], p[2], p[3], outlook[0], outlook[1]
     numbers, docs, reals, words_of = scratch
     slots = terms * _SLOTS
     freqs_at, ways, places = numbers[:slots], numbers[slots : 2 * slots], numbers[2 * slots :]
     state = places[terms * WORDS :]
+    picks = state[terms * _STATE :]
     freqs = docs[slots * BLOCK :]
     bits, found = words_of[: terms * WORDS], words_of[terms * WORDS :]
     chosen, repeated = found[WORDS:], found[2 * WORDS :]
@@ -675,10 +865,9 @@ def best(
     once = np.int64((CLASSES + 1) * terms)
     bounds, known = by_limit[CLASSES + 1 :], by_limit[CLASSES + 1 + (2 * CLASSES + 1) * terms :]
     memo = known[CLASSES * _WIDTHS * terms :]
+    room = memo[_MEMO * terms :]
     for i in range(CLASSES):
         added[i] = 0.0  # what `finish` adds at most to sums
-    within = smaller if kind == VSM else shorter
-    words = within.size // CLASSES
     for i in range(CLASSES + 1):
         length = limits[i]
         by_limit[i] = table[length] if length < table.size else beyond(kind, p0, p1, p2, length)
@@ -692,8 +881,8 @@ def best(
             memo[i] = -np.inf
     live, every, limit = np.int64(0), True, np.int64(0)
     while limit < lengths.size:
-        # The first window is a small one: all its documents are scored, for nothing is known yet.
-        base, limit = limit, limit + (WINDOW if limit else _FIRST_WINDOW)
+        base, limit = limit, min(limit + WINDOW, np.int64(lengths.size))
+        words = (limit - base + 63) >> 6
         full = size == scores.size
         worst = scores[0] if full and size > 0 else -np.inf
         essential, touched, rest = np.int64(0), False, 0.0
@@ -735,119 +924,48 @@ def best(
             every = every and state[t * _STATE + _WIDE] < 0
         if decoded == 0:
             continue
-        live += _counted(bits, decoded, base, hidden, of, grouped, seen, found)
+        live += _counted(bits, decoded, base, words, hidden, of, grouped, seen, found)
         if full and (size == 0 or essential == 0):
             continue
-        offset, closer = np.uint64(base >> 6), np.int64(0)
-        if full and kind == BOOLEAN:
-            if heap_ties[0] >> np.uint64(58) == np.uint64(0):
-                for i in range(np.uint64(WORDS)):
-                    found[i] &= early[offset + i]
-        elif full and held > _FEW:
-            least = worst - 1e-8 * (abs(worst) + 1.0)  # room for rounding
-            _select(
-                bits, bounds, np.int64(0), terms, decoded, least, added, combinations, within, words, offset,
-                chosen,
-            )  # fmt: skip
-            for i in range(np.uint64(WORDS)):
-                found[i] &= chosen[i]
-            # Nanoseconds, more or less, as below.
-            if _size(found) * 25 > 300 + 2 * held:
-                closer = once
-                for i in range(WORDS):
-                    repeated[i] = np.uint64(0)
-                for t in range(terms):
-                    at, varied = _WIDTHS * CLASSES * t, t < decoded and state[t * _STATE + _WIDE] > 0
-                    if varied:
-                        _repeat(stream, state, docs, freqs_at, ways, t, base, repeated)
-                        if known[at] < 0.0:
-                            _highest(
-                                kind, first_of[t], second_of[t], p0, p3, asked, limits, norm_limits, by_limit,
-                                np.int64(1), known, at,
-                            )  # fmt: skip
-                    for among in range(CLASSES):
-                        highest_here = bounds[among * terms + t]
-                        bounds[once + among * terms + t] = known[at + among] if varied else highest_here
-                _select(
-                    bits, bounds, once, terms, decoded, least, added, combinations, within, words, offset,
-                    chosen,
+        offset = np.uint64(base >> 6)
+        tried = False
+        while True:
+            full = size == scores.size
+            close = False
+            if kind == BOOLEAN and (heap_ties[0] >> np.uint64(58) == np.uint64(0) if full else not tried):
+                for i in range(np.uint64(words)):
+                    chosen[i] = found[i] & early[offset + i]
+            elif kind != BOOLEAN and full and held > _FEW:
+                close = _sure(
+                    formula, columns, scores[0], stream, state, docs, freqs_at, ways, bits, bounds, known,
+                    by_limit, added, combinations, terms, decoded, base, words, held, found, chosen, repeated,
                 )  # fmt: skip
-                for i in range(np.uint64(WORDS)):
-                    found[i] &= chosen[i] | repeated[i]
-        picked = _size(found)
-        # Nanoseconds, more or less: to work out a share, to find one, to clear the sums.
-        many = kind != BOOLEAN and picked * (25 + 8 * decoded) > 2000 + held * 8
-        if many:
-            _add_up(
-                kind, first_of, second_of, p, table, stream, lengths, state, docs, freqs_at, ways, decoded,
-                base, limit - base, sums, freqs, memo,
-            )  # fmt: skip
-        elif picked > 0 and kind != BOOLEAN:
-            _number(bits, state, decoded, places)
-        for i in range(WORDS):
-            left = found[i]
-            while left:
-                bit = lowest_bit(left)
-                below = (np.uint64(1) << bit) - np.uint64(1)
-                left &= left - np.uint64(1)
-                place = 64 * i + np.int64(bit)
-                doc = base + place
-                length, norm, tabled, total = np.int64(0), 1.0, 0.0, 0.0
-                if kind == VSM:
-                    norm = norms[doc]
-                elif kind != BOOLEAN:
-                    length = np.int64(lengths[doc])
-                    tabled = table[length] if length < table.size else beyond(kind, p0, p1, p2, length)
-                if many:
-                    total = sums[place]
-                elif kind != BOOLEAN:
-                    if full and kind in (VSM, DIRICHLET):
-                        # The document's own norm or length gives a closer bound than its class.
-                        rest = bounds[CLASSES * terms + decoded] if decoded < terms else 0.0
-                        which = np.int64(0) if (repeated[i] >> bit) & np.uint64(1) else closer
-                        for t in range(decoded):
-                            rest += bounds[which + t] * float((bits[t * WORDS + i] >> bit) & np.uint64(1))
-                        if kind == VSM:
-                            rest *= norm_limits[0] / (norm or 1.0)
-                        else:
-                            rest = finish(kind, asked, constant, rest, tabled, norm)
-                        if not _reaches(rest, scores[0]):
-                            continue
-                    for t in range(decoded):
-                        own = bits[t * WORDS + i]
-                        if (own >> bit) & np.uint64(1):
-                            if state[t * _STATE + _DF] == 1:
-                                frequency = state[t * _STATE + _MOST]
-                            else:
-                                at = places[t * WORDS + i] + np.int64(ones(own & below))
-                                frequency = _frequency(stream, freqs_at, ways, at)
-                            if kind == VSM:
-                                tabled = _by_frequency(table, frequency)
-                            total += _share(
-                                kind, first_of[t], second_of[t], p0, p3, frequency, length, tabled, memo,
-                                t * _MEMO,
-                            )  # fmt: skip
-                for t in range(decoded, terms):
-                    rest = bounds[CLASSES * terms + t]
-                    if not _reaches(_at_best(kind, asked, constant, total, rest, tabled, norm), worst):
-                        break
-                    if state[t * _STATE + _WIDE] >= 0:
-                        frequency = _asked(stream, state, docs, freqs_at, ways, t, doc)
-                        if frequency > 0:
-                            if kind == VSM:
-                                tabled = _by_frequency(table, frequency)
-                            total += _share(
-                                kind, first_of[t], second_of[t], p0, p3, frequency, length, tabled, memo,
-                                t * _MEMO,
-                            )  # fmt: skip
-                score = finish(kind, asked, constant, total, tabled, norm)
-                if size == scores.size and (
-                    score < scores[0] or (score == scores[0] and ties[doc] > heap_ties[0])
-                ):
-                    continue
-                group = of[doc] if of.size else np.int64(0)
-                size = _offer(
-                    scores, heap_ties, heap_ids, where, groups, size, score, ties[doc], np.int64(ids[doc]),
-                    (number << 32) + doc, group,
+            elif kind != BOOLEAN and not full and not tried:
+                _most(bits, decoded, words, scores.size - size, found, chosen)
+            else:
+                for i in range(np.uint64(words)):
+                    chosen[i] = found[i]
+            picked: Int = _size(chosen, words)
+            # Nanoseconds, more or less: to work out a share, to find one, to clear the sums.
+            many = kind != BOOLEAN and bool(picked * (25 + 8 * decoded) > ((limit - base) >> 2) + held * 8)
+            if many:
+                _add_up(
+                    kind, first_of, second_of, p, table, stream, lengths, state, docs, freqs_at, ways,
+                    decoded, base, limit - base, sums, freqs, memo,
                 )  # fmt: skip
+            elif picked > 0 and kind != BOOLEAN:
+                _number(bits, state, decoded, words, places)
+            if picked > 0:
+                size = _score(
+                    formula, columns, heap, size, of, stream, state, docs, freqs_at, ways, bits, terms,
+                    decoded, base, words, chosen, repeated, once if close else np.int64(0), bounds, many,
+                    sums, places, memo, picks, room,
+                )  # fmt: skip
+            if full or tried:
+                break
+            tried = True
+            for i in range(np.uint64(words)):
+                found[i] &= ~chosen[i]
+    if last:
+        _put_in_order(heap, size)
     return live, size, every

@@ -155,14 +155,21 @@ def decode_docs(stream: Bytes, at: Int, count: Int, before: Int, docs: Small, to
     are.
     """
     width = np.int64(stream[at])
-    bit = (at + 2) * 8
-    mask = (np.uint64(1) << np.uint64(width)) - np.uint64(1)
-    doc = np.uint64(before + 1)
+    bit, wide = (at + 2) * 8, np.uint64(width)
+    mask = (np.uint64(1) << wide) - np.uint64(1)
+    doc = np.uint64(before)
     # Unsigned numbers: an index that might be negative costs a comparison.
-    for i in range(np.uint64(to), np.uint64(to + count)):
-        doc += (word(stream, bit >> 3) >> np.uint64(bit & 7)) & mask
+    fours = count & ~3 if width <= 14 else np.int64(0)
+    for i in range(np.uint64(to), np.uint64(to + fours), np.uint64(4)):
+        left = word(stream, bit >> 3) >> np.uint64(bit & 7)  # has four, wherever it begins
+        bit += 4 * width
+        for k in range(4):
+            doc += (left & mask) + np.uint64(1)
+            docs[i + np.uint64(k)] = doc
+            left >>= wide
+    for i in range(np.uint64(to + fours), np.uint64(to + count)):
+        doc += ((word(stream, bit >> 3) >> np.uint64(bit & 7)) & mask) + np.uint64(1)
         docs[i] = doc
-        doc += np.uint64(1)
         bit += width
     return at + 2 + (count * width + 7) // 8
 

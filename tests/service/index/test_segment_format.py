@@ -124,13 +124,14 @@ def test_posting_lists_come_back_as_they_were() -> None:
     lists = []
     for _ in range(300):
         count = int(source.choice([1, 2, 60, BLOCK, BLOCK + 1, 700]))
-        docs = np.sort(source.choice(20_000, count, replace=False))
+        most = int(source.choice([2, 30, 3_000_000 // count]))  # gaps of 1 to 22 bits
+        docs = np.cumsum(source.integers(1, most, count)) - 1
         choices = [[1], [1, 1, 1, 1, 2], [1, 1, 1, 1, 1, 1, 3], [1, 2, 3, 4], [1] * 30 + [900, 2**31]]
         lists.append((docs, source.choice(choices[source.integers(len(choices))], count)))
     starts = np.cumsum([0, *(docs.size for docs, _ in lists)])
     joined = [np.concatenate(parts).astype(np.uint32) for parts in zip(*lists, strict=True)]
     out, ends = np.zeros(int(room(starts)) + PADDING, np.uint8), np.zeros(len(lists), np.int64)
-    encode(joined[0], joined[1], starts, np.full(20_000, 50, np.uint32), out, ends)
+    encode(joined[0], joined[1], starts, np.full(3_000_000, 50, np.uint32), out, ends)
     seen = set()
     for (docs, freqs), begin in zip(lists, [0, *ends.tolist()][:-1], strict=True):
         held = np.empty(docs.size, np.uint32), np.empty(docs.size, np.uint32)

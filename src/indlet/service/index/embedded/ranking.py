@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from operator import neg
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -128,8 +127,8 @@ def prepare(
 
 
 def _bits(flags: Array) -> Array:
-    """Flags of documents as bits, with room for a window after the last."""
-    out = np.zeros((-(-flags.size // kernel.WINDOW) + 1) * kernel.WORDS, np.uint64)
+    """Flags of documents as bits."""
+    out = np.zeros(-(-flags.size // 64), np.uint64)
     packed = np.packbits(flags, bitorder="little")
     out.view(np.uint8)[: packed.size] = packed
     return out
@@ -146,7 +145,7 @@ def columns(segment: Segment) -> kernel.Columns:
         smaller, norm_limits = _classes(norms)
         found = segment.shared["columns"] = kernel.Columns(
             lengths, arrays["norm"], arrays["tie"], ids, shorter, limits.astype(np.int64), smaller,
-            norm_limits, _bits(arrays["tie"] >> np.uint64(58) == 0),
+            norm_limits, _bits(arrays["tie"] >> np.uint64(58) == 0), arrays["date"],
         )  # fmt: skip
     return found
 
@@ -231,7 +230,7 @@ def top(
         )  # fmt: skip
         given = (
             query.formula, kernel.PostingLists(segment.arrays["stream"], query.where[number]),
-            columns(segment), shown, heap, filled, number, exact, scratch,
+            columns(segment), shown, heap, filled, number == len(segments) - 1, exact, scratch,
         )  # fmt: skip
         best = segment.shared.get("best")  # all that is given has the same types for each query
         if best is None:
@@ -239,15 +238,13 @@ def top(
         live, taken, complete = (best or kernel.best)(*given)
         total, filled = total + int(live), int(taken)
         every = every and complete
-    parts: tuple[Array, ...] = heap
-    if filled < size:
-        parts = tuple(part[:filled] for part in parts)
-    scores, *others = (part.tolist() for part in parts)
-    hits = []
-    for negative, _, id, place, group in sorted(zip(map(neg, scores), *others, strict=True))[offset:]:
-        date = segments[place >> 32].arrays["date"].item(place & 0xFFFFFFFF)
-        hits.append(Found(id, -negative, date, groups.with_others(id, group) if group else (id,)))
-    return RankedPage(total, tuple(hits), exact=every)
+    scores, ids, dates, own = (
+        part[offset:filled].tolist() for part in (heap.scores, heap.ids, heap.dates, heap.groups)
+    )
+    alike: Iterable[tuple[int, ...]] = zip(ids, strict=True)
+    if any_groups:
+        alike = map(groups.with_others, ids, own)
+    return RankedPage(total, tuple(map(Found, ids, scores, dates, alike)), exact=every)
 
 
 def tiered_top(
