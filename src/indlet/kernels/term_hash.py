@@ -61,10 +61,13 @@ def spelling(text: Bytes, low: Int, size: Int, seed: Int) -> tuple[np.uint64, np
 
 @kernel
 def scatter(
-    of: Documents, freqs: Documents, begins: Numbers, cursors: Numbers, docs: Documents, counts: Documents
-) -> None:
-    """Writes the postings of a batch in the order of their terms; term t's list begins at cursors[t]."""
-    for d in range(begins.size - 1):
+    of: Documents, freqs: Documents, begins: Numbers, low: Int, high: Int, cursors: Numbers, docs: Documents,
+    counts: Documents,
+) -> None:  # fmt: skip
+    """Writes the postings of documents, from `low` to before `high`, in the order of their terms; term t's
+    begin at cursors[t].
+    """
+    for d in range(low, high):
         for i in range(begins[d], begins[d + 1]):
             to = cursors[of[i]]
             cursors[of[i]] = to + 1

@@ -18,7 +18,7 @@ from indlet.kernels import term_hash
 from indlet.model import Stored
 from indlet.service.index.dates import date_number
 from indlet.service.index.embedded.positions import lay_out
-from indlet.service.index.embedded.postings import Facets, Inverted, Postings, Words, cursors, cut
+from indlet.service.index.embedded.postings import Facets, Inverted, Postings, Words, cursors
 from indlet.service.index.embedded.segment import Array, ArrayFile, SegmentFile
 
 LONGEST: Final = 200  # characters of a facet's value; longer ones are cut
@@ -124,9 +124,9 @@ class Batch:
     def _count(self, words: Words | None = None, which: Array | None = None) -> None:
         """Counts, aside, what waits for it; `words` are of that."""
         if self._lengths:
-            terms, lengths = cut(self._vectors), np.array(self._lengths, np.int64)
+            lengths = np.array(self._lengths, np.int64)
             self._settle()
-            self._counting = self.side.submit(self._postings.add, terms, lengths, words, which)
+            self._counting = self.side.submit(self._postings.add, self._vectors, lengths, words, which)
             self._vectors, self._lengths, self._bytes = [], [], 0
 
     def _settle(self) -> None:

@@ -7,9 +7,11 @@ have numbers already. Either way no Python object exists for a term or a posting
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from itertools import pairwise
+from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +28,11 @@ COLUMNS: Final = tuple(sorted(FIELD_MARKS))
 assert len(COLUMNS) == k.BODY
 _MARKS: Final = np.frombuffer("".join(FIELD_MARKS[name] for name in COLUMNS).encode(), np.uint8)
 assert _MARKS.size == k.MARK * k.BODY
-# Postings of a large batch.
+# Postings of a large batch; of one that two threads turn into lists.
 _MANY: Final = 1 << 24
+_FOR_TWO: Final = 1 << 16
+
+T = TypeVar("T")
 
 
 class Facets(NamedTuple):
@@ -141,15 +146,15 @@ class Postings:
 
     def add(
         self,
-        vectors: Cut,
+        vectors: Sequence[bytes],
         lengths: Array,
         words: Words | None = None,
         which: Array | None = None,
     ) -> None:
-        """Takes documents: their vectors, their lengths, and what `words` say of them or of the records
-        `which`.
+        """Takes documents: their packed vectors, two for each (its own and that of its fields), their
+        lengths, and what `words` say of them or of the records `which`.
         """
-        size = lengths.size
+        size, found = lengths.size, _cut(vectors)
         if words is None:
             words, which = _none(size), None
         if which is None:
@@ -164,7 +169,7 @@ class Postings:
         while True:
             w = int(
                 k.gather(
-                    *vectors, which, words.terms, words.until, words.codes, words.firsts, words.runs,
+                    *found, which, words.terms, words.until, words.codes, words.firsts, words.runs,
                     words.own, words.searched, names.text, names.ends, names.longest, _MARKS, self._known,
                     self._rows, self._slots, self._names, self._of, self._freqs, self._begins, self._norms,
                     self._lengths, self._used, self._counts, w, self.documents,
@@ -211,31 +216,52 @@ class Postings:
             kept = np.repeat(left, sizes)
             of, freqs, norms, lengths = of[kept], freqs[kept], norms[alive], lengths[alive]
             begins = np.concatenate(([0], np.cumsum(sizes[alive])))
-        df = np.zeros(terms, np.int64)
-        k.frequencies(of, df)
+        halves = 2 if of.size >= _FOR_TWO else 1
+        parts = [(begins.size - 1) * part // halves for part in range(halves + 1)]
+
+        def counted(low: int, high: int) -> Array:
+            df = np.zeros(terms, np.int64)
+            k.frequencies(of[begins[low] : begins[high]], df)
+            return df
+
+        each = _at_once(counted, parts)
+        df = sum(each[1:], each[0])
         present = np.flatnonzero(df)
         text = self._names[:filled]
         order = present[term_hash.ordered(text, names[present], widths[present])]
         starts = np.zeros(order.size + 1, np.int64)
         np.cumsum(df[order], out=starts[1:])
         docs, counts = np.empty(of.size, np.uint32), np.empty(of.size, np.uint32)
-        term_hash.scatter(of, freqs, begins, cursors(order, starts), docs, counts)
+
+        def scattered(low: int, high: int) -> None:
+            to = cursors(order, starts)
+            if low > 0:
+                to += each[0][: to.size]
+            term_hash.scatter(of, freqs, begins, low, high, to, docs, counts)
+
+        _at_once(scattered, parts)
         shown = np.clip(lengths, 0, 0xFFFFFFFF).astype(np.uint32)
-        stream = np.empty(int(room(starts)) + PADDING, np.uint8)
-        ends = np.zeros(order.size, np.int64)
-        used = int(encode(docs, counts, starts, shown, stream, ends))
-        stream[used : used + PADDING] = 0
+
+        def encoded(low: int, high: int) -> tuple[Array, Array]:
+            own = starts[low : high + 1]
+            out, ends = np.empty(int(room(own)), np.uint8), np.zeros(high - low, np.int64)
+            return out[: int(encode(docs, counts, own, shown, out, ends))], ends
+
+        shares = [int(np.searchsorted(starts, of.size * part // halves)) for part in range(halves)]
+        streams, ends_of = zip(*_at_once(encoded, [*shares, order.size]), strict=True)
+        stream = np.concatenate([*streams, np.zeros(PADDING, np.uint8)])
+        shifts = np.cumsum([0, *(part.size for part in streams)])
+        ends = np.concatenate([part + shift for part, shift in zip(ends_of, shifts[:-1], strict=True)])
         bounds = np.concatenate(([0], ends[:-1]))[: order.size]
         blob, name_ends = np.empty(int(widths[order].sum()), np.uint8), np.empty(order.size, np.int64)
         term_hash.copied(text, names, widths, order, blob, name_ends)
-        stream = stream[: used + PADDING]
         return Inverted(
             of, freqs, begins, order, starts, stream, bounds, blob, name_ends, shown, norms.copy()
         )
 
 
 class Cut(NamedTuple):
-    """Packed vectors, two for each document (its own and that of its fields), cut into terms.
+    """Packed vectors, cut into terms.
 
     Of each term: where it stands in `text` and its size, its first sixteen bytes, its hash, its frequency.
     `until` says where each vector ends, `squares` is the sum of (1 + ln f)² over each.
@@ -251,7 +277,7 @@ class Cut(NamedTuple):
     squares: Array
 
 
-def cut(vectors: Sequence[bytes]) -> Cut:
+def _cut(vectors: Sequence[bytes]) -> Cut:
     sizes = np.fromiter(map(len, vectors), np.int64, len(vectors))
     text = np.frombuffer(bytearray().join([*vectors, bytes(16)]), np.uint8)
     most = text.size // 2 + 1  # a term takes two bytes at least
@@ -262,6 +288,16 @@ def cut(vectors: Sequence[bytes]) -> Cut:
     )  # fmt: skip
     k.scan(np.cumsum(sizes), *found, SEED)
     return found
+
+
+def _at_once(work: Callable[[int, int], T], bounds: Sequence[int]) -> list[T]:
+    """What some work gives for each part between two bounds; kernels leave the interpreter to the others."""
+    first, *rest = pairwise(bounds)
+    if not rest:
+        return [work(*first)]
+    with ThreadPoolExecutor(len(rest)) as others:
+        waiting = [others.submit(work, *part) for part in rest]
+        return [work(*first), *(one.result() for one in waiting)]
 
 
 def _power(least: int) -> int:
