@@ -10,7 +10,7 @@ from bench.comparison import total
 from bench.engines import STATES
 from bench.evidence.faults import totals
 from bench.evidence.figures import table
-from bench.evidence.peers import harvest_memory, harvest_ratios, search_ratios, serve_ratios
+from bench.evidence.peers import harvest_memory, harvest_ratios, search_ratios, search_runs, serve_ratios
 from bench.evidence.portal import rows_of
 from bench.evidence.setting import Found
 from bench.evidence.site import times
@@ -112,29 +112,55 @@ def _harvest_memory(found: Found) -> Verdict:
     return Verdict(told, most <= 1.25 * least)
 
 
+def _at_size(found: Found) -> dict[str, list[Found]]:
+    """The runs on real documents, and those on a million; what there is if there are none."""
+    each = search_runs(found["search"])
+    large = {
+        name: runs
+        for name, runs in each.items()
+        if runs[0].get("texts") == "real" or runs[0]["records"] >= 1_000_000
+    }
+    return large or each
+
+
 def _queries(found: Found) -> Verdict:
     told, worst = [], 0.0
-    for key, label in (("p50_ms", "median"), ("p95_ms", "p95")):
-        ratios = search_ratios(found["search"], key)
-        ours = {name: ratios[f"indlet {name}"][1].median for name in MODELS if f"indlet {name}" in ratios}
-        told.append(f"{label} " + ", ".join(f"{name} {ratio:.2f}" for name, ratio in ours.items()))
-        worst = max(worst, *ours.values())
-    million = any(run["records"] >= 1_000_000 for run in found["search"])
-    return Verdict("; ".join(told) + ("" if million else "; a million not run"), million and worst <= 0.8)
+    for name, runs in _at_size(found).items():
+        parts = []
+        for key, label in (("p50_ms", "median"), ("p95_ms", "p95")):
+            ratios = search_ratios(runs, key, "tantivy, no total")
+            ours = {
+                model: ratios[f"indlet {model}"][1].median for model in MODELS if f"indlet {model}" in ratios
+            }
+            parts.append(f"{label} " + ", ".join(f"{model} {ratio:.2f}" for model, ratio in ours.items()))
+            worst = max(worst, *ours.values())
+        told.append(f"{name}: {'; '.join(parts)}")
+    both = [runs[0].get("texts") == "real" for runs in _at_size(found).values()]
+    left = [what for what, run in (("a million", not all(both)), ("real documents", any(both))) if not run]
+    return Verdict(". ".join([*told, *(f"{what} not run" for what in left)]), not left and worst <= 0.8)
 
 
 def _size(found: Found) -> Verdict:
-    size, ratio = search_ratios(found["search"], "bytes_per_posting")["indlet bm25"]
-    return Verdict(f"{size.median:.2f} bytes, {ratio.median:.2f} times tantivy's", size.median <= 1.9)
+    each = {
+        name: search_ratios(runs, "bytes_per_posting")["indlet bm25"]
+        for name, runs in _at_size(found).items()
+    }
+    told = [
+        f"{name}: {size.median:.2f}, {ratio.median:.2f} times tantivy's"
+        for name, (size, ratio) in each.items()
+    ]
+    return Verdict("; ".join(told), max(size.median for size, _ in each.values()) <= 1.9)
 
 
 def _ingest(found: Found) -> Verdict:
-    ratio = search_ratios(found["search"], "ingest_records_per_second")["indlet bm25"][1]
-    return Verdict(f"{ratio} times", ratio.median >= 1.2)
+    name, runs = next(iter(_at_size(found).items()))
+    ratio = search_ratios(runs, "ingest_records_per_second")["indlet bm25"][1]
+    return Verdict(f"{ratio.median:.2f} times, {name}", ratio.median >= 1.2)
 
 
 def _models(found: Found) -> Verdict:
-    figures = search_ratios(found["search"], "p50_ms")
+    collection, runs = next(iter(_at_size(found).items()))
+    figures = search_ratios(runs, "p50_ms")
     base = figures["indlet bm25"][0].median
     ratios = {
         name: figures[f"indlet {name}"][0].median / base
@@ -142,7 +168,7 @@ def _models(found: Found) -> Verdict:
         if name != "bm25" and f"indlet {name}" in figures
     }
     told = ", ".join(f"{name} {ratio:.2f}" for name, ratio in ratios.items())
-    return Verdict(told, max(ratios.values()) <= 1.5)
+    return Verdict(f"{told}, {collection}", max(ratios.values()) <= 1.5)
 
 
 def _million(found: Found) -> dict[str, Any]:
@@ -276,11 +302,10 @@ GOALS: Final = (
          "process, beside sickle iterating it", "at least 1.5 times, worst 1.2", "peers", _shapes, True),
     Goal("memory of the harvester, 25,000 to 400,000 records", "flat, within a quarter", "peers",
          _harvest_memory),
-    Goal("queries by every model beside tantivy's with exact totals, 150,000 records",
-         "at most 0.8 times, with a million too", "peers", _queries, True),
+    Goal("queries by every model with exact totals beside tantivy's without, real documents and a million "
+         "generated ones", "at most 0.8 times, median and p95", "peers", _queries, True),
     Goal("median query of every other model beside our BM25", "at most 1.5 times", "peers", _models),
-    Goal("records/s ingested beside tantivy, generated records", "at least 1.2 times", "peers", _ingest,
-         True),
+    Goal("records/s ingested beside tantivy, real documents", "at least 1.2 times", "peers", _ingest, True),
     Goal("bytes a posting, with lengths and exact statistics", "at most 1.9", "peers", _size, True),
     Goal("a million records, from the first request to searchable", "under 10 minutes", "scale", _minutes,
          True),

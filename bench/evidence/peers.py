@@ -30,7 +30,12 @@ SECTIONS: Final = {
     "serve": "Serving", "harvest": "Harvesting generated records", "shapes": "Harvesting real shapes",
     "search": "Ingest and queries",
 }  # fmt: skip
-SHARED: Final = (*(f"indlet {name}" for name in MODELS if name != "bm25"), "tantivy, no total")
+# What has its index in common with another.
+SHARED: Final = (
+    *(f"indlet {name}" for name in MODELS if name != "bm25"),
+    *(f"indlet {name}, at least" for name in MODELS),
+    "tantivy, no total",
+)
 ROOT: Final = Path(__file__).parents[2]
 
 
@@ -50,6 +55,14 @@ def run(setting: Setting) -> Found:
     serve = setting.pick((10_000, 5_000), (20_000, 5_000), (100_000, 10_000))
     harvest = setting.pick(2_000, 20_000, 100_000)
     search = setting.pick((5_000, 50), (50_000, 200), (150_000, 400))
+    plain = ("--queries", search[1], "--repeats", 5)
+    two = (*plain, "--only", "ours,tantivy")
+    searches = [
+        ("--records", search[0], *plain),
+        ("--records", setting.pick(5_000, 50_000, 1_000_000), "--terms", 90, "--ingests", 1, *two),
+    ]
+    if setting.data:
+        searches.append(("--texts", "real", "--records", setting.pick(5_000, 50_000, 150_910), *two))
     plan: dict[str, Callable[[], Any]] = {
         "serve": lambda: bench(
             setting, "serve", "--records", serve[0], "--others", serve[1], "--repeat", setting.pick(1, 3, 3)
@@ -58,10 +71,7 @@ def run(setting: Setting) -> Found:
         "shapes": lambda: bench(
             setting, "harvest_shapes", "--records", harvest, "--repeat", setting.pick(1, 3, 3)
         ),
-        "search": lambda: [
-            bench(setting, "search", "--records", search[0], "--queries", search[1], "--repeats", 5)
-            for _ in range(setting.pick(1, 2, 2))
-        ],
+        "search": lambda: [bench(setting, "search", *arguments) for arguments in searches],
     }
     absent = [reason for name in harvest_others.NAMES if (reason := harvest_others.missing(name))]
     sizes = {"serve": serve[0], "harvest": harvest, "shapes": harvest, "search": search[0]}
@@ -115,8 +125,19 @@ def harvest_memory(rows: list[Found], terms: int, harvester: str, form: str) -> 
     return {size: max(r["private_mb"] for r in own if r["records"] == size) for size in sizes}
 
 
-def search_ratios(runs: list[Found], key: str) -> dict[str, tuple[Spread, Spread]]:
-    """engine -> the figure, and its ratio to tantivy's in the same run."""
+def search_runs(runs: list[Found]) -> dict[str, list[Found]]:
+    """The runs on each collection, by what it is, and by when if that is not the time of all."""
+    found: dict[str, list[Found]] = {}
+    for run in runs:
+        size = f"{run['postings'] / run['records']:.0f} different terms"
+        name = f"{run['records']:,} {run.get('texts', 'generated')} documents of {size}"
+        when = f" ({run['taken'][:10]})" if "taken" in run else ""
+        found.setdefault(name + when, []).append(run)
+    return found
+
+
+def search_ratios(runs: list[Found], key: str, beside: str = "tantivy") -> dict[str, tuple[Spread, Spread]]:
+    """engine -> the figure, and its ratio to another's in the same run; the runs are on one collection."""
     found = {}
     for row in runs[0]["engines"]:
         name = row["engine"]
@@ -124,7 +145,7 @@ def search_ratios(runs: list[Found], key: str) -> dict[str, tuple[Spread, Spread
         for run in runs:
             engines = {one["engine"]: one for one in run["engines"]}
             values.append(engines[name][key])
-            ratios.append(engines[name][key] / engines["tantivy"][key])
+            ratios.append(engines[name][key] / engines[beside][key])
         found[name] = spread(values), spread(ratios)
     return found
 
@@ -257,40 +278,45 @@ def _shapes(rows: list[Found], records: int, figures: Figures) -> str:
 
 
 def _search(runs: list[Found], records: int, figures: Figures) -> str:
-    keys = ("p50_ms", "p95_ms", "ingest_records_per_second", "bytes_per_posting")
-    by_key = {key: search_ratios(runs, key) for key in keys}
-    notes = {row["engine"]: row["note"] for row in runs[0]["engines"]}
+    each = search_runs(runs)
+    first = next(iter(each.values()))
     with figures.plot("peers-search", 2, (8.4, 3.4)) as (left, right):
-        _across(left, {name: of[0] for name, of in by_key["p50_ms"].items()})
+        _across(left, {name: of[0] for name, of in search_ratios(first, "p50_ms").items()})
         left.set_xscale("log")
         left.set(title="Median query, ms (logarithmic)")
-        ingest = {n: of[0] for n, of in by_key["ingest_records_per_second"].items()}
+        ingest = {n: of[0] for n, of in search_ratios(first, "ingest_records_per_second").items()}
         # The models share one index, and both ways of asking tantivy another.
         _across(right, {n.removesuffix(" bm25"): s for n, s in ingest.items() if n not in SHARED})
         right.set(title="Records/s ingested")
+    parts = [
+        "`bench.search`. Top ten by BM25 unless named; in brackets, times tantivy's in the same run (of "
+        "query times, tantivy's without a total). The picture shows the first collection.\n\n"
+        f"{picture('peers-search', 'Query time and ingest speed of each engine')}\n"
+    ]
+    return "\n".join([*parts, *(_search_table(name, own) for name, own in each.items())])
+
+
+def _search_table(name: str, runs: list[Found]) -> str:
+    queried, built = ("p50_ms", "p95_ms"), ("ingest_records_per_second", "bytes_per_posting")
+    by_key = {key: search_ratios(runs, key, "tantivy, no total") for key in queried}
+    by_key |= {key: search_ratios(runs, key) for key in built}
+    forms = dict(zip((*queried, *built), (".3f", ".3f", ",.0f", ".2f"), strict=True))
+    rows = [
+        [
+            row["engine"],
+            *(
+                f"{by_key[key][row['engine']][0].median:{form}} ({by_key[key][row['engine']][1].median:.2f})"
+                for key, form in forms.items()
+            ),
+            row["note"],
+        ]
+        for row in runs[0]["engines"]
+    ]
     noise = max(run["noise"] for run in runs)
     return (
-        f"`bench.search`, {records:,} records, {runs[0]['postings']:,} postings, {runs[0]['queries']} "
-        f"queries, top ten by BM25 unless named, {len(runs)} runs of {runs[0]['repeats']} "
-        f"rounds; noise of the "
-        f"machine {noise:.2f}. "
-        "In brackets: times tantivy's, in the same run.\n\n"
-        f"{picture('peers-search', 'Query time and ingest speed of each engine')}\n\n"
-        + table(
-            ["engine", "p50 ms", "p95 ms", "records/s", "bytes/posting", "note"],
-            [
-                [
-                    name,
-                    *(
-                        f"{by_key[key][name][0].median:{form}} ({by_key[key][name][1].median:.2f}; "
-                        f"{by_key[key][name][1].low:.2f}–{by_key[key][name][1].high:.2f})"
-                        for key, form in zip(keys, (".3f", ".3f", ",.0f", ".2f"), strict=True)
-                    ),
-                    notes[name],
-                ]
-                for name in notes
-            ],
-        )
+        f"{name}, {runs[0]['postings']:,} postings, {runs[0]['queries']} queries, {runs[0]['repeats']} "
+        f"rounds; noise of the machine {noise:.2f}:\n\n"
+        + table(["engine", "p50 ms", "p95 ms", "records/s", "bytes/posting", "note"], rows)
     )
 
 
