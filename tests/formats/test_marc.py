@@ -12,6 +12,7 @@ from indlet.formats.metadata.marc21 import FORMAT, dublin_core, pack, read_xml, 
 from indlet.formats.record import Broken, CommonRecord, Field
 from indlet.formats.transformations import chopped
 from indlet.model import Document, Failure, Stored
+from indlet.oai.xml import element
 from indlet.provider.extract import parts
 from indlet.provider.extract.file import File
 from indlet.settings import Limits
@@ -75,6 +76,20 @@ def test_words_leave_out_codes_and_links() -> None:
     assert "Mahler's Fourth symphony" in words
     assert "DE-588" not in words
     assert "http" not in words
+
+
+def test_blanks_are_kept_in_marc_and_told_to_no_other_format() -> None:
+    raw = record(data("010", "a   85153773 "), data("245", "aFlutter   of wings /"))
+    (fields,) = FORMAT.load(raw)
+    assert not isinstance(fields, Broken)
+    assert [field.subfields for field in fields[-2:]] == [
+        (("a", "   85153773 "),),
+        (("a", "Flutter   of wings /"),),
+    ]
+    assert FORMAT.fields(element(FORMAT.xml(fields))) == fields
+    assert FORMAT.crosswalk(fields).read(fields).simple()["title"] == ["Flutter of wings"]
+    laid_out = FORMAT.xml(fields).replace(b"   85153773 ", b"\n    85153773\n  ")
+    assert FORMAT.fields(element(laid_out))[-2].subfields == (("a", "85153773"),)
 
 
 def test_marc8_is_decoded() -> None:

@@ -73,3 +73,11 @@ def test_long_lines_are_folded_and_read_back() -> None:
     (fields,) = RFC1807.load(packed)
     assert not isinstance(fields, Broken)
     assert RFC1807.crosswalk(()).read(fields) == record
+
+
+def test_the_day_of_a_record_is_spelled_out() -> None:
+    table = RFC1807.crosswalk(())
+    fields = table.write(CommonRecord.of({"title": ["Air"]}, "1", "2026-11-05T08:00:00Z"))
+    assert [field.value for field in fields if field.tag == "entry"] == ["November 5, 2026"]
+    assert table.read(fields).datestamp == "2026-11-05"
+    assert table.read([Field("entry", "Spring 1992")]).datestamp == "Spring 1992"

@@ -33,6 +33,16 @@ def test_the_same_in_skos(tmp_path: Path) -> None:
     assert table.texts(["UC-414", "UC-1"]) == ["High energy physics", "Wings"]
 
 
+def test_a_concept_that_is_described_in_two_places_keeps_both(tmp_path: Path) -> None:
+    path = tmp_path / "uc.rdf"
+    more = """<rdf:Description rdf:about="http://x.org/uc/UC-414"><skos:prefLabel>Physique</skos:prefLabel>
+      <skos:closeMatch rdf:resource="http://x.org/scan#73"/></rdf:Description></rdf:RDF>"""
+    path.write_text(SKOS.replace("</rdf:RDF>", more))
+    table = read_table(path)
+    assert table.codes(["UC-414"]) == ["77", "73"]
+    assert table.texts(["UC-414"]) == ["High energy physics"]
+
+
 def test_two_tables_through_a_common_scheme() -> None:
     first = SubjectTable({"UC-414": ("430100",), "UC-9": ("1",)})
     second = SubjectTable({"430100": ("77", "78")})

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import threading
+import unicodedata
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -124,7 +125,7 @@ PERFORMED = Marc(
         Field("245", "", "10", (("6", "880-01"), ("a", "Mahler /"), ("c", "J. Z."))),
         Field("650", "", " 0", (("a", "Symphonies"),)),
         Field("600", "", "10", (("a", "Mahler, Gustav"),)),
-        Field("852", "", "0 ", (("b", "stacks"), ("h", "ML410"))),
+        Field("852", "", "0 ", (("b", "stacks"), ("h", " ML410  .M2 "))),
         Field("880", "", "10", (("6", "245-01/$1"), ("a", "馬勒"))),
         Field("999", "", "ff", (("i", "local"),)),
     ),
@@ -148,14 +149,16 @@ def written_from(tmp_path: Path, store: Store, original: Marc, format: str = "ma
     return marc21.marc(found)
 
 
-@pytest.mark.parametrize("format", ["marc21", "marcxml"])
+@pytest.mark.parametrize("format", ["marc21", "marcxml", "marc8"])
 def test_marc_is_written_as_its_origin_has_it(tmp_path: Path, store: Store, format: str) -> None:
     made = written_from(tmp_path, store, PERFORMED, format, required=("title",))
-    assert made.fields == (*PERFORMED.fields[:3], NAMED, *PERFORMED.fields[3:])
+    sets = [Field("066", "", "  ", (("c", "$1"),))] if format == "marc8" else []
+    assert made.fields == (*PERFORMED.fields[:3], NAMED, *sets, *PERFORMED.fields[3:])
     assert made.leader[5:9] == PERFORMED.leader[5:9]
     assert not list(alerts(store))
     known = Marc(PERFORMED.leader, (Field("001", "oai:lanl.example.org:1"), *PERFORMED.fields[3:]))
-    assert written_from(tmp_path, store, known, format).fields == known.fields  # it is named by 001
+    again = written_from(tmp_path, store, known, format)
+    assert [one for one in again.fields if one not in sets] == [*known.fields]  # it is named by 001
 
 
 def test_a_table_is_laid_over_the_marc_of_others(tmp_path: Path, store: Store) -> None:
@@ -209,6 +212,28 @@ def test_each_record_of_a_file_is_served_in_its_own_format(tmp_path: Path, store
     assert one.vector is not None and "flutter" in one.vector.frequencies()
 
 
+def test_a_record_without_identifier_keeps_its_name_wherever_it_stands(tmp_path: Path, store: Store) -> None:
+    settings = exported(tmp_path, store)
+    export = tmp_path / "export" / "all.mrc"
+
+    def crawled(*titles: str, publisher: str = "") -> dict[str, str]:
+        made = []
+        for title in titles:
+            fields = [Field("245", "", "10", (("a", title),))]
+            fields += [Field("260", "", "  ", (("b", publisher),))] if publisher else []
+            made.append(write_iso2709(Marc("00000cam a2200000 a 4500", tuple(fields))))
+        export.write_bytes(b"".join(made))
+        crawl(store, settings)
+        return {record.metadata["title"][0]: name for name, record in records(store).items()}
+
+    before = crawled("Flutter", "Ice")
+    after = crawled("Shock waves", "Flutter", "Ice", publisher="NACA")
+    assert {title: after[title] for title in before} == before
+    assert len(set(after.values())) == 3
+    assert crawled("Flutter", "Flutter", "Ice")["Ice"] == before["Ice"]
+    assert len(records(store)) == 3  # two that say the same are still two
+
+
 def test_a_marc_record_is_kept_with_its_own_scripts_and_in_its_order(tmp_path: Path, store: Store) -> None:
     settings = exported(tmp_path, store)
     record = Marc(
@@ -219,7 +244,7 @@ def test_a_marc_record_is_kept_with_its_own_scripts_and_in_its_order(tmp_path: P
             Field("650", "", " 0", (("a", "Symphonies"),)),
             Field("600", "", "10", (("a", "Mahler, Gustav"),)),
             Field("880", "", "10", (("6", "245-01/$1"), ("a", "馬勒"))),
-            Field("852", "", "0 ", (("b", "stacks"), ("h", "ML410"))),
+            Field("852", "", "0 ", (("b", "stacks"), ("h", " ML410  .M2 "))),
         ),
     )
     (tmp_path / "export" / "a.mrc").write_bytes(write_iso2709(record))
@@ -364,6 +389,16 @@ def test_killed_before_it_could_say_so_it_rewrites_nothing(store: Store, folder:
         tx.drop_files(origin.id, [name])
     (done,) = write_out(store, settings)
     assert (done.files, done.unchanged) == (0, 1) and (folder / name).stat().st_ino == inode
+    with store.read() as view:
+        rows, state = list(view.files(origin.id)), view.state(origin.id)
+    put(store, "lanl", "Flutter", subject="wings")
+    write_out(store, settings)
+    with store.write() as tx:
+        tx.state(origin.id, state)
+        tx.put_files(origin.id, rows)
+        tx.resolve_alerts("changed", str(folder), [rows[0].resource])
+    (done,) = write_out(store, settings)
+    assert (done.files, [alert.kind for alert in alerts(store)]) == (0, ["changed"])
 
 
 @pytest.mark.parametrize("deletions", ["alert", "file", "remove"])
@@ -382,6 +417,9 @@ def test_deletions(store: Store, folder: Path, deletions: str) -> None:
     for record in waiting:
         acknowledge(store, record, "Ada Wells")
     assert not list(alerts(store))
+    put(store, "lanl", "Flutter")
+    write_out(store, settings)
+    assert sorted(name.rpartition(".")[2] for name in files(folder)) == ["xml", "xml"]  # no tombstone
 
 
 def test_only_what_is_asked_for(store: Store, folder: Path) -> None:
@@ -463,12 +501,18 @@ def test_every_written_format_is_read_back(store: Store, folder: Path, tmp_path:
 
 
 @pytest.mark.skipif(shutil.which("yaz-marcdump") is None, reason="yaz is not installed")
-def test_yaz_reads_the_marc_that_we_write(store: Store, folder: Path) -> None:
-    put(store, "lanl", "Flutter", "Über die Strömung")
-    write_out(store, Settings(write=(Write(str(folder)),)))
+@pytest.mark.parametrize(("format", "coding"), [("marc21", "utf-8"), ("marc8", "marc-8")])
+def test_yaz_reads_the_marc_that_we_write(store: Store, folder: Path, format: str, coding: str) -> None:
+    titles = ["Flutter", "Über die Strömung", "Крыло", "翼"]
+    put(store, "lanl", *titles)
+    write_out(store, Settings(write=(Write(str(folder), format),)))
+    told = ""
     for path in folder.rglob("*.mrc"):
-        done = subprocess.run(["yaz-marcdump", str(path)], capture_output=True, check=True)
-        assert b"245" in done.stdout and not done.stderr
+        command = ["yaz-marcdump", "-f", coding, "-t", "utf-8", str(path)]
+        done = subprocess.run(command, capture_output=True, check=True)
+        assert not done.stderr
+        told += unicodedata.normalize("NFC", done.stdout.decode())
+    assert all(f"$a {title}" in told for title in titles)
 
 
 def test_a_historical_round_looks_at_every_file_and_writes_what_is_missing(

@@ -46,9 +46,9 @@ def translate(
     """Translate records from one metadata format to another.
 
     FORMAT is a prefix (oai_dc, dcterms, marc21, mods, rfc1807, cosati, oai_marc), marcxml (MARC in files of
-    XML) or table:NAME, any text that a table describes. TABLE is a file, or a table that comes with indlet
-    (larc). A record that cannot be read, mapped or written is named on standard error, the others are
-    translated; the status is then 3.
+    XML), marc8 (MARC in MARC-8) or table:NAME, any text that a table describes. TABLE is a file, or a table
+    that comes with indlet (larc). A record that cannot be read, mapped or written is named on standard error,
+    the others are translated; the status is then 3.
     """
     if target == oai_marc.FORMAT.prefix:
         raise SettingsError("oai_marc is only read; translate to marc21")

@@ -130,6 +130,7 @@ class Crosswalk:
 
     def read(self, fields: Fields, lost: list[Lost] | None = None) -> CommonRecord:
         """The common record of a record's fields. What no row takes is added to `lost`."""
+        fields = [_without_blanks(each) if each.indicators else each for each in fields]
         found: dict[Statement, Statement] = {}
         plain = self._is_plain(fields)
         used: set[tuple[int, int]] | None = None if lost is None else set()
@@ -234,6 +235,12 @@ class Crosswalk:
             condition.on_statement(statement, rule.number in spent, statement.element in first)
             for condition in rule.conditions
         )
+
+
+def _without_blanks(field: Field) -> Field:
+    """A field of MARC, which keeps blanks that mean nothing to other formats."""
+    subfields = tuple((code, " ".join(value.split())) for code, value in field.subfields)
+    return field if subfields == field.subfields else replace(field, subfields=subfields)
 
 
 def gathered(rule: Rule, field: Field) -> list[str]:

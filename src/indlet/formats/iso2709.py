@@ -1,17 +1,16 @@
 """MARC records in the exchange format ISO 2709, read and written.
 
 Reading forgives what library systems really write: wrong lengths, wrong directories, MARC-8 in records that
-claim UTF-8 and the reverse. What is written is UTF-8 and right.
+claim UTF-8 and the reverse. What is written is right: UTF-8, or MARC-8 where that is asked for.
 """
 
 from __future__ import annotations
 
-import contextlib
-import io
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from indlet.formats.marc8 import from_marc8, to_marc8
 from indlet.formats.record import Broken, Field
 
 _RECORD_END: Final = b"\x1d"
@@ -98,16 +97,16 @@ def _by_directory(entries: list[bytes], body: bytes, width: int) -> list[tuple[b
 
 
 def _decoder(leader: str, body: bytes) -> Callable[[bytes], str]:
-    if body.isascii() and b"\x1b" not in body:
+    if body.isascii() and b"\x1b" not in body and (leader[9] == "a" or b"#x" not in body):
         return lambda raw: raw.decode("ascii")
     try:
         body.decode("utf-8")
     except UnicodeDecodeError:
         if leader[9] == "a" and _mostly_utf8(body):
             return lambda raw: raw.decode("utf-8", "replace")
-        return _marc8
-    if b"\x1b" in body and leader[9] != "a":
-        return _marc8
+        return from_marc8
+    if leader[9] != "a" and (b"\x1b" in body or body.isascii()):
+        return from_marc8
     # Bytes that happen to be UTF-8 are UTF-8, whatever the leader claims: MARC-8 puts a combining mark before
     # an ASCII letter, which UTF-8 never does.
     return lambda raw: raw.decode("utf-8", "replace")
@@ -119,37 +118,23 @@ def _mostly_utf8(body: bytes) -> bool:
     return text.count("\ufffd") * 4 <= high
 
 
-def _marc8(raw: bytes) -> str:
-    if raw.isascii() and b"\x1b" not in raw:
-        return raw.decode("ascii")
-    from pymarc.marc8 import marc8_to_unicode
-
-    try:
-        with contextlib.redirect_stderr(io.StringIO()):  # it writes there of each truncated character
-            text: str = marc8_to_unicode(raw, hide_utf8_warnings=True)
-    except (UnicodeError, ValueError, IndexError, KeyError, TypeError):
-        text = raw.decode("latin-1")
-    return text
-
-
 def _field(tag: str, raw: bytes, decode: Callable[[bytes], str]) -> Field:
     if _DELIMITER not in raw or tag < "010":
         return Field(tag, value=decode(raw))
-    if decode is _marc8:
+    if decode is from_marc8:
         # One by one: a subfield begins anew in the default character sets.
         indicators, *parts = map(decode, raw.split(_DELIMITER))
     else:
         indicators, *parts = decode(raw).split("\x1f")
-    return Field(
-        tag, "", indicators[:2].ljust(2), tuple((part[:1], part[1:].strip()) for part in parts if part)
-    )
+    return Field(tag, "", indicators[:2].ljust(2), tuple((part[:1], part[1:]) for part in parts if part))
 
 
-def write_iso2709(record: Marc) -> bytes:
-    """The record's bytes in UTF-8. ValueError if it is too long for the format."""
+def write_iso2709(record: Marc, marc8: bool = False) -> bytes:
+    """The record's bytes, in UTF-8 or MARC-8. ValueError if it is too long for the format."""
+    encode = to_marc8 if marc8 else _utf8
     directory, body = bytearray(), bytearray()
     for field in record.fields:
-        raw = _field_bytes(field) + _FIELD_END
+        raw = _field_bytes(field, encode) + _FIELD_END
         if len(raw) > FIELD_BYTES:
             raise ValueError(f"field {field.tag} has {len(raw)} bytes; ISO 2709 takes {FIELD_BYTES}")
         directory += f"{field.tag:.3}{len(raw):04d}{len(body):05d}".encode()
@@ -159,20 +144,22 @@ def write_iso2709(record: Marc) -> bytes:
     if length > RECORD_BYTES:
         raise ValueError(f"a record of {length} bytes; ISO 2709 takes {RECORD_BYTES}")
     leader = record.leader.ljust(24)
-    head = f"{length:05d}{leader[5:9]}a22{start:05d}{leader[17:20]}4500"
+    head = f"{length:05d}{leader[5:9]}{' ' if marc8 else 'a'}22{start:05d}{leader[17:20]}4500"
     return head.encode("ascii", "replace") + directory + _FIELD_END + body + _RECORD_END
 
 
-def _field_bytes(field: Field) -> bytes:
+def _field_bytes(field: Field, encode: Callable[[str], bytes]) -> bytes:
+    """The field without the characters that delimit records, fields and subfields."""
     if not field.subfields:
-        return _plain(field.value)
-    pieces = [_DELIMITER + _plain(code[:1]) + _plain(value) for code, value in field.subfields]
-    return _plain(field.indicators[:2].ljust(2)) + b"".join(pieces)
+        return encode(field.value.translate(_SEPARATORS))
+    pieces = [
+        _DELIMITER + encode((code[:1] + value).translate(_SEPARATORS)) for code, value in field.subfields
+    ]
+    return encode(field.indicators[:2].ljust(2).translate(_SEPARATORS)) + b"".join(pieces)
 
 
-def _plain(text: str) -> bytes:
-    """The text without the characters that delimit records, fields and subfields."""
-    return text.translate(_SEPARATORS).encode("utf-8", "replace")
+def _utf8(text: str) -> bytes:
+    return text.encode("utf-8", "replace")
 
 
 _SEPARATORS: Final = dict.fromkeys((0x1B, 0x1D, 0x1E, 0x1F), " ")

@@ -86,7 +86,7 @@ def _tsv(text: str) -> SubjectTable:
 
 
 def _skos(data: bytes) -> SubjectTable:
-    mapped: dict[str, tuple[str, ...]] = {}
+    mapped: dict[str, list[str]] = {}
     labels: dict[str, str] = {}
     for concept in element(data).iter(f"{_SKOS}Concept", f"{_RDF}Description"):
         code = _notation(concept)
@@ -94,13 +94,13 @@ def _skos(data: bytes) -> SubjectTable:
             continue
         label = concept.findtext(f"{_SKOS}prefLabel")
         if label:
-            labels[code] = " ".join(label.split())
-        matches = [_last(str(node.get(f"{_RDF}resource") or "")) for node in concept.iter(*_MATCHES)]
-        if any(matches):
-            mapped[code] = tuple(dict.fromkeys(filter(None, matches)))
+            labels.setdefault(code, " ".join(label.split()))
+        matches = (_last(str(node.get(f"{_RDF}resource") or "")) for node in concept.iter(*_MATCHES))
+        if found := list(filter(None, matches)):
+            mapped.setdefault(code, []).extend(found)  # a concept may be described in several places
     if not mapped and not labels:
         raise ValueError("no skos:Concept with a label or a match in it")
-    return SubjectTable(mapped, labels)
+    return SubjectTable({code: tuple(dict.fromkeys(to)) for code, to in mapped.items()}, labels)
 
 
 def _notation(concept: etree._Element) -> str:

@@ -7,6 +7,7 @@ chop        ISBD punctuation at the end goes, and brackets around the whole
 words       only a value that holds a letter
 year        the first year, else the value less its punctuation
 language    codes of three letters, even several run together, to ISO 639-1; written as ISO 639-2/B
+spelled     written as RFC 1807 spells a day: January 15, 1992; read as 1992-01-15
 strip=X     X at the start goes; written before the value
 say=X       this word instead of the value
 group       written into the same field as other values of that field
@@ -74,6 +75,24 @@ def _year(value: str) -> list[str]:
     return [str(found) if found else chopped(value)]
 
 
+_MONTHS: Final = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
+    "November", "December",
+)  # fmt: skip
+_SPELLED = re.compile(rf"({'|'.join(_MONTHS)}) (\d\d?), (\d{{4}})", re.IGNORECASE)
+_DAY = re.compile(r"(\d{4})-(0[1-9]|1[0-2])-(\d\d)")
+
+
+def _spelled(value: str) -> str:
+    day = _DAY.match(value)
+    return f"{_MONTHS[int(day[2]) - 1]} {int(day[3])}, {day[1]}" if day else value
+
+
+def _from_spelled(value: str) -> list[str]:
+    day = _SPELLED.fullmatch(value)
+    return [f"{day[3]}-{_MONTHS.index(day[1].title()) + 1:02}-{int(day[2]):02}" if day else value]
+
+
 def _ordered(separator: str) -> Callable[[Field, Sequence[str]], list[str]]:
     def gather(field: Field, codes: Sequence[str]) -> list[str]:
         values = [value for code in codes for value in field.select((code,))]
@@ -95,6 +114,7 @@ _PLAIN: Final = {
         Transformation("words", read=lambda value: [value] if any(map(str.isalpha, value)) else []),
         Transformation("year", read=_year),
         Transformation("language", read=_languages, write=marc_language),
+        Transformation("spelled", read=_from_spelled, write=_spelled),
         Transformation("group"),
         Transformation("qualified"),
     )

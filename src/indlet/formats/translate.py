@@ -22,6 +22,7 @@ from indlet.formats.subject_translation import SubjectTranslation
 from indlet.formats.tagged import named_format
 
 _MARC: Final = ("marc21", "oai_marc")
+_MARC_FILES: Final = {"marcxml": marc21.XML_FILES, "marc8": marc21.MARC8_FILES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +93,13 @@ def _replaced(original: Fields, whole: Fields) -> Iterator[Lost]:
 
 
 def format_named(name: str) -> MetadataFormat:
-    """A format by its prefix, `table:NAME`, or `marcxml` for MARC in files of XML. SettingsError if none."""
-    if name == "marcxml":
-        return marc21.XML_FILES
+    """A format by its prefix, `table:NAME`, or one of the other forms of MARC. SettingsError if none."""
+    if name in _MARC_FILES:
+        return _MARC_FILES[name]
     if name.startswith("table:"):
         return named_format(name.removeprefix("table:"))
     if name not in METADATA:
-        raise SettingsError(f"no format {name!r}; one of {', '.join(METADATA)}, marcxml, table:NAME")
+        raise SettingsError(f"no format {name!r}; one of {', '.join((*METADATA, *_MARC_FILES))}, table:NAME")
     return METADATA[name]
 
 

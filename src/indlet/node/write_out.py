@@ -156,7 +156,7 @@ class WriteTask:
                 before = known.get(stored.identifier)
                 if stored.deleted or not self._wanted(stored, names[source.id]):
                     if before is not None and not (stored.deleted and self._elsewhere(stored, names)):
-                        raised += self._gone(stored, before, done)
+                        raised += self._gone(stored, source, before, done)
                         gone.append(before.path)
                         known.pop(stored.identifier, None)
                     continue
@@ -202,20 +202,24 @@ class WriteTask:
         except ValueError as e:
             done.failed += 1
             reason = f"cannot be written as {self._task.format}: {e}"
-            remedy = _SHORTEN if self._task.format == "marc21" else _MEND
+            remedy = _SHORTEN if self._task.format in ("marc21", "marc8") else _MEND
             return None, [RaisedAlert("translation", stored.identifier, reason, remedy)]
         path = self._path(stored, source)
         digest = blake2b(data, digest_size=16).hexdigest()
         place = self._folder / path
         if before is not None and before.path == path and before.digest == digest and place.exists():
             done.unchanged += 1
-        elif _same(place, data):
-            done.unchanged += 1  # written by a run that was killed before it could say so
         else:
-            _replace(place, data)
-            done.files += 1
-            if before is not None and (before.path, before.digest) != (path, digest):
-                said = f"changed at its origin on {written(stored.datestamp)}; {path} was written anew"
+            if _same(place, data):
+                done.unchanged += 1  # written by a run that was killed before it could say so
+            else:
+                _replace(place, data)
+                done.files += 1
+            if before is None:
+                _tombstone(place).unlink(missing_ok=True)  # it is back
+            elif (before.path, before.digest) != (path, digest):
+                when = written(stored.datestamp)
+                said = f"changed at its source {source.name} on {when}; {path} was written anew"
                 remedy = "import it again in the catalogue"
                 raised.append(RaisedAlert("changed", stored.identifier, said, remedy))
         state = FileState(
@@ -261,17 +265,22 @@ class WriteTask:
         parts = [_safe(part) for part in self._task.path.format(**places).split("/") if part.strip(". ")]
         return "/".join(parts) + self._format.suffix
 
-    def _gone(self, stored: Stored, before: FileState, done: Written) -> list[RaisedAlert]:
+    def _gone(self, stored: Stored, source: Origin, before: FileState, done: Written) -> list[RaisedAlert]:
         done.deleted += 1
         place = self._folder / before.path
         if self._task.deletions == "remove":
             place.unlink(missing_ok=True)
             return []
-        said = f"deleted at its source on {written(stored.datestamp)}; {before.path} was written from it"
+        when = written(stored.datestamp)
+        said = f"deleted at its source {source.name} on {when}; {before.path} was written from it"
         if self._task.deletions == "file":
             tombstone = {"identifier": stored.identifier, "deleted": written(stored.datestamp)}
-            _replace(place.with_name(f"{place.name}.deleted"), orjson.dumps(tombstone) + b"\n")
+            _replace(_tombstone(place), orjson.dumps(tombstone) + b"\n")
         return [RaisedAlert("deleted", stored.identifier, said, "delete it in the catalogue")]
+
+
+def _tombstone(place: Path) -> Path:
+    return place.with_name(f"{place.name}.deleted")
 
 
 def _names(sources: Collection[Origin]) -> dict[int, list[str]]:

@@ -1,7 +1,8 @@
 """The export folder of a catalogue as a record source: each record of each file, in its own format.
 
-A record is told by its file and by what it calls itself there (MARC 001, an ID), so a catalogue exports each
-record to a file that keeps its name, or all of them to one.
+A record is told by its file and by what it calls itself there (MARC 001, an ID; a digest of title, creators
+and date if it has no name), so a catalogue exports each record to a file that keeps its name, or all of them
+to one.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from indlet.provider.resources import FileTree, Resource, place_of
 from indlet.provider.workers import Analysed
 from indlet.settings import Access, Hierarchy, LibraryFolder, Settings
 
-LAYOUT: Final = 3  # another number where the same export makes other records: it is then read anew
+LAYOUT: Final = 4  # another number where the same export makes other records: it is then read anew
 
 
 @dataclass(frozen=True)

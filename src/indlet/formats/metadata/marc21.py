@@ -1,4 +1,6 @@
-"""marc21: MARC 21 as MARCXML on the wire, and as ISO 2709 or MARCXML in files. UNIMARC is read as well.
+"""marc21: MARC 21 as MARCXML on the wire, and as ISO 2709 (UTF-8, MARC-8) or MARCXML in files.
+
+UNIMARC is read as well.
 
 The crosswalks are the tables `marc21.tsv` and `unimarc.tsv`.
 """
@@ -15,6 +17,7 @@ from lxml import etree
 from indlet.formats.crosswalk import Crosswalk, standard
 from indlet.formats.files import xml_records
 from indlet.formats.iso2709 import Marc, iso2709_records, write_iso2709
+from indlet.formats.marc8 import alternate_sets
 from indlet.formats.record import Broken, Field, Fields, MetadataFormat
 from indlet.oai.xml import attribute, text
 
@@ -39,7 +42,7 @@ def read_xml(element: etree._Element) -> Marc:
             fields.append(Field(child.get("tag", ""), child.text or ""))
         elif kind == "datafield":
             subfields = tuple(
-                (sub.get("code", ""), " ".join(str(sub.xpath("string()")).split()))
+                (sub.get("code", ""), _on_one_line("".join(map(str, sub.itertext()))))
                 for sub in child
                 if isinstance(sub.tag, str)
             )
@@ -48,6 +51,11 @@ def read_xml(element: etree._Element) -> Marc:
     if not fields:
         raise ValueError("MARCXML record without fields")
     return Marc(leader.ljust(24), tuple(fields))
+
+
+def _on_one_line(value: str) -> str:
+    """The value with its blanks, which may count (in 010, say); folded where XML was laid out in lines."""
+    return " ".join(value.split()) if "\n" in value or "\t" in value else value
 
 
 def is_unimarc(record: Marc) -> bool:
@@ -72,7 +80,7 @@ def marc_fields(record: Marc) -> list[Field]:
 def _linked(field: Field) -> Field:
     if field.tag != "880":
         return field
-    tag = next(iter(field.select("6")), "")[:3]
+    tag = next(iter(field.select("6")), "").strip()[:3]
     return replace(field, tag=tag, stands_as="880") if len(tag) == 3 else field
 
 
@@ -201,10 +209,22 @@ def _in_unicode(record: Marc) -> Marc:
     return replace(record, leader=f"{record.leader[:9]}a{record.leader[10:]}")
 
 
-def pack(fields: Fields) -> bytes:
-    """The record in ISO 2709."""
+def pack(fields: Fields, marc8: bool = False) -> bytes:
+    """The record in ISO 2709, in UTF-8 or MARC-8."""
     record = marc(fields)
-    return write_iso2709(Marc(_valid_leader(record.leader), tuple(_valid(record.fields))))
+    valid = list(_valid(record.fields))
+    if marc8:
+        valid = _with_sets(valid)
+    return write_iso2709(Marc(_valid_leader(record.leader), tuple(valid)), marc8)
+
+
+def _with_sets(fields: list[Field]) -> list[Field]:
+    """The fields with a 066 that names the sets of MARC-8 which they need."""
+    used = dict.fromkeys(
+        name for field in fields for _, value in field.subfields for name in alternate_sets(value)
+    )
+    named = [Field("066", "", "  ", tuple(("c", name) for name in used))] if used else []
+    return laid_over([field for field in fields if field.tag != "066"], named, ())
 
 
 FORMAT: Final = MetadataFormat(
@@ -228,6 +248,8 @@ XML_FILES: Final = replace(
     around=(b'<collection xmlns="%b">\n' % NAMESPACE.encode(), b"</collection>\n"),
     suffix=".xml",
 )
+# The same for systems that know no Unicode.
+MARC8_FILES: Final = replace(FORMAT, pack=lambda fields: pack(fields, marc8=True))
 
 
 # Identifiers, codes, links and control data are not words that describe the work.

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from hashlib import blake2b
 from typing import NamedTuple
 
 from indlet.errors import ExtractionError, SettingsError
 from indlet.formats.record import Broken, Fields, FieldsOfXml, MetadataFormat
 from indlet.formats.translate import format_named, on_top
-from indlet.model import DUBLIN_CORE, Document, Failure
+from indlet.model import DUBLIN_CORE, Document, Failure, Metadata
 from indlet.provider.extract.file import File, Part
 
 
@@ -44,7 +45,7 @@ def _part(file: File, metadata: MetadataFormat, mapping: str, number: int, field
         text,
         described,
         "application/xml",
-        record.identifier or _control_number(fields) or str(number),
+        record.identifier or _control_number(fields) or _fingerprint(described),
         languages[0] if len(languages) == 1 else "",
         raw=fields.xml if isinstance(fields, FieldsOfXml) else metadata.xml(fields),
     )
@@ -53,3 +54,9 @@ def _part(file: File, metadata: MetadataFormat, mapping: str, number: int, field
 def _control_number(fields: Fields) -> str:
     """What a MARC record calls itself."""
     return next((field.value.strip() for field in fields if field.tag == "001"), "")
+
+
+def _fingerprint(described: Metadata) -> str:
+    """The key of a record without an identifier, made of what seldom changes, wherever it stands."""
+    told = [(name, described[name]) for name in ("title", "creator", "date") if name in described]
+    return blake2b(repr(told or sorted(described.items())).encode(), digest_size=6).hexdigest()
