@@ -141,6 +141,7 @@ TOPOLOGIES: dict[str, dict[int, tuple[int, ...]]] = {
     "full": {n: tuple(m for m in range(4) if m != n) for n in range(4)},
     "star": {0: (1, 2, 3), 1: (0,), 2: (0,), 3: (0,)},
     "chain": {0: (1,), 1: (0, 2), 2: (1, 3), 3: (2,)},
+    "two rings": {0: (1, 2), 1: (0,), 2: (3,), 3: (0,)},
 }
 
 
@@ -291,6 +292,33 @@ def test_an_origin_under_two_names_is_held_once(laboratories: list[Laboratory]) 
         kept = view.origin("source", "larc-again")
         assert kept is not None
         assert [s.origin for s in view.changes() if not s.deleted] == [kept.id]
+
+
+def test_sources_of_one_address_with_different_sets_lose_and_revive_nothing(
+    laboratories: list[Laboratory],
+) -> None:
+    one, two, three, _ = laboratories
+    for name in ("a/1.txt", "a/2.txt", "b/1.txt", "b/2.txt"):
+        (one.root / name).parent.mkdir(exist_ok=True)
+        one.write(name, f"flutter {name}")
+    one.crawl()
+    parts = tuple(Source(one.url, name=f"larc-{x}", set=f"docs:{x}", republish=True) for x in "ab")
+    two.settings = replace(two.settings, source=parts)
+    two.app = application(two.store, two.settings, clock=two._clock)
+    three.settings = replace(three.settings, source=(*parts, Source(two.url, name="lanl", republish=True)))
+    rounds([two, three])
+    agree([one, two, three])  # each record once, though it came by two ways
+    three.harvests(two)  # what it harvested itself comes by way of another from now on
+    (one.root / "b/2.txt").unlink()
+    one.write("b/1.txt", "transonic")
+    one.crawl()
+    rounds([two, three])
+    agree([one, two, three])
+    two.harvests(one)  # all of it, where there were two sets
+    (one.root / "a/2.txt").unlink()
+    one.crawl()
+    rounds([two, three])
+    agree([one, two, three])
 
 
 def test_two_first_runs_at_once_agree_on_who_keeps_the_records(

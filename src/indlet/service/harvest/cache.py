@@ -102,7 +102,7 @@ class Cache:
         local = [origin.id for origin in view.origins() if origin.kind != "source"]
         seen: dict[tuple[str, str], Held] = {}  # by this very batch
         for copy in copies:
-            name, url = self._origin(copy, sources)
+            name, url = self._origin(view, copy, sources)
             identifier = copy.record.identifier
             if not name or (local and view.get(identifier, local) is not None):
                 continue  # an echo: it is ours
@@ -126,7 +126,7 @@ class Cache:
             return Taken.KEEP, replace(known, settled=True, revision=known.revision + 1)
         return direct(held, copy.datestamp, copy.settled, copy.digest)
 
-    def _origin(self, copy: RecordCopy, sources: Sequence[Origin]) -> tuple[str, str]:
+    def _origin(self, view: View, copy: RecordCopy, sources: Sequence[Origin]) -> tuple[str, str]:
         """The name and URL of the source that is a record's origin; empty where that is this node."""
         if copy.stated is None:
             return self.name, self.url
@@ -136,8 +136,11 @@ class Cache:
         if key == origin_key(self.url):
             return self.name, self.url
         same = [o for o in sources if origin_key(str(o.settings.get("url", ""))) == key]
+        if len(same) > 1:  # sources of one address with different sets: the one that has the record
+            held = view.get(copy.record.identifier, [o.id for o in same])
+            same.sort(key=lambda o: (KEPT_AS in o.settings, held is None or o.id != held.origin))
         if same:
-            return min(same, key=lambda o: KEPT_AS in o.settings).name, copy.stated.origin
+            return same[0].name, copy.stated.origin
         name = source_name(Source(url=copy.stated.origin))
         taken = {origin.name for origin in sources}
         return (f"{name}-{_short(key)}" if name in taken else name), copy.stated.origin

@@ -25,7 +25,8 @@ from indlet.store import Origin, Store, Transaction, View, desk_sources, withhel
 TWICE: Final = "twice"  # alerts about an origin under two names
 _BATCH: Final = 500
 # Sources that differ in one of these do not bring the same records.
-_SELECTION: Final = (("set", ""), ("from_", ""), ("until", ""), ("metadata", "oai_dc"))
+_PARTS: Final = ("set", "from_", "until")
+_SELECTION: Final = (*((part, "") for part in _PARTS), ("metadata", "oai_dc"))
 
 
 def claim(store: Store, name: str, url: str) -> None:
@@ -75,7 +76,7 @@ def keeper(store: Store, name: str, source: Source, ranks: Mapping[str, int]) ->
     more, say) are brought together there.
     """
     with store.read() as view:
-        same = _same(view, name, source) if source.republish else []
+        same = _same(view, name, source, ranks) if source.republish else []
         counts = view.totals() if len(same) > 1 else {}
         raised = any(alert.kind == TWICE and alert.source == name for alert in view.alerts(acknowledged=True))
 
@@ -108,9 +109,18 @@ def keeper(store: Store, name: str, source: Source, ranks: Mapping[str, int]) ->
     return kept
 
 
-def _same(view: View, name: str, source: Source) -> list[Origin]:
-    """The origin of a republished source, and those that bring the same records."""
+def _same(view: View, name: str, source: Source, ranks: Mapping[str, int]) -> list[Origin]:
+    """The origin of a republished source, and those that bring the same records.
+
+    A source that brings all records takes over those of a set that nobody harvests any more.
+    """
     key, about = origin_key(source.url), source.public()
+    whole = name in ranks and not any(about[part] for part in _PARTS)
+
+    def alike(origin: Origin) -> bool:
+        apart = [part for part, usual in _SELECTION if origin.settings.get(part, usual) != about[part]]
+        return not apart or (whole and origin.name not in ranks and "metadata" not in apart)
+
     return [
         origin
         for origin in view.origins("source")
@@ -118,7 +128,7 @@ def _same(view: View, name: str, source: Source) -> list[Origin]:
         or (
             (origin.settings.get("republish") or KEPT_AS in origin.settings)
             and origin_key(str(origin.settings.get("url", ""))) == key
-            and all(origin.settings.get(part, default) == about[part] for part, default in _SELECTION)
+            and alike(origin)
         )
     ]
 
