@@ -5,20 +5,23 @@ from __future__ import annotations
 import json
 import socketserver
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from email import message_from_bytes
+from functools import partial
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from indlet.errors import RemoteError
 from indlet.node.notify import tell, watch
 from indlet.settings import Notify, Settings, Source
-from indlet.store import Store, open_store
+from indlet.store import Store, desk_sources, open_store
 
 
 @pytest.fixture
@@ -121,3 +124,18 @@ def test_a_source_that_was_not_harvested_for_long_is_told(store: Store) -> None:
     assert kinds(2.5) == []
     assert kinds(9) == ["silent"]
     assert kinds(9, replace(settings, source=(replace(source, every="1d"),))) == []
+    nightly = replace(settings, source=(replace(source, every="0 3 * * *"),))
+    assert kinds(26, nightly) == [] and kinds(52, nightly) == ["silent"]
+    assert kinds(52, replace(settings, source=(replace(source, paused=True),))) == []
+
+
+def test_a_source_that_never_answered_is_told_also_if_it_was_added_at_the_desk(store: Store) -> None:
+    with store.write() as tx:
+        started = tx.start_run(tx.origin("source", "afrl", {"url": "http://afrl.example.org"}), "harvest")
+        tx.note_run(started, {}, "failed")
+        added = {"afrl": {"url": "http://afrl.example.org", "every": "1h"}}
+        tx.meta(desk_sources.KEY, orjson.dumps({"added": added}))
+    for hours, wanted in ((1, []), (3, ["never harvested in full"])):
+        watch(store, Settings(), partial(sum, (time.time(), 3600.0 * hours)))
+        with store.read() as view:
+            assert [alert.reason for alert in view.alerts()] == wanted

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from indlet.cli.harvest import line as harvest_line
-from indlet.cli.options import CONFIG, config_option, data_option, settings_of_node
+from indlet.cli.options import CONFIG, by_option, config_option, data_option, settings_of_node
 from indlet.cli.show import printable, say, say_json
 from indlet.errors import RemoteError, SettingsError
 from indlet.model import JsonObject
@@ -69,10 +70,7 @@ def sync(config: Path, historical: bool, as_json: bool) -> None:
             untold = ""
         except RemoteError as e:
             untold = str(e)
-    problems = [f"local read, {s.hierarchy}: {s.reason}" for s in read if s.reason]
-    problems += [f"harvest, {p.source}: {p.reason or 'records are owed'}" for p in harvested if not p.ok]
-    problems += [f"local write, {w.folder}: {w.reason}" for w in written if w.reason]
-    problems += [untold] if untold else []
+    problems = [*_problems(read, harvested, written), *([untold] if untold else [])]
     if as_json:
         say_json(_told(read, harvested, written, problems), indent=True)
     else:
@@ -88,6 +86,19 @@ def sync(config: Path, historical: bool, as_json: bool) -> None:
             say(printable(problem), err=True)
     if problems:
         sys.exit(1)
+
+
+def _problems(read: list[Summary], harvested: list[Progress], written: list[Written]) -> Iterator[str]:
+    """What was not done of a round."""
+    for s in read:
+        if why := s.reason or (f"{s.failed} could not be read; see  indlet failures" if s.failed else ""):
+            yield f"local read, {s.hierarchy}: {why}"
+    for p in harvested:
+        if not p.ok:
+            yield f"harvest, {p.source}: {p.reason or 'records are owed'}"
+    for w in written:
+        if why := w.reason or (f"{w.failed} could not be written; see  indlet alerts" if w.failed else ""):
+            yield f"local write, {w.folder}: {why}"
 
 
 def _told(
@@ -112,7 +123,7 @@ def _told(
 @click.option(
     "--done", metavar="ALERT", help="Somebody has seen to the alert of this number, record or source."
 )
-@click.option("--by", default="operator", show_default=True, metavar="NAME", help="Who has.")
+@by_option
 def alerts(
     data: Path | None, config: Path | None, jsonl: bool, everything: bool, done: str | None, by: str
 ) -> None:
@@ -149,7 +160,7 @@ def alerts(
 @config_option
 @click.option("--release", metavar="SOURCE", help="Let the deletions of this source happen.")
 @click.option("--keep", metavar="SOURCE", help="Keep the records of this source.")
-@click.option("--by", default="operator", show_default=True, metavar="NAME", help="Who decides.")
+@by_option
 @click.option("--json", "as_json", is_flag=True, help="Print what waits as JSON.")
 def deletions(
     data: Path | None, config: Path | None, release: str | None, keep: str | None, by: str, as_json: bool
@@ -188,7 +199,7 @@ def deletions(
 @click.argument("source")
 @data_option
 @config_option
-@click.option("--by", default="operator", show_default=True, metavar="NAME", help="Who decides.")
+@by_option
 @click.option("--undo", is_flag=True, help="Give the records back to their origin.")
 def adopt(source: str, data: Path | None, config: Path | None, by: str, undo: bool) -> None:
     """Keep the records of a source whose origin is gone, and speak for them from now on.
@@ -213,7 +224,7 @@ def adopt(source: str, data: Path | None, config: Path | None, by: str, undo: bo
 @click.argument("identifier")
 @data_option
 @config_option
-@click.option("--by", default="operator", show_default=True, metavar="NAME", help="Who decides.")
+@by_option
 @click.option("--undo", is_flag=True, help="Take the mark off; the next crawl brings the record back.")
 def withdraw(identifier: str, data: Path | None, config: Path | None, by: str, undo: bool) -> None:
     """Mark a record of this node's own, or of an adopted source, as deleted; all others hear of it.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +21,23 @@ config_option = click.option(
     "--config", "-c", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
     help="A settings file.  [default: indlet.toml, if there is one and --data is not given]",
 )  # fmt: skip
+
+
+def _account() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # a user without an account, as in some containers
+        return "operator"
+
+
+# Alerts and decisions are a person's.
+by_option = click.option(
+    "--by",
+    default=_account,
+    show_default="your account",
+    metavar="NAME",
+    help="Who decides or has seen to it.",
+)
 
 
 def settings_given(data: Path | None, config: Path | None) -> Settings:

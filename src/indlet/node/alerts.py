@@ -20,7 +20,6 @@ KINDS: Final = {
     "twice": "an origin that is held under two names",
     "folder": "a folder that cannot be written",
     "deletions": "deletions that wait for an operator",
-    "write": "a task of local write",
 }
 
 

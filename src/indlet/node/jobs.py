@@ -50,7 +50,8 @@ class Jobs:
             for task in self._settings.write:
                 write = write_job(self._store, self._settings, task)
                 self.schedule.add(f"write {task.folder}", task.every, write, at_once=True)
-            if self._settings.source or self._settings.write:
+            notify = self._settings.notify
+            if self._settings.source or self._settings.write or notify.webhook or notify.email:
                 work = alerts_job(self._store, self._settings)
                 self.schedule.add("alerts", self._settings.notify.every, work, at_once=True)
             if self._settings.duplicates.every:

@@ -15,40 +15,60 @@ import orjson
 
 from indlet.errors import RemoteError, SettingsError
 from indlet.node.alerts import KINDS, Alert, alerts
+from indlet.node.schedule import next_run
 from indlet.oai.dates import period
+from indlet.service.harvest.cache import KEPT_AS
 from indlet.service.harvest.negotiate import source_name
-from indlet.settings import Notify, Settings, seconds
-from indlet.store import Store
+from indlet.service.harvest.one_origin import source_ranks
+from indlet.settings import Notify, Settings
+from indlet.store import Origin, Store, View, desk_sources
 
 _TOLD: Final = "alerts-told"
 _SECONDS: Final = 20.0  # for a webhook or a mail server to answer
 _IN_ONE_MAIL: Final = 50
-# A source is silent when this many of its intervals have gone by without a complete harvest.
-_INTERVALS: Final = 2
 
 
 def watch(store: Store, settings: Settings, now: Callable[[], float] = time.time) -> None:
     """Raise an alert about each source that was not harvested for much longer than its interval."""
-    sources = {source_name(source): source for source in settings.source if not source.paused}
+    asked = source_ranks(store, settings)
     with store.read() as view:
-        origins = [o for o in view.origins("source") if o.name in sources]
+        kept = desk_sources.read(view.meta(desk_sources.KEY))
+        intervals = {source_name(source): source.every for source in settings.source}
+        for name, raw in (*kept["added"].items(), *kept["changed"].items()):
+            intervals[name] = str(raw.get("every", intervals.get(name, "")))
+        # One whose records another keeps is not harvested.
+        known = (o for o in view.origins("source") if o.name in asked and KEPT_AS not in o.settings)
+        origins = {o.name: o for o in known}
+        told = {alert.source for alert in view.alerts(acknowledged=True) if alert.kind == "silent"}
+        silent = dict[str, str]()
+        for name, origin in origins.items():
+            every = intervals.get(name) or settings.harvest.every
+            if every and (said := _silence(view, origin, every, now())):
+                silent[name] = said
+    if not silent and not told:
+        return
     with store.write() as tx:
-        for origin in origins:
-            interval = seconds(sources[origin.name].every or settings.harvest.every)
-            confirmed = period(str(origin.state.get("confirmed", "")))
-            silent = (
-                interval is not None
-                and confirmed is not None
-                and now() - confirmed.last > _INTERVALS * interval
-                and "adopted" not in origin.state
-            )
-            if silent:
-                said = f"not harvested in full since {origin.state['confirmed']}"
-                why = origin.state.get("last", {}).get("reason", "")
-                remedy = f"see whether it answers{f' ({why})' if why else ''}; its records stay"
-                tx.alert("silent", origin.name, "", said, remedy)
-            else:
-                tx.resolve_alerts("silent", origin.name, [""])
+        for name, said in silent.items():
+            why = origins[name].state.get("last", {}).get("reason", "")
+            remedy = f"see whether it answers{f' ({why})' if why else ''}; its records stay"
+            tx.alert("silent", name, "", said, remedy)
+        for name in told - silent.keys():
+            tx.resolve_alerts("silent", name, [""])
+
+
+def _silence(view: View, origin: Origin, every: str, now: float) -> str:
+    """Since when a source is silent, in words; empty if it is not: two of its runs are overdue at most."""
+    confirmed = period(str(origin.state.get("confirmed", "")))
+    since: float
+    if confirmed is not None:
+        since, said = confirmed.last, f"not harvested in full since {origin.state['confirmed']}"
+    elif runs := view.runs(origin.id):
+        since, said = runs[-1].started, "never harvested in full"
+    else:
+        return ""
+    if "adopted" in origin.state or now <= next_run(every, next_run(every, since)):
+        return ""
+    return said
 
 
 def tell(store: Store, settings: Settings) -> int:
@@ -115,7 +135,8 @@ def _mail(notify: Notify, node: str, news: Sequence[Alert]) -> None:
     message["From"] = notify.email_from or notify.email[0]
     message["To"] = ", ".join(notify.email)
     parts = [
-        f"{alert.at}  {KINDS.get(alert.kind, alert.kind)}\n  {_line(alert.record)}\n  {_line(alert.reason)}\n"
+        f"{alert.at}  {KINDS.get(alert.kind, alert.kind)}\n  {_line(alert.record)}"
+        f"{f'  ({_line(alert.source)})' if alert.source != alert.record else ''}\n  {_line(alert.reason)}\n"
         f"  to do: {_line(alert.remedy)}\n"
         for alert in news[:_IN_ONE_MAIL]
     ]
