@@ -6,10 +6,11 @@
 The records are those below INDLET_DATA/marc (a folder, or marc.tar.gz there).
 
 `readers`: one node reads them as a catalogue's export, another harvests them as MARC over HTTP and writes
-import folders in MARC, and in every other format. Each of those folders is then an export: MARC is written
-from it by two more nodes. yaz-marcdump, Catmandu and pymarc then read every MARC file that was written, and
-every record as MARCXML; but Catmandu no record of more than 1,500 fields as MARCXML, for its time grows with
-the square of their number. Told are the records that each found, its complaints, and our alerts.
+import folders in MARC (UTF-8 and MARC-8), and in every other format. Each of those folders is then an export:
+MARC is written from it by two more nodes. yaz-marcdump, Catmandu and pymarc then read every MARC file that
+was written (in MARC-8, which Catmandu does not know, the other two), and every record as MARCXML; but
+Catmandu no record of more than 1,500 fields as MARCXML, for its time grows with the square of their number.
+Told are the records that each found, its complaints, and our alerts.
 
 `stylesheet`: both translate each field of each record alone, so that a difference belongs to one field.
 The stylesheet is not part of indlet (the PyPI package invenio-marc21 has a copy). It imports a library of
@@ -21,12 +22,14 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import socket
 import subprocess
 import tarfile
 import tempfile
 import threading
 import time
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -126,6 +129,44 @@ def read_by_others(files: list[Path], work: Path) -> dict[str, tuple[int, int]]:
     }
 
 
+def read_marc8_by_others(files: list[Path], same: list[Path], work: Path) -> dict[str, tuple[int, int]]:
+    """The same for MARC-8, which Catmandu does not know. A complaint is a record with another text.
+
+    `same`: the files of these records in UTF-8.
+    """
+    whole = work / "whole8.mrc"
+    whole.write_bytes(b"".join(path.read_bytes() for path in files))
+    command = ["yaz-marcdump", "-f", "marc-8", "-t", "utf-8", "-o", "marcxml", str(whole)]
+    told = subprocess.run(command, capture_output=True, check=False).stdout
+    root = etree.fromstring(told, etree.XMLParser(recover=True, huge_tree=True))
+    by_yaz = [
+        [node.text or "" for node in record.iterfind("{*}datafield[@tag!='066']/{*}subfield")]
+        for record in root.iter("{*}record")
+    ]
+    wanted = [texts(_by_pymarc(path)) for path in same]
+    found = {"pymarc": [_by_pymarc(path) for path in files], "yaz-marcdump": by_yaz}
+    return {
+        name: (len(read), sum(texts(a) != b for a, b in zip(read, wanted, strict=False)))
+        for name, read in found.items()
+    }
+
+
+def _by_pymarc(path: Path) -> list[str]:
+    record = next(iter(pymarc.MARCReader(path.read_bytes())))
+    fields = record.fields if record is not None else []
+    return [value for field in fields if field.tag != "066" for _, value in field.subfields]
+
+
+def texts(values: list[str]) -> list[str]:
+    """Values as they are compared: composed, references resolved, a mark over two letters in one form."""
+    whole = (_REFERENCE.sub(lambda m: chr(int(m[1], 16)), value).translate(_HALVES) for value in values)
+    return [unicodedata.normalize("NFC", " ".join(value.split())) for value in whole]
+
+
+_REFERENCE = re.compile(r"&#x([0-9A-F]{4,6});")
+_HALVES = {0xFE20: 0x361, 0xFE21: None, 0xFE22: 0x360, 0xFE23: None}
+
+
 def read_xml_by_others(records: list[bytes], work: Path) -> dict[str, tuple[int, int]]:
     whole = work / "whole.xml"
     _collect(whole, records)
@@ -172,12 +213,16 @@ def readers(data: Path, formats: list[str]) -> Iterator[dict[str, object]]:
     with tempfile.TemporaryDirectory(prefix="indlet-marc-") as folder:
         work = Path(folder)
         export = marc_folder(data, work / "export")
-        count, harvested = exchanged(export, "marc21", work, ["marc21", *formats])
+        count, harvested = exchanged(export, "marc21", work, ["marc21", "marc8", *formats])
         with harvested.read() as view:
             xml = [in_format(one, MARC) for one in view.changes() if not one.deleted]
         harvested.close()
         home = work / "import" / "from-marc21-export"
         yield _told("MARC, harvested and written", count, sorted(home.glob("marc21/**/*.mrc")), work)
+        files = sorted(home.glob("marc8/**/*.mrc"))
+        same = [home / "marc21" / path.relative_to(home / "marc8") for path in files]
+        read = read_marc8_by_others(files, same, work)
+        yield {"what": "MARC in MARC-8", "records": count, "files": len(files), "read": read}
         yield {"what": "MARCXML, as served", "records": count, "read": read_xml_by_others(xml, work)}
         for prefix in formats:
             name = prefix.replace(":", "-")

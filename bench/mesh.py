@@ -6,10 +6,10 @@ Each site holds its share of the real records below INDLET_DATA/marc (a folder, 
 harvests all others over HTTP on loopback, compressed as a network would see it. Where more `--records` are
 asked for than there are, the rest are the real ones again under other numbers. Measured: the first exchange;
 then a round in which a share of every site's records has changed; then one in which nothing has. Seconds are
-those of the processor, both ends together, all sites in one process. At last one site is stopped, and what
-it had is searched for at another.
+those of the processor, both ends together, all sites in one process, one after the other; `clock` is what
+passed meanwhile. At last one site is stopped, and its records are searched for at another.
 
-    python -m bench.mesh --agree [--sites 4 8] [--changes 10]
+    python -m bench.mesh --agree [--sites 4 8] [--changes 10] [--json FILE]
 
 How long it takes until all sites have a change, in harvest intervals: each site harvests its neighbours once
 in every interval, at a moment of its own, drawn at random; one site changes a record at a random moment.
@@ -50,6 +50,7 @@ class Cost:
     """Of one round over all sites."""
 
     seconds: float
+    clock: float
     requests: int
     bytes: int
     records: int
@@ -81,7 +82,7 @@ class Site:
         done = harvest_all(self.store, self.settings, sources, index=False)
         assert all(p.outcome == "complete" for p in done), [p.reason for p in done]
         return Cost(
-            0.0, sum(p.requests for p in done), sum(p.bytes for p in done), sum(p.changed for p in done)
+            0.0, 0.0, sum(p.requests for p in done), sum(p.bytes for p in done), sum(p.changed for p in done)
         )
 
     def stop(self) -> None:
@@ -94,12 +95,10 @@ class Site:
 
 
 def one_round(sites: list[Site]) -> Cost:
-    begun = time.process_time()
+    begun, clock = time.process_time(), time.perf_counter()
     done = [site.harvest([o for o in sites if o is not site]) for site in sites]
-    return Cost(
-        round(time.process_time() - begun, 2), sum(d.requests for d in done), sum(d.bytes for d in done),
-        sum(d.records for d in done),
-    )  # fmt: skip
+    spent, passed = time.process_time() - begun, time.perf_counter() - clock
+    return _sum(done, spent, passed)
 
 
 def until_silence(sites: list[Site]) -> Cost:
@@ -107,9 +106,13 @@ def until_silence(sites: list[Site]) -> Cost:
     found = list[Cost]()
     while (cost := one_round(sites)).records:
         found.append(cost)
+    return _sum(found, sum(c.seconds for c in found), sum(c.clock for c in found), len(found))
+
+
+def _sum(costs: list[Cost], seconds: float, clock: float, rounds: int = 1) -> Cost:
     return Cost(
-        round(sum(c.seconds for c in found), 2), sum(c.requests for c in found), sum(c.bytes for c in found),
-        sum(c.records for c in found), len(found),
+        round(seconds, 2), round(clock, 2), sum(c.requests for c in costs), sum(c.bytes for c in costs),
+        sum(c.records for c in costs), rounds,
     )  # fmt: skip
 
 
@@ -151,14 +154,15 @@ def experiment(real: list[Metadata], count: int, sites: int, changed: float) -> 
         nodes[0].stop()
         settings = nodes[1].settings
         with Library.open(settings.data, settings) as library:
-            down = library.search("source:site0 revised", limit=1).total
+            down = library.search("source:site0", limit=1).total
+            revised = library.search("source:site0 revised", limit=1).total
         for node in nodes:
             node.stop()
             node.store.close()
     return {
         "records": count, "sites": sites, "real": len(real), "agree": agree,
         "first": vars(first), "daily": vars(daily), "idle": vars(idle),
-        "found while its origin is down": down,
+        "origin_down": {"records": len(shelves[0]), "found": down, "revised": revised},
     }  # fmt: skip
 
 
@@ -218,7 +222,7 @@ def _row(one: dict[str, object]) -> str:
         f"{one['records']:7,}  {one['sites']:5}  {first['seconds']:7.1f}  {daily['seconds']:7.2f}  "
         f"{daily['requests']:8}  {daily['bytes'] / 1000:8,.0f}  {daily['records']:7,}  "
         f"{idle['seconds']:6.2f}  {idle['bytes'] / 1000:7,.0f}  {one['agree']!s:5}  "
-        f"{one['found while its origin is down']}"
+        f"{one['origin_down']}"
     )
 
 
@@ -231,22 +235,32 @@ def main() -> None:
     parser.add_argument("--agree", action="store_true", help="intervals until all sites have a change")
     parser.add_argument("--changes", type=int, default=10)
     given = parser.parse_args()
-    if given.agree:
-        for topology in ("full", "star", "ring", "chain"):
-            for sites in given.sites:
-                print(json.dumps(agreement(topology, sites, given.changes)), flush=True)
-        return
+    found = agreements(given.sites, given.changes) if given.agree else rounds(given)
+    if given.json:
+        given.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
+def agreements(sites: list[int], changes: int) -> list[dict[str, object]]:
+    found = []
+    for topology in ("full", "star", "ring", "chain"):
+        for count in sites:
+            found.append(agreement(topology, count, changes))
+            print(json.dumps(found[-1]), flush=True)
+    return found
+
+
+def rounds(given: argparse.Namespace) -> list[dict[str, object]]:
     real = described(Path(os.environ.get("INDLET_DATA", ".")) / "marc")
     print(f"{len(real):,} real records; load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
-    print("records  sites  first s  daily s  requests  kB moved  changed  idle s  idle kB  agree  found")
+    print(
+        "records  sites  first s  daily s  requests  kB moved  changed  idle s  idle kB  agree  origin down"
+    )
     found = []
     for sites in given.sites:
         for count in given.records:
-            one = experiment(real, count, sites, given.changed)
-            found.append(one)
-            print(_row(one), flush=True)
-    if given.json:
-        given.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+            found.append(experiment(real, count, sites, given.changed))
+            print(_row(found[-1]), flush=True)
+    return found
 
 
 if __name__ == "__main__":

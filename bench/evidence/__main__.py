@@ -41,8 +41,8 @@ def main() -> None:
         "--parts",
         default="",
         help="of peers: serve,harvest,shapes,search; of engines: answers,costs,million; of cluster: "
-        "nodes,jobs,metal,workers; of site: a server, a documentation package, pages, histories; the others "
-        "are kept",
+        "nodes,jobs,metal,workers; of site: a server, a documentation package, pages, histories; of "
+        "libraries: rounds,agree,duplicates,known,subjects,readers; the others are kept",
     )
     parser.add_argument("--corpora", type=Path, help="keep generated corpora here for the next run")
     options = parser.parse_args()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from statistics import geometric_mean
 from typing import Any, Final, NamedTuple
@@ -283,6 +284,41 @@ def _unharmed(found: Found) -> Verdict:
     return Verdict(told, not wrong and fewest >= 10)
 
 
+def _mesh(found: Found) -> Verdict:
+    runs = found["rounds"]
+    agree = all(one["agree"] and not one["idle"]["records"] for one in runs)
+    most = {sites: max(one["records"] for one in runs if one["sites"] == sites) for sites in (2, 4)}
+    told = "; ".join(f"{count:,} over {sites} sites" for sites, count in most.items())
+    told += ": the same records everywhere, none moved without a change" if agree else ": not so everywhere"
+    return Verdict(told, agree and min(most.values()) >= 72_000)
+
+
+def _origin_down(found: Found) -> Verdict:
+    downs = [one["origin_down"] for one in found["rounds"]]
+    told, wanted = sum(one["found"] for one in downs), sum(one["records"] for one in downs)
+    return Verdict(f"{told:,} of {wanted:,} found", told == wanted)
+
+
+def _duplicates(found: Found) -> Verdict:
+    run = max((one for one in found["duplicates"] if one["vectors"]), key=lambda one: int(one["records"]))
+    told = f"{run['seconds']:.1f} s for {run['records']:,}"
+    return Verdict(
+        f"{told}; precision {run['precision']:.3f}, recall {run['recall']:.3f}",
+        run["records"] >= 72_000 and run["seconds"] < 60,
+    )
+
+
+def _marc_read(found: Found) -> Verdict:
+    rows = [row for row in found["readers"] if "files" in row]
+    wanted, read, complaints = Counter[str](), Counter[str](), 0
+    for row in rows:
+        for name, (count, wrong) in row["read"].items():
+            wanted[name], read[name] = wanted[name] + row["files"], read[name] + count
+            complaints += wrong
+    told = ", ".join(f"{name} {count:,} of {wanted[name]:,}" for name, count in read.items())
+    return Verdict(f"{told}; {complaints} complaints", complaints == 0 and read == wanted)
+
+
 GOALS: Final = (
     Goal("harvested index beside an index of the union, after every step of additions, edits, deletions, "
          "moves, format switches", "no difference", "equality", _equal, True),
@@ -333,6 +369,13 @@ GOALS: Final = (
          "and 6 shards with a replica, a million generated records", "the same", "engines", _same_answers),
     Goal("wrong or partial answers, and lost records, while parts of a cluster are killed, cut off or refuse",
          "none, each fault 10 times or more", "cluster", _unharmed),
+    Goal("libraries that harvest each other: real MARC records, 1 % changed",
+         "72,000 over two and four sites, all agree, a round without changes moves no record", "libraries",
+         _mesh, True),
+    Goal("records of a site that is down, searched for at another", "all found", "libraries", _origin_down),
+    Goal("possible duplicates among 72,000 records", "under a minute", "libraries", _duplicates),
+    Goal("MARC files that we write, read by pymarc, yaz-marcdump and Catmandu", "every file", "libraries",
+         _marc_read),
 )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from bench.evidence.setting import circumstances
 
 EXPERIMENTS: Final = (
     "equality", "load", "loss", "less", "models", "scale", "peers", "faults", "portal", "soak",
-    "site", "engines", "cluster",
+    "site", "engines", "cluster", "libraries",
 )  # fmt: skip
 HEAD: Final = """\
 # The evidence
