@@ -81,9 +81,10 @@ def _rounds(runs: list[Found], figures: Figures) -> str:
         f"`bench.mesh`: sites share a collection, and each harvests all others over HTTP, compressed, and "
         f"republishes. {real:,} real MARC records; where more are wanted, they are repeated under other "
         "numbers. After the first exchange 1 % of every site's records changes: the daily round. Then comes "
-        "a round without changes. Processor seconds of all sites and both ends together, in brackets those "
-        "of the clock, with the sites one after the other. At last one site is stopped, and its records are "
-        "searched for at another.\n\n"
+        "a round without changes; what it moves beyond 4 or 24 kB is of the seconds by which harvests "
+        "overlap. Processor seconds of all sites and both ends together, in brackets those of the clock, "
+        "with the sites one after the other. At last one site is stopped, and its records are searched for "
+        "at another.\n\n"
         + picture("libraries", "Seconds, megabytes and requests of a daily round as the collection grows")
         + "\n\n"
         + table(

@@ -7,6 +7,7 @@ same bytes again. A folder that cannot be written stops its task and no other: n
 
 from __future__ import annotations
 
+import errno
 import re
 import threading
 import time
@@ -48,6 +49,11 @@ _UNSAFE = re.compile(r"[^\w.,=@+-]+")
 _ELEMENT = re.compile(r"[.\[]")  # what follows an element: a refinement or a scheme
 _PART_BYTES: Final = 120
 _MEND: Final = "mend the record at its source, or the table of [[write]]"
+_REMEDIES: Final = {
+    errno.ENOENT: "make the folder, or correct [[write]]",
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "make room on its disk"),
+    **dict.fromkeys((errno.EROFS, errno.EACCES, errno.EPERM), "give the right to write"),
+}
 _SHORTEN: Final = f'{_MEND}; format = "marcxml" has no limits of length'
 
 
@@ -105,7 +111,7 @@ class WriteTask:
 
     def run(self, stop: threading.Event, historical: bool = False) -> Written:
         """Bring the folder up to the store; interrupted, the next run goes on from there."""
-        done = Written(str(self._folder))
+        done, remedy = Written(str(self._folder)), ""
         with self._store.job(f"write-{blake2b(str(self._folder).encode(), digest_size=6).hexdigest()}"):
             with self._store.write() as tx:
                 origin = tx.origin(KIND, str(self._folder), {"format": self._task.format})
@@ -118,21 +124,20 @@ class WriteTask:
                 done.reason = (
                     f"{e.filename or self._folder}: {e.strerror}; nothing is lost, the next run goes on"
                 )
+                remedy = _REMEDIES.get(e.errno or 0, "see to the folder and its disk")
             with self._store.write() as tx:
                 detail = {"files": done.files, "unchanged": done.unchanged, "deleted": done.deleted,
                           "failed": done.failed, "reason": done.reason}  # fmt: skip
                 tx.note_run(run, detail, "failed" if done.reason else "complete")
                 if done.reason:
-                    tx.alert(
-                        "folder", self._name, "", done.reason, "make the folder, or give the right to write"
-                    )
+                    tx.alert("folder", self._name, "", done.reason, remedy)
                 else:
                     tx.resolve_alerts("folder", self._name, [""])
         return done
 
     def _follow(self, origin: int, stop: threading.Event, done: Written) -> None:
         if not self._folder.is_dir():
-            raise FileNotFoundError(2, "no such folder; make it, or correct [[write]]", str(self._folder))
+            raise FileNotFoundError(errno.ENOENT, "no such folder", str(self._folder))
         with self._store.read() as view:
             known = {state.resource: state for state in view.files(origin)}
             position = int(view.state(origin).get("position", 0))
