@@ -20,6 +20,8 @@ which it uses one template; unless MARC21slimUtils.xsl stands beside it, ours ta
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
 import json
 import os
 import re
@@ -129,30 +131,42 @@ def read_by_others(files: list[Path], work: Path) -> dict[str, tuple[int, int]]:
     }
 
 
-def read_marc8_by_others(files: list[Path], same: list[Path], work: Path) -> dict[str, tuple[int, int]]:
-    """The same for MARC-8, which Catmandu does not know. A complaint is a record with another text.
+def read_marc8_by_others(files: list[Path], same: list[Path], work: Path) -> dict[str, dict[str, object]]:
+    """The same for MARC-8, which Catmandu does not know, and in how many records the text is another.
 
     `same`: the files of these records in UTF-8.
     """
     whole = work / "whole8.mrc"
     whole.write_bytes(b"".join(path.read_bytes() for path in files))
     command = ["yaz-marcdump", "-f", "marc-8", "-t", "utf-8", "-o", "marcxml", str(whole)]
-    told = subprocess.run(command, capture_output=True, check=False).stdout
-    root = etree.fromstring(told, etree.XMLParser(recover=True, huge_tree=True))
+    told = subprocess.run(command, capture_output=True, check=False)
+    root = etree.fromstring(told.stdout, etree.XMLParser(recover=True, huge_tree=True))
     by_yaz = [
-        [node.text or "" for node in record.iterfind("{*}datafield[@tag!='066']/{*}subfield")]
+        [
+            node.text or ""
+            for field in record.iter("{*}datafield")
+            if field.get("tag") != "066"
+            for node in field.iter("{*}subfield")
+        ]
         for record in root.iter("{*}record")
     ]
     wanted = [texts(_by_pymarc(path)) for path in same]
     found = {"pymarc": [_by_pymarc(path) for path in files], "yaz-marcdump": by_yaz}
+    complaints = {"pymarc": found["pymarc"].count([]), "yaz-marcdump": len(told.stderr.splitlines())}
     return {
-        name: (len(read), sum(texts(a) != b for a, b in zip(read, wanted, strict=False)))
-        for name, read in found.items()
+        "read": {name: (len(read), complaints[name]) for name, read in found.items()},
+        "other_text": {
+            name: sum(texts(a) != b for a, b in zip(read, wanted, strict=False))
+            for name, read in found.items()
+        },
     }
 
 
 def _by_pymarc(path: Path) -> list[str]:
-    record = next(iter(pymarc.MARCReader(path.read_bytes())))
+    with contextlib.redirect_stderr(
+        io.StringIO()
+    ):  # it remarks on each blank between words of another script
+        record = next(iter(pymarc.MARCReader(path.read_bytes())))
     fields = record.fields if record is not None else []
     return [value for field in fields if field.tag != "066" for _, value in field.subfields]
 
@@ -222,7 +236,7 @@ def readers(data: Path, formats: list[str]) -> Iterator[dict[str, object]]:
         files = sorted(home.glob("marc8/**/*.mrc"))
         same = [home / "marc21" / path.relative_to(home / "marc8") for path in files]
         read = read_marc8_by_others(files, same, work)
-        yield {"what": "MARC in MARC-8", "records": count, "files": len(files), "read": read}
+        yield {"what": "MARC in MARC-8", "records": count, "files": len(files), **read}
         yield {"what": "MARCXML, as served", "records": count, "read": read_xml_by_others(xml, work)}
         for prefix in formats:
             name = prefix.replace(":", "-")

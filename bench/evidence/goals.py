@@ -316,7 +316,9 @@ def _marc_read(found: Found) -> Verdict:
             wanted[name], read[name] = wanted[name] + row["files"], read[name] + count
             complaints += wrong
     told = ", ".join(f"{name} {count:,} of {wanted[name]:,}" for name, count in read.items())
-    return Verdict(f"{told}; {complaints} complaints", complaints == 0 and read == wanted)
+    other = sum(number for row in rows for number in row.get("other_text", {}).values())
+    told += f"; {complaints} complaints; {other} in MARC-8 read with another text"
+    return Verdict(told, complaints == 0 and read == wanted)
 
 
 GOALS: Final = (

@@ -182,13 +182,18 @@ def _subjects(rows: list[Found]) -> str:
 
 def _readers(rows: list[Found]) -> str:
     programs = list(rows[0]["read"])
+
+    def told(row: Found, name: str) -> str:
+        if name not in row["read"]:
+            return ""
+        read, complaints = row["read"][name]
+        other = row.get("other_text", {}).get(name)
+        return f"{read:,}, {complaints} complaints" + (f", {other} with another text" if other else "")
+
     shown = [
         [
             row["what"], f"{row['records']:,}", f"{row['files']:,}" if "files" in row else "",
-            *(
-                f"{row['read'][name][0]:,}, {row['read'][name][1]} complaints" if name in row["read"] else ""
-                for name in programs
-            ),
+            *(told(row, name) for name in programs),
         ]
         for row in rows
     ]  # fmt: skip
