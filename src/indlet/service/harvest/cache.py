@@ -136,9 +136,15 @@ class Cache:
         if key == origin_key(self.url):
             return self.name, self.url
         same = [o for o in sources if origin_key(str(o.settings.get("url", ""))) == key]
-        if len(same) > 1:  # sources of one address with different sets: the one that has the record
+        if len(same) > 1:  # sources with different sets: the one that has the record, or will have it
             held = view.get(copy.record.identifier, [o.id for o in same])
-            same.sort(key=lambda o: (KEPT_AS in o.settings, held is None or o.id != held.origin))
+            same.sort(
+                key=lambda o: (
+                    KEPT_AS in o.settings,
+                    held is None or o.id != held.origin,
+                    not _selects(str(o.settings.get("set", "")), copy.sets),
+                )
+            )
         if same:
             return same[0].name, copy.stated.origin
         name = source_name(Source(url=copy.stated.origin))
@@ -165,6 +171,11 @@ class Cache:
             properties["via"] = {"url": self.url, "datestamp": copy.datestamp}
             properties["source_datestamp"] = version.datestamp
         return replace(record, sets=tuple(dict.fromkeys(sets)), properties=properties)
+
+
+def _selects(spec: str, sets: Sequence[str]) -> bool:
+    """Whether a record of these sets is of the set that a source asks for."""
+    return not spec or any(one == spec or one.startswith(f"{spec}:") for one in sets)
 
 
 @remembered(1 << 10)
