@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import signal
 
+import hypothesis
 import pytest
 from tests import opensearch_server
 from tests.stores import KIND, SERVER, PostgresServer, on_postgresql
 
 from indlet.kernels.state import compile_here
 
+# How long an example takes says more of the machine than of the code.
+hypothesis.settings.register_profile("indlet", deadline=None)
+hypothesis.settings.load_profile("indlet")
 _server = pytest.StashKey[PostgresServer]()
 _node = pytest.StashKey[opensearch_server.OpenSearchNode]()
 
