@@ -37,6 +37,16 @@ _CREDENTIALS: Final = re.compile(
 ORPHAN_SECONDS: Final = 10.0
 
 
+def switch_quickly() -> None:
+    """For a process that answers requests by threads: whoever serves an application of ours calls it.
+
+    Each statement of SQLite and each kernel gives the interpreter away, and a request of some thirty of them
+    waits for it as often: Python's 5 ms where another thread is at work. Searches with all facets beside a
+    harvest, on two busy cores: p95 of the API 400 ms with 5 ms, 46 to 106 with this.
+    """
+    sys.setswitchinterval(0.0005)
+
+
 def start(
     module: str,
     *arguments: str,

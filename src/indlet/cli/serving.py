@@ -10,9 +10,9 @@ import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from indlet import logs
+from indlet import logs, process
 from indlet.cli.show import progress, say, summary_lines
 from indlet.errors import MissingExtra, SettingsError
 from indlet.node.crawl_child import crawl_in_child
@@ -24,11 +24,6 @@ from indlet.store import Store, open_configured
 
 if TYPE_CHECKING:
     from indlet.service.harvest.progress import Progress
-
-# Each statement of SQLite and each kernel gives the interpreter away, and a request of some thirty of them
-# waits for it as often: Python's 5 ms where another thread is at work. Searches with all facets beside a
-# harvest, on two busy cores: p95 of the API 400 ms with 5 ms, 46 to 106 with this.
-SWITCH_SECONDS: Final = 0.0005
 
 
 def bind(settings: Settings) -> tuple[socket.socket, Settings]:
@@ -94,7 +89,7 @@ def listen(app: Any, settings: Settings, bound: socket.socket) -> None:
     """Serve an application on a bound socket until SIGINT or SIGTERM."""
     from indlet.provider.serve import server as made
 
-    sys.setswitchinterval(SWITCH_SECONDS)
+    process.switch_quickly()
     server = made(app, settings)
     # Ours instead of uvicorn's: those raise the signal again when all is done, and that would end the process
     # before a running crawl has put its batch away.

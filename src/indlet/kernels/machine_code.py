@@ -66,8 +66,10 @@ def _without_the_compiler() -> Iterator[None]:
     try:
         yield
     finally:
-        for name in [name for name in sys.modules if name.partition(".")[0] == "numba"]:
-            del sys.modules[name]
+        # Of a copy: other threads may be importing.
+        for name in list(sys.modules):
+            if name.partition(".")[0] == "numba":
+                del sys.modules[name]
 
 
 def _parts() -> list[ModuleType]:

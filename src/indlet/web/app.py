@@ -23,6 +23,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from indlet import process
 from indlet.errors import IndletError
 from indlet.node.jobs import Jobs
 from indlet.oai.names import OAI_PATH
@@ -132,6 +133,7 @@ def _gate(store: Store, settings: Settings) -> Gate:
 
 @contextlib.asynccontextmanager
 async def _lifespan(store: Store, usage: Usage, own: Jobs | None, follow: bool) -> AsyncIterator[None]:
+    process.switch_quickly()
     if store.index_engine.engine == "embedded":
         current_default_thread_limiter().total_tokens = _THREADS
     if follow:
