@@ -154,9 +154,12 @@ def _size(found: Found) -> Verdict:
 
 
 def _ingest(found: Found) -> Verdict:
-    name, runs = next(iter(_at_size(found).items()))
-    ratio = search_ratios(runs, "ingest_records_per_second")["indlet bm25"][1]
-    return Verdict(f"{ratio.median:.2f} times, {name}", ratio.median >= 1.2)
+    told, met = [], False
+    for name, runs in _at_size(found).items():
+        ratio = search_ratios(runs, "ingest_records_per_second")["indlet bm25"][1].median
+        told.append(f"{name}: {ratio:.2f} times")
+        met = met or (runs[0].get("texts") == "real" and ratio >= 1.2)  # the goal is one of real documents
+    return Verdict("; ".join(told), met)
 
 
 def _models(found: Found) -> Verdict:

@@ -150,12 +150,12 @@ def _most_frequent(counts: Array, most: int) -> Array:
 
 def _once_each(owned: Sequence[tuple[Array, Array]]) -> Array:
     """The numbers of values that groups have, each once for a group."""
-    numbers, owners = (np.concatenate(part) for part in zip(*owned, strict=True))
-    order = np.lexsort((numbers, owners))
-    numbers, owners = numbers[order], owners[order]
-    new = np.ones(numbers.size, np.bool_)
-    new[1:] = (numbers[1:] != numbers[:-1]) | (owners[1:] != owners[:-1])
-    out: Array = numbers[new]
+    # Both are below 2 ** 32: as one number a pair is sorted in a fraction of the time.
+    pairs = np.concatenate([owners.astype(np.int64) << 32 | numbers for numbers, owners in owned])
+    pairs.sort()
+    new = np.ones(pairs.size, np.bool_)
+    new[1:] = pairs[1:] != pairs[:-1]
+    out: Array = pairs[new] & 0xFFFFFFFF
     return out
 
 
