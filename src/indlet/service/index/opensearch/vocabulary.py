@@ -144,11 +144,39 @@ class ClusterVocabulary:
         found = self._counted(f"{_literal(name)}.*" if name else "", query)
         return found if found is not None else {term_of(key): df for key, df in self._paged(query, name)}
 
-    def _paged(self, query: Json, start: str = "") -> Iterator[tuple[str, int]]:
+    def counted_at_once(self, prefix: str) -> dict[str, int] | None:
+        """The terms that begin so with their df; None if they are too many for one answer."""
+        name = named(prefix)
+        return self._counted(f"{_literal(name)}.*", {"prefix": {"terms": name}})
+
+    def counted_by_beginning(self, prefixes: Sequence[str]) -> list[dict[str, int]]:
+        """For each prefix the terms that begin so with their df."""
+        found: list[dict[str, int]] = []
+        for piece in pieces(prefixes, _AT_ONCE):
+            names = list(map(named, piece))
+            asked = [(_counting(f"{_literal(name)}.*"), {"prefix": {"terms": name}}) for name in names]
+            for prefix, answer in zip(piece, self._snapshot.search_many(asked), strict=True):
+                terms = _counts(answer)
+                found.append(self.counted_in(None, prefix) if terms is None else terms)
+        return found
+
+    def terms_from(
+        self, bound: str, prefix: str, size: int, backwards: bool = False
+    ) -> Iterator[tuple[str, int]]:
+        """The terms from a bound on that begin so, or those before it, with their df; `size` at a time."""
+        name, start = named(prefix), named(bound)
+        after = start if backwards else _before(start)
+        for term, df in self._paged({"prefix": {"terms": name}}, name, after, size, backwards):
+            yield term_of(term), df
+
+    def _paged(
+        self, query: Json, start: str = "", after: str = "", size: int = 0, backwards: bool = False
+    ) -> Iterator[tuple[str, int]]:
         """All terms of the matching documents that begin so, as the cluster names them, with their df."""
-        pages: Json = {"size": _MOST, "sources": [{"value": {"terms": {"field": "words"}}}]}
+        by_name = {"terms": {"field": "words", "order": "desc" if backwards else "asc"}}
+        pages: Json = {"size": min(size or _MOST, _MOST), "sources": [{"value": by_name}]}
         if start:  # terms come in the order of their bytes
-            pages["after"] = {"value": _before(start)}
+            pages["after"] = {"value": after or _before(start)}
         while True:
             answer = self._snapshot.search({"size": 0, "aggs": {"each": {"composite": pages}}}, query)
             each = answer["aggregations"].get("each", {"buckets": []})
@@ -162,14 +190,23 @@ class ClusterVocabulary:
             pages["after"] = each["after_key"]
 
     def _counted(self, pattern: str, query: Json) -> dict[str, int] | None:
-        each: Json = {"field": "words", "size": _MOST, "shard_size": _MOST}
-        if pattern:
-            each["include"] = pattern
-        told = self._snapshot.search({"size": 0, "aggs": {"each": {"terms": each}}}, query)["aggregations"]
-        found = told.get("each", {"buckets": [], "sum_other_doc_count": 0})
-        if found["sum_other_doc_count"]:
-            return None
-        return {term_of(bucket["key"]): bucket["doc_count"] for bucket in found["buckets"]}
+        return _counts(self._snapshot.search(_counting(pattern), query))
+
+
+def _counting(pattern: str) -> Json:
+    """What counts the terms of the matching documents that are so."""
+    each: Json = {"field": "words", "size": _MOST, "shard_size": _MOST}
+    if pattern:
+        each["include"] = pattern
+    return {"size": 0, "aggs": {"each": {"terms": each}}}
+
+
+def _counts(answer: Json) -> dict[str, int] | None:
+    """The terms and their counts; None if not all of them are there."""
+    found = answer["aggregations"].get("each", {"buckets": [], "sum_other_doc_count": 0})
+    if found["sum_other_doc_count"]:
+        return None
+    return {term_of(bucket["key"]): bucket["doc_count"] for bucket in found["buckets"]}
 
 
 def _before(text: str) -> str:
