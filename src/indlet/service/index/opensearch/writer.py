@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final, Self
 from uuid import uuid4
 
@@ -18,8 +19,9 @@ from indlet.service.index.opensearch.resources import regroup
 from indlet.service.index.protocol import Prepared
 from indlet.text import Analyzer
 
-FLUSH: Final = 16 << 20  # bytes of documents that wait in memory
+FLUSH: Final = 8 << 20  # bytes of documents that wait in memory, while as many are on their way
 REQUEST: Final = 500  # documents of one request
+SENDERS: Final = 2  # requests at once
 
 
 class OpenSearchWriter:
@@ -48,6 +50,8 @@ class OpenSearchWriter:
         self._bytes = 0
         self._touched: set[int] = set()  # resources
         self._written = False
+        self._senders = ThreadPoolExecutor(SENDERS, thread_name_prefix="index-writer")
+        self._sent: list[Future[None]] = []
 
     @property
     def position(self) -> int:
@@ -86,6 +90,7 @@ class OpenSearchWriter:
         ):
             return
         self._flush()
+        self._arrived()
         before = self._state
         values: Json = {"generation": before.generation + 1, "position": self._applied, "about": kept}
         old: list[tuple[str, str]] = []
@@ -107,6 +112,7 @@ class OpenSearchWriter:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._senders.shutdown(cancel_futures=True)
         try:
             if self._data and self._data != self._state.data:
                 self._control.drop(self._data)
@@ -130,13 +136,20 @@ class OpenSearchWriter:
     def _flush(self) -> None:
         if not self._waiting:
             return
+        self._arrived()  # first: an older version of a record never comes after a newer one
         self._ready()
         self._written = True
         if self._data == self._state.data:
             self._touched |= self._replaced(list(self._waiting))
         for piece in pieces(self._waiting.items(), REQUEST):
-            self._cluster.bulk(self._data, _operations(piece))
+            self._sent.append(self._senders.submit(self._cluster.bulk, self._data, _operations(piece)))
         self._waiting, self._bytes = {}, 0
+
+    def _arrived(self) -> None:
+        """Waits until the cluster has all that was sent; what it refused is an error here."""
+        for request in self._sent:
+            request.result()
+        self._sent.clear()
 
     def _replaced(self, ids: list[int]) -> set[int]:
         """The resources of records as they were before."""
