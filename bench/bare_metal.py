@@ -44,6 +44,7 @@ from indlet.settings_file import load
 from indlet.store import open_store
 
 TERMS = 40
+MORE = 200  # records that each provider gets for a harvest
 MODELS = ("bm25", "vsm", "lm-dirichlet", "boolean")
 
 
@@ -210,7 +211,7 @@ class Cluster:
 
 
 def worker_killed(cluster: Cluster, number: int) -> Seen:
-    name = cluster.harvest(500)
+    name = cluster.harvest(MORE)
     seen = cluster.users.fault("a worker killed while it harvests")
     cluster.kill(name)
     cluster.finished(seen)
@@ -223,12 +224,12 @@ def killed_in_search(cluster: Cluster, number: int) -> Seen:
 
 
 def killed_in_harvest(cluster: Cluster, number: int) -> Seen:
-    cluster.harvest(500)
+    cluster.harvest(MORE)
     return _search_node_killed(cluster, number + 1, "a search node killed while workers harvest")
 
 
 def killed_in_publishing(cluster: Cluster, number: int) -> Seen:
-    cluster.harvest(500)
+    cluster.harvest(MORE)
     before = _position(cluster)
     wait_for(lambda: _position(cluster) > before, "the index to be written")
     return _search_node_killed(cluster, number + 2, "a search node killed while the index is published")
@@ -247,7 +248,7 @@ def _search_node_killed(cluster: Cluster, number: int, name: str) -> Seen:
 
 def breaker_refuses(cluster: Cluster, number: int) -> Seen:
     """With a limit of nearly nothing every request to the cluster is refused (429)."""
-    cluster.harvest(200)
+    cluster.harvest(MORE)
     seen = cluster.users.fault("search nodes refuse by their circuit breaker for 5 s")
     _limit(cluster, "1%")
     time.sleep(5.0)
@@ -257,7 +258,7 @@ def breaker_refuses(cluster: Cluster, number: int) -> Seen:
 
 
 def database_lost(cluster: Cluster, number: int) -> Seen:
-    cluster.harvest(500)
+    cluster.harvest(MORE)
     seen = cluster.users.fault("the database lost while workers harvest, its standby promoted after 2 s")
     cluster.primary.stop()
     time.sleep(2.0)  # until somebody notices
@@ -270,7 +271,7 @@ def database_lost(cluster: Cluster, number: int) -> Seen:
 
 
 def database_restarted(cluster: Cluster, number: int) -> Seen:
-    cluster.harvest(500)
+    cluster.harvest(MORE)
     seen = cluster.users.fault("the database stopped at once and started again while workers harvest")
     cluster.primary.stop()
     cluster.primary.start()

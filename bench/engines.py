@@ -231,6 +231,7 @@ def costs(
     postings = sum(len(vector.frequencies()) for one in changes if (vector := one.record.vector))
     fresh = round(stored(cluster, own) / postings, 2)
     cluster.ask("POST", f"{own}/_forcemerge", max_num_segments=1, request_timeout=3600)
+    cluster.ask("POST", f"{own}/_refresh")  # lets go of what was merged
     yield (
         "its own BM25: bytes a posting, as loaded and merged",
         [fresh, round(stored(cluster, own) / postings, 2)],

@@ -268,7 +268,7 @@ class Bench:
         if kind == "alerts":
             with store.write() as tx:
                 for number in range(5):
-                    tx.alert("silent", f"s{number}", "", "not harvested", "see to it")
+                    tx.alert("deletions", f"s{number}", "", "many deletions", "release them")
 
     def problem(self, store: Store, kind: str) -> str:
         """What is missing, or there twice; empty if nothing is."""
