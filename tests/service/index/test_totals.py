@@ -51,7 +51,7 @@ def corpus(
                     for term, share in SHARES.items()
                     if source.random() < share
                 }
-                # A resource that two records of one origin have is none (see `ranking.grouped`).
+                # A resource that two records of one origin have is none (see `groups.grouped`).
                 shared = id - id % 3 + 1 if id % 11 < 3 else 0
                 held.terms[id] = frozenset(content)
                 held.resource[id], held.origin[id] = shared, id % 3 + 1

@@ -19,9 +19,9 @@ import numpy as np
 from indlet.kernels import merge as k
 from indlet.kernels import term_hash
 from indlet.kernels.counting import count_values
-from indlet.service.index.embedded.facets import Parted, ranges
+from indlet.service.index.embedded.groups import GroupedValues, Groups, MatchedDocuments, grouped_values
 from indlet.service.index.embedded.matching import first_from, prefixed
-from indlet.service.index.embedded.segment import Array, Segment
+from indlet.service.index.embedded.segment import Array, Segment, ranges
 from indlet.service.index.protocol import Value
 from indlet.service.index.values import SEPARATOR, beginning, plain
 
@@ -107,7 +107,7 @@ def _heads(names: Array, begins: Array, sizes: Array) -> Array:
 
 
 def count(
-    segments: Sequence[Segment], matched: Sequence[Parted], facet: str, most: int, values: NumberedValues
+    segments: Sequence[Segment], matched: MatchedDocuments, facet: str, most: int, values: NumberedValues
 ) -> tuple[tuple[str, int], ...]:
     """The most frequent values of a facet over the matching documents; a resource counts once for a value.
 
@@ -116,14 +116,11 @@ def count(
     if most <= 0:
         return ()
     counts = np.zeros(values.digests.size, np.int64)
-    owned: list[tuple[Array, Array]] = []  # numbers and groups of documents that are not alone
-    for segment, known, (docs, shared, owners) in zip(segments, values.numbers, matched, strict=True):
+    for segment, known, docs in zip(segments, values.numbers, matched.alone, strict=True):
         keys = keys_of(segment, facet)
         count_values(keys.starts, keys.codes, known, docs, counts)
-        if shared.size:
-            owned.append((known[_codes(keys, shared)], np.repeat(owners, np.diff(keys.starts)[shared])))
-    if owned:
-        counts += np.bincount(_once_each(owned), minlength=counts.size)
+    if matched.places.size:
+        values.grouped.add(matched.places, counts)
     chosen = _most_frequent(counts, most)
     numbers: list[int] = chosen.tolist()
     names = values.names
@@ -148,21 +145,11 @@ def _most_frequent(counts: Array, most: int) -> Array:
     return np.concatenate((above, np.flatnonzero(counts == least)[: most - above.size]))
 
 
-def _once_each(owned: Sequence[tuple[Array, Array]]) -> Array:
-    """The numbers of values that groups have, each once for a group."""
-    # Both are below 2 ** 32: as one number a pair is sorted in a fraction of the time.
-    pairs = np.concatenate([owners.astype(np.int64) << 32 | numbers for numbers, owners in owned])
-    pairs.sort()
-    new = np.ones(pairs.size, np.bool_)
-    new[1:] = pairs[1:] != pairs[:-1]
-    out: Array = pairs[new] & 0xFFFFFFFF
-    return out
-
-
 @dataclass(frozen=True, slots=True)
 class NumberedValues:
     """All values of a facet in some segments by their digests, in the order in which equally frequent ones
-    are chosen; for each segment the numbers of its keys among them; and what values are called, by number.
+    are chosen; for each segment the numbers of its keys among them; which ones grouped documents have; and
+    what values are called, by number.
 
     It belongs to one snapshot: deletions may change names, and while the next one is made ready, questions
     to this one go on.
@@ -170,12 +157,13 @@ class NumberedValues:
 
     digests: Array
     numbers: tuple[Array, ...]
+    grouped: GroupedValues
     names: dict[int, Value]
 
 
-def numbered_values(segments: Sequence[Segment], facet: str) -> NumberedValues:
+def numbered_values(segments: Sequence[Segment], groups: Groups, facet: str) -> NumberedValues:
     if not segments:
-        return NumberedValues(np.empty(0, np.uint64), (), {})
+        return NumberedValues(np.empty(0, np.uint64), (), grouped_values(groups, ()), {})
     keys = [keys_of(segment, facet) for segment in segments]
     digests, first, which = np.unique(
         np.concatenate([each.digests for each in keys]), return_index=True, return_inverse=True
@@ -184,12 +172,12 @@ def numbered_values(segments: Sequence[Segment], facet: str) -> NumberedValues:
     number = np.empty(order.size, np.uint32)
     number[order] = np.arange(order.size, dtype=np.uint32)
     bounds = np.cumsum([each.digests.size for each in keys])[:-1]
-    return NumberedValues(digests[order], tuple(np.split(number[which], bounds)), {})
-
-
-def _codes(keys: Keys, docs: Array) -> Array:
-    out: Array = keys.codes[ranges(keys.starts[docs], keys.starts[docs + 1])]
-    return out
+    numbers = np.split(number[which], bounds)
+    having = [
+        (np.diff(each.starts)[docs], known[each.codes[ranges(each.starts[docs], each.starts[docs + 1])]])
+        for each, known, (docs, _) in zip(keys, numbers, groups.members, strict=bool(groups))
+    ]
+    return NumberedValues(digests[order], tuple(numbers), grouped_values(groups, having), {})
 
 
 def _named(segments: Sequence[Segment], facet: str, digests: Array) -> list[Value]:

@@ -11,33 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from operator import eq
-from typing import NamedTuple
 
 import numpy as np
 
-from indlet.service.index.embedded.segment import Array, FacetColumn, Segment
-
-_NOTHING = np.zeros(0, np.int64)
-
-
-class Parted(NamedTuple):
-    """Documents of a segment: those that are alone, and those of a group with their groups."""
-
-    alone: Array
-    shared: Array
-    owners: Array
-
-
-def parted(matched: Sequence[Array], of: Sequence[Array]) -> list[Parted]:
-    """The matching documents of segments, by the groups that they are of (0: alone); of none, if none are."""
-    if not of:
-        return [Parted(docs, _NOTHING, _NOTHING) for docs in matched]
-    found = []
-    for docs, groups in zip(matched, of, strict=True):
-        owners = groups[docs]
-        several = owners > 0
-        found.append(Parted(docs[~several], docs[several], owners[several]))
-    return found
+from indlet.service.index.embedded.groups import GroupedValues, Groups, MatchedDocuments, grouped_values
+from indlet.service.index.embedded.segment import Array, FacetColumn, Segment, ranges
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +45,8 @@ def prepare(segment: Segment) -> None:
 def _shown(segment: Segment, name: str) -> _Shown:
     known = f"shown:{name}"
     if known not in segment.shared:
+        if name not in segment.facets:
+            raise ValueError(f"there is no facet {name!r}: choose from {', '.join(segment.facets)}")
         segment.shared[known] = _made(segment.facets[name], name == "set")
     found: _Shown = segment.shared[known]
     return found
@@ -107,36 +87,46 @@ def _made(facet: FacetColumn, hierarchical: bool) -> _Shown:
     return _Shown(tuple(numbers), tuple(spelt), uniform, starts, keys, each, column)
 
 
-def count(segments: Sequence[Segment], matched: Sequence[Parted], name: str) -> tuple[tuple[str, int], ...]:
+@dataclass(frozen=True, slots=True)
+class GroupedKeys:
+    """What grouped documents have of a facet: the keys, numbered over all segments, and whose they are."""
+
+    keys: tuple[str, ...]
+    values: GroupedValues
+
+
+def grouped_keys(segments: Sequence[Segment], groups: Groups, name: str) -> GroupedKeys:
+    numbers: dict[str, int] = {}
+    having = []
+    for segment, (docs, _) in zip(segments, groups.members, strict=True):
+        shown = _shown(segment, name)
+        keys, whose = _keys(segment.facets[name], shown, docs, np.arange(docs.size))
+        known = np.array([numbers.setdefault(key, len(numbers)) for key in shown.keys], np.int64)
+        having.append((np.bincount(whose, minlength=docs.size), known[keys]))
+    return GroupedKeys(tuple(numbers), grouped_values(groups, having))
+
+
+def count(
+    segments: Sequence[Segment], matched: MatchedDocuments, name: str, grouped: GroupedKeys | None
+) -> tuple[tuple[str, int], ...]:
     """The values of a facet over the matching documents, most frequent first; a resource counts once for a
-    value.
+    value. `grouped` is of these segments, where there are groups.
     """
     totals: Counter[str] = Counter()  # by keys
-    found: list[tuple[FacetColumn, Array, Array]] = []
     told: list[_Shown] = []
-    known: dict[str, int] = {}  # the values that grouped documents have, numbered over all segments
-    pairs: list[Array] = []  # (group, value) of grouped documents, as one number each
-    for segment, (docs, shared, owners) in zip(segments, matched, strict=True):
-        facet = segment.facets.get(name)
-        if facet is None:
-            raise ValueError(f"there is no facet {name!r}: choose from {', '.join(segment.facets)}")
+    for segment, docs in zip(segments, matched.alone, strict=True):
         shown = _shown(segment, name)
         told.append(shown)
-        for number, times in _counts(facet, shown, docs):
+        for number, times in _counts(segment.facets[name], shown, docs):
             totals[shown.keys[number]] += times
-        if shared.size:
-            numbers, whose = _keys(facet, shown, shared, owners)
-            present, places = np.unique(numbers, return_inverse=True)
-            values = [known.setdefault(shown.keys[number], len(known)) for number in present.tolist()]
-            pairs.append(whose << 32 | np.array(values, np.int64)[places])
-        found.append((facet, docs, shared))
-    if known:
-        once = np.unique(np.concatenate(pairs)) & 0xFFFFFFFF
-        for key, times in zip(known, np.bincount(once, minlength=len(known)).tolist(), strict=True):
-            totals[key] += times
+    if grouped is not None:
+        counts = np.zeros(len(grouped.keys), np.int64)
+        grouped.values.add(matched.places, counts)
+        for number in np.flatnonzero(counts).tolist():
+            totals[grouped.keys[number]] += int(counts[number])
     written = {key: spelling for shown in told for key, spelling in zip(shown.keys, shown.spelt, strict=True)}
     if not all(s.uniform and all(map(eq, map(written.__getitem__, s.keys), s.spelt)) for s in told):
-        written = _spelt(told, found)
+        written = _spelt(told, [segment.facets[name] for segment in segments], matched.docs)
     shares = ((written[key], times) for key, times in totals.items())
     return tuple(sorted(shares, key=lambda entry: (-entry[1], entry[0])))
 
@@ -167,11 +157,11 @@ def _keys(facet: FacetColumn, shown: _Shown, docs: Array, owners: Array) -> tupl
     return shown.counted[ranges(low, high)], np.repeat(owners, high - low)
 
 
-def _spelt(told: Sequence[_Shown], found: Sequence[tuple[FacetColumn, Array, Array]]) -> dict[str, str]:
+def _spelt(told: Sequence[_Shown], facets: Sequence[FacetColumn], matched: Sequence[Array]) -> dict[str, str]:
     """How most of the documents write each key that they have."""
     spellings: Counter[str] = Counter()
-    for shown, (facet, docs, shared) in zip(told, found, strict=True):
-        counts = np.bincount(_codes(facet, np.concatenate((docs, shared))), minlength=len(facet.values))
+    for shown, facet, docs in zip(told, facets, matched, strict=True):
+        counts = np.bincount(_codes(facet, docs), minlength=len(facet.values))
         for code in np.flatnonzero(counts).tolist():
             value = facet.values[code]
             parts = value.split(":")
@@ -189,12 +179,4 @@ def _codes(column: FacetColumn, docs: Array) -> Array:
     if column.starts is not None:
         at = ranges(column.starts[docs], column.starts[docs + 1])
     out: Array = column.codes[at]
-    return out
-
-
-def ranges(lows: Array, highs: Array) -> Array:
-    """The numbers from each low up to its high, one range after the other."""
-    sizes = (highs - lows).astype(np.int64)
-    shifts = np.repeat(lows.astype(np.int64) - np.concatenate(([0], np.cumsum(sizes)))[:-1], sizes)
-    out: Array = shifts + np.arange(shifts.size)
     return out

@@ -14,6 +14,7 @@ import numpy as np
 from indlet.model import SORT_MARKS
 from indlet.service.index.embedded import ranking
 from indlet.service.index.embedded.columns import postings_of
+from indlet.service.index.embedded.groups import Groups
 from indlet.service.index.embedded.matching import prefixed
 from indlet.service.index.embedded.segment import Array, Segment
 from indlet.service.index.protocol import Found
@@ -84,7 +85,7 @@ def hits_by_name(
     limit: int,
     offset: int,
     sort: str,
-    groups: ranking.Groups,
+    groups: Groups,
 ) -> ranking.RankedPage:
     """The number of resources among the matching documents, and a page of them by title or author.
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -16,8 +15,8 @@ import numpy as np
 from indlet.kernels import best as kernel
 from indlet.kernels import scoring
 from indlet.kernels.machine_code import compiled_for
-from indlet.service.index.embedded.facets import ranges
-from indlet.service.index.embedded.segment import Array, Segment, postings_at
+from indlet.service.index.embedded.groups import Groups
+from indlet.service.index.embedded.segment import Array, Segment, bits, postings_at
 from indlet.service.index.protocol import Found
 from indlet.service.rank import Collection, DocumentStatistics, Model, QueryTerm
 from indlet.service.rank.vsm import Vsm
@@ -72,31 +71,6 @@ class RankedPage(NamedTuple):
     exact: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Groups:
-    """Records of one resource: for each segment the group of each document (0: alone); the ids of the grouped
-    records, group by group, and where each group begins.
-    """
-
-    of: tuple[Array, ...]
-    grouped: tuple[Array, ...]  # the same as bits: whether it has one
-    ids: Array
-    starts: Array
-
-    def __bool__(self) -> bool:
-        return self.ids.size > 0
-
-    def with_others(self, id: int, group: int) -> tuple[int, ...]:
-        """A record's id, and those of the others in its group, ascending."""
-        if group == 0:
-            return (id,)
-        members = self.ids[self.starts[group - 1] : self.starts[group]].tolist()
-        return (id, *(other for other in members if other != id))
-
-
-NO_GROUPS: Final = Groups((), (), np.empty(0, np.int64), np.zeros(1, np.int64))
-
-
 def tables(model: Model, collection: Collection, segments: Sequence[Segment]) -> Tables:
     longest = max((int(segment.arrays["length"].max(initial=0)) for segment in segments), default=0)
     lengths = range(min(longest + 1, LONGEST_TABLE))
@@ -126,14 +100,6 @@ def prepare(
     return PreparedQuery(model, collection, constants, outlook, where, formula)
 
 
-def _bits(flags: Array) -> Array:
-    """Flags of documents as bits."""
-    out = np.zeros(-(-flags.size // 64), np.uint64)
-    packed = np.packbits(flags, bitorder="little")
-    out.view(np.uint8)[: packed.size] = packed
-    return out
-
-
 def columns(segment: Segment) -> kernel.Columns:
     """What the kernel that ranks has to know of a segment's documents; worked out once."""
     found = segment.shared.get("columns")
@@ -145,7 +111,7 @@ def columns(segment: Segment) -> kernel.Columns:
         smaller, norm_limits = _classes(norms)
         found = segment.shared["columns"] = kernel.Columns(
             lengths, arrays["norm"], arrays["tie"], ids, shorter, limits.astype(np.int64), smaller,
-            norm_limits, _bits(arrays["tie"] >> np.uint64(58) == 0), arrays["date"],
+            norm_limits, bits(arrays["tie"] >> np.uint64(58) == 0), arrays["date"],
         )  # fmt: skip
     return found
 
@@ -155,16 +121,16 @@ def _classes(values: Array) -> tuple[Array, Array]:
     and the largest of all.
     """
     if not values.size:
-        return np.concatenate([_bits(values)] * kernel.CLASSES), np.zeros(kernel.CLASSES + 1)
+        return np.concatenate([bits(values)] * kernel.CLASSES), np.zeros(kernel.CLASSES + 1)
     places = [int(part * (values.size - 1)) for part in _BELOW]
     ordered = np.partition(values, (0, *places, values.size - 1))
     limits = [ordered[0]]
     within = []
     for place in places:
         below = values <= ordered[place]
-        within.append(_bits(below))
+        within.append(bits(below))
         limits.append(values[~below].min(initial=ordered[-1]))
-    within.append(_bits(np.ones(values.size, np.bool_)))
+    within.append(bits(np.ones(values.size, np.bool_)))
     return np.concatenate(within), np.array([*limits, ordered[-1]], np.float64)
 
 
@@ -172,9 +138,9 @@ def _hidden(segment: Segment, flags: Array | None) -> Array:
     if flags is None:
         return _NO_BITS
     if "gone" not in segment.cache and segment.gone is not None:
-        segment.cache["gone"] = _bits(segment.gone)
+        segment.cache["gone"] = bits(segment.gone)
     if flags is not segment.gone:
-        return _bits(flags)
+        return bits(flags)
     found: Array = segment.cache["gone"]
     return found
 
@@ -437,61 +403,3 @@ def _best(key: Array, tie: Array, id: Array, count: int) -> Array:
             level = level[tie[level] <= highest]
         picked = np.concatenate((above, level))
     return picked[np.lexsort((id[picked], tie[picked], -key[picked]))][:count]
-
-
-def grouped(segments: Sequence[Segment]) -> Groups:
-    """The groups of live documents that share a resource; no groups where every resource has one record.
-
-    What several records of one source share (the address of their repository, say) tells no resource.
-    Each segment's resources are sorted once; a commit then costs a look-up of what it brought.
-    """
-    repeated = [segment.resources()[2] for segment in segments]
-    ordered = sorted((segment.resources()[0] for segment in segments), key=len)
-    for i, smaller in enumerate(ordered):
-        for larger in ordered[i + 1 :]:
-            at = np.searchsorted(larger, smaller)
-            at[at == larger.size] = 0
-            if larger.size:
-                repeated.append(smaller[larger[at] == smaller])
-    suspects = np.unique(np.concatenate(repeated or [np.empty(0, np.uint64)]))
-    found: list[tuple[Array, Array]] = []  # for each segment: live documents of a suspect, and which
-    for segment in segments:
-        resources, docs, _ = segment.resources()
-        lows, highs = np.searchsorted(resources, suspects), np.searchsorted(resources, suspects, "right")
-        which = np.repeat(np.arange(suspects.size), highs - lows)
-        held = docs[ranges(lows, highs)]
-        if segment.gone is not None:
-            alive = ~segment.gone[held]
-            held, which = held[alive], which[alive]
-        found.append((held, which))
-    every = np.concatenate([which for _, which in found] or [np.empty(0, np.int64)])
-    sizes = np.bincount(every, minlength=suspects.size)
-    several = sizes > 1
-    several[_ambiguous(segments, found)] = False
-    if not several.any():
-        return NO_GROUPS
-    number_of = np.where(several, np.cumsum(several), 0)
-    of, ids, places = [], [], []
-    for segment, (held, which) in zip(segments, found, strict=True):
-        groups = np.zeros(segment.size, np.int64)
-        groups[held] = number_of[which]
-        of.append(groups)
-        grouped_here = number_of[which] > 0
-        ids.append(segment.arrays["id"][held[grouped_here]].astype(np.int64))
-        places.append(number_of[which[grouped_here]])
-    id, number = np.concatenate(ids), np.concatenate(places)
-    starts = np.concatenate(([0], np.cumsum(sizes[several])))
-    return Groups(tuple(of), tuple(_bits(each > 0) for each in of), id[np.lexsort((id, number))], starts)
-
-
-def _ambiguous(segments: Sequence[Segment], found: Sequence[tuple[Array, Array]]) -> Array:
-    """Which resources several documents of one source have."""
-    numbers: dict[str, int] = {}
-    pairs = []
-    for segment, (held, which) in zip(segments, found, strict=True):
-        origin = segment.facets["origin"]
-        known = np.array([numbers.setdefault(name, len(numbers)) for name in origin.values], np.int64)
-        pairs.append(which << 32 | known[origin.codes[held]])
-    ordered = np.sort(np.concatenate(pairs or [np.empty(0, np.int64)]))
-    twice: Array = ordered[1:][ordered[1:] == ordered[:-1]] >> 32
-    return twice

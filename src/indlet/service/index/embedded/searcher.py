@@ -21,6 +21,7 @@ from indlet.kernels.edit_distance import near
 from indlet.model import SORT_MARKS, VALUE_MARKS
 from indlet.service.index.embedded import accents, columns, name_order, ranking
 from indlet.service.index.embedded import facets as counting
+from indlet.service.index.embedded.groups import NO_GROUPS, Groups, MatchedDocuments, grouped, parted
 from indlet.service.index.embedded.matching import Matcher, look_up, postings, prefixed
 from indlet.service.index.embedded.ranking import PreparedQuery
 from indlet.service.index.embedded.segment import Array, Segment
@@ -59,8 +60,9 @@ class SegmentSearcher:
             sum(segment.length for segment in self.segments),
         )
         self._tables: dict[Model, ranking.Tables] = {}
-        self._groups: ranking.Groups | None = None
+        self._groups: Groups | None = None
         self._values: dict[str, columns.NumberedValues] = {}
+        self._keys: dict[str, counting.GroupedKeys] = {}
 
     def without(self, origins: Collected[int]) -> SegmentSearcher:
         """This state as if the records of these origins did not exist; itself if there are none."""
@@ -97,7 +99,7 @@ class SegmentSearcher:
         if sort not in SORTS:
             raise ValueError(f"sort is one of {', '.join(SORTS)}, not {sort!r}")
         prepared = self._prepare(expression, model or Bm25())
-        groups = self.groups() if collapse else ranking.NO_GROUPS
+        groups = self.groups() if collapse else NO_GROUPS
         words = {leaf.term for leaf in positive(expression) if isinstance(leaf, Term)}
         first = first if sort == "score" else ()
         # A group is looked for among all of the best, one by one: that must not be many.
@@ -125,17 +127,19 @@ class SegmentSearcher:
         else:
             in_order = name_order.hits_by_name if sort in SORT_MARKS else ranking.sorted_hits
             page = in_order(self.segments, matched, prepared, limit, offset, sort, groups)
-        counts = self._counts(counting.parted(matched, groups.of) if facets else [], facets, values)
+        counts = self._counts(parted(matched, groups), facets, values) if facets else {}
         loose = any(matcher.loose for matcher in matchers)
         return Results(page.total, page.hits, counts, loose, page.ahead, page.exact)
 
     def _counts(
-        self, parted: Sequence[counting.Parted], facets: Sequence[str], values: int
+        self, matched: MatchedDocuments, facets: Sequence[str], values: int
     ) -> dict[str, tuple[tuple[str, int], ...]]:
         return {
-            name: columns.count(self.segments, parted, name, values, self._values_of(name))
+            name: columns.count(self.segments, matched, name, values, self._values_of(name))
             if name in VALUE_MARKS
-            else counting.count(self.segments, parted, name)
+            else counting.count(
+                self.segments, matched, name, self._keys_of(name) if matched.places.size else None
+            )
             for name in facets
         }
 
@@ -293,10 +297,10 @@ class SegmentSearcher:
         if model is not None:
             self._tables_of(model)
 
-    def groups(self) -> ranking.Groups:
+    def groups(self) -> Groups:
         """Which documents are records of one resource; found out once for a snapshot."""
         if self._groups is None:
-            self._groups = ranking.grouped(self.segments)
+            self._groups = grouped(self.segments)
         return self._groups
 
     # ---- inside
@@ -344,7 +348,13 @@ class SegmentSearcher:
     def _values_of(self, facet: str) -> columns.NumberedValues:
         known = self._values.get(facet)
         if known is None:
-            known = self._values[facet] = columns.numbered_values(self.segments, facet)
+            known = self._values[facet] = columns.numbered_values(self.segments, self.groups(), facet)
+        return known
+
+    def _keys_of(self, facet: str) -> counting.GroupedKeys:
+        known = self._keys.get(facet)
+        if known is None:
+            known = self._keys[facet] = counting.grouped_keys(self.segments, self.groups(), facet)
         return known
 
     def _locate(self, id: int) -> tuple[Segment, int] | None:

@@ -376,3 +376,19 @@ def _made(
         documents -= deletions.docs.size
         length -= int(lengths[deletions.docs].sum(dtype=np.int64))
     return Segment(file, removed, arrays, facts, deletions, gone, documents, length, facets, {}, shared)
+
+
+def bits(flags: Array) -> Array:
+    """Flags of documents as bits."""
+    out = np.zeros(-(-flags.size // 64), np.uint64)
+    packed = np.packbits(flags, bitorder="little")
+    out.view(np.uint8)[: packed.size] = packed
+    return out
+
+
+def ranges(lows: Array, highs: Array) -> Array:
+    """The numbers from each low up to its high, one range after the other."""
+    sizes = (highs - lows).astype(np.int64)
+    shifts = np.repeat(lows.astype(np.int64) - np.concatenate(([0], np.cumsum(sizes)))[:-1], sizes)
+    out: Array = shifts + np.arange(shifts.size)
+    return out
