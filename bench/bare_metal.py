@@ -27,6 +27,7 @@ import urllib.request
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from urllib.error import HTTPError
 from urllib.parse import urlencode
 
 from bench.cluster import DEPLOY, Answer, Database, Seen, Users, answer_of, proxy, search_nodes, wait_for
@@ -135,12 +136,18 @@ class Cluster:
             ]
 
     def answers(self, port: int) -> list[Answer]:
-        found = []
-        for query in self.queries:
-            with urllib.request.urlopen(
-                f"http://127.0.0.1:{port}/api/search?{urlencode(query)}", timeout=120
-            ) as told:
-                found.append(answer_of(json.loads(told.read())))
+        """Of one web node, asked again while it refuses: how long it does is what users see."""
+        found: list[Answer] = []
+
+        def answered() -> bool:
+            with contextlib.suppress(HTTPError):
+                for query in self.queries[len(found) :]:
+                    address = f"http://127.0.0.1:{port}/api/search?{urlencode(query)}"
+                    with urllib.request.urlopen(address, timeout=120) as told:
+                        found.append(answer_of(json.loads(told.read())))
+            return len(found) == len(self.queries)
+
+        wait_for(answered, "answers of a web node")
         return found
 
     def records(self) -> int:

@@ -15,7 +15,7 @@ import pytest
 from tests.stores import command_options, store_in
 
 from indlet.errors import StoreUnavailable, Unreachable
-from indlet.node.job_entries import last_runs, pause
+from indlet.node.job_entries import last_runs, pause, permit
 from indlet.node.schedule import SOON, Work, rest_after
 from indlet.node.worker import Worker, WorkerJob
 from indlet.settings import Crawl, Hierarchy, IndexEngine, Node, Settings, Source
@@ -25,8 +25,8 @@ from indlet.store import Store
 class Given(Worker):
     """A worker of given jobs."""
 
-    def __init__(self, store: Store, *given: WorkerJob, at_once: int = 2) -> None:
-        super().__init__(store, Settings(), at_once, look=0.05)
+    def __init__(self, store: Store, *given: WorkerJob, at_once: int = 2, look: float = 0.05) -> None:
+        super().__init__(store, Settings(), at_once, look)
         self._given = given
 
     def jobs(self) -> Iterator[WorkerJob]:
@@ -73,6 +73,20 @@ def test_a_job_is_done_once_however_many_look(stores: tuple[Store, Store]) -> No
         worker.rest()
     assert done == ["j"]
     assert last_runs(stores[0])["j"].error == ""
+
+
+def test_a_worker_goes_on_at_once_with_what_no_other_is_at(stores: tuple[Store, Store]) -> None:
+    """Whether a job has ended or another worker has it: the next one does not wait for the next look."""
+    done: list[str] = []
+    jobs = [WorkerJob(f"j{n}", n, "1h", noting(done, f"j{n}"), host=f"{n % 3}.example.org") for n in range(6)]
+    worker = Given(stores[0], *jobs, at_once=1, look=3600.0)
+    with stores[1].job(permit("job", "j0")), stores[1].job(permit("host", "2.example.org")):
+        thread = threading.Thread(target=worker.run)
+        thread.start()
+        wait_for(lambda: len(last_runs(stores[1])) == 3)
+    worker.drain()
+    thread.join()
+    assert done == ["j1", "j3", "j4"]
 
 
 def test_jobs_run_again_when_they_are_due_and_in_their_order(stores: tuple[Store, Store]) -> None:

@@ -74,13 +74,16 @@ class Worker:
         self._harvests = Harvests(store, settings, Schedule(), lambda: None)
         self._index = IndexJob(store, settings)
         self._draining = threading.Event()
+        self._wake = threading.Event()  # there is room for another job
         self._guard = threading.Lock()
         self._running: dict[str, _Running] = {}
+        self._taken: dict[str, float] = {}  # permits that others have, and until when nobody asks for them
         self._losses: dict[str, tuple[int, float]] = {}  # of the store, in a row; and until when a job rests
 
     def drain(self) -> None:
         """Begin nothing more, and end when what is on has ended."""
         self._draining.set()
+        self._wake.set()
 
     @property
     def draining(self) -> bool:
@@ -88,7 +91,7 @@ class Worker:
 
     def stop(self) -> None:
         """Also cut short what is on: it is taken up again from its last commit."""
-        self._draining.set()
+        self.drain()
         with self._guard:
             for running in self._running.values():
                 running.stop.set()
@@ -99,7 +102,8 @@ class Worker:
                 self.look()
             except StoreError as e:  # the database restarts, say
                 log.warning("%s; looking again", e)
-            self._draining.wait(self._look)
+            self._wake.wait(self._look)
+            self._wake.clear()
         for thread in self.running().values():
             thread.join()
 
@@ -119,6 +123,8 @@ class Worker:
                 if len(self._running) >= self._at_once:
                     break
                 if job.name in self._running or time.monotonic() < self._losses.get(job.name, (0, 0.0))[1]:
+                    continue
+                if any(time.monotonic() < self._taken.get(name, 0.0) for name in _permits(job)):
                     continue
                 stop = threading.Event()
                 thread = threading.Thread(
@@ -188,16 +194,17 @@ class Worker:
         return [job for _, _, job in sorted(due, key=lambda entry: entry[:2])]
 
     def _do(self, job: WorkerJob, stop: threading.Event) -> None:
+        done = False
         try:
             with contextlib.ExitStack() as permits:
-                try:
-                    for kind, name in (("job", job.name), ("host", job.host), ("lane", job.lane)):
-                        if name:
-                            permits.enter_context(self._store.job(permit(kind, name)))
-                except StoreError:
-                    return  # another worker is at it, asks that host, or reads that disk
-                if self._still_due(job):
-                    self._carry_out(job, stop)
+                for name in _permits(job):
+                    try:
+                        permits.enter_context(self._store.job(name))
+                    except StoreError as e:  # another worker is at it, asks that host, or reads that disk
+                        self._taken[name] = time.monotonic() + self._look
+                        done = not isinstance(e, StoreUnavailable)
+                        return
+                done = not self._still_due(job) or self._carry_out(job, stop)
         except StoreError as e:
             log.warning("%s: its end could not be noted: %s; it runs again", job.name, e)
         except Exception:
@@ -205,6 +212,8 @@ class Worker:
         finally:
             with self._guard:
                 del self._running[job.name]
+            if done:  # the next job need not wait
+                self._wake.set()
 
     def _still_due(self, job: WorkerJob) -> bool:
         """Another worker may have ended it between the look and the permit."""
@@ -212,24 +221,25 @@ class Worker:
             return requests(self._store).get(job.name) == job.request
         return _due_at(job, last_runs(self._store)) <= self._store.now()
 
-    def _carry_out(self, job: WorkerJob, stop: threading.Event) -> None:
+    def _carry_out(self, job: WorkerJob, stop: threading.Event) -> bool:
+        """Whether it came to an end, which is noted."""
         began, error, said = self._store.now(), "", None
         try:
             said = job.work(stop)
         except NotYet:
-            return
+            return False
         except IndletError as e:
             error = str(e)
             if isinstance(e, StoreUnavailable) and job.name.partition(" ")[0] not in OF_INDEX:
                 log.warning("%s: %s; it goes on as soon as the store answers", job.name, e)
                 self._lost_store(job.name)
-                return  # still due
+                return False  # still due
         except Exception as e:
             error = f"{type(e).__name__}: {e}"
             log.exception("%s: failed; it runs again when it is due", job.name)
         self._losses.pop(job.name, None)
         if stop.is_set():
-            return  # cut short: still due
+            return False  # cut short: still due
         ended = self._store.now()
         if job.name != "index" or error:
             outcome = {"error": error} if error else {}
@@ -239,6 +249,7 @@ class Worker:
             )
         words = said[:500] if isinstance(said, str) else ""
         note_end(self._store, job.name, EndedJob(ended, error[:500], self.name, words), job.request)
+        return True
 
     def _lost_store(self, name: str) -> None:
         """It runs again at once, for the database may have been restarted; then less and less often."""
@@ -271,6 +282,12 @@ def table(store: Store, settings: Settings) -> list[Job]:
         row.started = row.due if store.busy(permit("job", job.name)) else None
         rows.append(row)
     return rows
+
+
+def _permits(job: WorkerJob) -> list[str]:
+    """What a worker must have that does this job."""
+    wanted = (("job", job.name), ("host", job.host), ("lane", job.lane))
+    return [permit(kind, name) for kind, name in wanted if name]
 
 
 def _host(url: str) -> str:
