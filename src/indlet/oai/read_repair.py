@@ -31,11 +31,14 @@ _REFERENCE = re.compile(rb"&(#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-
 _MISPLACED: Final = (
     (re.compile(rb"<(?![A-Za-z_/!?])"), b"&lt;", "bare less-than signs"),
     (re.compile(rb"\]\]>"), b"]]&gt;", "bare ends of CDATA sections"),
-    # A file with its prologue, put into the answer as it was.
-    (re.compile(rb"(?<!\A)<\?xml\s[^<>]{0,500}\?>"), b"", "declarations within the document"),
+    # A file with its prologue, put into the answer as it was. (What begins with a look back is found slowly.)
+    (re.compile(rb"<\?xml(?<!\A.{5})\s[^<>]{0,500}\?>", re.DOTALL), b"", "declarations within the document"),
     (re.compile(rb"<!DOCTYPE\s[^<>\[\]]{0,500}>", re.IGNORECASE), b"", "declarations within the document"),
 )
-_PREFIX = re.compile(rb"</?([A-Za-z_][\w.-]{0,99}):|\s([A-Za-z_][\w.-]{0,99}):[\w.-]{1,100}\s{0,20}=")
+_PREFIXES = (
+    re.compile(rb"</?([A-Za-z_][\w.-]{0,99}):"),
+    re.compile(rb"\s([A-Za-z_][\w.-]{0,99}):[\w.-]{1,100}\s{0,20}="),
+)
 _DECLARED_PREFIX = re.compile(rb"xmlns:([A-Za-z_][\w.-]{0,99})")
 _ROOT = re.compile(rb"<[A-Za-z_][\w.:-]{0,200}")
 # How far into a body its start is looked for behind marked-up noise.
@@ -138,8 +141,9 @@ def without_doctype(body: bytes) -> tuple[bytes, Counter[str]]:
 def without_controls(body: bytes) -> tuple[bytes, Counter[str]]:
     """The body without characters that XML 1.0 does not have."""
     repairs: Counter[str] = Counter()
-    clean = body.translate(None, _CONTROLS)
-    clean, others = _NONCHARACTERS.subn(b"", clean)
+    clean, others = body.translate(None, _CONTROLS), 0
+    if b"\xef\xbf" in clean or b"\xed" in clean:
+        clean, others = _NONCHARACTERS.subn(b"", clean)
     if len(clean) != len(body):
         repairs["control characters"] += len(body) - len(clean) - 2 * others
     return clean, repairs
@@ -232,12 +236,10 @@ def _with_namespaces(body: bytes, repairs: Counter[str]) -> bytes:
     root = _ROOT.search(body)
     if root is None:
         return body
-    used: set[bytes] = set()
-    for match in _PREFIX.finditer(body):
-        used.add(match[1] or match[2])
-        if len(used) > markup.PREFIXES:
-            return body
-    declared = {match[1] for match in _DECLARED_PREFIX.finditer(body)}
+    used = {prefix for pattern in _PREFIXES for prefix in pattern.findall(body)}
+    if len(used) > markup.PREFIXES:
+        return body
+    declared = set(_DECLARED_PREFIX.findall(body))
     missing = sorted(used - declared - {b"xml", b"xmlns"})
     if not missing:
         return body

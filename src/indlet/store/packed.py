@@ -9,6 +9,8 @@ import orjson
 
 from indlet.model import Packed, Record, TermVector
 
+_EMPTY = sha256()
+
 
 def resource_hash(resource: str) -> int:
     """A resource's key as a signed 64-bit number, never 0; 0 for no key."""
@@ -59,7 +61,8 @@ def fingerprint(
     )
     # SHA-256, because processors have it built in. Part by part: for two kilobytes and more at once, hashlib
     # releases the GIL, which a thread that commits then takes for a while.
-    made = sha256(head.encode())
+    made = _EMPTY.copy()  # sooner had than a new one
+    made.update(head.encode())
     for part in (metadata, properties, raw, vector, places):
         made.update(part)
     return made.digest()[:12]

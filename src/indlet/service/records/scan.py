@@ -1,7 +1,8 @@
 """A page of records read by a kernel, at a fraction of the usual cost.
 
-Every byte is accounted for: at the first one that is not well-formed XML, or asks for a repair, `scan` gives
-None, and `oai.read` reads the page. What a record says then is the same either way, down to its bytes.
+Every byte is accounted for: a page that is not well-formed XML is repaired first, as `oai.read` would repair
+it; where that is not enough, `scan` gives None, and `oai.read` reads the page. What a record says then is the
+same either way, down to its bytes.
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ from indlet.kernels.vector_check import totals
 from indlet.memo import remembered
 from indlet.model import DUBLIN_CORE, TermVector
 from indlet.oai.read import Item, MetadataPart, Page, local_name, parsed, read, text_of
-from indlet.oai.read_repair import decoded
+from indlet.oai.read_repair import decoded, repaired
 from indlet.service.records.normalise import FORMS
 from indlet.service.records.tags import TagTable
 
+_DOCTYPE = re.compile(rb"<!doctype", re.IGNORECASE)
 _RECORD = re.compile(rb"<((?:[\w.-]+:)?record)[\s>]", re.IGNORECASE)
 _PADDING: Final = b"<" + bytes(k.PADDING - 1)
 # Tags of one page that are new to the table: with more of them, the tolerant reader is no slower.
@@ -62,8 +64,24 @@ _known = _Known()
 
 
 def scan(body: bytes, charset: str = "") -> Page | None:
-    """The page, or None for one that the tolerant reader must look at."""
+    """The page, or None for one that the tolerant reader must look at.
+
+    Text that is not well-formed is repaired as that reader would: then most pages need nothing else of it.
+    """
     body, repairs = decoded(body, charset)
+    page = _scanned(body)
+    if page is None and _DOCTYPE.search(body) is None and parsed(body) is None:
+        try:
+            body, more = repaired(body, foreign_entities=True)
+        except BadResponse:
+            return None
+        page, repairs = _scanned(body), repairs + more
+    if page is not None:
+        page.repairs = repairs
+    return page
+
+
+def _scanned(body: bytes) -> Page | None:
     first = _RECORD.search(body)
     last = body.rfind(b"</" + first[1]) if first else -1
     end = body.find(b">", last) + 1
@@ -88,7 +106,6 @@ def scan(body: bytes, charset: str = "") -> Page | None:
     if described is None:
         return None
     page.items = _items(region, pages, *described)
-    page.repairs = repairs
     return page if all(item.identifier for item in page.items) else None
 
 
