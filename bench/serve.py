@@ -3,9 +3,10 @@
     python -m bench.serve [--records 100000] [--terms 120] [--others 10000] [--repeat 1] [--json FILE]
 
 Every server runs in a uvicorn process of its own over a store of generated records (bench/corpus.py), and
-is harvested over loopback by a client that follows tokens and parses nothing. The others get the same records
-from the same store, by their bulk interfaces; they are asked for `--others` records, as their speed does
-not depend on how many there are. Client and server share the machine's cores.
+is harvested over loopback by a client that follows tokens and parses nothing. After that the first page and
+the last whole one are asked for in turn. The others get the same records from the same store, by their bulk
+interfaces; they are asked for `--others` records, as their speed does not depend on how many there are.
+Client and server share the machine's cores.
 """
 
 from __future__ import annotations
@@ -87,14 +88,13 @@ def harvest(kind: str, folder: Path, request: str, coding: str, most: int) -> Ru
         path, _, query = request.partition("?")
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
         _page(connection, f"{path}?verb=Identify", "identity")
-        count, size, times = 0, 0, []
+        count, size, asked = 0, 0, list[str]()
         used = cpu_of(process.pid)
         started = time.perf_counter()
         following = f"{path}?{query}"
         while following and count < most:
-            begun = time.perf_counter()
+            asked.append(following)
             raw, plain = _page(connection, following, coding)
-            times.append(time.perf_counter() - begun)
             count += plain.count(b"<datestamp>")
             size += len(raw)
             token = next_token(plain)
@@ -103,11 +103,24 @@ def harvest(kind: str, folder: Path, request: str, coding: str, most: int) -> Ru
         seconds = time.perf_counter() - started
         used = cpu_of(process.pid) - used
         private = memory(process.pid, "RssAnon")
+        first, last = _times(connection, [asked[0], asked[-2:][0]], coding)
     finally:
         process.terminate()
         process.wait(20)
-    first, last = (1000 * statistics.median(part) for part in (times[:10], times[:-1][-10:] or times))
     return Run(kind, request, coding, count, seconds, size, first, last, used, private)
+
+
+def _times(connection: http.client.HTTPConnection, urls: list[str], coding: str) -> list[float]:
+    """The median time of each page in milliseconds; they are asked for in turn, so that a busy moment hits
+    all of them.
+    """
+    times: list[list[float]] = [[] for _ in urls]
+    for _ in range(TURNS):
+        for url, own in zip(urls, times, strict=True):
+            begun = time.perf_counter()
+            _page(connection, url, coding)
+            own.append(1000 * (time.perf_counter() - begun))
+    return list(map(statistics.median, times))
 
 
 def _page(connection: http.client.HTTPConnection, url: str, coding: str) -> tuple[bytes, bytes]:
@@ -143,6 +156,7 @@ def next_token(page: bytes) -> str:
     return found[1].decode() if found else ""
 
 
+TURNS = 25  # in which the first and the last page are asked for
 DC = "/oai?verb=ListRecords&metadataPrefix=oai_dc"
 COMPACT = "/ft-oai?verb=ListRecords&metadataPrefix=oai_dc&indexPrefix=tf_compact"
 BASIC = "/ft-oai?verb=ListRecords&metadataPrefix=oai_dc&indexPrefix=tf_basic"

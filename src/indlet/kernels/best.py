@@ -44,6 +44,7 @@ from indlet.kernels.scoring import (
     finish,
     highest,
     share,
+    share_above,
 )
 
 WINDOW: Final = 16384  # documents at a time: their sums stay in a near cache
@@ -54,7 +55,7 @@ _COMBINED: Final = 5  # terms whose combinations are worked out; there are two t
 # Of the combinations, a bit for each: those that have the first term, the second, and so on.
 _WITH: Final = (0xAAAAAAAA, 0xCCCCCCCC, 0xF0F0F0F0, 0xFF00FF00, 0xFFFF0000)
 _WIDTHS: Final = 33  # that a block's frequencies may have, in bits
-_MEMO: Final = 1024  # shares of a term that are kept: of frequencies below 4 and lengths below 256
+_MEMO: Final = 64  # shares of a term that are kept, where they depend on the frequency alone
 _FEW: Final = 16  # postings in a window; to score their documents is less work than to choose
 _SEEDS: Final = 64  # documents that are scored first, beyond those that are wanted
 _SEEDED: Final = 128  # words of bits of a window in which they are looked for
@@ -78,7 +79,8 @@ class PostingLists(NamedTuple):
 class Columns(NamedTuple):
     """What a segment knows of its documents. `limits` are the least lengths of CLASSES of documents,
     ascending, and the largest length of all; `shorter` tells of each class which documents are of it or of
-    one before, as bits. `norm_limits` and `smaller` are the same of norms.
+    one before, as bits. `norm_limits` and `smaller` are the same of norms. `norm_codes` tell norms
+    roughly, in little room: 1 / norm is at most what `inverse_norms` has for its code.
     """
 
     lengths: Small
@@ -89,6 +91,8 @@ class Columns(NamedTuple):
     limits: Numbers
     smaller: Bits
     norm_limits: Floats
+    norm_codes: Bytes
+    inverse_norms: Floats
     early: Bits  # documents whose tie is in the lowest 64th
     dates: Small
 
@@ -353,18 +357,19 @@ def _share(
     kind: Int, a: float, b: float, p0: float, p3: float, frequency: Int, length: Int, tabled: float,
     memo: Floats, at: Int,
 ) -> float:  # fmt: skip
-    """As `share`; what takes a logarithm is worked out once, and kept in `memo` from `at` on."""
-    if kind not in (DIRICHLET, JELINEK_MERCER, PL2):
+    """As `share`; a logarithm of the frequency is worked out once, and kept in `memo` from `at` on."""
+    if kind != DIRICHLET or frequency >= _MEMO:
         return share(kind, a, b, p0, p3, float(frequency), length, tabled)
-    key = frequency
-    if kind != DIRICHLET:
-        key = frequency << 8 | length if length < 256 else np.int64(_MEMO)
-    if key >= _MEMO:
-        return share(kind, a, b, p0, p3, float(frequency), length, tabled)
-    found: float = memo[at + key]
+    found: float = memo[at + frequency]
     if found == -np.inf:
-        found = memo[at + key] = share(kind, a, b, p0, p3, float(frequency), length, tabled)
+        found = memo[at + frequency] = share(kind, a, b, p0, p3, float(frequency), length, tabled)
     return found
+
+
+@part
+def _log2(kind: Int, value: float) -> float:
+    """What `share_above` needs of a term's second constant."""
+    return math.log2(value) if kind == PL2 and value > 0.0 else 0.0
 
 
 @part
@@ -608,14 +613,15 @@ def _offer(
 def _add_up(
     kind: Int, first: Floats, second: Floats, p: Floats, table: Floats, stream: Bytes, lengths: Small,
     state: Numbers, docs: Small, freqs_at: Numbers, ways: Numbers, terms: Int, base: Int, count: Int,
-    sums: Floats, freqs: Small, memo: Floats,
+    sums: Floats, freqs: Small, memo: Floats, roughly: bool,
 ) -> None:  # fmt: skip
-    """The sums of all documents in the window over the terms that are decoded."""
+    """The sums of all documents in the window over the terms that are decoded; or little more, `roughly`."""
     for i in range(count):
         sums[i] = 0.0
     p0, p1, p2, p3 = p[0], p[1], p[2], p[3]
     for t in range(terms):
         low, high = state[t * _STATE + _LOW], state[t * _STATE + _HIGH]
+        log2_b = _log2(kind, second[t])
         while low < high:
             slot = low >> 7
             end = min(high, (slot + 1) * BLOCK)
@@ -628,11 +634,32 @@ def _add_up(
                 length = np.int64(0) if kind == VSM else np.int64(lengths[doc])
                 key = np.int64(freqs[i - slot * BLOCK]) if kind == VSM else length
                 tabled = table[key] if key < table.size else beyond(kind, p0, p1, p2, key)
-                sums[doc - base] += _share(
-                    kind, first[t], second[t], p0, p3, np.int64(freqs[i - slot * BLOCK]), length, tabled,
-                    memo, t * _MEMO,
-                )  # fmt: skip
+                frequency = np.int64(freqs[i - slot * BLOCK])
+                if roughly:
+                    sums[doc - base] += share_above(
+                        kind, first[t], second[t], log2_b, float(frequency), length, tabled
+                    )
+                else:
+                    sums[doc - base] += _share(
+                        kind, first[t], second[t], p0, p3, frequency, length, tabled, memo, t * _MEMO
+                    )
             low = end
+
+
+@part
+def _drop(sums: Floats, added: float, worst: float, words: Int, chosen: Bits) -> Int:
+    """Leaves those of the chosen documents whose sums can reach the worst score; gives how many."""
+    kept = np.int64(0)
+    for i in range(words):
+        left = chosen[i]
+        while left:
+            bit = left & (~left + np.uint64(1))
+            left ^= bit
+            if _reaches(sums[64 * i + np.int64(lowest_bit(bit))] + added, worst):
+                kept += 1
+            else:
+                chosen[i] ^= bit
+    return kept
 
 
 @part
@@ -701,7 +728,7 @@ def _sure(
     for i in range(np.uint64(words)):
         chosen[i] &= found[i]
     # Nanoseconds, more or less.
-    if _size(chosen, words) * 25 <= 300 + 2 * held:
+    if _size(chosen, words) * 50 <= 300 + 2 * held:
         return False
     for i in range(words):
         repeated[i] = np.uint64(0)
@@ -725,6 +752,41 @@ def _sure(
     return True
 
 
+@part
+def _add_shares(
+    kind: Int, first_of: Floats, second_of: Floats, p0: float, p3: float, table: Floats, stream: Bytes,
+    lengths: Small, state: Numbers, freqs_at: Numbers, ways: Numbers, bits: Bits, places: Numbers,
+    memo: Floats, terms: Int, base: Int, picks: Numbers, hits: Numbers, count: Int, by_length: Floats,
+    totals: Floats, roughly: bool,
+) -> None:  # fmt: skip
+    """Adds to the sums of some documents what they get for the terms that are decoded; or little more,
+    `roughly`.
+    """
+    one = np.uint64(1)
+    for t in range(terms):
+        holding = np.int64(0)
+        for j in range(count):
+            hits[holding] = j
+            holding += np.int64((bits[t * WORDS + (picks[j] >> 6)] >> np.uint64(picks[j] & 63)) & one)
+        alone, log2_b = state[t * _STATE + _DF] == 1, _log2(kind, second_of[t])
+        for k in range(holding):
+            j = hits[k]
+            at, below = t * WORDS + (picks[j] >> 6), (one << np.uint64(picks[j] & 63)) - one
+            frequency = state[t * _STATE + _MOST]
+            if not alone:
+                frequency = _frequency(stream, freqs_at, ways, places[at] + np.int64(ones(bits[at] & below)))
+            length = np.int64(0) if kind == VSM else np.int64(lengths[base + picks[j]])
+            if roughly:
+                totals[j] += share_above(
+                    kind, first_of[t], second_of[t], log2_b, float(frequency), length, by_length[j]
+                )
+            else:
+                tabled = _by_frequency(table, frequency) if kind == VSM else by_length[j]
+                totals[j] += _share(
+                    kind, first_of[t], second_of[t], p0, p3, frequency, length, tabled, memo, t * _MEMO
+                )
+
+
 @kernel
 def _score(
     formula: Formula, columns: Columns, heap: Heap, size: Int, of: Numbers, stream: Bytes, state: Numbers,
@@ -737,9 +799,10 @@ def _score(
     Long because what is found out of some documents is used step by step.
     """
     kind, first_of, second_of, outlook, p, table = formula
-    lengths, norms, ties, ids, norm_limits, dates = (
-        columns.lengths, columns.norms, columns.ties, columns.ids, columns.norm_limits, columns.dates
+    lengths, norms, ties, ids, dates = (
+        columns.lengths, columns.norms, columns.ties, columns.ids, columns.dates
     )  # fmt: skip
+    norm_limits, norm_codes, inverse_norms = columns.norm_limits, columns.norm_codes, columns.inverse_norms
     scores, heap_ties, heap_ids, heap_dates, groups = heap
     p0, p1, p2, p3, asked, constant = p[0], p[1], p[2], p[3], outlook[0], outlook[1]
     hits, totals, by_length, norm_of = picks[_TOGETHER:], room, room[_TOGETHER:], room[2 * _TOGETHER :]
@@ -759,9 +822,7 @@ def _score(
             return size
         for j in range(count):
             totals[j], by_length[j], norm_of[j] = 0.0, 0.0, 1.0
-            if kind == VSM:
-                norm_of[j] = norms[base + picks[j]]
-            elif kind != BOOLEAN:
+            if kind != BOOLEAN and kind != VSM:
                 length = np.int64(lengths[base + picks[j]])
                 by_length[j] = table[length] if length < table.size else beyond(kind, p0, p1, p2, length)
             if many:
@@ -777,31 +838,34 @@ def _score(
                 for t in range(decoded):
                     rest += bounds[which + t] * float((bits[t * WORDS + at] >> bit) & one)
                 if kind == VSM:
-                    rest *= norm_limits[0] / (norm_of[j] or 1.0)
+                    rest *= norm_limits[0] * inverse_norms[norm_codes[base + place]]
                 else:
                     rest = finish(kind, asked, constant, rest, by_length[j], 1.0)
-                picks[kept], by_length[kept], norm_of[kept] = place, by_length[j], norm_of[j]
+                picks[kept], by_length[kept] = place, by_length[j]
                 kept += np.int64(_reaches(rest, scores[0]))
             count = kept
-        for t in range(decoded if kind != BOOLEAN and not many else np.int64(0)):
-            holding = np.int64(0)
+        if kind == VSM:
             for j in range(count):
-                hits[holding] = j
-                holding += np.int64((bits[t * WORDS + (picks[j] >> 6)] >> np.uint64(picks[j] & 63)) & one)
-            alone = state[t * _STATE + _DF] == 1
-            for k in range(holding):
-                j = hits[k]
-                at, below = t * WORDS + (picks[j] >> 6), (one << np.uint64(picks[j] & 63)) - one
-                frequency = state[t * _STATE + _MOST]
-                if not alone:
-                    frequency = _frequency(
-                        stream, freqs_at, ways, places[at] + np.int64(ones(bits[at] & below))
-                    )
-                length = np.int64(0) if kind == VSM else np.int64(lengths[base + picks[j]])
-                tabled = _by_frequency(table, frequency) if kind == VSM else by_length[j]
-                totals[j] += _share(
-                    kind, first_of[t], second_of[t], p0, p3, frequency, length, tabled, memo, t * _MEMO
-                )
+                norm_of[j] = norms[base + picks[j]]
+        if full and kind in (JELINEK_MERCER, PL2) and not many:
+            # Logarithms take time: most documents need not be scored exactly.
+            _add_shares(
+                kind, first_of, second_of, p0, p3, table, stream, lengths, state, freqs_at, ways, bits,
+                places, memo, decoded, base, picks, hits, count, by_length, totals, True,
+            )  # fmt: skip
+            rest = bounds[CLASSES * terms + decoded] if decoded < terms else 0.0
+            kept = np.int64(0)
+            for j in range(count):
+                total = finish(kind, asked, constant, totals[j] + rest, by_length[j], 1.0)
+                totals[j] = 0.0
+                picks[kept], by_length[kept] = picks[j], by_length[j]
+                kept += np.int64(_reaches(total, scores[0]))
+            count = kept
+        if kind != BOOLEAN and not many:
+            _add_shares(
+                kind, first_of, second_of, p0, p3, table, stream, lengths, state, freqs_at, ways, bits,
+                places, memo, decoded, base, picks, hits, count, by_length, totals, False,
+            )  # fmt: skip
         for j in range(count):
             doc, total, norm, tabled = base + picks[j], totals[j], norm_of[j], by_length[j]
             for t in range(decoded, terms):
@@ -845,7 +909,7 @@ def best(
     """
     kind, first_of, second_of, outlook, p, table = formula
     stream, starts = lists
-    lengths, _, _, _, _, limits, _, norm_limits, early, _ = columns
+    lengths, _, _, _, _, limits, _, norm_limits, _, _, early, _ = columns
     hidden, of, grouped, seen = shown
     scores, heap_ties, _, _, _ = heap
     terms = starts.size
@@ -876,7 +940,7 @@ def best(
     _open(stream, starts, state, docs, freqs_at, ways)
     for i in range(CLASSES * _WIDTHS * terms):
         known[i] = -1.0
-    if kind in (DIRICHLET, JELINEK_MERCER, PL2):
+    if kind == DIRICHLET:
         for i in range(_MEMO * terms):
             memo[i] = -np.inf
     live, every, limit = np.int64(0), True, np.int64(0)
@@ -952,8 +1016,13 @@ def best(
                 _add_up(
                     kind, first_of, second_of, p, table, stream, lengths, state, docs, freqs_at, ways,
                     decoded, base, limit - base, sums, freqs, memo,
+                    full and kind in (JELINEK_MERCER, PL2),
                 )  # fmt: skip
-            elif picked > 0 and kind != BOOLEAN:
+                if full and kind in (JELINEK_MERCER, PL2):
+                    rest = finish(kind, asked, constant, 0.0, 0.0, 1.0)
+                    rest += bounds[CLASSES * terms + decoded] if decoded < terms else 0.0
+                    picked, many = _drop(sums, rest, scores[0], words, chosen), False
+            if picked > 0 and kind != BOOLEAN and not many:
                 _number(bits, state, decoded, words, places)
             if picked > 0:
                 size = _score(

@@ -93,8 +93,10 @@ def records(rows: Sequence[tuple[int, str, int, int, str, bytes]]) -> list[bytes
     return [
         b'<record><header status="deleted"><identifier>%b%b</header></record>\n' % (name, _rest(stamp, sets))
         if deleted
-        else b"<record><header><identifier>%b%b</header><metadata>%b</metadata></record>\n"
-        % (name, _rest(stamp, sets), metadata)
+        else b"".join(
+            (b"<record><header><identifier>", name, _rest(stamp, sets), b"</header><metadata>", metadata,
+             b"</metadata></record>\n")
+        )
         for name, (_, _, stamp, deleted, sets, metadata) in zip(escaped, rows, strict=True)
     ]  # fmt: skip
 

@@ -48,7 +48,7 @@ def look_up(segments: Sequence[Segment], terms: list[bytes]) -> Looked:
     size = len(terms)
     sums = np.zeros((size, 2), np.int64)
     joined = np.frombuffer(bytearray().join(terms), np.uint8)
-    ends = np.array(list(accumulate(map(len, terms))), np.int64)
+    ends = np.fromiter(accumulate(map(len, terms)), np.int64, size)
     found, where = [], []
     for segment in segments:
         out, at = np.empty(size, np.int64), np.empty(size, np.int64)

@@ -34,6 +34,9 @@ LONGEST_TABLE: Final = 1 << 12  # longer documents are rare: theirs is worked ou
 # Scores are bounded for classes of documents by their length or norm: so large a part is below each class.
 _BELOW: Final = (0.01, 0.03, 0.07, 0.15, 0.3, 0.5, 0.75)
 assert len(_BELOW) == kernel.CLASSES - 1
+# Norms are also told in bytes, so many for a factor of two, with room for rounding.
+_FINE: Final = 32
+_INVERSE_NORMS: Final = 2.0 ** (-np.arange(256) / _FINE) * (1.0 + 1e-9)
 _KEPT_TERMS: Final = 8  # a third of a megabyte for each thread
 _kept: Final = threading.local()
 _NO_BITS: Final = np.zeros(0, np.uint64)
@@ -111,7 +114,8 @@ def columns(segment: Segment) -> kernel.Columns:
         smaller, norm_limits = _classes(norms)
         found = segment.shared["columns"] = kernel.Columns(
             lengths, arrays["norm"], arrays["tie"], ids, shorter, limits.astype(np.int64), smaller,
-            norm_limits, bits(arrays["tie"] >> np.uint64(58) == 0), arrays["date"],
+            norm_limits, np.clip(_FINE * np.log2(norms), 0, 255).astype(np.uint8), _INVERSE_NORMS,
+            bits(arrays["tie"] >> np.uint64(58) == 0), arrays["date"],
         )  # fmt: skip
     return found
 

@@ -37,7 +37,7 @@ from indlet.service.index.expression import (
     within,
 )
 from indlet.service.index.protocol import SORTS, Explanation, NearTerm, Part, Results, Statistics, Value
-from indlet.service.rank import Bm25, Collection, DocumentStatistics, Model, QueryTerm, canonical
+from indlet.service.rank import Bm25, Collection, DocumentStatistics, Model, QueryTerm
 
 _NEAR: Final = 4096  # terms that are usually more than enough
 MOST_GROUPED: Final = 1000
@@ -100,13 +100,16 @@ class SegmentSearcher:
             raise ValueError(f"sort is one of {', '.join(SORTS)}, not {sort!r}")
         prepared = self._prepare(expression, model or Bm25())
         groups = self.groups() if collapse else NO_GROUPS
-        words = {leaf.term for leaf in positive(expression) if isinstance(leaf, Term)}
+        plain = any_of(expression) is not None
+        words: set[str] = set()
+        if first or not plain:
+            words = {leaf.term for leaf in positive(expression) if isinstance(leaf, Term)}
         first = first if sort == "score" else ()
         # A group is looked for among all of the best, one by one: that must not be many.
         few = not groups or limit + offset <= MOST_GROUPED
         skipping = sort == "score" and few and prepared.formula is not None
         # What holds any of some terms is found by the kernel itself, which need not look at all of it.
-        plain = skipping and any_of(expression) is not None and all(within(part, words) for part in first)
+        plain = skipping and plain and all(within(part, words) for part in first)
         matchers = [Matcher(segment) for segment in self.segments]
         hidden = [matcher.hidden(filters) if filters else matcher.segment.gone for matcher in matchers]
         matched = []
@@ -323,14 +326,14 @@ class SegmentSearcher:
                 weights[word] = weights.get(word, 0.0) + weight
         words = list(weights)
         _, where, sums = look_up(self.segments, words)
-        terms = canonical(
-            [
-                QueryTerm(word, weight, df, cf)
-                for (word, weight), (df, cf) in zip(weights.items(), sums.tolist(), strict=True)
-            ]
+        # In canonical order: no two are of the same bytes.
+        held = sorted(
+            (df, word, at, cf)
+            for at, (word, (df, cf)) in enumerate(zip(words, sums.tolist(), strict=True))
+            if df
         )
-        at = dict(zip(words, range(len(words)), strict=True))
-        order = [at[term.term] for term in terms]
+        order = [at for _, _, at, _ in held]
+        terms = [QueryTerm(word, weights[word], df, cf) for df, word, _, cf in held]
         return terms, [own[order] for own in where]
 
     def _prepare(self, expression: Expression, model: Model) -> PreparedQuery:
