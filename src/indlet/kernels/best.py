@@ -20,19 +20,30 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from indlet.kernels.arrays import Bits, Bytes, Floats, Hashes, Int, Numbers, Small
-from indlet.kernels.codec import (
-    BLOCK,
-    SPARSE,
-    WIDTH,
-    decode_docs,
-    decode_freqs,
-    frequency_of,
-    lowest_bit,
-    ones,
-    read_varint,
-    word,
-)
+from indlet.kernels.codec import BLOCK, decode_freqs, lowest_bit, ones
 from indlet.kernels.jit import kernel, part
+from indlet.kernels.list_window import (
+    DF,
+    FROM,
+    HIGH,
+    LOW,
+    MOST,
+    SLOTS,
+    STATE,
+    TO,
+    WIDE,
+    WIDTHS,
+    WINDOW,
+    WORDS,
+    PostingLists,
+    fill,
+    frequency_at,
+    look_ahead,
+    look_up_frequency,
+    mark_repeated,
+    number_places,
+    open_lists,
+)
 from indlet.kernels.scoring import (
     BOOLEAN,
     DIRICHLET,
@@ -46,34 +57,17 @@ from indlet.kernels.scoring import (
     share,
     share_above,
 )
+from indlet.kernels.top_heap import Heap, offer, put_in_order
 
-WINDOW: Final = 16384  # documents at a time: their sums stay in a near cache
-WORDS: Final = WINDOW // 64
-_SLOTS: Final = WINDOW // BLOCK + 2  # blocks that a window may touch
 CLASSES: Final = 8
 _COMBINED: Final = 5  # terms whose combinations are worked out; there are two to that power
 # Of the combinations, a bit for each: those that have the first term, the second, and so on.
 _WITH: Final = (0xAAAAAAAA, 0xCCCCCCCC, 0xF0F0F0F0, 0xFF00FF00, 0xFFFF0000)
-_WIDTHS: Final = 33  # that a block's frequencies may have, in bits
 _MEMO: Final = 64  # shares of a term that are kept, where they depend on the frequency alone
 _FEW: Final = 16  # postings in a window; to score their documents is less work than to choose
 _SEEDS: Final = 64  # documents that are scored first, beyond those that are wanted
 _SEEDED: Final = 128  # words of bits of a window in which they are looked for
 _TOGETHER: Final = 256  # documents that are scored term by term, so that nothing waits for another
-
-# The state of a list. Its df; where its directory and its first block are; its blocks; the first block that
-# touches the window, and the one after the last; the block in the first slot, and how many are held; of what
-# is held, the window's part; its largest frequency; how wide the widest frequencies in the window are; its
-# last document, if it has one block.
-_DF, _DIRECTORY, _FIRST, _BLOCKS, _FROM, _TO, _HELD, _COUNT, _LOW, _HIGH, _MOST, _WIDE, _END = range(13)
-_STATE: Final = 13
-
-
-class PostingLists(NamedTuple):
-    """Posting lists: a segment's stream, and where in it those of the query's terms begin (-1: nowhere)."""
-
-    stream: Bytes
-    starts: Numbers
 
 
 class Columns(NamedTuple):
@@ -109,16 +103,6 @@ class VisibleDocuments(NamedTuple):
     seen: Bytes
 
 
-class Heap(NamedTuple):
-    """The best so far, worst on top: score, tie, id, date, group."""
-
-    scores: Floats
-    ties: Hashes
-    ids: Numbers
-    dates: Numbers
-    groups: Numbers
-
-
 class Scratch(NamedTuple):
     """Room to work in; no kernel that ranks makes an array."""
 
@@ -131,205 +115,24 @@ class Scratch(NamedTuple):
 def scratch(terms: int) -> Scratch:
     """Room for so many terms."""
     return Scratch(
-        np.empty(terms * (2 * _SLOTS + WORDS + _STATE) + 2 * _TOGETHER, np.int64),
-        np.empty(terms * _SLOTS * BLOCK + BLOCK, np.uint32),
+        np.empty(terms * (2 * SLOTS + WORDS + STATE) + 2 * _TOGETHER, np.int64),
+        np.empty(terms * SLOTS * BLOCK + BLOCK, np.uint32),
         np.empty(
             WINDOW
             + (1 << _COMBINED)
             + 3 * _TOGETHER
             + 2 * CLASSES
             + 1
-            + terms * (2 * CLASSES + 1 + CLASSES * _WIDTHS + _MEMO)
+            + terms * (2 * CLASSES + 1 + CLASSES * WIDTHS + _MEMO)
         ),
         np.empty((terms + 3) * WORDS, np.uint64),
     )
-
-
-# Lists are held one after another in plain arrays, and functions take these one by one. `state` has _STATE
-# numbers for a list, `docs` its documents block by block, `freqs_at` and `ways` where frequencies of blocks
-# are and how they are written, `bits` the documents in the window.
 
 
 @part
 def _unite(out: Bits, bits: Bits, t: Int, words: Int) -> None:
     for i in range(np.uint64(words)):
         out[i] |= bits[np.uint64(t * WORDS) + i]
-
-
-@part
-def _last(stream: Bytes, directory: Int, block: Int) -> Int:
-    """The last document of a block, if there is a directory."""
-    return np.int64(word(stream, directory + 8 * block) & np.uint64(0xFFFFFFFF))
-
-
-@part
-def _begin(stream: Bytes, directory: Int, first: Int, block: Int) -> Int:
-    """The first byte of a block. Before the directory stand two numbers that mean nothing here."""
-    ends = np.int64(word(stream, directory + 8 * (block - 1)) >> np.uint64(32))
-    return first + ends * np.int64(block > 0)
-
-
-@part
-def _decode(
-    stream: Bytes,
-    state: Numbers,
-    docs: Small,
-    freqs_at: Numbers,
-    ways: Numbers,
-    t: Int,
-    block: Int,
-    slot: Int,
-) -> None:
-    """Puts a block's documents into a slot."""
-    s, slot = t * _STATE, t * _SLOTS + slot
-    at: Int = state[s + _FIRST]
-    before: Int = np.int64(-1)
-    if block > 0:
-        at = _begin(stream, state[s + _DIRECTORY], at, block)
-        before = _last(stream, state[s + _DIRECTORY], block - 1)
-    count = min(np.int64(BLOCK), state[s + _DF] - block * BLOCK)
-    ways[slot] = stream[at + 1]
-    freqs_at[slot] = decode_docs(stream, at, count, before, docs, slot * BLOCK)
-
-
-@kernel
-def _open(
-    stream: Bytes, starts: Numbers, state: Numbers, docs: Small, freqs_at: Numbers, ways: Numbers
-) -> None:
-    """Finds out about each list; those of one block are decoded once and for all."""
-    for t in range(starts.size):
-        s, slot = t * _STATE, t * _SLOTS
-        for i in range(_STATE):
-            state[s + i] = 0
-        if starts[t] < 0:
-            continue
-        df, at = read_varint(stream, starts[t])
-        more, at = read_varint(stream, at)
-        state[s + _DF], state[s + _BLOCKS] = df, (df + BLOCK - 1) // BLOCK
-        if df == 1:
-            doc, at = read_varint(stream, at)
-            docs[slot * BLOCK] = doc
-            state[s + _MOST] = freqs_at[slot] = more + 1  # no place, but the frequency itself
-            ways[slot] = -1
-        elif df <= BLOCK:
-            state[s + _FIRST] = at
-            _decode(stream, state, docs, freqs_at, ways, t, np.int64(0), np.int64(0))
-            state[s + _MOST] = np.int64(1) << (ways[slot] & WIDTH)
-        else:
-            state[s + _MOST] = np.int64(word(stream, at) & np.uint64(0xFFFFFFFF))
-            state[s + _DIRECTORY] = at + 8
-            state[s + _FIRST] = at + 8 + 8 * state[s + _BLOCKS]
-            continue
-        state[s + _COUNT], state[s + _END] = 1, docs[slot * BLOCK + df - 1]
-
-
-@part
-def _look(stream: Bytes, state: Numbers, s: Int, base: Int, limit: Int) -> None:
-    """Finds the blocks that touch the window, and how large frequencies are there; the state begins at s."""
-    block, blocks, wide = state[s + _FROM], state[s + _BLOCKS], np.int64(-1)
-    directory, first = state[s + _DIRECTORY], state[s + _FIRST]
-    if blocks == 1:
-        if state[s + _END] >= base:
-            block, wide = np.int64(0), np.int64(_WIDTHS - 1)
-        else:
-            block = np.int64(1)
-        state[s + _FROM] = block
-        block = np.int64(1)
-    else:
-        while block < blocks and _last(stream, directory, block) < base:
-            block += 1
-        state[s + _FROM] = block
-        last: Int = np.int64(-1)
-        while block < blocks and last < limit - 1:
-            wide = max(wide, np.int64(stream[_begin(stream, directory, first, block) + 1]) & WIDTH)
-            last = _last(stream, directory, block)
-            block += 1
-    state[s + _TO], state[s + _WIDE] = block, wide
-
-
-@part
-def _seek(docs: Small, low: Int, high: Int, doc: Int) -> Int:
-    """The first place from low on, before high, whose document is not before `doc`."""
-    while low < high:
-        middle = (low + high) >> 1
-        if np.int64(docs[middle]) < doc:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@part
-def _set(bits: Bits, offset: np.uint64, place: np.uint64) -> None:
-    bits[offset + (place >> np.uint64(6))] |= np.uint64(1) << (place & np.uint64(63))
-
-
-@part
-def _fill(
-    stream: Bytes, state: Numbers, docs: Small, freqs_at: Numbers, ways: Numbers, bits: Bits, t: Int,
-    base: Int, limit: Int,
-) -> None:  # fmt: skip
-    """Decodes the blocks that touch the window, and sets the bits of its documents."""
-    s, own = t * _STATE, t * _SLOTS * BLOCK
-    offset = np.uint64(t * WORDS)
-    for i in range(np.uint64((limit - base + 63) >> 6)):
-        bits[offset + i] = np.uint64(0)
-    first, count = state[s + _FROM], state[s + _TO] - state[s + _FROM]
-    state[s + _LOW] = state[s + _HIGH] = own
-    if count == 0:
-        return
-    if first != state[s + _HELD] or count > state[s + _COUNT]:
-        for slot in range(count):
-            _decode(stream, state, docs, freqs_at, ways, t, first + slot, slot)
-        state[s + _HELD], state[s + _COUNT] = first, count
-    end = own + min(state[s + _DF] - first * BLOCK, count * BLOCK)
-    low = _seek(docs, own, min(end, own + BLOCK), base)
-    high = _seek(docs, max(own + (count - 1) * BLOCK, low), end, limit)
-    state[s + _LOW], state[s + _HIGH] = low, high
-    # In four parts at once: neighbours are often of one word, and would wait for each other.
-    quarter = np.uint64((high - low) >> 2)
-    for i in range(np.uint64(low), np.uint64(low) + quarter):
-        _set(bits, offset, np.uint64(docs[i]) - np.uint64(base))
-        _set(bits, offset, np.uint64(docs[i + quarter]) - np.uint64(base))
-        _set(bits, offset, np.uint64(docs[i + (quarter << np.uint64(1))]) - np.uint64(base))
-        _set(bits, offset, np.uint64(docs[i + np.uint64(3) * quarter]) - np.uint64(base))
-    for i in range(np.uint64(low) + (quarter << np.uint64(2)), np.uint64(high)):
-        _set(bits, offset, np.uint64(docs[i]) - np.uint64(base))
-
-
-@part
-def _frequency(stream: Bytes, freqs_at: Numbers, ways: Numbers, place: Int) -> Int:
-    """The frequency of what is held at a place; not for a list of one document."""
-    slot = np.uint64(place >> 7)
-    frequency: Int = frequency_of(stream, freqs_at[slot], ways[slot], place & 127)
-    return frequency
-
-
-@kernel
-def _asked(
-    stream: Bytes, state: Numbers, docs: Small, freqs_at: Numbers, ways: Numbers, t: Int, doc: Int
-) -> Int:
-    """The frequency of a term in a document, looked up in a list that is not decoded; 0 if it has none."""
-    s = t * _STATE
-    block, to = state[s + _FROM], state[s + _TO]
-    if state[s + _BLOCKS] > 1:
-        while block < to and _last(stream, state[s + _DIRECTORY], block) < doc:
-            block += 1
-        state[s + _FROM] = block
-    if block >= to:
-        return np.int64(0)
-    slot = block - state[s + _HELD]
-    if slot < 0 or slot >= state[s + _COUNT]:
-        slot = np.int64(0)
-        _decode(stream, state, docs, freqs_at, ways, t, block, slot)
-        state[s + _HELD], state[s + _COUNT] = block, 1
-    low = (t * _SLOTS + slot) * BLOCK
-    end = low + min(np.int64(BLOCK), state[s + _DF] - block * BLOCK)
-    place = _seek(docs, low, end, doc)
-    if place == end or np.int64(docs[place]) != doc:
-        return np.int64(0)
-    frequency: Int = state[s + _MOST]  # if it has one document
-    return _frequency(stream, freqs_at, ways, place) if state[s + _DF] > 1 else frequency
 
 
 @kernel
@@ -461,36 +264,6 @@ def _select(
         family = wider
 
 
-@kernel
-def _repeat(
-    stream: Bytes, state: Numbers, docs: Small, freqs_at: Numbers, ways: Numbers, t: Int, base: Int, out: Bits
-) -> None:
-    """Sets the bits of the documents of the window in which a term stands more than once."""
-    low, high = state[t * _STATE + _LOW], state[t * _STATE + _HIGH]
-    while low < high:
-        slot = low >> 7
-        begin, end = slot * BLOCK, min(high, (slot + 1) * BLOCK)
-        at, way = freqs_at[slot], ways[slot]
-        if way == 1 or (way > 0 and way & SPARSE):  # a bit for each
-            for half in range(1 + np.int64(end - begin > 64)):  # beyond may be the end of the stream
-                skip = np.uint64(max(low - begin - 64 * half, 0))
-                left = np.uint64(0)
-                if skip < np.uint64(64):
-                    left = (word(stream, at + 8 * half) >> skip) << skip
-                while left:
-                    i = begin + 64 * half + np.int64(lowest_bit(left))
-                    left &= left - np.uint64(1)
-                    if i >= end:
-                        break
-                    _set(out, np.uint64(0), np.uint64(docs[i]) - np.uint64(base))
-        elif way != 0:
-            for i in range(low, end):
-                frequency = at if way < 0 else frequency_of(stream, at, way, i - begin)
-                if frequency > 1:
-                    _set(out, np.uint64(0), np.uint64(docs[i]) - np.uint64(base))
-        low = end
-
-
 @part
 def _size(bits: Bits, words: Int) -> Int:
     total = np.int64(0)
@@ -526,89 +299,6 @@ def _counted(
     return live
 
 
-@part
-def _worse(score: float, tie: Int, id: Int, other: float, other_tie: Int, other_id: Int) -> bool:
-    """Whether one ranks below another: by score, then by tie, then by id, lowest first."""
-    if score != other:
-        return score < other
-    return bool(tie > other_tie or (tie == other_tie and id > other_id))
-
-
-@kernel
-def _sift(
-    i: Int, scores: Floats, ties: Hashes, ids: Numbers, dates: Numbers, groups: Numbers, size: Int
-) -> None:
-    """Restores the heap after what stood at i was replaced by something better."""
-    while True:
-        child = 2 * i + 1
-        if child >= size:
-            return
-        other = child + 1
-        if other < size and _worse(
-            scores[other], ties[other], ids[other], scores[child], ties[child], ids[child]
-        ):
-            child = other
-        if not _worse(scores[child], ties[child], ids[child], scores[i], ties[i], ids[i]):
-            return
-        scores[i], scores[child] = scores[child], scores[i]
-        ties[i], ties[child] = ties[child], ties[i]
-        ids[i], ids[child] = ids[child], ids[i]
-        dates[i], dates[child] = dates[child], dates[i]
-        groups[i], groups[child] = groups[child], groups[i]
-        i = child
-
-
-@kernel
-def _put_in_order(heap: Heap, size: Int) -> None:
-    """Puts the best first; a heap no more."""
-    scores, ties, ids, dates, groups = heap
-    for last in range(size - 1, 0, -1):
-        scores[0], scores[last] = scores[last], scores[0]
-        ties[0], ties[last] = ties[last], ties[0]
-        ids[0], ids[last] = ids[last], ids[0]
-        dates[0], dates[last] = dates[last], dates[0]
-        groups[0], groups[last] = groups[last], groups[0]
-        _sift(np.int64(0), scores, ties, ids, dates, groups, np.int64(last))
-
-
-@kernel
-def _offer(
-    scores: Floats, ties: Hashes, ids: Numbers, dates: Numbers, groups: Numbers, size: Int, score: float,
-    tie: Int, id: Int, date: Int, group: Int,
-) -> Int:  # fmt: skip
-    """Takes a document into the heap if it is better than the worst, or than the one of its group that is
-    there; gives the heap's size.
-    """
-    full = size == scores.size
-    if full and (size == 0 or _worse(score, tie, id, scores[0], ties[0], ids[0])):
-        return size
-    at = size
-    if group > 0:
-        at = np.int64(0)
-        while at < size and groups[at] != group:
-            at += 1
-    if at < size:  # one of its group is there
-        if _worse(scores[at], ties[at], ids[at], score, tie, id):
-            scores[at], ties[at], ids[at], dates[at] = score, tie, id, date
-            _sift(at, scores, ties, ids, dates, groups, size)
-        return size
-    if full:
-        at = np.int64(0)
-    else:
-        size += 1
-        while at > 0:
-            up = (at - 1) >> 1
-            if not _worse(score, tie, id, scores[up], ties[up], ids[up]):
-                break
-            scores[at], ties[at], ids[at] = scores[up], ties[up], ids[up]
-            dates[at], groups[at] = dates[up], groups[up]
-            at = up
-    scores[at], ties[at], ids[at], dates[at], groups[at] = score, tie, id, date, group
-    if at == 0:
-        _sift(at, scores, ties, ids, dates, groups, size)
-    return size
-
-
 @kernel
 def _add_up(
     kind: Int, first: Floats, second: Floats, p: Floats, table: Floats, stream: Bytes, lengths: Small,
@@ -620,7 +310,7 @@ def _add_up(
         sums[i] = 0.0
     p0, p1, p2, p3 = p[0], p[1], p[2], p[3]
     for t in range(terms):
-        low, high = state[t * _STATE + _LOW], state[t * _STATE + _HIGH]
+        low, high = state[t * STATE + LOW], state[t * STATE + HIGH]
         log2_b = _log2(kind, second[t])
         while low < high:
             slot = low >> 7
@@ -660,16 +350,6 @@ def _drop(sums: Floats, added: float, worst: float, words: Int, chosen: Bits) ->
             else:
                 chosen[i] ^= bit
     return kept
-
-
-@part
-def _number(bits: Bits, state: Numbers, terms: Int, words: Int, places: Numbers) -> None:
-    """For each word of a list's bits, the place of the first document that it tells of."""
-    for t in range(terms):
-        place = state[t * _STATE + _LOW]
-        for i in range(np.uint64(t * WORDS), np.uint64(t * WORDS + words)):
-            places[i] = place
-            place += np.int64(ones(bits[i]))
 
 
 @part
@@ -733,9 +413,9 @@ def _sure(
     for i in range(words):
         repeated[i] = np.uint64(0)
     for t in range(terms):
-        at, varied = _WIDTHS * CLASSES * t, t < decoded and state[t * _STATE + _WIDE] > 0
+        at, varied = WIDTHS * CLASSES * t, t < decoded and state[t * STATE + WIDE] > 0
         if varied:
-            _repeat(stream, state, docs, freqs_at, ways, t, base, repeated)
+            mark_repeated(stream, state, docs, freqs_at, ways, t, base, repeated)
             if known[at] < 0.0:
                 _highest(
                     kind, first_of[t], second_of[t], p[0], p[3], outlook[0], columns.limits,
@@ -768,13 +448,14 @@ def _add_shares(
         for j in range(count):
             hits[holding] = j
             holding += np.int64((bits[t * WORDS + (picks[j] >> 6)] >> np.uint64(picks[j] & 63)) & one)
-        alone, log2_b = state[t * _STATE + _DF] == 1, _log2(kind, second_of[t])
+        alone, log2_b = state[t * STATE + DF] == 1, _log2(kind, second_of[t])
         for k in range(holding):
             j = hits[k]
             at, below = t * WORDS + (picks[j] >> 6), (one << np.uint64(picks[j] & 63)) - one
-            frequency = state[t * _STATE + _MOST]
+            frequency = state[t * STATE + MOST]
             if not alone:
-                frequency = _frequency(stream, freqs_at, ways, places[at] + np.int64(ones(bits[at] & below)))
+                place = places[at] + np.int64(ones(bits[at] & below))
+                frequency = frequency_at(stream, freqs_at, ways, place)
             length = np.int64(0) if kind == VSM else np.int64(lengths[base + picks[j]])
             if roughly:
                 totals[j] += share_above(
@@ -874,8 +555,8 @@ def _score(
                     _at_best(kind, asked, constant, total, rest, tabled, norm), scores[0]
                 ):
                     break
-                if state[t * _STATE + _WIDE] >= 0:
-                    frequency = _asked(stream, state, docs, freqs_at, ways, t, doc)
+                if state[t * STATE + WIDE] >= 0:
+                    frequency = look_up_frequency(stream, state, docs, freqs_at, ways, t, doc)
                     if frequency > 0:
                         length = np.int64(0) if kind == VSM else np.int64(lengths[doc])
                         total += _share(
@@ -888,7 +569,7 @@ def _score(
             ):
                 continue
             group = of[doc] if of.size else np.int64(0)
-            size = _offer(
+            size = offer(
                 scores, heap_ties, heap_ids, heap_dates, groups, size, score, ties[doc],
                 np.int64(ids[doc]), np.int64(dates[doc]), group,
             )  # fmt: skip
@@ -915,10 +596,10 @@ def best(
     terms = starts.size
     p0, p1, p2, p3, asked, constant = p[0], p[1], p[2], p[3], outlook[0], outlook[1]
     numbers, docs, reals, words_of = scratch
-    slots = terms * _SLOTS
+    slots = terms * SLOTS
     freqs_at, ways, places = numbers[:slots], numbers[slots : 2 * slots], numbers[2 * slots :]
     state = places[terms * WORDS :]
-    picks = state[terms * _STATE :]
+    picks = state[terms * STATE :]
     freqs = docs[slots * BLOCK :]
     bits, found = words_of[: terms * WORDS], words_of[terms * WORDS :]
     chosen, repeated = found[WORDS:], found[2 * WORDS :]
@@ -928,7 +609,7 @@ def best(
     # From `once` on, of documents in which no term stands more than once.
     once = np.int64((CLASSES + 1) * terms)
     bounds, known = by_limit[CLASSES + 1 :], by_limit[CLASSES + 1 + (2 * CLASSES + 1) * terms :]
-    memo = known[CLASSES * _WIDTHS * terms :]
+    memo = known[CLASSES * WIDTHS * terms :]
     room = memo[_MEMO * terms :]
     for i in range(CLASSES):
         added[i] = 0.0  # what `finish` adds at most to sums
@@ -937,8 +618,8 @@ def best(
         by_limit[i] = table[length] if length < table.size else beyond(kind, p0, p1, p2, length)
         if i < CLASSES and kind in (DIRICHLET, JELINEK_MERCER):
             added[i] = finish(kind, asked, constant, 0.0, by_limit[i], 1.0)
-    _open(stream, starts, state, docs, freqs_at, ways)
-    for i in range(CLASSES * _WIDTHS * terms):
+    open_lists(stream, starts, state, docs, freqs_at, ways)
+    for i in range(CLASSES * WIDTHS * terms):
         known[i] = -1.0
     if kind == DIRICHLET:
         for i in range(_MEMO * terms):
@@ -951,13 +632,13 @@ def best(
         worst = scores[0] if full and size > 0 else -np.inf
         essential, touched, rest = np.int64(0), False, 0.0
         for t in range(terms - 1, -1, -1):
-            _look(stream, state, t * _STATE, base, limit)
-            wide = state[t * _STATE + _WIDE]
-            at = (_WIDTHS * t + wide) * CLASSES
+            look_ahead(stream, state, t * STATE, base, limit)
+            wide = state[t * STATE + WIDE]
+            at = (WIDTHS * t + wide) * CLASSES
             if wide >= 0:
                 touched = True
                 if known[at] < 0.0:
-                    most = min(np.int64(1) << wide, state[t * _STATE + _MOST])
+                    most = min(np.int64(1) << wide, state[t * STATE + MOST])
                     _highest(
                         kind, first_of[t], second_of[t], p0, p3, asked, limits, norm_limits, by_limit, most,
                         known, at,
@@ -973,19 +654,19 @@ def best(
             continue
         decoded, held = np.int64(0), np.int64(0)
         while decoded < terms:
-            s = decoded * _STATE
+            s = decoded * STATE
             if (
                 decoded >= essential
                 and not exact
                 and kind != BOOLEAN
-                and held < state[s + _TO] - state[s + _FROM]
+                and held < state[s + TO] - state[s + FROM]
             ):
                 break  # to look up so few documents is less work
-            _fill(stream, state, docs, freqs_at, ways, bits, decoded, base, limit)
-            held += state[s + _HIGH] - state[s + _LOW]
+            fill(stream, state, docs, freqs_at, ways, bits, decoded, base, limit)
+            held += state[s + HIGH] - state[s + LOW]
             decoded += 1
         for t in range(decoded, terms):
-            every = every and state[t * _STATE + _WIDE] < 0
+            every = every and state[t * STATE + WIDE] < 0
         if decoded == 0:
             continue
         live += _counted(bits, decoded, base, words, hidden, of, grouped, seen, found)
@@ -1023,7 +704,7 @@ def best(
                     rest += bounds[CLASSES * terms + decoded] if decoded < terms else 0.0
                     picked, many = _drop(sums, rest, scores[0], words, chosen), False
             if picked > 0 and kind != BOOLEAN and not many:
-                _number(bits, state, decoded, words, places)
+                number_places(bits, state, decoded, words, places)
             if picked > 0:
                 size = _score(
                     formula, columns, heap, size, of, stream, state, docs, freqs_at, ways, bits, terms,
@@ -1036,5 +717,5 @@ def best(
             for i in range(np.uint64(words)):
                 found[i] &= ~chosen[i]
     if last:
-        _put_in_order(heap, size)
+        put_in_order(heap, size)
     return live, size, every

@@ -45,7 +45,7 @@ _length, _vector, _fields = (
 )
 ID, SEQ, DELETED = (itemgetter(Stored._fields.index(name)) for name in ("id", "seq", "deleted"))
 # Documents that are counted together: many, for whoever counts aside waits for the interpreter once or twice.
-_TOGETHER: Final = 5_000
+_TOGETHER: Final = 10_000
 
 
 @dataclass(slots=True)
@@ -101,11 +101,12 @@ class Batch:
         for name, column in self._columns.items():
             column.extend(map(_kept[name], changes))
         if words is None:
+            add_types, add_languages, add_date = (part.append for part in self._facets)
             for stored in changes:
                 types, languages, date = noted(stored)
-                self._facets.types.append(types)
-                self._facets.languages.append(languages)
-                self._facets.dates.append(date)
+                add_types(types)
+                add_languages(languages)
+                add_date(date)
             return
         for name, values in words.facets._asdict().items():
             own: list[Any] = getattr(self._facets, name)

@@ -131,6 +131,7 @@ class Postings:
         # Of each numbered term, for each column: the number that it has here, and its last posting.
         self._known = np.empty(0, np.int64)
         self._counts = np.zeros(1 << 10, np.int64)
+        self._room = _room_to_cut(0, 0)
 
     def clear(self) -> None:
         """Forgets all documents."""
@@ -154,7 +155,7 @@ class Postings:
         """Takes documents: their packed vectors, two for each (its own and that of its fields), their
         lengths, and what `words` say of them or of the records `which`.
         """
-        size, found = lengths.size, _cut(vectors)
+        size, found = lengths.size, self._cut(vectors)
         if words is None:
             words, which = _none(size), None
         if which is None:
@@ -179,6 +180,16 @@ class Postings:
                 break
             self._grow()
         self.documents = end
+
+    def _cut(self, vectors: Sequence[bytes]) -> Cut:
+        sizes = np.fromiter(map(len, vectors), np.int64, len(vectors))
+        text = np.frombuffer(bytearray().join([*vectors, bytes(16)]), np.uint8)
+        most = text.size // 2 + 1  # a term takes two bytes at least
+        if self._room.places.size < most or self._room.until.size < sizes.size:
+            self._room = _room_to_cut(_power(most), _power(sizes.size))
+        found = self._room._replace(text=text)
+        k.scan(np.cumsum(sizes), *found, SEED)
+        return found
 
     def _meet(self, names: Names) -> None:
         """Makes room for what is known of numbered terms; of others than those before, nothing is."""
@@ -277,17 +288,12 @@ class Cut(NamedTuple):
     squares: Array
 
 
-def _cut(vectors: Sequence[bytes]) -> Cut:
-    sizes = np.fromiter(map(len, vectors), np.int64, len(vectors))
-    text = np.frombuffer(bytearray().join([*vectors, bytes(16)]), np.uint8)
-    most = text.size // 2 + 1  # a term takes two bytes at least
-    found = Cut(
-        text, np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64),
-        np.empty(most, np.uint64), np.empty(most, np.int64), np.empty(sizes.size, np.int64),
-        np.empty(sizes.size, np.float64),
+def _room_to_cut(terms: int, vectors: int) -> Cut:
+    return Cut(
+        np.empty(0, np.uint8), np.empty(terms, np.int64), np.empty(terms, np.int64),
+        np.empty(terms, np.int64), np.empty(terms, np.uint64), np.empty(terms, np.int64),
+        np.empty(vectors, np.int64), np.empty(vectors, np.float64),
     )  # fmt: skip
-    k.scan(np.cumsum(sizes), *found, SEED)
-    return found
 
 
 def _at_once(work: Callable[[int, int], T], bounds: Sequence[int]) -> list[T]:

@@ -14,7 +14,9 @@ import numpy as np
 
 from indlet.kernels import best as kernel
 from indlet.kernels import scoring
+from indlet.kernels.list_window import PostingLists
 from indlet.kernels.machine_code import compiled_for
+from indlet.kernels.top_heap import Heap
 from indlet.service.index.embedded.groups import Groups
 from indlet.service.index.embedded.segment import Array, Segment, bits, postings_at
 from indlet.service.index.protocol import Found
@@ -159,12 +161,12 @@ def _scratch(terms: int) -> kernel.Scratch:
     return found
 
 
-def _heap(size: int) -> kernel.Heap:
+def _heap(size: int) -> Heap:
     """Room for so many of the best; that for a page of usual size serves a thread again."""
-    heaps: dict[int, kernel.Heap] = _kept.__dict__.setdefault("heaps", {})
+    heaps: dict[int, Heap] = _kept.__dict__.setdefault("heaps", {})
     found = heaps.get(size)
     if found is None:
-        found = kernel.Heap(np.empty(size), np.empty(size, np.uint64), *np.empty((3, size), np.int64))
+        found = Heap(np.empty(size), np.empty(size, np.uint64), *np.empty((3, size), np.int64))
         if size <= _KEPT_HEAPS:
             heaps[size] = found
     return found
@@ -199,7 +201,7 @@ def top(
             groups.grouped[number] if any_groups else _NO_BITS, seen,
         )  # fmt: skip
         given = (
-            query.formula, kernel.PostingLists(segment.arrays["stream"], query.where[number]),
+            query.formula, PostingLists(segment.arrays["stream"], query.where[number]),
             columns(segment), shown, heap, filled, number == len(segments) - 1, exact, scratch,
         )  # fmt: skip
         best = segment.shared.get("best")  # all that is given has the same types for each query
