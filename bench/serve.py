@@ -2,11 +2,11 @@
 
     python -m bench.serve [--records 100000] [--terms 120] [--others 10000] [--repeat 1] [--json FILE]
 
-Every server runs in a uvicorn process of its own over a store of generated records (bench/corpus.py), and
-is harvested over loopback by a client that follows tokens and parses nothing. After that an early page
-(the second: the first also counts the list) and the last whole one are asked for in turn. The others get the same records from the same store, by their bulk
-interfaces; they are asked for `--others` records, as their speed does not depend on how many there are.
-Client and server share the machine's cores.
+Every server runs in a uvicorn process of its own over a store of generated records (bench/corpus.py), and is
+harvested over loopback by a client that follows tokens and parses nothing. After that an early page (the
+second: the first also counts the list) and the last whole one are asked for in turn. The others get the same
+records from the same store, by their bulk interfaces; they are asked for `--others` records, as their speed
+does not depend on how many there are. Client and server share the machine's cores.
 """
 
 from __future__ import annotations
