@@ -101,12 +101,12 @@ class Batch:
         for name, column in self._columns.items():
             column.extend(map(_kept[name], changes))
         if words is None:
-            add_types, add_languages, add_date = (part.append for part in self._facets)
+            types, languages, dates = self._facets
             for stored in changes:
-                types, languages, date = noted(stored)
-                add_types(types)
-                add_languages(languages)
-                add_date(date)
+                own_types, own_languages, date = noted(stored)
+                types.append(own_types)
+                languages.append(own_languages)
+                dates.append(date)
             return
         for name, values in words.facets._asdict().items():
             own: list[Any] = getattr(self._facets, name)
