@@ -135,6 +135,12 @@ def _unite(out: Bits, bits: Bits, t: Int, words: Int) -> None:
         out[i] |= bits[np.uint64(t * WORDS) + i]
 
 
+@part
+def _log2(kind: Int, value: float) -> float:
+    """What `share_above` needs of a term's second constant."""
+    return math.log2(value) if kind == PL2 and value > 0.0 else 0.0
+
+
 @kernel
 def _highest(
     kind: Int, a: float, b: float, p0: float, p3: float, asked: float, limits: Numbers, norm_limits: Floats,
@@ -143,13 +149,14 @@ def _highest(
     """Upper bounds of what a term adds to a final score, of documents of each class, in which it stands at
     most so often; they are put into `known` from `at` on. `tabled` has what the table has for the limits.
     """
-    found = 1.0
+    found, log2_b = 1.0, _log2(kind, b)
+    weight = a * (1.0 + math.log(float(most))) / asked if kind == VSM else 0.0
     for among in range(CLASSES):
         if kind == VSM:
-            found = a * (1.0 + math.log(float(most))) / (norm_limits[among] * asked)
+            found = weight / norm_limits[among]
         elif kind != BOOLEAN:
             found = highest(
-                kind, a, b, p0, p3, float(most), limits[among], tabled[among], limits[CLASSES],
+                kind, a, b, log2_b, p0, p3, float(most), limits[among], tabled[among], limits[CLASSES],
                 tabled[CLASSES],
             )  # fmt: skip
         known[at + among] = found
@@ -167,12 +174,6 @@ def _share(
     if found == -np.inf:
         found = memo[at + frequency] = share(kind, a, b, p0, p3, float(frequency), length, tabled)
     return found
-
-
-@part
-def _log2(kind: Int, value: float) -> float:
-    """What `share_above` needs of a term's second constant."""
-    return math.log2(value) if kind == PL2 and value > 0.0 else 0.0
 
 
 @part
@@ -407,8 +408,8 @@ def _sure(
     )
     for i in range(np.uint64(words)):
         chosen[i] &= found[i]
-    # Nanoseconds, more or less.
-    if _size(chosen, words) * 50 <= 300 + 2 * held:
+    # Nanoseconds, more or less: where norms decide, a document is soon left out.
+    if _size(chosen, words) * (25 if kind == VSM else 50) <= 300 + 2 * held:
         return False
     for i in range(words):
         repeated[i] = np.uint64(0)

@@ -146,8 +146,8 @@ def finish(kind: Int, size: float, constant: float, total: float, tabled: float,
 
 @part
 def highest(
-    kind: Int, a: float, b: float, p0: float, p3: float, frequency: float, shortest: Int, by_shortest: float,
-    longest: Int, by_longest: float,
+    kind: Int, a: float, b: float, log2_b: float, p0: float, p3: float, frequency: float, shortest: Int,
+    by_shortest: float, longest: Int, by_longest: float,
 ) -> float:  # fmt: skip
     """An upper bound of the share of documents of a length from shortest to longest, in which the term stands
     at most so often; not below 0.
@@ -157,9 +157,12 @@ def highest(
     derivative is (x + 1) N''(x) = (x + 1) (x² - x/2 + 1/6) / (x³ ln 2) > 0. So it falls, then rises, and is
     highest at the least or the largest tfn.
     """
-    most = share(kind, a, b, p0, p3, frequency, shortest, by_shortest)
+    if kind in (JELINEK_MERCER, PL2):
+        most = share_above(kind, a, b, log2_b, frequency, shortest, by_shortest)
+    else:
+        most = share(kind, a, b, p0, p3, frequency, shortest, by_shortest)
     if kind == PL2:
-        most = max(most, share(kind, a, b, p0, p3, 1.0, longest, by_longest))
+        most = max(most, share_above(kind, a, b, log2_b, 1.0, longest, by_longest))
     return max(most, 0.0)
 
 

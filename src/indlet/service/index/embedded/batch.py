@@ -16,6 +16,7 @@ import orjson
 
 from indlet.kernels import term_hash
 from indlet.model import Stored
+from indlet.process import quick_switches
 from indlet.service.index.dates import date_number
 from indlet.service.index.embedded.positions import lay_out
 from indlet.service.index.embedded.postings import Facets, Inverted, Postings, Words, cursors
@@ -71,6 +72,7 @@ class Batch:
         """Bytes, more or less, that this takes."""
         return self._postings.weight + self._bytes + 200 * len(self._facets.dates)
 
+    @quick_switches()
     def take(self, changes: Sequence[Stored], words: Words | None = None) -> None:
         """Takes changes in their order: those of deleted records take them out. `words` are of them all."""
         which, place = None, len(self._facets.dates)
@@ -135,6 +137,7 @@ class Batch:
         if counting is not None:
             counting.result()
 
+    @quick_switches()
     def write(self, path: Path) -> SegmentFile:
         """Writes a segment of these records."""
         self._count()

@@ -216,7 +216,8 @@ def top(
     alike: Iterable[tuple[int, ...]] = zip(ids, strict=True)
     if any_groups:
         alike = map(groups.with_others, ids, own)
-    return RankedPage(total, tuple(map(Found, ids, scores, dates, alike)), exact=every)
+    hits = tuple(map(Found._make, zip(ids, scores, dates, alike, strict=True)))
+    return RankedPage(total, hits, exact=every)
 
 
 def tiered_top(
