@@ -84,7 +84,8 @@ TITLES = [
 ]  # fmt: skip
 POOL = {
     "identifier": IDENTIFIERS, "creator": NAMES, "contributor": NAMES, "subject": SUBJECTS, "title": TITLES,
-    "format": ["application/pdf", "185 bytes", "image/jp2", "", "ÜBER"], "inferred_subject": SUBJECTS,
+    "format": ["application/pdf", "185 bytes", "7z; application/pdf", "image/jp2", "", "ÜBER"],
+    "inferred_subject": SUBJECTS,
     "inferred_type": ["Text", "Ärger"],
 }  # fmt: skip
 LANGUAGES = [[], ["en"], ["de"], ["French"], [""], ["IT-it", "en"], ["zh"]]

@@ -154,7 +154,11 @@ def _described(pages: k.PageArrays) -> tuple[list[bytes], list[bytes]] | None:
     folded = pages.folded[: state["folded"]]
     room = np.empty(folded.size + values.size + 8, np.uint8)
     formed = room[: describe.gathered(values, pages.folded, _FORMED, room)].tobytes().decode()
-    forms = "\n".join(map(_form, formed.split("\n")[:-1])) + "\n"
+    # Moments do not come back, days do.
+    made = [
+        (_day(value[:12]) if value[11:12] == "T" else "") or _form(value) for value in formed.split("\n")[:-1]
+    ]
+    forms = "\n".join(made) + "\n"
     text = np.frombuffer(folded.tobytes() + forms.encode() + bytes(k.PADDING), np.uint8)
     out = np.empty(2 * text.size + 24 * values.size + 2 * heads.size, np.uint8)
     places = np.empty(heads.size, describe.PLACE)
@@ -171,11 +175,14 @@ def _described(pages: k.PageArrays) -> tuple[list[bytes], list[bytes]] | None:
 @remembered(1 << 15)
 def _form(value: str) -> str:
     """What becomes of a value after the letter of its element (`describe.gathered`)."""
-    if value[0] == _DATE and value[11:12] == "T" and len(value) > 12:
-        day = _form(value[:12])  # moments do not come back, days do
-        if not day.endswith("T"):  # or it is none, and stays as it is
-            return day
     return FORMS[DUBLIN_CORE[ord(value[0]) - ord("A")]](value[1:])
+
+
+@remembered(1 << 15)
+def _day(moment: str) -> str:
+    """What becomes of a date that begins with a day and a T (and the letter of its element); else nothing."""
+    day = _form(moment) if moment[0] == _DATE else ""
+    return "" if day.endswith("T") else day
 
 
 def _items(region: bytes, pages: k.PageArrays, described: list[bytes], identified: list[bytes]) -> list[Item]:

@@ -34,16 +34,22 @@ Numbers = NDArray[np.int64]
 
 def letters_of(token: str) -> list[int]:
     """A foreign token's letters, by the columns above."""
-    foreign = len(plain.FOREIGN.findall(token))
-    if not foreign:
-        return [0] * LETTER_COLUMNS
-    return [
-        foreign,
-        *(len(pattern.findall(token)) for pattern in plain.script_patterns().values()),
-        len(plain.KANA.findall(token)),
-        plain.RUSSIAN.search(token) is not None,
-        plain.NOT_RUSSIAN.search(token) is not None,
-    ]
+    out = [0] * LETTER_COLUMNS
+    for letter in token:
+        for column in _columns(letter):
+            out[column] += 1
+    if out[_ALL]:
+        out[_RUSSIAN] = plain.RUSSIAN.search(token) is not None
+        out[_OTHERS] = plain.NOT_RUSSIAN.search(token) is not None
+        return out
+    return [0] * LETTER_COLUMNS
+
+
+@remembered(1 << 14)
+def _columns(letter: str) -> tuple[int, ...]:
+    """The columns that count a letter."""
+    patterns = (plain.FOREIGN, *plain.script_patterns().values(), plain.KANA)
+    return tuple(column for column, pattern in enumerate(patterns) if pattern.match(letter))
 
 
 @cache

@@ -65,6 +65,7 @@ class RecordKeys:
         known = [ELEMENTS.get(name, _NONE) for name in elements]
         self._by = [by for element in known for by in (element.first, element.another)]
         self._recurring = [element.recurring for element in known]
+        self._no_numbers = [element.no_numbers for element in known]
         self._kinds = np.array([_KINDS.get(name, (k.ASK, k.ASK)) for name in elements], np.int64).ravel()
         self._learned = k.KnownKeys(
             np.zeros(_SLOTS, np.uint64), np.empty((_SLOTS, 4), np.int64), np.empty(_BYTES, np.uint8),
@@ -98,6 +99,8 @@ class RecordKeys:
         for number, low, high, record in asked[: count[0]].tolist():
             if number < 0:
                 made[record] += identifier_keys(identifiers[record]).encode("utf-8", "replace")
+            elif self._no_numbers[number // 2] and text[low : low + 1].isdigit():
+                continue  # sizes in bytes, which do not come back
             elif self._recurring[number // 2]:
                 value = number, text[low:high]
                 if value not in new:
