@@ -294,6 +294,18 @@ def test_what_a_worker_does_follows_from_the_settings(stores: tuple[Store, Store
     }
 
 
+def test_a_crawl_is_due_as_before_while_another_process_crawls(
+    stores: tuple[Store, Store], tmp_path: Path
+) -> None:
+    settings = Settings(hierarchy=(Hierarchy(name="papers", root=str(tmp_path)),), crawl=Crawl(every="1h"))
+    worker = Worker(stores[0], settings)
+    with stores[1].job("crawl"):
+        assert worker.look() == ["crawl papers"]
+        for thread in worker.running().values():
+            thread.join()
+    assert last_runs(stores[0]) == {}
+
+
 def test_the_command_crawls_and_drains(tmp_path: Path) -> None:
     papers = tmp_path / "papers"
     papers.mkdir()

@@ -257,7 +257,11 @@ class Worker:
         self._losses[name] = losses, time.monotonic() + (rest_after(losses - 1) if losses > 1 else 0.0)
 
     def _crawl(self, group: CrawlGroup) -> WorkerJob:
+        lane = group.lane or "crawl"
+
         def work(stop: threading.Event) -> None:
+            if self._store.busy(lane):  # by hand, or by a worker that was cut off
+                raise NotYet(f"{', '.join(group.names)}: another process crawls; wait for it or stop it")
             settings = configured_for(self._store, self._settings)
             done = crawl_in_child(settings, lambda summary: None, stop, group.names)
             if reasons := [f"{each.hierarchy}: {each.reason}" for each in done if each.reason]:
@@ -265,7 +269,6 @@ class Worker:
 
         roots = [h.root for h in self._settings.hierarchy if group.lane and h.name in group.names]
         host = _host(roots[0]) if roots else ""
-        lane = group.lane or "crawl"
         return WorkerJob(f"crawl {', '.join(group.names)}", 1, group.every, work, host, lane)
 
 

@@ -23,6 +23,7 @@ from indlet.service.index.protocol import NearTerm
 
 _AT_ONCE: Final = 200  # terms of one request
 _MOST: Final = 65_000  # terms of a beginning that the cluster counts in one answer
+_FEW: Final = 500  # terms that a spelled-out beginning has as a rule
 _SUGGESTED: Final = 5000  # neighbours of a word: of more, the nearest and most frequent
 _REMEMBERED: Final = 100_000
 _LONGEST_SUGGESTION: Final = 100  # bytes of a word whose neighbours are looked for
@@ -154,7 +155,7 @@ class ClusterVocabulary:
         found: list[dict[str, int]] = []
         for piece in pieces(prefixes, _AT_ONCE):
             names = list(map(named, piece))
-            asked = [(_counting(f"{_literal(name)}.*"), {"prefix": {"terms": name}}) for name in names]
+            asked = [(_counting(f"{_literal(name)}.*", _FEW), {"prefix": {"terms": name}}) for name in names]
             for prefix, answer in zip(piece, self._snapshot.search_many(asked), strict=True):
                 terms = _counts(answer)
                 found.append(self.counted_in(None, prefix) if terms is None else terms)
@@ -193,9 +194,10 @@ class ClusterVocabulary:
         return _counts(self._snapshot.search(_counting(pattern), query))
 
 
-def _counting(pattern: str) -> Json:
-    """What counts the terms of the matching documents that are so."""
-    each: Json = {"field": "words", "size": _MOST, "shard_size": _MOST}
+def _counting(pattern: str, most: int = 0) -> Json:
+    """What counts the terms of the matching documents that are so. A cluster reserves memory for `most`."""
+    size = min(most or _MOST, _MOST)
+    each: Json = {"field": "words", "size": size, "shard_size": size}
     if pattern:
         each["include"] = pattern
     return {"size": 0, "aggs": {"each": {"terms": each}}}
