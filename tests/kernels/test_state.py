@@ -117,3 +117,22 @@ def test_where_nothing_can_be_kept_kernels_are_used_all_the_same(
     assert state.folder() is None
     assert state.ready()
     state.mark_ready()
+
+
+def test_all_kernels_are_compiled_ahead() -> None:
+    code = """
+import importlib, pkgutil, re
+from pathlib import Path
+from indlet import kernels
+from indlet.kernels.jit import Kernel
+from indlet.service.index.embedded.warming import warm
+warm()
+text = "".join(path.read_text() for path in Path(kernels.__file__).parent.glob("*.py"))
+for module in pkgutil.iter_modules(kernels.__path__):
+    for name, value in vars(importlib.import_module(f"indlet.kernels.{module.name}")).items():
+        called = re.findall(rf"(?<!def )\\b{name}\\(", text)  # by another kernel, which it becomes a part of
+        if isinstance(value, Kernel) and not value._linked and not called:
+            print(module.name, name)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == ""

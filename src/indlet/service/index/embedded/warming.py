@@ -71,9 +71,10 @@ def warm() -> None:
 
 
 def _record(id: int, seq: int, places: dict[str, list[int]] | None) -> Stored:
+    """One of many records of a resource, each of another origin."""
     vector = TermVector.of_positions(places or {})
     return Stored(
-        id, seq, 1, f"oai:{id}", 0, int(places is None), "", "", vector.length, 0, b"{}", b"", b"",
+        id, seq, id, f"oai:{id}", 0, int(places is None), "", "", vector.length, 7, b"{}", b"", b"",
         vector.packed, vector.positions, b"1 \x1ftwing",
     )  # fmt: skip
 
