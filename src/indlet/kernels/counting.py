@@ -33,3 +33,31 @@ def count_once(
             if last[number] != group:
                 last[number] = group
                 counts[number] += 1
+
+
+@kernel
+def turn_round(
+    docs: Small, bounds: Numbers, numbers: Numbers, starts: Numbers, at: Numbers, codes: Small
+) -> None:
+    """The numbers of documents, codes[starts[doc]:starts[doc + 1]], of lists of documents: list t, which is
+    docs[bounds[t]:bounds[t + 1]], has numbers[t], and these never fall. A number of several lists stands once
+    for a document. The plain way is `numpy.unique` over pairs.
+
+    `starts` comes with zeros; `at`, with -1 for each document, is room to work in.
+    """
+    for t in range(numbers.size):
+        for i in range(bounds[t], bounds[t + 1]):
+            doc = docs[i]
+            if at[doc] != numbers[t]:
+                at[doc] = numbers[t]
+                starts[doc + 1] += 1
+    for doc in range(at.size):
+        at[doc] = starts[doc]
+        starts[doc + 1] += starts[doc]
+    for t in range(numbers.size):
+        for i in range(bounds[t], bounds[t + 1]):
+            doc = docs[i]
+            place = at[doc]
+            if place == starts[doc] or codes[place - 1] != numbers[t]:
+                codes[place] = numbers[t]
+                at[doc] = place + 1

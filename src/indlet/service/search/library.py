@@ -220,7 +220,8 @@ class Library:
         searcher.make_ready(self.model())
         self.languages(searcher)
         if self._serves:  # what the first page would have to wait for
-            searcher.search(e.Everything(), limit=1, sort="author", facets=VALUE_FACETS, values=1)
+            facets = [hits.ENGINE_FACETS.get(name, name) for name in FACETS]
+            searcher.search(e.Everything(), limit=1, sort="author", facets=facets, values=1)
         self._speller = None  # it would keep the snapshot before until somebody misspells a word
 
     # Questions

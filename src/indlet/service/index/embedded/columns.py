@@ -18,7 +18,7 @@ import numpy as np
 
 from indlet.kernels import merge as k
 from indlet.kernels import term_hash
-from indlet.kernels.counting import count_values
+from indlet.kernels.counting import count_values, turn_round
 from indlet.service.index.embedded.groups import GroupedValues, Groups, MatchedDocuments, grouped_values
 from indlet.service.index.embedded.matching import first_from, prefixed
 from indlet.service.index.embedded.segment import Array, Segment, ranges
@@ -73,17 +73,17 @@ def _read(segment: Segment, facet: str) -> Keys:
     digests = np.empty(first.size, np.uint64)
     term_hash.digests(text, ends, digests)
     docs, listed = postings_of(segment, terms)
-    width = max(first.size, 1)
-    pairs = np.unique(docs.astype(np.int64) * width + np.repeat(number, listed))
-    held = np.bincount(pairs // width, minlength=segment.size)
+    starts, codes = np.zeros(segment.size + 1, np.int64), np.empty(docs.size, np.uint32)
+    lists = np.concatenate(([0], np.cumsum(listed)))
+    turn_round(docs, lists, number, starts, np.full(segment.size, -1), codes)
     return Keys(
         low,
         np.append(first, count),
         _heads(names, begins[first] + 2, sizes[first] - 2),
         digests,
         np.argsort(digests),
-        np.concatenate(([0], np.cumsum(held))),
-        (pairs % width).astype(np.uint32),
+        starts,
+        codes[: starts[-1]].copy(),
     )
 
 
