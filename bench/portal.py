@@ -3,7 +3,8 @@
     python -m bench.portal [--records 150000] [--rate 50] [--seconds 20] [--json FILE]
 
 One process serves the portal over generated records (bench/generated.py). In the second phase another
-provider is harvested into the same store and index over and over, as `indlet serve` does it. Requests go out
+source is harvested into the same store and index over and over, as `indlet serve` does it, and all of its
+records have changed each time: what is served changes all the time and keeps its size. Requests go out
 at a fixed rate, whether or not earlier ones have been answered, and their time counts from the moment they
 were due: a server that stalls cannot hide it. Every query is asked once for a page and once for the API.
 
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import itertools
 import json
 import os
 import shutil
@@ -96,12 +98,13 @@ def fill(folder: Path, name: str, documents: Collection, kind: str) -> None:
                 batch = []
 
 
-def serve(folder: Path, descriptor: int, source: str) -> None:
+def serve(folder: Path, descriptor: int, sources: Sequence[str]) -> None:
     """The server process; SIGUSR1 begins a harvest that goes on until the process ends."""
     import uvicorn
 
     from indlet.node.harvest_child import harvest_in_child
     from indlet.service.harvest.progress import Progress
+    from indlet.service.harvest.run import RunOptions
     from indlet.settings import Analysis, Node, Settings, Source
     from indlet.web.app import application
 
@@ -115,13 +118,12 @@ def serve(folder: Path, descriptor: int, source: str) -> None:
 
     def harvest() -> None:
         wanted.wait()
-        number = 0
-        while not halt.is_set():
-            number += 1
-            name = f"source {os.getpid()}-{number}"
-            harvest_in_child(settings, Source(source, name=name), Progress(name), stop=halt)
-            if not halt.is_set():
-                print("harvested", number, flush=True)
+        for number, url in enumerate(itertools.cycle(sources), 1):
+            options = RunOptions(full=True)
+            harvest_in_child(settings, Source(url, name="there"), Progress("there"), options, stop=halt)
+            if halt.is_set():
+                return
+            print("harvested", number, flush=True)
 
     threading.Thread(target=harvest, daemon=True).start()
     signal.signal(signal.SIGUSR1, lambda *_: wanted.set())
@@ -191,16 +193,17 @@ def run(records: int, rate: float, seconds: float, at_source: int) -> tuple[list
     found: list[Measured] = []
     loops: list[Driven] = []
     with tempfile.TemporaryDirectory() as place:
-        folder, remote = Path(place, "portal"), Path(place, "remote")
+        folder, one, other = Path(place, "portal"), Path(place, "one"), Path(place, "other")
         documents = collection(records, TERMS)
         fill(folder, "here", documents, "source")
-        fill(remote, "there", collection(at_source, TERMS, seed=3), "hierarchy")
+        for seed, version in enumerate((one, other), 3):
+            fill(version, "there", collection(at_source, TERMS, seed=seed), "hierarchy")
         from indlet.service.index import follow
 
         with Store.open(folder) as store:
             follow.catch_up(store)
         asked = queries(documents, int(rate * seconds) * 2)
-        with Serving(remote) as provider, socket.socket() as sock:
+        with Serving(one) as before, Serving(other) as after, socket.socket() as sock:
             sock.bind(("127.0.0.1", 0))
             sock.listen(512)
             port = sock.getsockname()[1]
@@ -211,11 +214,13 @@ def run(records: int, rate: float, seconds: float, at_source: int) -> tuple[list
                 "--serve",
                 str(folder),
                 str(sock.fileno()),
-                provider.root,
+                before.root,
+                after.root,
             ]
-            # The provider stands for another machine: it must not take this one's cores from the portal.
-            assert provider._process is not None
-            os.setpriority(os.PRIO_PROCESS, provider._process.pid, 10)
+            # Providers stand for other machines: they must not take this one's cores from the portal.
+            for provider in (before, after):
+                assert provider._process is not None
+                os.setpriority(os.PRIO_PROCESS, provider._process.pid, 10)
             process = subprocess.Popen(code, pass_fds=[sock.fileno()], stdout=subprocess.PIPE, text=True)
             try:
                 warm = [f"/?q={quote_plus(' '.join(words))}" for words in asked[:100]]
@@ -264,10 +269,10 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=50.0)
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--serve", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--serve", nargs=4, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.serve:
-        serve(Path(given.serve[0]), int(given.serve[1]), given.serve[2])
+        serve(Path(given.serve[0]), int(given.serve[1]), given.serve[2:])
         return
     found, loops = run(given.records, given.rate, given.seconds, given.source_records)
     report(found, f"{given.records:,} records, {given.rate:g} requests/s, {os.cpu_count()} cores")
