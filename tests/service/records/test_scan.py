@@ -408,6 +408,7 @@ LEFT = [
     (b"<ListRecords>", b'<error code="x"/><ListRecords>'),
     (b"</OAI-PMH>", b""),
     (b"?>", b"?><!DOCTYPE OAI-PMH>"),
+    (b'encoding="utf-8', b'e\x01ncoding="U<TF-8'),
 ]
 
 

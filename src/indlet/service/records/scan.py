@@ -75,6 +75,8 @@ def scan(body: bytes, charset: str = "") -> Page | None:
             body, more = repaired(body, foreign_entities=True)
         except BadResponse:
             return None
+        if decoded(body)[0] != body:  # a declaration that the repair has brought to light
+            return None
         page, repairs = _scanned(body), repairs + more
     if page is not None:
         page.repairs = repairs
