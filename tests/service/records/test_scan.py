@@ -393,6 +393,7 @@ LEFT = [
     (b"Report", b"<?a '?><dc:date>1950</dc:date>'/>Report"),
     (b"Report", b"<dc:a b='1' b='2'/>Report"),
     (b"Report", b"<a xmlns='relative'/>Report"),
+    (b"Report", b"<a xmlns='http://x?a&amp;b'/>Report"),
     (b"Report", b"<a>" * 120 + b"</a>" * 120 + b"Report"),
     (b"</dc:title>", b"</dc:titel>"),
     (b"<header>", b'<header status="Deleted">'),
@@ -407,6 +408,7 @@ LEFT = [
     (b'OAI/2.0/"><resp', b'OAI/1.1/"><resp'),
     (b"<ListRecords>", b'<error code="x"/><ListRecords>'),
     (b"</OAI-PMH>", b""),
+    (b"</OAI-PMH>", b"</OAI-\x01PMH>"),
     (b"?>", b"?><!DOCTYPE OAI-PMH>"),
     (b'encoding="utf-8', b'e\x01ncoding="U<TF-8'),
 ]

@@ -66,32 +66,40 @@ _known = _Known()
 def scan(body: bytes, charset: str = "") -> Page | None:
     """The page, or None for one that the tolerant reader must look at.
 
-    Text that is not well-formed is repaired as that reader would: then most pages need nothing else of it.
+    Records that are not well-formed are repaired as that reader would: then most pages need nothing else of
+    it. What is around them must be sound.
     """
     body, repairs = decoded(body, charset)
-    page = _scanned(body)
-    if page is None and _DOCTYPE.search(body) is None and parsed(body) is None:
+    begin, end = _region(body)
+    if not end:
+        return None
+    page = _scanned(body, begin, end)
+    if page is None and _DOCTYPE.search(body) is None and parsed(body[:begin] + body[end:]) is not None:
+        if parsed(body) is not None:
+            return None
         try:
             body, more = repaired(body, foreign_entities=True)
         except BadResponse:
             return None
-        if decoded(body)[0] != body:  # a declaration that the repair has brought to light
-            return None
-        page, repairs = _scanned(body), repairs + more
+        page, repairs = _scanned(body, *_region(body)), repairs + more
     if page is not None:
         page.repairs = repairs
     return page
 
 
-def _scanned(body: bytes) -> Page | None:
+def _region(body: bytes) -> tuple[int, int]:
+    """Where the first record begins, and where the last one ends: 0 if that cannot be told."""
     first = _RECORD.search(body)
     last = body.rfind(b"</" + first[1]) if first else -1
-    end = body.find(b">", last) + 1
-    if first is None or last < first.start() or not end:
-        return None
+    if first is None or last < first.start():
+        return 0, 0
+    return first.start(), body.find(b">", last) + 1
+
+
+def _scanned(body: bytes, begin: int, end: int) -> Page | None:
     # What is around the records is soon read in the usual way.
     try:
-        page = read(body[: first.start()] + body[end:])
+        page = read(body[:begin] + body[end:])
     except BadResponse:
         return None
     root, page.root = page.root, None
@@ -100,7 +108,7 @@ def _scanned(body: bytes) -> Page | None:
     if root is None or root.get("version") == "1":
         return None
     (listed,) = (node for node in root if local_name(node).lower() == "listrecords")
-    region = body[first.start() : end] + _PADDING
+    region = body[begin:end] + _PADDING
     pages = _walked(region, listed.nsmap)
     if pages is None or not _sound(pages):
         return None

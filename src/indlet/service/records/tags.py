@@ -122,8 +122,8 @@ def understood(tag: bytes, around: Context) -> TagMeaning:
         return _REFUSED
     node = root[0]
     declared |= {prefix or "": uri or "" for prefix, uri in node.nsmap.items()}
-    # Relative namespaces have no canonical form.
-    if any(not _ABSOLUTE.match(uri) for uri in declared.values() if uri):
+    # Relative namespaces have no canonical form, and lxml writes that of others as they are.
+    if any(not _ABSOLUTE.match(uri) or "&" in uri or "<" in uri for uri in declared.values() if uri):
         return _REFUSED
     role = _role(node, around.role)
     if around.role not in _COPIED:
