@@ -236,10 +236,13 @@ def _with_namespaces(body: bytes, repairs: Counter[str]) -> bytes:
     root = _ROOT.search(body)
     if root is None:
         return body
-    used = {prefix for pattern in _PREFIXES for prefix in pattern.findall(body)}
-    if len(used) > markup.PREFIXES:
-        return body
-    declared = set(_DECLARED_PREFIX.findall(body))
+    used: set[bytes] = set()
+    for pattern in _PREFIXES:
+        for match in pattern.finditer(body):
+            used.add(match[1])
+            if len(used) > markup.PREFIXES:
+                return body
+    declared = {match[1] for match in _DECLARED_PREFIX.finditer(body)}
     missing = sorted(used - declared - {b"xml", b"xmlns"})
     if not missing:
         return body

@@ -30,7 +30,7 @@ class Vsm(Model):
     def outlook(self, terms: Sequence[QueryTerm], collection: Collection) -> tuple[float, float]:
         squares = 0.0
         for term in terms:
-            weight = _asked(term.weight) * math.log(collection.documents / term.df)
+            weight = self.constants(term, collection)[0]
             squares += weight * weight
         return math.sqrt(squares), 0.0
 

@@ -21,6 +21,7 @@ from indlet.kernels import scan as k
 from indlet.kernels.vector_check import totals
 from indlet.memo import remembered
 from indlet.model import DUBLIN_CORE, TermVector
+from indlet.oai import markup
 from indlet.oai.read import Item, MetadataPart, Page, local_name, parsed, read, text_of
 from indlet.oai.read_repair import decoded, repaired
 from indlet.service.records.normalise import FORMS
@@ -75,7 +76,7 @@ def scan(body: bytes, charset: str = "") -> Page | None:
         return None
     page = _scanned(body, begin, end)
     if page is None and _DOCTYPE.search(body) is None and parsed(body[:begin] + body[end:]) is not None:
-        if parsed(body) is not None:
+        if body.count(b"<") > markup.TAGS or parsed(body) is not None:
             return None
         try:
             body, more = repaired(body, foreign_entities=True)

@@ -37,7 +37,7 @@ from indlet.service.index.expression import (
     within,
 )
 from indlet.service.index.protocol import SORTS, Explanation, NearTerm, Part, Results, Statistics, Value
-from indlet.service.rank import Bm25, Collection, DocumentStatistics, Model, QueryTerm
+from indlet.service.rank import Bm25, Collection, DocumentStatistics, Model, QueryTerm, canonical
 
 _NEAR: Final = 4096  # terms that are usually more than enough
 MOST_GROUPED: Final = 1000
@@ -326,14 +326,14 @@ class SegmentSearcher:
                 weights[word] = weights.get(word, 0.0) + weight
         words = list(weights)
         _, where, sums = look_up(self.segments, words)
-        # In canonical order: no two are of the same bytes.
-        held = sorted(
-            (df, word, at, cf)
-            for at, (word, (df, cf)) in enumerate(zip(words, sums.tolist(), strict=True))
-            if df
+        terms = canonical(
+            [
+                QueryTerm(word, weight, df, cf)
+                for (word, weight), (df, cf) in zip(weights.items(), sums.tolist(), strict=True)
+            ]
         )
-        order = [at for _, _, at, _ in held]
-        terms = [QueryTerm(word, weights[word], df, cf) for df, word, _, cf in held]
+        at = dict(zip(words, range(len(words)), strict=True))
+        order = [at[term.term] for term in terms]
         return terms, [own[order] for own in where]
 
     def _prepare(self, expression: Expression, model: Model) -> PreparedQuery:
