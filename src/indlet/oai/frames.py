@@ -81,24 +81,24 @@ class Endpoint:
         return self.start(now, arguments) + told.encode() + END
 
 
-def records(rows: Sequence[tuple[int, str, int, int, str, bytes]]) -> list[bytes]:
+def records(rows: Sequence[tuple[int, str, int, int, str, bytes]]) -> bytes:
     """Records that have nothing but metadata, XML already, from (seq, identifier, datestamp, deleted,
-    sets, metadata). Whole collections pass here.
+    sets, metadata), one after another. Whole collections pass here.
     """
     names = "\n".join([row[1] for row in rows]).encode()
     if names.translate(None, _SAFE) or names.count(b"\n") != len(rows) - 1:
         escaped = [text(row[1]).encode() for row in rows]
     else:
         escaped = names.split(b"\n")
-    return [
-        b'<record><header status="deleted"><identifier>%b%b</header></record>\n' % (name, _rest(stamp, sets))
-        if deleted
-        else b"".join(
-            (b"<record><header><identifier>", name, _rest(stamp, sets), b"</header><metadata>", metadata,
-             b"</metadata></record>\n")
-        )
-        for name, (_, _, stamp, deleted, sets, metadata) in zip(escaped, rows, strict=True)
-    ]  # fmt: skip
+    pieces = list[bytes]()
+    for name, (_, _, stamp, deleted, sets, metadata) in zip(escaped, rows, strict=True):
+        if deleted:
+            head = b'<record><header status="deleted"><identifier>' + name
+            pieces += head, _rest(stamp, sets), b"</header></record>\n"
+        else:
+            head = b"<record><header><identifier>" + name + _rest(stamp, sets, b"</header><metadata>")
+            pieces += head, metadata, b"</metadata></record>\n"
+    return b"".join(pieces)
 
 
 def header(identifier: str, datestamp: int, deleted: int, sets: str) -> bytes:
@@ -108,10 +108,10 @@ def header(identifier: str, datestamp: int, deleted: int, sets: str) -> bytes:
 
 
 @lru_cache(maxsize=8192)
-def _rest(datestamp: int, sets: str) -> bytes:
-    """What follows the identifier in a header: many records of one crawl share it."""
+def _rest(datestamp: int, sets: str, after: bytes = b"") -> bytes:
+    """What follows the identifier in a header, then `after`: many records of one crawl share it."""
     specs = "".join(f"<setSpec>{text(spec)}</setSpec>" for spec in sets.split())
-    return f"</identifier><datestamp>{written(datestamp)}</datestamp>{specs}".encode()
+    return f"</identifier><datestamp>{written(datestamp)}</datestamp>{specs}".encode() + after
 
 
 def resumption(token: str, *, size: int, cursor: int, expires: int | None = None) -> bytes:

@@ -11,8 +11,9 @@ import base64
 import binascii
 import hmac
 import json
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from hashlib import blake2b, shake_256
+from operator import attrgetter
 from typing import Final
 
 from indlet.errors import BadResumptionToken
@@ -47,7 +48,7 @@ class ResumptionToken:
     view: str
 
     def encode(self, key: bytes) -> str:
-        body = json.dumps([_VERSION, *astuple(self)], separators=(",", ":"), ensure_ascii=False).encode()
+        body = _json([_VERSION, *_values(self)]).encode()
         return sealed(body.ljust(-(-len(body) // _STEP) * _STEP), key)
 
     @classmethod
@@ -71,6 +72,10 @@ class ResumptionToken:
         if token.expires < now:
             raise BadResumptionToken("this token has expired; start the list again")
         return token
+
+
+_json = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+_values = attrgetter(*ResumptionToken.__slots__)
 
 
 def sealed(body: bytes, key: bytes) -> str:

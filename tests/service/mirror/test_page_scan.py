@@ -29,7 +29,7 @@ def record(url: str, content: bytes | None, *fields: tuple[str, str], didl: bool
     header = http_header.write(fields, "ab" * 32, SCHEMA)
     metadata = oai_didl.write(url, "text/html", header, content) if didl else header
     row = 1, url, 1_700_000_000, 0, "mime:text:html site:a", metadata
-    return frames.records([row])[0]
+    return frames.records([row])
 
 
 DELETED = (

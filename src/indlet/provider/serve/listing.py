@@ -17,7 +17,7 @@ from indlet.provider.serve.provenance import Provenance
 from indlet.provider.site.visibility import Seen, Visibility
 from indlet.store import View
 
-_FETCHED: Final = 250
+_FETCHED: Final = 100  # a page's rows at once are more memory than stays in the processor's cache
 _COUNTED: Final = 10_000
 
 
@@ -106,23 +106,22 @@ class Lists:
         if asked.seen is not None or _chosen(asked) is not None:
             return None
         write, columns = self._formats.writer(*formats), self._formats.columns(*formats)
-        parts, size, window = list[bytes](), 0, self.window(state, asked)
+        parts, size, count, window = list[bytes](), 0, 0, self.window(state, asked)
         while True:
-            together = min(_FETCHED, limit - len(parts))
+            together = min(_FETCHED, limit - count)
             rows = asked.view.originals(together + 1, **window)
             more = len(rows) > together
             del rows[together:]
             if all(row[5].startswith(oai_dc.START) or row[3] for row in rows):
-                written = frames.records(rows)
+                parts.append(frames.records(rows))
             else:
-                written = list(map(write, asked.view.page(len(rows), parts=columns, **window)))
-            parts += written
-            size += sum(map(len, written))
+                parts.append(b"".join(map(write, asked.view.page(len(rows), parts=columns, **window))))
+            size, count = size + len(parts[-1]), count + len(rows)
             if size >= most:
                 return None
             last = rows[-1][0] if rows else int(window["after"])
-            if not more or len(parts) == limit:
-                return parts, last, len(parts), more
+            if not more or count == limit:
+                return parts, last, count, more
             window = {**window, "after": last}
 
     def records(self, asked: Inquiry, state: ResumptionToken, limit: int) -> Iterator[Stored]:
