@@ -6,6 +6,7 @@ import itertools
 import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 
 from indlet.kernels.jit import Kernel
 from indlet.model import Metadata, Stored, TermVector
+from indlet.service.index.dates import date_number
 from indlet.service.index.embedded import analysis, languages
 from indlet.service.index.embedded.analysis import Analyses
 from indlet.service.index.embedded.engine import Engine
@@ -277,3 +279,31 @@ def test_the_kernel_weighs_a_text_as_the_model_does() -> None:
     for text, (told, likely) in zip(texts, together, strict=True):
         language, probability = langid.classify(text)
         assert told == language and likely == pytest.approx(probability, abs=1e-5), text
+
+
+_digits = st.sampled_from(
+    ["0", "00", "01", "12", "13", "28", "31", "32", "99", "0001", "0999", "1000", "1953", "2024"]
+)
+_date = st.one_of(
+    st.lists(_digits, max_size=3).map("-".join),
+    st.lists(
+        st.one_of(_digits, st.sampled_from(["-", "T", "Z", " ", "c. ", "[", "?", '"', "\\", "é"])), max_size=8
+    ).map("".join),
+    st.dates().map(str),
+    st.datetimes().map(lambda moment: f"{moment:%Y-%m-%dT%H:%M:%SZ}"),
+)
+
+
+@cache
+def _dated() -> Analyses:
+    return Analyses(Analyzer(Policy()))
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.lists(_date, max_size=4), min_size=1, max_size=8))
+def test_dates(dates: list[list[str]]) -> None:
+    """Those that a kernel reads are what the plain way makes of them."""
+    analyses = _dated()
+    changes = [stored(n, {"title": ["x"], "date": values}, None) for n, values in enumerate(dates)]
+    _, words = analyses.together(changes)
+    assert words.facets.dates == [date_number({"date": values}) for values in dates]

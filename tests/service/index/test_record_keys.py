@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from indlet.kernels import blake2b as b
 from indlet.kernels import keys as k
 from indlet.kernels.jit import Kernel
+from indlet.kernels.person_keys import FOLDED
 from indlet.model import FIELD_MARKS, Metadata, Stored
 from indlet.service.index.embedded.analysis import Analyses
 from indlet.service.index.keys import ELEMENTS, keys
@@ -66,7 +67,11 @@ NAMES = [
     "Dr.; Wang, Wei", "...; Wang, Wei", "Wang_, W", "Wang, W; ; ;", "Müller, Z.", "a" * 59 + ",b",
     "a" * 70 + ", b",
     "Wang, " + "x" * 52, "b, " + "y z " * 14, "Wang, Wei; " * 250, "Wang, \"Bill\"", "Wang, \\",
-    "Ng, A; 王, 伟",
+    "Ng, A; 王, 伟", "Sørensen, Å.", "Åström, Östen K.", "ÆSIR, Æ.", "Петров, И. С.", "Παπαδόπουλος, Γ.",
+    "O’Brien, É.",
+    "Müller, ſr", "Dŕ, X", "É, È", "Müller, Zoë; Čapek, Ž.", "Muller\u0308, Z.", "Mª, N.", "É²a, B",
+    "a, \u0301", "Łuć, Đ.",
+    "é" * 29 + ",b", "é" * 30 + ",b", "İ, I", "Ŀ, B",
 ]  # fmt: skip
 SUBJECTS = [
     "dam safety", " dam  safety ", "DAM", "", " ", "трубопровод", "a\\b", "a\tb", "x" * 99, "x" * 130,
@@ -81,6 +86,12 @@ TITLES = [
     "12 of 3", ":",
     "a b c:", "x" * 119 + " y", "x" * 120 + " y", "internationalisation of a",
     'say "so" twice: x', '"a" "b" c: d', '" " ": x', 'end\\', 'a\\"b', '"', 'tab\t"x"',
+    "Über die Größe", "L’été à Paris: un essai", "Ο κατάλογος τυπώθηκε σε δύο τόμους", "Всё, что о нём: й",
+    "Ärger – und – so: x", "–", "– : –", "ø ø ø: æ", "İstanbul ıs", "Iﬁ ½ ²", "e\u0301cole",
+    "\u0301a", "no\u00a0break: x y",
+    "é" * 119 + " y", "й" * 120 + " y", "ß" * 130, "é " * 70, "Ǆ ŉ ᾳ", "“Die Größe”", "a…b", "x™ y",
+    "Á\u00adb", "Łódź",
+    "王 伟 a: b", "𝔄 x",
 ]  # fmt: skip
 POOL = {
     "identifier": IDENTIFIERS, "creator": NAMES, "contributor": NAMES, "subject": SUBJECTS, "title": TITLES,
@@ -153,6 +164,19 @@ _part = st.sampled_from(
      "abs/", "1412.0195", "oai:", "doi:", "?", "#", ".", "-", " ", ";", ",", "a", "B", "é", "7", "v2",
     "issn", "hdl", "/handle/", "handle"]
 )  # fmt: skip
+# Letters of several scripts, marks, signs, and whatever the kernels know of.
+_wide = st.text(
+    st.one_of(
+        st.sampled_from(
+            "aZ7 ,.;:-'\"\\’–…·ªº²½ßæøłðþıİſŉǆΣσςΐάᾳѓйЁїäÉñ"
+            "\u0301\u0308\u0345\u0307\u00ad\u00a0\u2028\u1680ﬁ王ｗक"
+        ),
+        st.characters(min_codepoint=0xA0, max_codepoint=0x52F),
+        st.characters(min_codepoint=0x1E00, max_codepoint=0x2070),
+        st.characters(),
+    ),
+    max_size=20,
+)
 _made = st.one_of(st.lists(_part, max_size=7).map("".join), st.text(max_size=12))
 _metadata = st.dictionaries(
     st.sampled_from(sorted(ELEMENTS)),
@@ -171,6 +195,34 @@ def test_any_values(analyses: Analyses, made: list[tuple[str, dict[str, list[str
         return
     for (name, metadata), found in zip(records, together(analyses, records), strict=True):
         assert found == alone(name, metadata), metadata
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.tuples(_wide, _wide, _wide, st.sampled_from(LANGUAGES)), min_size=1, max_size=6))
+def test_values_beyond_ascii(analyses: Analyses, made: list[tuple[str, str, str, list[str]]]) -> None:
+    """Twice, for a character has to be met once before a kernel folds it."""
+    records: list[tuple[str, Metadata]] = [
+        ("x", {"title": [t], "creator": [f"{c},{g}", c], "contributor": [f"{g}, {c}"], "language": said})
+        for t, c, g, said in made
+    ]
+    try:
+        orjson.dumps(records)
+    except orjson.JSONEncodeError:
+        return
+    for _ in range(2):
+        for (name, metadata), found in zip(records, together(analyses, records), strict=True):
+            assert found == alone(name, metadata), metadata
+
+
+def test_every_character_whose_folding_is_known(analyses: Analyses) -> None:
+    characters = [chr(c) for c in (*range(0xA0, 0x540), *range(0x1DF0, FOLDED + 9))]
+    records: list[tuple[str, Metadata]] = [
+        ("x", {"title": [f"a{c}e{c}{c} {c}: {d}{c}i{d}"], "creator": [f"{c}b{d}, {d}{c}."]})
+        for c, d in zip(characters, [*characters[300:], *characters[:300]], strict=True)
+    ]
+    for _ in range(2):
+        for (name, metadata), found in zip(records, together(analyses, records), strict=True):
+            assert found == alone(name, metadata), metadata
 
 
 @pytest.mark.parametrize("size", [0, 1, 7, 8, 127, 128, 129, 255, 256, 257, 700])

@@ -121,11 +121,11 @@ def _unaccented(pieces: list[str]) -> list[str]:
     """The words of the pieces of a text, without accents; of ASCII, pieces are words."""
     if all(map(str.isascii, pieces)):
         return pieces
-    return list(chain.from_iterable(map(_folded, pieces)))
+    return list(chain.from_iterable(map(unaccented_words, pieces)))
 
 
 @remembered(1 << 15)
-def _folded(piece: str) -> list[str]:
+def unaccented_words(piece: str) -> list[str]:
     """The words of a piece of a text, without accents."""
     return [piece] if piece.isascii() else [people.folded(word) for word in words(piece)]
 

@@ -20,6 +20,7 @@ import orjson
 from numpy.typing import NDArray
 
 from indlet.kernels import analyse as k
+from indlet.kernels import dates as plain_dates
 from indlet.kernels.postings import LOST, RUN
 from indlet.kernels.term_hash import SEED
 from indlet.memo import remembered
@@ -124,8 +125,8 @@ class Analyses:
         whole = b"".join([*(stored.metadata for stored in changes), bytes(16)])
         tokens = table.cut(whole, [len(stored.metadata) for stored in changes])
         own = [int(stored.vector is None and not stored.deleted) for stored in changes]
-        bounds = tokens.spans.T.tolist()
-        stated, types, dates = map(sliced, (whole, whole, whole), bounds[::2], bounds[1::2])
+        bounds = tokens.spans[:, :4].T.tolist()
+        stated, types = map(sliced, (whole, whole), bounds[::2], bounds[1::2])
         languages = self._languages(changes, own, tokens, stated)
         fields = self._keys.vectors(
             [stored.identifier for stored in changes], whole, tokens.whole, tokens.whole_until,
@@ -137,7 +138,7 @@ class Analyses:
                 _joined(said) or (language if mine else stored.language)
                 for said, language, mine, stored in zip(stated, languages, own, changes, strict=True)
             ],
-            list(map(_date, dates)),
+            _dates(whole, tokens.spans[:, 4:]),
         )
         by_language: dict[str, list[int]] = {}
         out = list(changes)
@@ -205,6 +206,17 @@ def _question(stored: Stored, own: int, stated: str, judged: Judged, number: int
 @remembered(1 << 14)
 def _joined(span: bytes) -> str:
     return "\0".join(values_of(span))
+
+
+def _dates(text: bytes, spans: Numbers) -> list[int]:
+    """The dates of records, which stand in JSON."""
+    begins, ends = spans.T.copy()
+    out = np.empty(begins.size, np.int64)
+    plain_dates.numbers(np.frombuffer(text, np.uint8), begins, ends, out)
+    for number in np.flatnonzero(out == plain_dates.ASK).tolist():
+        out[number] = _date(text[begins[number] : ends[number]])
+    dates: list[int] = out.tolist()
+    return dates
 
 
 @remembered(1 << 16)

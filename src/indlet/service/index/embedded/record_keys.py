@@ -6,20 +6,25 @@ written as most are. The others are asked for one by one; what comes back in oth
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from indlet.formats import people
 from indlet.kernels import blake2b
 from indlet.kernels import keys as k
+from indlet.kernels.person_keys import FOLDED, KNOWN, LEFT, LETTER
 from indlet.kernels.term_hash import SEED
 from indlet.memo import SHORT
 from indlet.model import KEY_MARKS, SORT_MARKS, VALUE_MARKS
-from indlet.service.index.keys import ELEMENTS, ElementKeys, identifier_keys
+from indlet.service.index.keys import ELEMENTS, ElementKeys, identifier_keys, unaccented_words
 from indlet.service.index.values import ARTICLES, SEPARATOR, SPACE
+from indlet.text.tokens import fold, split
 
 Numbers = NDArray[np.int64]
 
@@ -39,6 +44,7 @@ _MARKS: Final = np.frombuffer(
     ]).encode(),
     np.uint8,
 )  # fmt: skip
+_WORD: Final = re.compile(r"\w+")
 # Values that are remembered, at most half as many as this, and bytes of them and their keys.
 _SLOTS, _BYTES = 1 << 16, 4 << 20
 _LANGUAGES: Final = {language: row for row, language in enumerate(ARTICLES)}
@@ -67,6 +73,8 @@ class RecordKeys:
         self._recurring = [element.recurring for element in known]
         self._no_numbers = [element.no_numbers for element in known]
         self._kinds = np.array([_KINDS.get(name, (k.ASK, k.ASK)) for name in elements], np.int64).ravel()
+        self._folds = np.zeros(FOLDED, np.uint64)
+        self._learn_folding(map(chr, range(128)))
         self._learned = k.KnownKeys(
             np.zeros(_SLOTS, np.uint64), np.empty((_SLOTS, 4), np.int64), np.empty(_BYTES, np.uint8),
             np.array([0, 0, SEED], np.int64),
@@ -89,13 +97,14 @@ class RecordKeys:
         which = np.array([_LANGUAGES.get(tag[:2].lower(), _LANGUAGES["en"]) for tag in stated], np.int64)
         k.write(
             np.frombuffer(text, np.uint8), values, until, self._kinds,
-            np.frombuffer(b"".join([*names, bytes(8)]), np.uint8), name_ends, _ARTICLES, which, _MARKS,
-            np.empty(k.SCRATCH, np.uint8), blake2b.SIGMA, blake2b.IV, np.empty(blake2b.STATE, np.uint64),
-            self._learned, out, ends, asked, count,
+            np.frombuffer(b"".join([*names, bytes(8)]), np.uint8), name_ends, self._folds, _ARTICLES, which,
+            _MARKS, np.empty(k.SCRATCH, np.uint8), blake2b.SIGMA, blake2b.IV,
+            np.empty(blake2b.STATE, np.uint64), self._learned, out, ends, asked, count,
         )  # fmt: skip
         bounds = ends.tolist()
         made = sliced(out[: bounds[-1]].tobytes(), [0, *bounds[:-1]], bounds)
         new: dict[tuple[int, bytes], bytes] = {}
+        wide = ""
         for number, low, high, record in asked[: count[0]].tolist():
             if number < 0:
                 made[record] += identifier_keys(identifiers[record]).encode("utf-8", "replace")
@@ -104,12 +113,21 @@ class RecordKeys:
             elif self._recurring[number // 2]:
                 value = number, text[low:high]
                 if value not in new:
-                    new[value] = self._by[number](_text(value[1]), "").encode()
+                    new[value] = self._by[number](found := _text(value[1]), "").encode()
+                    wide += "" if found.isascii() else found
                 made[record] += new[value]
             else:
-                made[record] += self._by[number](_text(text[low:high]), stated[record]).encode()
+                made[record] += self._by[number](found := _text(text[low:high]), stated[record]).encode()
+                wide += "" if found.isascii() else found
+        self._learn_folding(set(wide))
         self._learn({value: keys for value, keys in new.items() if len(value[1]) <= SHORT})
         return made
+
+    def _learn_folding(self, characters: Iterable[str]) -> None:
+        """Notes what becomes of characters in keys."""
+        for c in characters:
+            if ord(c) < FOLDED and not self._folds[ord(c)]:
+                self._folds[ord(c)] = _folding(c)
 
     def _learn(self, new: Mapping[tuple[int, bytes], bytes]) -> None:
         """Notes the keys of values that may come back."""
@@ -130,3 +148,28 @@ def _text(value: bytes) -> str:
     """A string in JSON, without its quotation marks."""
     text: str = orjson.loads(b'"%b"' % value) if b"\\" in value else value.decode()
     return text
+
+
+def _folding(c: str) -> int:
+    """What becomes of a character in keys, see `kernels.person_keys`. Left out is whatever may depend on the
+    characters beside it (marks, white space, scripts but Latin, Greek and Cyrillic) or takes more room.
+    """
+    if c.isascii():
+        filed = told = c.lower() if c.isalnum() else ""
+    else:
+        filed, whole, words = people.folded(c), fold(c), unaccented_words(c)
+        told = "".join(words)
+        forms = unicodedata.normalize("NFKC", c) + filed + whole
+        plain = (
+            ("\x80" <= c < "\u0530" or c >= "\u1e00")
+            and (c + filed).isprintable()
+            and not any(form.isspace() or unicodedata.category(form)[0] == "M" for form in forms)
+            and split(filed) in ([], [filed])
+            and (not words or _WORD.fullmatch(whole) is not None)
+            and max(len(filed.encode()), len(told.encode())) <= min(len(c.encode()), 3)
+        )
+        if not plain:
+            return KNOWN | LEFT
+        filed = filed if split(filed) else ""
+    parts = [len(form.encode()) << 24 | int.from_bytes(form.encode(), "little") for form in (filed, told)]
+    return KNOWN | (LETTER if c.isalpha() and filed.isalpha() else 0) | parts[1] << 32 | parts[0]
