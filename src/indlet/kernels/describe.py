@@ -17,39 +17,85 @@ from indlet.kernels.term_hash import digest
 
 # Where a record's metadata ends; from where to where stand the elements of it that are asked for.
 PLACE: Final = np.dtype([("end", np.int64), ("begin", np.int64), ("stop", np.int64)])
+# Which values of an element Python is asked for: none, all, those that do not begin with a digit, dates that
+# are not in ISO 8601 (where a time follows a day, the day is what stands).
+NOT_ASKED, ASKED, NO_NUMBERS, DATES = range(4)
 # Looks at a table of values, for each of them, after which a page is left to the tolerant reader.
 _LOOKS = 64
 
 
 @kernel
-def gathered(values: Rows, folded: Bytes, mask: int, out: Bytes) -> int:
-    """Copies the values of the elements of `mask`, a line for each, which begins with a letter for the
-    element (A for the first); gives their bytes.
+def _date_end(text: Bytes, low: int, high: int) -> int:
+    """Where a year, a month or a day ends that is written as in ISO 8601, alone or (a day) before a time; -1
+    for what is written otherwise. `formats.dublin.iso_date` is the plain twin.
     """
-    low, to = 0, 0
+    if high - low > 10 and (text[low + 10] == 84 or text[low + 10] == 32):
+        high = low + 10
+    size = high - low
+    if size not in (4, 7, 10):
+        return -1
+    number = as_int(0)
+    for i in range(size):
+        c = as_int(text[low + i])
+        if i == 4 or i == 7:
+            if c != 45:
+                return -1
+            number = 0
+        elif c < 48 or c > 57:
+            return -1
+        else:
+            number = 10 * number + c - 48
+        if (i == 3 and number == 0) or (i == 6 and (number < 1 or number > 12)):
+            return -1
+    return -1 if size == 10 and (number < 1 or number > 31) else high
+
+
+@allocating_kernel
+def gathered(
+    values: Rows, folded: Bytes, kinds: Bytes, lows: Numbers, highs: Numbers, lines: Numbers, out: Bytes
+) -> int:
+    """Notes where each value stands, and copies those that Python must be asked for, a line for each, which
+    begins with a letter for the element (A for the first); gives the bytes of all lines.
+
+    `kinds` tells for each element which these are. `lines` tells for each value which line it is, or -1 if it
+    stands as it is.
+    """
+    low = to = count = 0
+    slots, looks = np.zeros(1 << _bits(values.size), np.int64), _LOOKS * (values.size + 1)
     for i in range(values.size):
-        high = values[i].end
-        if mask >> values[i].code & 1:
-            out[to] = 65 + values[i].code
-            to += 1
-            to = copy_words(folded, low, high, out, to)
-        low = high
+        high, kind = values[i].end - 1, kinds[values[i].code]
+        lows[i], highs[i], lines[i] = low, high, -1
+        if kind == DATES:
+            highs[i] = _date_end(folded, low, high)
+        if kind == ASKED or (kind == NO_NUMBERS and (folded[low] < 48 or folded[low] > 57)) or highs[i] < 0:
+            highs[i] = high
+            slot, looks = _looked_up(folded, values, 0, i, lows, highs, slots, looks)
+            if looks >= 0 and slots[slot] > 0:
+                lines[i] = lines[slots[slot] - 1]
+            else:
+                slots[slot] = i + 1
+                lines[i] = count
+                count += 1
+                out[to] = 65 + values[i].code
+                to = copy_words(folded, low, high + 1, out, to + 1)
+        low = high + 1
     return to
 
 
 @kernel
-def _places(values: Rows, text: Bytes, forms: int, mask: int, lows: Numbers, highs: Numbers) -> None:
-    """Where each value stands in the text: those of `mask` from `forms` on."""
-    low = 0
-    for i in range(values.size):
-        lows[i], highs[i] = low, values[i].end - 1
-        low = values[i].end
-        if mask >> values[i].code & 1:
-            lows[i] = forms
-            while text[forms] != 10:
-                forms += 1
-            highs[i] = forms
-            forms += 1
+def _take_forms(text: Bytes, at: int, lines: Numbers, begins: Numbers, lows: Numbers, highs: Numbers) -> None:
+    """Has values stand where their forms do: lines of text, from `at` on."""
+    begins[0], count = at, 0
+    for i in range(lines.size):
+        line = lines[i]
+        while count <= line:
+            while text[at] != 10:
+                at += 1
+            at += 1
+            count += 1
+            begins[count] = at
+        if line >= 0:
+            lows[i], highs[i] = begins[line], begins[line + 1] - 1
 
 
 @kernel
@@ -123,17 +169,17 @@ def _begins(text: Bytes, low: int, high: int, marks: Bytes) -> bool:
 
 @allocating_kernel
 def described(
-    heads: Rows, values: Rows, text: Bytes, forms: int, mask: int, marks: Bytes, names: Bytes,
-    name_ends: Numbers, part: tuple[int, int], out: Bytes, places: Rows,
+    heads: Rows, values: Rows, text: Bytes, forms: int, lows: Numbers, highs: Numbers, lines: Numbers,
+    marks: Bytes, names: Bytes, name_ends: Numbers, part: tuple[int, int], out: Bytes, places: Rows,
 ) -> bool:  # fmt: skip
     """Writes the metadata of each record into `out`: elements in the order of `names`, each value once; and
-    in `places` where it ends, and where those elements of it stand whose numbers are in `part`.
+    in `places` where it ends, and where those elements of it stand whose numbers are in `part`. For `lows`,
+    `highs` and `lines` see `gathered`; what Python made of its lines stands in `text` from `forms` on.
 
     False if a title begins with one of `marks`, or if it would take too long: many values within others, or
     with equal hashes. Long because its parts would hand its tables around.
     """
-    lows, highs = np.empty(values.size, np.int64), np.empty(values.size, np.int64)
-    _places(values, text, forms, mask, lows, highs)
+    _take_forms(text, forms, lines, np.empty(lines.size + 1, np.int64), lows, highs)
     order, counts = np.empty(values.size, np.int64), np.empty(name_ends.size, np.int64)
     slots = np.zeros(1 << _bits(values.size), np.int64)  # of values, plus one
     looks = _LOOKS * (values.size + 1)

@@ -33,12 +33,11 @@ class MetadataPart(NamedTuple):
     identified: bytes
 
 
-@dataclass(slots=True)
-class Item:
+class Item(NamedTuple):
     """A record of a list, or a header alone.
 
     The tolerant reader gives elements. A faster one gives what they say: `part` for `metadata`, `vector` for
-    `index`, `source` for `whole`.
+    `index_part`, `source` for `whole`.
     """
 
     identifier: str
@@ -46,12 +45,12 @@ class Item:
     sets: tuple[str, ...] = ()
     deleted: bool = False
     metadata: etree._Element | None = None
-    index: etree._Element | None = None
+    index_part: etree._Element | None = None
     about: tuple[bytes, ...] = ()
     whole: etree._Element | None = None  # the record's element, with all that it holds
     part: MetadataPart | None = None
     vector: TermVector | None = None
-    source: memoryview | None = None  # the record as it came
+    source: tuple[bytes, int, int] | None = None  # a page, and from where to where the record stands there
 
 
 class Problem(NamedTuple):

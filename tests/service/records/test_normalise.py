@@ -128,7 +128,7 @@ def test_an_unknown_policy_is_told_and_its_terms_are_analysed() -> None:
         '<terms xmlns="urn:indlet:tf:1.0" lang="en"><term name="Wings" freq="2"/>'
         '<term name="the" freq="9"/></terms>'
     )
-    made = normaliser.record(item("<dc:title>x</dc:title>", index=index))
+    made = normaliser.record(item("<dc:title>x</dc:title>", index_part=index))
     assert made.vector is not None
     assert made.vector.frequencies() == {"wing": 2}
     assert made.properties["policy"] == "unknown"

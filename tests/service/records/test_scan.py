@@ -375,6 +375,45 @@ def test_moments_become_days_either_way() -> None:
     assert alike(foreign(lambda _: "", [("oai:x.org:1", False, "", [("date", d) for d in said], None)]), "")
 
 
+DATED = st.from_regex(r"[0-9]{3,5}([-/.][0-9]{1,3}){0,3}[TZ ]?[0-9:Z]{0,3}", fullmatch=True)
+SIZED = st.from_regex(
+    r"[0-9]{0,2} ?(bytes|PDF|pdf|text/html|Text/Plain; a|application/[0-9])", fullmatch=True
+)
+FORMED = st.tuples(
+    st.sampled_from(["date", "format", "language", "type"]),
+    DATED
+    | SIZED
+    | st.text("0123456789-T .:/\u0664", max_size=12)
+    | st.sampled_from(["en_US", "ENG", "Text"]),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.lists(FORMED, max_size=8), min_size=1, max_size=3))
+def test_values_have_one_form_either_way(said: list[list[tuple[str, str]]]) -> None:
+    entries = [(f"oai:x.org:{i}", False, "", pairs, None) for i, pairs in enumerate(said)]
+    assert alike(foreign(lambda _: "", entries), "")
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.lists(st.sampled_from(
+    ["<setSpec>a</setSpec>", "<setSpec>a:b</setSpec>", "<setSpec>a:b</setSpec ><!-- <setSpec>c</setSpec> -->",
+     "<o:setSpec xmlns:o='urn:o'>a</o:setSpec>", "<setSpec/>", "<other><setSpec>d</setSpec></other>", " ",
+     "<setSpec>a<!-- </setSpec><setSpec> -->b</setSpec>", "<setSpec><![CDATA[a</setSpec>]]></setSpec>"]
+), max_size=4), min_size=1, max_size=4))  # fmt: skip
+def test_sets_that_come_again_are_the_same(said: list[list[str]]) -> None:
+    """They are looked up by all that stands between the first and the last."""
+    entries = [(f"oai:x.org:{i}", False, f"mark{i}", [("title", "x")], None) for i in range(len(said))]
+    page = foreign(lambda _: "", entries)
+    for i, sets in enumerate(said):
+        page = page.replace(b"<setSpec>mark%d</setSpec>" % i, "".join(sets).encode())
+    for _ in range(2):
+        assert alike(page, "")
+    quick = scan(page)
+    assert quick is not None
+    assert [item.sets for item in quick.items] == [item.sets for item in read(page).items]
+
+
 # What is repaired, and then read fast.
 REPAIRED = [
     (b"Report", b"Report &eacute;"),

@@ -220,7 +220,7 @@ def _refusal(page: Page, answer: HttpAnswer) -> NoAnswer:
 def _bound_sets(page: Page) -> None:
     if all(len(spec) <= SET_LENGTH for sets in {item.sets for item in page.items} for spec in sets):
         return
-    for item in page.items:
+    for number, item in enumerate(page.items):
         if item.sets and max(map(len, item.sets)) > SET_LENGTH:
-            item.sets = tuple(s for s in item.sets if len(s) <= SET_LENGTH)
+            page.items[number] = item._replace(sets=tuple(s for s in item.sets if len(s) <= SET_LENGTH))
             page.repairs["sets left out: their names are too long"] += 1

@@ -100,7 +100,7 @@ class RecordIntake:
         """Records may well come without an index part; that all do, though the source offers one, is told."""
         bare = 0
         for item in items:
-            if item.index is not None or item.vector is not None:
+            if item.index_part is not None or item.vector is not None:
                 self._indexed = True
                 del self._repairs[BARE]
                 return
@@ -242,6 +242,7 @@ class RecordIntake:
 
 def _raw(item: Item) -> bytes:
     if item.source is not None:
-        return bytes(item.source)
+        page, begin, end = item.source
+        return page[begin:end]
     part = item.metadata if item.whole is None else item.whole
     return b"" if part is None else etree.tostring(part, with_tail=False)

@@ -107,7 +107,7 @@ class Normaliser:
         return part.described != b"{}" and not self.bundle_prefix and by_name(part.raw, self.roots)
 
     def _read(self, item: Item) -> tuple[bytes, Metadata, etree._Element | None]:
-        part, index = item.metadata, item.index
+        part, index = item.metadata, item.index_part
         if item.part is not None and self._as_stored(item.part):
             return item.part.raw, orjson.loads(item.part.described), None
         if item.part is not None:

@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Iterable, Iterator
 from functools import cache
+from itertools import repeat
 from typing import Final
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from indlet.errors import BadResponse
 from indlet.formats.dublin import PDF_MARKS, folded
 from indlet.kernels import describe
 from indlet.kernels import scan as k
 from indlet.kernels.vector_check import totals
-from indlet.memo import remembered
+from indlet.memo import SHORT, remembered
 from indlet.model import DUBLIN_CORE, TermVector
 from indlet.oai import markup
 from indlet.oai.read import Item, MetadataPart, Page, local_name, parsed, read, text_of
@@ -34,17 +37,22 @@ _PADDING: Final = b"<" + bytes(k.PADDING - 1)
 _NEW: Final = 2000
 # Metadata in canonical form may take so many times the bytes of their page.
 _LARGER: Final = 20
+# Bytes of an array that is kept for the next page, and setSpecs that are.
+_KEPT: Final = 1 << 26
+_SPECS: Final = 4096
 # How titles of PDF files begin that are copied as they stand (`dublin.pdf_text`): seldom enough for the other
 # reader.
 _ENCODED_TWICE: Final = np.frombuffer("".join(f"{mark}\n" for mark in PDF_MARKS).encode(), np.uint8)
-# Elements whose values have forms, a bit for each; and how the elements begin in JSON.
-_FORMED: Final = sum(1 << DUBLIN_CORE.index(element) for element in FORMS)
+# Elements whose values have forms, and those of these values that are their own; how elements begin in JSON.
+_OWN_FORMS: Final = {"date": describe.DATES, "format": describe.NO_NUMBERS}
+_KINDS: Final = np.array(
+    [_OWN_FORMS.get(e, describe.ASKED if e in FORMS else describe.NOT_ASKED) for e in DUBLIN_CORE], np.uint8
+)
 _OPENINGS: Final = [f'"{element}":['.encode() for element in DUBLIN_CORE]
 _NAMES: Final = (
     np.frombuffer(b"".join(_OPENINGS) + bytes(8), np.uint8),
     np.cumsum([len(name) for name in _OPENINGS]),
 )
-_DATE: Final = chr(ord("A") + DUBLIN_CORE.index("date"))
 # What is wanted of a record beside its header (`kernels.scan.HEAD`).
 _COLUMNS: Final = (
     "begin", "end", "deleted", "raw", "raw_end", "sets", "abouts", "packed", "length", "language",
@@ -55,10 +63,22 @@ _IDENTIFYING: Final = DUBLIN_CORE.index("format"), DUBLIN_CORE.index("identifier
 
 
 class _Known(threading.local):
-    """The tags that a thread has met, from page to page."""
+    """What a thread keeps from page to page: the tags that it has met, setSpecs, and memory."""
 
     def __init__(self) -> None:
         self.table = TagTable()
+        self.specs: dict[bytes, tuple[str, ...]] = {}
+        self._arrays: dict[str, k.Rows] = {}
+
+    def array(self, name: str, size: int, kind: DTypeLike) -> k.Rows:
+        """Room for so many, of which nothing is known. To get memory from the system for each page, and to
+        give it back, takes longer than what is done with most of it."""
+        found = self._arrays.get(name)
+        if found is None or found.size < size:
+            found = np.empty(size + size // 4, kind)
+            if found.nbytes <= _KEPT:
+                self._arrays[name] = found
+        return found[:size]
 
 
 _known = _Known()
@@ -109,7 +129,7 @@ def _scanned(body: bytes, begin: int, end: int) -> Page | None:
     if root is None or root.get("version") == "1":
         return None
     (listed,) = (node for node in root if local_name(node).lower() == "listrecords")
-    region = body[begin:end] + _PADDING
+    region = b"".join((memoryview(body)[begin:end], _PADDING))
     pages = _walked(region, listed.nsmap)
     if pages is None or not _sound(pages):
         return None
@@ -117,7 +137,7 @@ def _scanned(body: bytes, begin: int, end: int) -> Page | None:
     if described is None:
         return None
     page.items = _items(region, pages, *described)
-    return page if all(item.identifier for item in page.items) else None
+    return None if any(not item.identifier for item in page.items) else page
 
 
 def _walked(region: bytes, declared: dict[str | None, str]) -> k.PageArrays | None:
@@ -127,12 +147,13 @@ def _walked(region: bytes, declared: dict[str | None, str]) -> k.PageArrays | No
     size = len(region) - k.PADDING
     # No record, set, about part or element with a value is shorter than these. What is not used of the room
     # costs nothing.
+    room = _known.array
     pages = k.PageArrays(
-        np.frombuffer(region, np.uint8), _classes(), np.zeros(1, k.STATE),
-        np.empty(k.DEPTH + 1, k.OPEN), np.empty(size // len("<record><header><identifier/>") + 1, k.HEAD),
-        np.empty(size // len("<setSpec/>") + 1, k.SPAN), np.empty(size // len("<a/>") + 1, k.SPAN),
-        np.empty(size // len("<a>b</a>") + 1, k.VALUE), np.empty(5 * size + k.PADDING, np.uint8),
-        np.empty(2 * size + k.PADDING, np.uint8), np.empty(size, np.uint8),
+        np.frombuffer(region, np.uint8), _classes(), np.zeros(1, k.STATE), room("stack", k.DEPTH + 1, k.OPEN),
+        room("heads", size // len("<record><header><identifier/>") + 1, k.HEAD),
+        room("sets", size // len("<setSpec/>") + 1, k.SPAN), room("abouts", size // len("<a/>") + 1, k.SPAN),
+        room("values", size // len("<a>b</a>") + 1, k.VALUE), room("raw", 5 * size + k.PADDING, np.uint8),
+        room("folded", 2 * size + k.PADDING, np.uint8), room("packed", size, np.uint8),
     )  # fmt: skip
     new = 0
     while (why := k.walk(table.tags, pages)) != k.DONE:
@@ -160,21 +181,22 @@ def _sound(pages: k.PageArrays) -> bool:
 
 def _described(pages: k.PageArrays) -> tuple[list[bytes], list[bytes]] | None:
     """What each record's metadata say, as JSON; and the part of it that tells formats and identifiers."""
-    state = pages.state[0]
+    state, room = pages.state[0], _known.array
     heads, values = pages.heads[: state["records"]], pages.values[: state["values"]]
-    folded = pages.folded[: state["folded"]]
-    room = np.empty(folded.size + values.size + 8, np.uint8)
-    formed = room[: describe.gathered(values, pages.folded, _FORMED, room)].tobytes().decode()
-    # Moments do not come back, days do.
-    made = [
-        (_day(value[:12]) if value[11:12] == "T" else "") or _form(value) for value in formed.split("\n")[:-1]
-    ]
-    forms = "\n".join(made) + "\n"
-    text = np.frombuffer(folded.tobytes() + forms.encode() + bytes(k.PADDING), np.uint8)
-    out = np.empty(2 * text.size + 24 * values.size + 2 * heads.size, np.uint8)
-    places = np.empty(heads.size, describe.PLACE)
+    begin, text = int(state["folded"]), pages.folded
+    lows, highs, lines = (room(name, values.size, np.int64) for name in ("lows", "highs", "lines"))
+    asked = room("asked", begin + values.size + 8, np.uint8)
+    size = describe.gathered(values, text, _KINDS, lows, highs, lines, asked)
+    new = asked[:size].tobytes().decode().split("\n")[:-1]
+    forms = "".join([f"{_form(value)}\n" for value in new]).encode()
+    end = begin + len(forms)
+    if text.size < end + k.PADDING:
+        text = np.concatenate((text[:begin], np.empty(len(forms) + k.PADDING, np.uint8)))
+    text[begin:end] = np.frombuffer(forms, np.uint8)
+    out = room("out", 2 * (end + k.PADDING) + 24 * values.size + 2 * heads.size, np.uint8)
+    places = room("places", heads.size, describe.PLACE)
     if not describe.described(
-        heads, values, text, folded.size, _FORMED, _ENCODED_TWICE, *_NAMES, _IDENTIFYING, out, places
+        heads, values, text, begin, lows, highs, lines, _ENCODED_TWICE, *_NAMES, _IDENTIFYING, out, places
     ):
         return None
     ends = places["end"].tolist()
@@ -189,44 +211,74 @@ def _form(value: str) -> str:
     return FORMS[DUBLIN_CORE[ord(value[0]) - ord("A")]](value[1:])
 
 
-@remembered(1 << 15)
-def _day(moment: str) -> str:
-    """What becomes of a date that begins with a day and a T (and the letter of its element); else nothing."""
-    day = _form(moment) if moment[0] == _DATE else ""
-    return "" if day.endswith("T") else day
-
-
 def _items(region: bytes, pages: k.PageArrays, described: list[bytes], identified: list[bytes]) -> list[Item]:
-    """The records of a page, each with what its metadata say."""
-    state = pages.state[0]
+    """The records of a page, each with what its metadata say: column by column, and tuples made of these,
+    which takes a fraction of what a call for each record takes.
+    """
+    state, made = pages.state[0], tuple.__new__
     heads = pages.heads[: state["records"]]
     raw = pages.raw[: state["raw"]].tobytes()
-    packed = pages.packed[: state["packed"]].tobytes()
-    specs = [_spec(region[a:b]) for a, b in pages.sets[: state["sets"]].tolist()]
-    abouts = [raw[a:b] for a, b in pages.abouts[: state["abouts"]].tolist()]
-    view = memoryview(region)
-    columns = zip(
-        _headers(region, heads, "identifier"), _headers(region, heads, "datestamp"), described, identified,
-        *(heads[name].tolist() for name in _COLUMNS), strict=True,
+    column = {name: heads[name].tolist() for name in _COLUMNS}
+    parts = [
+        made(MetadataPart, row) if row[0] else None
+        for row in zip(_slices(raw, column["raw"], column["raw_end"]), described, identified, strict=True)
+    ]
+    abouts: Iterable[tuple[bytes, ...]] = repeat(())
+    if state["abouts"]:
+        spans = pages.abouts[: state["abouts"]]
+        each, low = _slices(raw, spans["begin"].tolist(), spans["end"].tolist()), 0
+        abouts = [tuple(each[low : (low := high)]) for high in column["abouts"]]
+    vectors: Iterable[TermVector | None] = repeat(None)
+    if max(column["length"], default=-1) >= 0:
+        vectors = _vectors(region, pages.packed[: state["packed"]].tobytes(), column)
+    rows = zip(
+        _headers(region, heads, "identifier"), _headers(region, heads, "datestamp"),
+        _sets(region, pages.sets[: state["sets"]], column["sets"]), map(bool, column["deleted"]),
+        repeat(None), repeat(None), abouts, repeat(None), parts, vectors,
+        zip(repeat(region), column["begin"], column["end"]),
     )  # fmt: skip
-    out: list[Item] = []
-    sets = about = terms = 0  # where those of the record begin
-    for (
-        identifier, datestamp, told, keys, begin, end, deleted, part, part_end,
-        sets_end, about_end, terms_end, length, language, language_end,
-    ) in columns:  # fmt: skip
-        vector = None
-        if length >= 0:
-            spoken = region[language:language_end].decode()
-            vector = TermVector(packed[terms:terms_end], length, None, spoken)
-        found = MetadataPart(raw[part:part_end], told, keys) if part >= 0 else None
-        out.append(
-            Item(
-                identifier, datestamp, _distinct(specs[sets:sets_end]), deleted != 0, None, None,
-                tuple(abouts[about:about_end]), None, found, vector, view[begin:end],
-            )
-        )  # fmt: skip
-        sets, about, terms = sets_end, about_end, terms_end
+    return [made(Item, row) for row in rows]
+
+
+def _slices(text: bytes, begins: list[int], ends: list[int]) -> list[bytes]:
+    return [text[a:b] for a, b in zip(begins, ends, strict=True)]
+
+
+def _vectors(region: bytes, packed: bytes, column: dict[str, list[int]]) -> Iterator[TermVector | None]:
+    low = 0
+    for high, length, language, language_end in zip(
+        *(column[name] for name in ("packed", "length", "language", "language_end")), strict=True
+    ):
+        yield (
+            TermVector(packed[low:high], length, None, region[language:language_end].decode())
+            if length >= 0
+            else None
+        )
+        low = high
+
+
+def _sets(region: bytes, spans: k.Rows, last: list[int]) -> list[tuple[str, ...]]:
+    """The sets of each record, those of the first `last[0]` spans for the first.
+
+    Looked up by all that stands from the first to the end of the last: it has no other meaning elsewhere.
+    """
+    begins, ends, known = spans["begin"].tolist(), spans["end"].tolist(), _known.specs
+    out, low = list[tuple[str, ...]](), 0
+    for high in last:
+        if high == low:
+            out.append(())
+            continue
+        content = region[begins[low] : ends[high - 1]]
+        found = known.get(content)
+        if found is None:
+            each = [_spec(part) for part in _slices(region, begins[low:high], ends[low:high])]
+            found = tuple(dict.fromkeys(filter(None, each)))
+            if len(known) >= _SPECS:
+                known.clear()
+            if len(content) <= SHORT:
+                known[content] = found
+        out.append(found)
+        low = high
     return out
 
 
@@ -240,10 +292,6 @@ def _headers(region: bytes, heads: k.Rows, name: str) -> list[str]:
     return [value.strip() for value in whole.decode().split("\n")]
 
 
-def _distinct(specs: list[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(filter(None, specs))) if specs else ()
-
-
 def _said(content: bytes) -> str:
     """What an element says that has no other element in it."""
     if b"&" in content or b"<" in content or b"\r" in content:
@@ -251,7 +299,6 @@ def _said(content: bytes) -> str:
     return content.decode().strip()
 
 
-@remembered(4096)
 def _spec(content: bytes) -> str:
     return "".join(_said(content).split())
 
