@@ -104,7 +104,7 @@ class SqlTransaction(SqlWaitingWriter):
     # Records
 
     def put(self, origin: int, records: Iterable[Record | Packed]) -> int:
-        return self._put((origin, None, record) for record in records)
+        return self._put([(origin, None, packed(record)) for record in records])
 
     def put_dated(self, records: Sequence[tuple[int, int, Record | Packed]], answered: int) -> int:
         self._only_writer()
@@ -113,33 +113,29 @@ class SqlTransaction(SqlWaitingWriter):
         self._last_datestamp = max(self._last_datestamp, answered)
         first, now = self._last_datestamp, int(self._clock())
         kept = sorted((one for one in records if first <= one[1] <= now), key=lambda one: one[1])
-        changed = self._put(kept)
+        changed = self._put([(origin, stamp, packed(record)) for origin, stamp, record in kept])
         self._dated = self._seq
         ticks = self._all(
             "SELECT datestamp, min(seq) FROM records WHERE seq > ? GROUP BY datestamp", (self._first,)
         )
         self._many("INSERT INTO ticks VALUES (?, ?) ON CONFLICT DO NOTHING", ticks)
         self._last_datestamp = max([self._last_datestamp, *(stamp for stamp, _ in ticks)])
-        rest = ((one[0], None, one[2]) for one in records if not first <= one[1] <= now)
-        return changed + self._put(rest)
+        return changed + self._put(
+            [(one[0], None, packed(one[2])) for one in records if not first <= one[1] <= now]
+        )
 
-    def _put(self, records: Iterable[tuple[int, int | None, Record | Packed]]) -> int:
-        latest: dict[tuple[int, str], Dated] = {}
-        for origin, stamp, record in records:
-            made = packed(record)
-            if "\0" in made.identifier:  # no XML holds one, and not every database can
-                made = made._replace(identifier=made.identifier.replace("\0", "\ufffd"))
-            key = (origin, made.identifier)
-            latest.pop(key, None)
-            latest[key] = (origin, stamp, made)
-        rows = list(latest.values())
+    def _put(self, records: Sequence[Dated]) -> int:
+        rows = _latest(records)
         if not rows:
             return 0
         changed = self._upsert(rows)
         first = self._seq - len(rows) + 1
         sets = [(origin, record.sets) for origin, _, record in rows]
-        self._know_sets({sets[seq - first] for seq in changed})
-        self._join([(i, seq) for seq in changed for i in self._joined[sets[seq - first]]])
+        if len(changed) < len(rows):
+            sets = [sets[seq - first] for seq in changed]
+        self._know_sets(set(sets))
+        joined = self._joined
+        self._join([(i, seq) for seq, key in zip(changed, sets, strict=True) for i in joined[key]])
         return len(changed)
 
     def delete(self, origin: int, identifiers: Iterable[str]) -> int:
@@ -348,6 +344,24 @@ class SqlTransaction(SqlWaitingWriter):
                 [spec for _, spec in part],
             )
             self._sets.update({(origin, spec): number for origin, spec, number in rows})
+
+
+def _latest(records: Sequence[Dated]) -> Sequence[Dated]:
+    """The last of each key, in the order in which these came, by names that every database can hold."""
+    if "\0" in "".join([record.identifier for _, _, record in records]):  # no XML holds one
+        records = [
+            (origin, stamp, record._replace(identifier=record.identifier.replace("\0", "\ufffd")))
+            for origin, stamp, record in records
+        ]
+    found = {(origin, record.identifier): (origin, stamp, record) for origin, stamp, record in records}
+    if len(found) == len(records):
+        return records
+    found.clear()
+    for one in records:
+        key = (one[0], one[2].identifier)
+        found.pop(key, None)
+        found[key] = one
+    return list(found.values())
 
 
 def _lineages(specs: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from hashlib import blake2b
@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import psycopg
 
-from indlet.model import Failure, JsonObject, Packed, Record
+from indlet.model import Failure, JsonObject
 from indlet.store.contract import Clock
 from indlet.store.sql_transaction import KEY, Dated, SqlTransaction, replaced
 from indlet.store.sql_view import Row, SqlValue, SqlView
@@ -172,12 +172,10 @@ class PostgresTransaction(SqlTransaction):
         with self.connection.cursor() as cursor:
             cursor.executemany(_query(statement), [_clean(row) for row in rows])
 
-    def _put(self, records: Iterable[tuple[int, int | None, Record | Packed]]) -> int:
-        return super()._put(self._fitting(records))
+    def _put(self, records: Sequence[Dated]) -> int:
+        return super()._put(list(self._fitting(records)))
 
-    def _fitting(
-        self, records: Iterable[tuple[int, int | None, Record | Packed]]
-    ) -> Iterator[tuple[int, int | None, Record | Packed]]:
+    def _fitting(self, records: Sequence[Dated]) -> Iterator[Dated]:
         """Without those that no index takes: they are failures, and hold up nothing else."""
         for one in records:
             identifier = one[2].identifier

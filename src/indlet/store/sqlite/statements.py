@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import chain
 from typing import Any
 
@@ -23,6 +24,18 @@ _UPSERT = (
     "WHERE records.digest IS NOT excluded.digest"
 )
 _MEMBERS = "INSERT OR IGNORE INTO membership VALUES {rows}"
+# The values of a row, and of one without a vector: to bind None takes longer than most values take.
+_ROW = f"({', '.join('?' * len(COLUMNS))})"
+_BARE_ROW = f"({', '.join('?' * (len(COLUMNS) - 2))}, NULL, NULL)"
+# sqlite3 looks for an adapter of bytes, in its table and then by attributes, for each value, which takes
+# longer than to bind it. This one, which it finds at once, gives the value itself.
+sqlite3.register_adapter(bytes, bytes)
+
+
+@lru_cache(64)
+def _statement(form: str, row: str, count: int) -> str:
+    """A statement for so many rows."""
+    return form.format(rows=", ".join([row] * count))
 
 
 def without_policy(properties: bytes) -> bytes:
@@ -79,28 +92,25 @@ class SqliteTransaction(SqlTransaction):
     def _upsert(self, records: Sequence[Dated]) -> Sequence[int]:
         first, now = self._seq, self._now()
         before = self._connection.total_changes
-        rows = []
-        for origin, stamp, record in records:
-            self._seq += 1
-            date = now if stamp is None else stamp
-            rows.append((self._seq, self._seq, origin, record[0], date, date, *record[1:]))
-        self._together(_UPSERT, rows)
+        for start in range(0, len(records), _TOGETHER):
+            part = records[start : start + _TOGETHER]
+            bare = all(record[-1] is record[-2] is None for _, _, record in part)
+            values: list[SqlValue] = []
+            for seq, (origin, stamp, record) in enumerate(part, self._seq + 1):
+                date = now if stamp is None else stamp
+                values += (seq, seq, origin, record[0], date, date)
+                values += record[1:-2] if bare else record[1:]
+            self._seq += len(part)
+            self._connection.execute(_statement(_UPSERT, _BARE_ROW if bare else _ROW, len(part)), values)
         # Counted, not listed by RETURNING, which is a third of the cost: mostly all are new.
-        if self._connection.total_changes - before == len(rows):
+        if self._connection.total_changes - before == len(records):
             return range(first + 1, self._seq + 1)
         return [seq for (seq,) in self._all("SELECT seq FROM records WHERE seq > ? ORDER BY seq", (first,))]
 
     def _join(self, members: Sequence[tuple[int, int]]) -> None:
-        self._together(_MEMBERS, members)
-
-    def _together(self, statement: str, rows: Sequence[Row]) -> None:
-        """Carry out a statement for rows, many at a time."""
-        for start in range(0, len(rows), _TOGETHER):
-            part = rows[start : start + _TOGETHER]
-            marks = f"({', '.join('?' * len(part[0]))})"
-            self._connection.execute(
-                statement.format(rows=", ".join([marks] * len(part))), list(chain.from_iterable(part))
-            )
+        for start in range(0, len(members), _TOGETHER):
+            part = members[start : start + _TOGETHER]
+            self._connection.execute(_statement(_MEMBERS, "(?, ?)", len(part)), [*chain.from_iterable(part)])
 
     def meta(self, key: str, value: float | str | bytes) -> None:
         self._connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
