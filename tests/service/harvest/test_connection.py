@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 import threading
+import weakref
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 
@@ -112,6 +114,22 @@ def test_a_connection_is_kept_only_where_an_answer_was_read_to_its_end() -> None
         for number in range(2):
             http(request(f"{url}/{number}", "127.0.0.1", {})).close()  # not read
     assert [one.split(b" ")[1] for one in asked] == [b"/0", b"/1"]
+
+
+def test_nothing_of_an_answer_that_was_read_stays_for_the_cyclic_collector() -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        whole = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+        with server([whole]) as (url, _), closing(Connections(5, 5)) as http:
+            reply = http(request(url + "/", "127.0.0.1", {}))
+            assert b"".join(reply.pieces) == b"ok"
+            reply.close()
+            left = weakref.ref(reply)
+            del reply
+            assert left() is None
+    finally:
+        gc.enable()
 
 
 def test_a_server_that_falls_silent_is_not_waited_for() -> None:

@@ -154,7 +154,7 @@ class Connections:
             sock.settimeout(self._read_seconds)  # one that was kept has what its last answer left
             sock.sendall(self._written(request))
             answer = _Answer(sock, self._read_seconds, request.bounds)
-            reply = answer.reply
+            reply = answer.reply()
         except BaseException:
             sock.close()
             raise
@@ -202,7 +202,7 @@ class Connections:
         place = f"{host}:{request.port}"
         sock.sendall(_head(f"CONNECT {place} HTTP/1.1", {"Host": place} | proxy.fields))
         bounds = AnswerBounds(self._connect_seconds, 0.0, 0)
-        status = _Answer(sock, self._connect_seconds, bounds).reply.status
+        status = _Answer(sock, self._connect_seconds, bounds).reply().status
         if not 200 <= status < 300:
             raise NotHttp(f"the proxy answers {status}")
 
@@ -221,7 +221,6 @@ class _Answer:
         self._buffer, self._at = b"", 0
         self._begin(bounds.head_seconds, BEFORE_BODY)
         self.whole = self.kept = False  # read to its end; the connection can be used again
-        self.reply = self._replied()
 
     def _begin(self, seconds: float, size: int) -> None:
         """From now on, so many seconds and bytes."""
@@ -244,7 +243,8 @@ class _Answer:
             raise NotHttp("an answer with more around its body than is read")
         return data
 
-    def _replied(self) -> Reply:
+    def reply(self) -> Reply:
+        """The answer, its body to come. It is not kept here: a circle would keep a page's bytes for long."""
         while True:
             first, *lines = self._lines()
             found = _STATUS.match(first)

@@ -69,6 +69,7 @@ class Indexer:
         if self._process is None:
             newest, position = follow.lag(self._store)
             if expected >= LARGE or newest - position >= CHANGES:
+                process.share_memory()
                 self._process = self._ahead or process.start(
                     __name__, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL
                 )  # what is wrong is said by whoever tries again
@@ -133,6 +134,7 @@ def _work(task: IndexTask) -> follow.CaughtUp:
 
 def main() -> int:
     signal.signal(signal.SIGTERM, _stopped)
+    process.share_memory()
     if AHEAD in sys.argv[1:]:
         load_embedded()
     task: IndexTask = process.receive_task()

@@ -1,7 +1,7 @@
 """Several segments become one, without their deleted documents, in bounded memory.
 
 Documents keep their order, so lists are joined, not sorted. Terms and lists pass through in pieces; what
-stays is a few bytes for each document and the names of the merged terms.
+stays in memory is a few bytes for each document.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from __future__ import annotations
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Final
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from indlet.kernels import merge as k
 from indlet.kernels.codec import PADDING, encode, room
@@ -22,7 +23,7 @@ from indlet.service.index.embedded.batch import narrow
 from indlet.service.index.embedded.segment import Array, ArrayFile, Segment, SegmentFile
 from indlet.service.index.embedded.vocabulary import SortedWords, union
 
-CHUNK: Final = 1 << 20  # postings at a time
+CHUNK: Final = 1 << 18  # postings at a time
 
 
 class Halted(Exception):
@@ -69,11 +70,31 @@ def joined(segments: Sequence[Segment], name: str) -> Array:
     return np.concatenate([segment.arrays[name][_live(segment)] for segment in segments])
 
 
+class _Spool:
+    """An array that is collected in a file without a name, until the array before it is complete."""
+
+    def __init__(self, name: str, dtype: DTypeLike, folder: Path) -> None:
+        self._name, self._dtype = name, np.dtype(dtype)
+        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  closed by `close`
+
+    def append(self, piece: Array) -> None:
+        self._file.write(piece.astype(self._dtype).data)
+
+    def write(self, out: ArrayFile) -> None:
+        out.begin(self._name, self._dtype)
+        self._file.seek(0)
+        while piece := self._file.read(CHUNK):
+            out.append(self._name, np.frombuffer(piece, self._dtype))
+
+    def close(self) -> None:
+        self._file.close()
+
+
 class _Places:
-    """Collects positions in a file without a name until the stream, which is being written, is complete."""
+    """The positions of all terms."""
 
     def __init__(self, folder: Path) -> None:
-        self._spool = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  closed by `write`
+        self._spool = _Spool("places", np.uint8, folder)
         self._sizes: list[Array] = []
 
     def add(self, count: int, group: Array, owner: Array, copies: Sequence[tuple[Array, Array]]) -> None:
@@ -88,15 +109,11 @@ class _Places:
             if ends.size:
                 mine = owner == number
                 k.gather(places, ends - sizes[mine], sizes[mine], to[:-1][mine], joined)
-        self._spool.write(joined.data)
+        self._spool.append(joined)
         self._sizes.append(np.bincount(group, sizes, count).astype(np.int64))
 
     def write(self, out: ArrayFile, placed: Array) -> None:
-        out.begin("places", np.uint8)
-        self._spool.seek(0)
-        while piece := self._spool.read(CHUNK):
-            out.append("places", np.frombuffer(piece, np.uint8))
-        self.close()
+        self._spool.write(out)
         out.add("place_starts", np.cumsum(np.concatenate([np.zeros(1, np.int64), *self._sizes])))
         out.add("placed", placed)
 
@@ -113,9 +130,14 @@ def _merge_postings(
     halt: threading.Event | None,
 ) -> int:
     positional = any(segment.positional for segment in segments)
-    starts, names, bounds = [], [], [np.zeros(1, np.uint32)]
     at = named = postings = 0
-    with closing(_Places(folder)) as places:
+    with ExitStack() as stack:
+        places = stack.enter_context(closing(_Places(folder)))
+        starts, names, bounds = (
+            stack.enter_context(closing(_Spool(name, dtype, folder)))
+            for name, dtype in (("starts", np.uint32), ("names", np.uint8), ("bounds", np.uint32))
+        )
+        bounds.append(np.zeros(1))
         out.begin("stream", np.uint8)
         for piece in union(segments):
             for low, high, docs, freqs, ends, copies in chunks(segments, numbers, piece):
@@ -128,21 +150,15 @@ def _merge_postings(
                 stops = np.empty(high - low, np.int64)
                 used = int(encode(docs, freqs, ends, lengths, room_for, stops))
                 out.append("stream", room_for[:used])
-                starts.append((at + np.concatenate(([0], stops[:-1]))).astype(np.uint32))
+                starts.append(at + np.concatenate(([0], stops[:-1])))
                 at += used
                 postings += docs.size
             names.append(piece.blob)
-            bounds.append((named + piece.ends).astype(np.uint32))
+            bounds.append(named + piece.ends)
             named += piece.blob.size
         out.append("stream", np.zeros(PADDING, np.uint8))
-        for name, dtype, pieces in (
-            ("starts", np.uint32, starts),
-            ("names", np.uint8, names),
-            ("bounds", np.uint32, bounds),
-        ):
-            out.begin(name, dtype)
-            for each in pieces:
-                out.append(name, each)
+        for spool in (starts, names, bounds):
+            spool.write(out)
         if positional:
             placed = [
                 segment.arrays.get("placed", np.zeros(segment.size, np.uint8))[number >= 0]

@@ -15,7 +15,7 @@ from indlet.kernels import term_hash
 from indlet.kernels.codec import headers
 from indlet.service.index.embedded.segment import Array, Segment
 
-PIECE: Final = 1 << 18  # terms at a time, those of all segments counted
+PIECE: Final = 1 << 16  # terms at a time, those of all segments counted
 
 
 class SortedWords:
