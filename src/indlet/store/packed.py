@@ -40,7 +40,8 @@ def packed_parts(
     metadata: bytes, about: Mapping[str, object], raw: bytes,
 ) -> Packed:  # fmt: skip
     """The same for a record in its parts, its metadata as JSON."""
-    sets, properties, key = " ".join(specs), orjson.dumps(about), resource_hash(resource)
+    # A copy, for what orjson gives lies in a kilobyte that is not filled.
+    sets, properties, key = " ".join(specs), bytes(memoryview(orjson.dumps(about))), resource_hash(resource)
     terms, positions, length, language = (
         (vector.packed, vector.positions, vector.length, vector.language) if vector else (None, None, 0, "")
     )

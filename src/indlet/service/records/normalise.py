@@ -18,6 +18,7 @@ from lxml import etree
 from indlet.errors import BadResponse
 from indlet.formats import INDEX, bundle, by_name, pairs
 from indlet.formats.dublin import PDF_MARKS, doi, folded, iso_date, pdf_text
+from indlet.formats.metadata.oai_dc import START
 from indlet.formats.registry import ROOTS, Roots
 from indlet.memo import remembered
 from indlet.model import DUBLIN_CORE, JsonObject, Metadata, Packed, Record, TermVector
@@ -83,6 +84,7 @@ class Normaliser:
         out: list[Record | Packed | BadResponse] = []
         # Unless a text is to be made of the metadata, formats and identifiers are all that is asked for here.
         whole = self.full_text is not None and not self.has_index
+        bare = self.full_text is None and not self.has_index
         for item in items:
             part = item.part
             try:
@@ -90,7 +92,7 @@ class Normaliser:
                     out.append(self.record(item))
                     continue
                 metadata = orjson.loads(part.described if whole else b"{%b}" % part.identified)
-                vector = self._vector(item, None, metadata)
+                vector = None if bare else self._vector(item, None, metadata)
                 properties, resource = self._about(item, metadata)
             except BadResponse as e:
                 out.append(e)
@@ -104,7 +106,9 @@ class Normaliser:
 
     def _as_stored(self, part: MetadataPart) -> bool:
         """Whether a part says in the words of Dublin Core what there is to say."""
-        return part.described != b"{}" and not self.bundle_prefix and by_name(part.raw, self.roots)
+        if part.described == b"{}" or self.bundle_prefix:
+            return False
+        return part.raw.startswith(START) or by_name(part.raw, self.roots)
 
     def _read(self, item: Item) -> tuple[bytes, Metadata, etree._Element | None]:
         part, index = item.metadata, item.index_part
@@ -125,7 +129,7 @@ class Normaliser:
         if url:
             properties["url"] = url
         for form in metadata.get("format", ()):
-            if _is_media_type(form):
+            if "/" in form and _is_media_type(form):
                 properties["media_type"] = form
                 break
         if self.has_index and not self.reconciliation.exact:
@@ -253,7 +257,7 @@ def resource_key(identifier: str, metadata: Metadata, url: str = "") -> str:
     The address of a whole site is that of no resource.
     """
     for value in metadata.get("identifier", ()):
-        if found := doi(value):
+        if "10." in value and (found := doi(value)):
             return f"doi:{found.lower()}"
     if url := url or _first_url(metadata):
         if match := _PLAIN_URL.fullmatch(url):
