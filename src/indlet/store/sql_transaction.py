@@ -60,6 +60,7 @@ class SqlTransaction(SqlWaitingWriter):
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._given = 0
+        self._dates: set[int] = set()  # that records were written with
         self._sets: dict[tuple[int, str], int] = {}
         self._joined: dict[tuple[int, str], list[int]] = {}
 
@@ -204,19 +205,22 @@ class SqlTransaction(SqlWaitingWriter):
     def _date(self) -> None:
         given = self._given = self._now()
         self._run("DELETE FROM ticks WHERE seq > ?", (self._dated,))
-        # Metadata that stayed as it was keeps its date.
-        new = "metadata_seq > ?"
-        self._run(
-            "UPDATE records SET datestamp = ?, "
-            f"metadata_datestamp = CASE WHEN {new} THEN ? ELSE metadata_datestamp END "
-            f"WHERE seq > ? AND (datestamp != ? OR ({new} AND metadata_datestamp != ?))",
-            (given, self._dated, given, self._dated, given, self._dated, given),
-        )
+        if self._dates != {given}:
+            # Metadata that stayed as it was keeps its date.
+            new = "metadata_seq > ?"
+            self._run(
+                "UPDATE records SET datestamp = ?, "
+                f"metadata_datestamp = CASE WHEN {new} THEN ? ELSE metadata_datestamp END "
+                f"WHERE seq > ? AND (datestamp != ? OR ({new} AND metadata_datestamp != ?))",
+                (given, self._dated, given, self._dated, given, self._dated, given),
+            )
         self._run("INSERT INTO ticks VALUES (?, ?) ON CONFLICT DO NOTHING", (given, self._dated + 1))
 
     def _now(self) -> int:
         """The clock's second, but never before a datestamp that was given out already."""
-        return max(int(self._clock()), self._last_datestamp)
+        now = max(int(self._clock()), self._last_datestamp)
+        self._dates.add(now)
+        return now
 
     def _newest_datestamp(self) -> int:
         (row,) = self._all("SELECT max(datestamp) FROM ticks")

@@ -7,12 +7,15 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from indlet.memo import remembered
+
 # Where a source does not tell its earliest datestamp, or a first page its date.
 BEGINNING: Final = "1900-01-01"
 END: Final = "2100-01-01"
 _FORM = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,]\d+)?)?\s*(Z|z|[+-]\d\d:?\d\d)?)?$"
 )
+_USUAL = re.compile(r"(\d{4}-\d\d-\d\d)(?:T(?:[01][0-9]|2[0-3]):[0-5][0-9]:\d\dZ)?")
 # RFC 9110, section 5.6.7: the form that every server writes today.
 _IMF_DATE = re.compile(
     r"[A-Z][a-z]{2}, ([0-9]{2}) ([A-Z][a-z]{2}) ([0-9]{4}) ([0-9]{2}):([0-9]{2}):([0-9]{2}) GMT"
@@ -46,7 +49,14 @@ def parse(value: str) -> datetime | None:
 
 def well_formed(value: str) -> bool:
     """Whether a datestamp is written as the protocol wants it."""
+    if usual := _USUAL.fullmatch(value):  # days come back
+        return _is_day(usual[1])
     return bool(re.fullmatch(r"\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\dZ)?", value)) and parse(value) is not None
+
+
+@remembered(4096)
+def _is_day(value: str) -> bool:
+    return parse(value) is not None
 
 
 def timed(value: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Callable
 from typing import Final
 
 from indlet.kernels import state
@@ -14,6 +15,7 @@ _TOKEN = re.compile(
 )
 _SIZE = re.compile(rb"""<resumptionToken\b[^<>]*\bcompleteListSize\s*=\s*["'](\d{1,12})["']""")
 _TAIL: Final = 4096
+_scanner: Callable[[bytes, str], Page | None] | None = None
 
 
 def last_token(body: bytes) -> str:
@@ -32,10 +34,17 @@ def read_page(body: bytes, charset: str = "", *, kernels: bool) -> Page:
     """The page that a body holds: read by the kernel where kernels are worth it and compiled and the page
     needs no repair, by the tolerant reader otherwise. Both give the same records, to the byte.
     """
-    if kernels and state.ready():
+    scan = _scan() if kernels else None
+    return (scan and scan(body, charset)) or read(body, charset)
+
+
+def _scan() -> Callable[[bytes, str], Page | None] | None:
+    """The kernel's reader, once it is compiled."""
+    global _scanner
+    if _scanner is None and state.ready():
         from indlet.service.records.scan import scan  # and a compiler, which small sources do not need
 
-        return scan(body, charset) or read(body, charset)
-    if kernels:
+        _scanner = scan
+    elif _scanner is None:
         state.compile_aside()
-    return read(body, charset)
+    return _scanner

@@ -204,6 +204,7 @@ class PostgresTransaction(SqlTransaction):
             self._only_writer()
             # `stamp` dates them anew; asking the server for its time once more would be one journey more.
             now = max(int(self._began), self._last_datestamp) if self._by_server else self._now()
+            self._dates.add(now)
             cursor.execute(_UPSERT, {"seq": self._seq, "now": now})
             self._seq += len(records)
             return sorted(seq for (seq,) in cursor.fetchall())
