@@ -46,8 +46,8 @@ def check(path: Path, *options: str) -> tuple[int, dict[tuple[str, str], tuple[s
 def test_a_good_node_has_no_problem(node: Path) -> None:
     status, found = check(node)
     assert status == 0 and {told for told, _ in found.values()} <= {"ok", "warning"}
-    assert found["store", "store.sqlite"][1].startswith("whole, 1 records")
-    assert found["index", "index"] == ("ok", "holds all 1 records")
+    assert found["store", "store.sqlite"][1].startswith("whole, 1 record, ")
+    assert found["index", "index"] == ("ok", "holds 1 record")
     assert found["source", "good"][0] == "ok" and found["folder", "papers"][0] == "ok"
     said = CliRunner().invoke(cli, ["check", "--config", str(node), "--offline"]).output
     assert "ok       store" in said and " source " not in said

@@ -107,7 +107,7 @@ def test_marc_stays_whole_as_marc(tmp_path: Path) -> None:
     status, out, err = run("--from", "marc21", "--to", "marc21", str(source))
     assert (status, out, err) == (0, source.read_bytes(), "")
     _, report, _ = run("--from", "marc21", "--to", "marcxml", "--report", str(source))
-    assert report.decode().splitlines() == ["1 records translated, 0 failed", "nothing was lost"]
+    assert report.decode().splitlines() == ["1 record translated, 0 failed", "nothing was lost"]
     own.write_text("852\ta\t\tsubject\t\tout\t\n")
     subjects.write_text("wings\t629.1\tWings\n")
     more = ("--to-mapping", str(own), "--subjects", str(subjects))

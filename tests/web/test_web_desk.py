@@ -190,7 +190,7 @@ def test_store_and_index_are_checked_and_rebuilt(desk: Operator, empty: tuple[St
     office = desk.client.app.state.desk  # type: ignore[attr-defined]
     for action, said in (
         ("rebuild", "1 changes applied"),
-        ("check", "store: ok; index: ok, 1 records in both"),
+        ("check", "store: ok; index: ok, 1 record in both"),
     ):
         desk.act(action)
         until(lambda: not office._in_upkeep())

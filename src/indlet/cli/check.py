@@ -16,7 +16,7 @@ import click
 
 from indlet.cli.options import CONFIG
 from indlet.cli.provider import config_option, data_option, settings_of
-from indlet.cli.show import printable, say, say_json
+from indlet.cli.show import amount, printable, say, say_json
 from indlet.errors import IndletError, StoreError
 from indlet.settings import Settings, Source, is_loopback
 
@@ -162,7 +162,7 @@ def _store(store: Store) -> Iterator[CheckResult]:
     told = (
         "; ".join(problems) + "; restore a backup"
         if problems
-        else f"whole, {live:,} records, {store.size():,} bytes"
+        else f"whole, {amount(live, 'record')}, {store.size():,} bytes"
     )
     yield CheckResult("store", store.location, "problem" if problems else "ok", told)
     room, size = shutil.disk_usage(store.local_folder).free, store.size()
@@ -197,7 +197,7 @@ def _index(store: Store) -> Iterator[CheckResult]:
             documents = index_of(store).searcher().collection.documents
             good = documents == live
             told = (
-                f"holds all {live:,} records"
+                f"holds {'all ' * (live > 1)}{amount(live, 'record')}"
                 if good
                 else f"{documents:,} records for {live:,}:  indlet reindex"
             )

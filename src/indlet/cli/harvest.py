@@ -20,7 +20,7 @@ import click
 from indlet import process
 from indlet.cli.options import config_option, data_option, settings_given
 from indlet.cli.secret import secret
-from indlet.cli.show import printable, say, say_json
+from indlet.cli.show import amount, printable, say, say_json
 from indlet.errors import SettingsError
 from indlet.model import JsonObject
 from indlet.settings import Settings, Source, without_credentials
@@ -200,7 +200,7 @@ def sources(data: Path | None, config: Path | None, as_json: bool) -> None:
 def line(progress: Progress, data: Path | None = None) -> str:
     """What came of one source, in one line."""
     parts = [
-        f"{progress.records:,} records",
+        amount(progress.records, "record"),
         f"{progress.deleted:,} deleted",
         f"{progress.changed:,} changed",
     ]
@@ -210,7 +210,9 @@ def line(progress: Progress, data: Path | None = None) -> str:
     if progress.owed:
         parts.append(f"{progress.owed:,} owed, to be asked for again")
     if progress.withheld:
-        parts.append(f"{progress.withheld:,} deletions wait for an operator (see indlet deletions)")
+        parts.append(
+            f"{amount(progress.withheld, 'deletion')} for an operator to decide (see indlet deletions)"
+        )
     told = ", ".join(f"{kind} {count:,}" for kind, count in progress.repairs.items() if count)
     if told:
         parts.append(f"repaired: {told}")
@@ -274,7 +276,8 @@ class Shown:
                 if not p.outcome and p.phase != "waiting":
                     left = "" if p.remaining is None else f", {p.remaining:,} to come"
                     say(
-                        f"{p.source}: {p.phase}, {p.records + p.deleted:,} records, {p.rate:,.0f}/s{left}",
+                        f"{p.source}: {p.phase}, {amount(p.records + p.deleted, 'record')}, "
+                        f"{p.rate:,.0f}/s{left}",
                         err=True,
                     )
 

@@ -12,7 +12,7 @@ import click
 
 from indlet.cli.harvest import line as harvest_line
 from indlet.cli.options import CONFIG, by_option, config_option, data_option, settings_of_node
-from indlet.cli.show import printable, say, say_json
+from indlet.cli.show import amount, printable, say, say_json
 from indlet.errors import RemoteError, SettingsError
 from indlet.model import JsonObject
 from indlet.settings_file import load
@@ -178,10 +178,10 @@ def deletions(
         raise SettingsError("--release and --keep cannot be given together; choose one")
     with open_configured(settings_of_node(data, config), create=False) as store:
         if release:
-            say(f"{withheld.release(store, release):,} records deleted")
+            say(f"{amount(withheld.release(store, release), 'record')} deleted")
             return
         if keep:
-            say(f"{withheld.keep(store, keep, by):,} records kept")
+            say(f"{amount(withheld.keep(store, keep, by), 'record')} kept")
             return
         found = withheld.waiting_deletions(store)
     if as_json:

@@ -126,11 +126,12 @@ def _list(lists: ListReader, deleted: bool, since: str, set_spec: str) -> None:
 
 
 def _tell(done: Mirrored) -> None:
-    from indlet.cli.show import printable, say
+    from indlet.cli.show import amount, printable, say
 
     say(
-        f"{done.records:,} records: {done.by_value:,} files came with them, {done.fetched:,} were fetched, "
-        f"{done.unchanged:,} were here already, {done.deleted:,} were deleted; {done.bytes:,} bytes"
+        f"{amount(done.records, 'record')}: {amount(done.by_value, 'file')} came with them, "
+        f"{done.fetched:,} were fetched, {done.unchanged:,} were here already, {done.deleted:,} were deleted; "
+        f"{done.bytes:,} bytes"
     )
     for identifier, reason in done.failed.items():
         say(printable(f"  {identifier}: {reason}"), err=True)

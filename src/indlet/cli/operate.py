@@ -10,7 +10,7 @@ import click
 
 from indlet.cli.options import CONFIG
 from indlet.cli.provider import config_option, data_option, open_existing, settings_of
-from indlet.cli.show import printable, say, say_json
+from indlet.cli.show import amount, printable, say, say_json
 from indlet.errors import SettingsError
 
 
@@ -74,7 +74,7 @@ def backup(folder: Path, data: Path | None, config: Path | None, as_json: bool) 
     if as_json:
         say_json({**asdict(contents), "at": _moment(contents.at)}, indent=True)
     else:
-        say(f"{folder}: {contents.records:,} records, {contents.deleted:,} deleted ones; checked")
+        say(f"{folder}: {amount(contents.records, 'record')}, {contents.deleted:,} deleted ones; checked")
 
 
 @click.command()
@@ -103,7 +103,8 @@ def restore(folder: Path, data: Path | None, config: Path | None, index: bool) -
     target = data or settings.data
     contents = restored(folder, target)
     say(
-        f"{target}: {contents.records:,} records of {_moment(contents.at)}, {contents.deleted:,} deleted ones"
+        f"{target}: {amount(contents.records, 'record')} of {_moment(contents.at)}, "
+        f"{contents.deleted:,} deleted ones"
     )
     if index:
         from indlet.service.index import follow

@@ -17,7 +17,7 @@ import click
 
 from indlet.cli.options import CONFIG
 from indlet.cli.secret import secret
-from indlet.cli.show import escaped, printable, say, say_json
+from indlet.cli.show import amount, escaped, printable, say, say_json
 from indlet.errors import SettingsError
 from indlet.settings import Access, Hierarchy, Settings
 from indlet.settings_file import load
@@ -470,7 +470,7 @@ def _forget(settings: Settings, name: str) -> None:
             )
         with store.write() as tx:
             count = sum(tx.forget(one.id) for one in (origin, guarded) if one is not None)
-    say(f"{name}: {count:,} records deleted")
+    say(f"{name}: {amount(count, 'record')} deleted")
 
 
 def _one_line(text: str) -> str:

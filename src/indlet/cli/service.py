@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from indlet.cli.options import config_option, data_option, settings_given
-from indlet.cli.show import printable, say, say_json
+from indlet.cli.show import amount, printable, say, say_json
 from indlet.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -167,10 +167,11 @@ def reindex(data: Path | None, config: Path | None) -> None:
     seconds = time.perf_counter() - begun
     for name, told in progress.learned.items():
         say(
-            f"{name}: {told.values:,} values learned from {told.records:,} records; of records held back, "
-            f"precision {told.precision:.0%}, recall {told.recall:.0%}"
+            f"{name}: {amount(told.values, 'value')} learned from {amount(told.records, 'record')}; "
+            f"of records held back, precision {told.precision:.0%}, recall {told.recall:.0%}"
         )
-    say(f"{progress.applied:,} records indexed in {seconds:.1f} s ({progress.applied / seconds:,.0f}/s)")
+    indexed, rate = amount(progress.applied, "record"), progress.applied / seconds
+    say(f"{indexed} indexed in {seconds:.1f} s ({rate:,.0f}/s)")
 
 
 @click.command()
@@ -225,8 +226,7 @@ def evaluate(
             }
         )
         return
-    count = "1 topic" if table[0].topics == 1 else f"{table[0].topics:,} topics"
-    say(f"{count}, {depth:,} records deep")
+    say(f"{amount(table[0].topics, 'topic')}, {amount(depth, 'record')} deep")
     say(f"{'model':<14}" + "".join(f"{name:>9}" for name in MEASURES))
     for row in table:
         say(f"{row.model:<14}" + "".join(f"{row.measures[name]:>9.4f}" for name in MEASURES))
@@ -324,7 +324,7 @@ def _print_result(result: Result, told: dict[int, Explained]) -> None:
             f"there is {', '.join(map(printable, suggestion.instead))}",
             err=True,
         )
-    records = "1 record" if result.total == 1 else f"{result.total:,} records"
+    records = amount(result.total, "record")
     shown = f", {result.offset + 1}–{result.offset + len(result)}" if result.hits else ""
     say(dim(f"{records}{shown} · {result.model}"))
     for hit in result:

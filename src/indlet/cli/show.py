@@ -40,6 +40,11 @@ def say(text: str = "", *, err: bool = False, nl: bool = True) -> None:
     click.echo(_COMMANDS.sub(" ", text), err=err, nl=nl)
 
 
+def amount(count: int, noun: str) -> str:
+    """So many of something: "1 record", "2,000 records"."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def say_json(value: object, *, indent: bool = False) -> None:
     click.echo(escaped(orjson.dumps(value, option=orjson.OPT_INDENT_2 if indent else None)).decode())
 
@@ -87,7 +92,7 @@ def _lines() -> Report:
             last = time.monotonic()
             total = f" of {summary.total:,}" if summary.total else ""
             say(
-                f"{summary.hierarchy}: {summary.done:,}{total} read, {summary.records:,} records, "
+                f"{summary.hierarchy}: {summary.done:,}{total} read, {amount(summary.records, 'record')}, "
                 f"{summary.failed:,} failed",
                 err=True,
             )
@@ -129,7 +134,7 @@ def _bar() -> Iterator[Report]:
                 total=summary.total,
                 completed=summary.done,
                 rate=f"{rate:,.0f}/s",
-                detail=f"{summary.records:,} records{failed}",
+                detail=f"{amount(summary.records, 'record')}{failed}",
             )
 
         yield report
@@ -140,9 +145,9 @@ def summary_lines(summary: Summary, data: Path | None = None, names: int = 10) -
     if summary.outcome == "unreachable":
         return [f"{summary.hierarchy}: not read: {summary.reason}"]
     parts = [
-        f"{summary.files:,} {'file' if summary.files == 1 else 'files'}",
+        amount(summary.files, "file"),
         f"{summary.unchanged + summary.touched:,} unchanged",
-        f"{summary.records:,} {'record' if summary.records == 1 else 'records'} new or changed",
+        f"{amount(summary.records, 'record')} new or changed",
         f"{summary.deleted:,} deleted",
     ]
     if summary.withheld:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from indlet.cli.show import say
+from indlet.cli.show import amount, say
 from indlet.errors import SettingsError, StoreError
 
 
@@ -44,7 +44,7 @@ def copy(source: str, target: str, quiet: bool) -> None:
                 say(f"copied {seq * 100 // max(newest, 1)} %", err=True)
 
         copied = copy_store(old, new, report)
-        say(f"{new.location}: {copied.records:,} records, each equal to that of {old.location}")
+        say(f"{new.location}: {amount(copied.records, 'record')}, each equal to that of {old.location}")
         if not copied.complete:
             raise StoreError(
                 f"{old.location}: has changed meanwhile; stop what writes it, and give the command once more"

@@ -9,7 +9,7 @@ from typing import BinaryIO, Final
 
 import click
 
-from indlet.cli.show import say
+from indlet.cli.show import amount, say
 from indlet.errors import SettingsError
 from indlet.formats.crosswalk import Lost
 from indlet.formats.metadata import oai_marc
@@ -104,7 +104,7 @@ def _count(
 def _show(
     taken: int, broken: int, lost: Counter[tuple[str, str]], example: dict[tuple[str, str], str]
 ) -> None:
-    say(f"{taken} records translated, {broken} failed")
+    say(f"{amount(taken, 'record')} translated, {broken} failed")
     if not lost:
         say("nothing was lost")
         return

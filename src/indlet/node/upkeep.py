@@ -21,7 +21,7 @@ def check(store: Store, searcher: Searcher) -> str:
         return f"store: ok; index: {newest - searcher.position} changes behind, check again later"
     if searcher.collection.documents != live:
         return f"store: ok; index: {searcher.collection.documents} records for {live}: rebuild it"
-    return f"store: ok; index: ok, {live} records in both"
+    return f"store: ok; index: ok, {live} {'record' if live == 1 else 'records'} in both"
 
 
 def rebuild(store: Store, settings: Settings, stop: threading.Event) -> str:
