@@ -130,8 +130,8 @@ def _tell(done: Mirrored) -> None:
 
     say(
         f"{amount(done.records, 'record')}: {amount(done.by_value, 'file')} came with them, "
-        f"{done.fetched:,} were fetched, {done.unchanged:,} were here already, {done.deleted:,} were deleted; "
-        f"{done.bytes:,} bytes"
+        f"{done.fetched:,} were fetched, {done.unchanged:,} were here already, "
+        f"{done.deleted:,} were deleted; {done.bytes:,} bytes"
     )
     for identifier, reason in done.failed.items():
         say(printable(f"  {identifier}: {reason}"), err=True)
