@@ -131,6 +131,7 @@ def main(arguments: list[str] | None = None) -> int:
     If nobody reads on, status 141, as of a program that the signal for it had ended.
     """
     keep_terminal_safe()
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # to start threads that nothing uses takes numpy 30 ms
     atexit.register(gc.freeze)  # nobody need look for cycles in what goes with the process
     try:
         status: int = cli.main(arguments, standalone_mode=False)

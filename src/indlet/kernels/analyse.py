@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from indlet.kernels.codec import word
+from indlet.kernels.codec import lowest_bit, word
 from indlet.kernels.jit import allocating_kernel, kernel, light_kernel, part
 from indlet.kernels.postings import LOST
 from indlet.kernels.term_hash import spelling
@@ -44,6 +44,8 @@ DIGITS, WIDE, FOREIGN = 1, 2, 4
 UNKNOWN = -2
 # A slot of the table: the first sixteen bytes of a token, its hash, its size and (plus one) its number.
 _SLOT = 4
+# Texts whose languages are weighed at once.
+_TEXTS = 16
 
 
 @kernel
@@ -69,6 +71,36 @@ def _looked_at(text: Bytes, at: Int) -> tuple[np.uint8, int]:
     else:
         left = second == 0x80 and third == 0x80
     return (np.uint8(0), size) if left else (c, 1)
+
+
+@part
+def _equal(eight: np.uint64, byte: int) -> np.uint64:
+    """The highest bit of each of eight bytes that is this one."""
+    low = np.uint64(0x7F7F7F7F7F7F7F7F)
+    different = eight ^ (np.uint64(byte) * np.uint64(0x0101010101010101))
+    return ~((different & low) + low | different | low)
+
+
+@part
+def _eight(text: Bytes, at: Int, out: Bytes, to: Int) -> np.uint64:
+    """Writes what becomes of eight bytes: ASCII in lower case, spaces for what is neither letter nor digit
+    (rule 2 of `text.tokens`), others as they are. Gives, as `_equal` does, which of them end a value or take
+    a look: what escapes in JSON, and what white space beyond ASCII and soft hyphens begin with.
+    """
+    each, top = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
+    eight = word(text, at)
+    high, low = eight & top, eight & ~top
+    small = low | each * np.uint64(0x20)
+    letters = (small + each * np.uint64(0x1F)) & ~(small + each * np.uint64(0x05)) & top & ~high
+    digits = (low + each * np.uint64(0x50)) & ~(low + each * np.uint64(0x46)) & top & ~high
+    kept = ((letters | digits | high) >> np.uint64(7)) * np.uint64(0xFF)
+    made = (eight | letters >> np.uint64(2)) & kept | each * np.uint64(0x20) & ~kept
+    for k in range(8):
+        out[to + k] = np.uint8((made >> np.uint64(8 * k)) & np.uint64(0xFF))
+    stop = _equal(eight, 0x22) | _equal(eight, 0x5C)
+    if high:
+        stop |= _equal(eight, 0xC2) | _equal(eight & (each * np.uint64(0xFC)), 0xE0)
+    return stop
 
 
 @part
@@ -116,7 +148,7 @@ def _number(
 
 @kernel
 def read(
-    text: Bytes, ends: Numbers, record: int, plain: Bytes, keys: Slots, lengths: Numbers, columns: Numbers,
+    text: Bytes, ends: Numbers, record: int, keys: Slots, lengths: Numbers, columns: Numbers,
     most: Numbers, value: Bytes, slots: Slots, places: Numbers, names: Bytes, kinds: Bytes, widths: Bytes,
     used: Numbers,
     ids: Ids, until: Numbers, codes: Numbers, sizes: Numbers, firsts: Numbers, spans: Numbers, odd: Bytes,
@@ -133,10 +165,9 @@ def read(
     column. The first most[e] values of element e are noted as a whole: `whole` gets, for each, 2e (2e + 1 for
     those after the first) and where it begins and ends in the text, up to whole_until[record].
 
-    `plain` tells what a byte becomes: 0 ends a value, 1 takes a look, a space separates. What JSON escapes
-    separates. Records that are not written as ours are, or that hold white space beyond ASCII, soft hyphens
-    or tokens that are too long, are marked as odd. Sixteen bytes follow the text; `value`
-    has room for a record, and for sixteen more.
+    What JSON escapes separates. Records that are not written as ours are, or that hold white space beyond
+    ASCII, soft hyphens or tokens that are too long, are marked as odd. Sixteen bytes follow the text; `value`
+    has room for a record, and for thirty-two more.
     """
     p = firsts[record]
     n = until[p - 1] if p > 0 else np.int64(0)
@@ -178,18 +209,23 @@ def read(
                 else:
                     to = np.int64(0)
                     while at < end:
-                        c = plain[text[at]]
-                        if c < 2:
-                            if c == 0:
-                                break
-                            c, size = _looked_at(text, at)
-                            if c == 0:
-                                good = False
-                                c = np.uint8(32)
-                            at += size - 1
+                        stop = _eight(text, at, value, to)
+                        if stop == np.uint64(0):
+                            at += 8
+                            to += 8
+                            continue
+                        plain = np.int64(lowest_bit(stop) >> np.uint64(3))
+                        at += plain
+                        to += plain
+                        if text[at] == 34:
+                            break
+                        c, size = _looked_at(text, at)
+                        if c == 0:
+                            good = False
+                            c = np.uint8(32)
                         value[to] = c
                         to += 1
-                        at += 1
+                        at += size
                     value[to] = 32
                     i = np.int64(0)
                     while i < to:
@@ -197,8 +233,11 @@ def read(
                             i += 1
                             continue
                         start = i
-                        while value[i] != 32:
-                            i += 1
+                        space = _equal(word(value, i), 32)
+                        while space == np.uint64(0):
+                            i += 8
+                            space = _equal(word(value, i), 32)
+                        i += np.int64(lowest_bit(space) >> np.uint64(3))
                         if i - start > LONGEST:
                             good = False
                             continue
@@ -359,24 +398,39 @@ def weigh(
     meetings with a feature count.
     """
     counts, met = np.zeros(weights.shape[0], np.int32), np.empty(text.size, np.int64)
+    states = np.empty(_TEXTS, np.int64)
+    # Some texts at a time, a byte of each in turn: while the memory is asked for one, others go on.
+    for first in range(0, ends.size, _TEXTS):
+        texts, longest, begin = min(_TEXTS, ends.size - first), np.int64(0), np.int64(0)
+        for t in range(first, first + texts):
+            states[t - first] = 0
+            longest = max(longest, ends[t] - (ends[t - 1] if t > 0 else np.int64(0)))
+        for step in range(longest):
+            begin = ends[first - 1] if first > 0 else np.int64(0)
+            for t in range(texts):
+                at = begin + step
+                begin = ends[first + t]
+                if at < begin:
+                    state = np.int64(moves[rows[states[t]] + np.int64(text[at])])
+                    states[t] = state
+                    met[at] = features[state]
     at = np.int64(0)
     for t in range(ends.size):
-        state, many = np.int64(0), 0
+        many = at
         for i in range(at, ends[t]):
-            state = np.int64(moves[rows[state] + np.int64(text[i])])
-            feature = features[state]
+            feature = met[i]
             if feature >= 0:
                 if counts[feature] == 0:
                     met[many] = feature
                     many += 1
                 counts[feature] += 1
-        at = ends[t]
-        for i in range(many):
+        for i in range(at, many):
             feature = met[i]
             share, row = shares[counts[feature]], weights[np.uint64(feature)]
             counts[feature] = 0
             for j in range(out.shape[1]):
                 out[t, np.uint64(j)] += share * row[np.uint64(j)]
+        at = ends[t]
 
 
 @kernel

@@ -10,11 +10,13 @@ import numpy as np
 from indlet.kernels.arrays import Bytes, Hashes, Int, Numbers
 from indlet.kernels.blake2b import digest
 from indlet.kernels.codec import word
+from indlet.kernels.folding import folding, put_folded
 from indlet.kernels.jit import kernel, part
 
 # What every key begins with, and what comes next in that of an identifier.
 MARK, OF_IDENTIFIER = 0, 1
-# The most bytes of an identifier of a scheme, of one without, of a key, and of one that goes on as a digest.
+# The most bytes of an identifier of a scheme and of one without, characters of a key, and of one that goes on
+# as a digest.
 _LONGEST, _OTHER = 100, 400
 _KEY, _CUT = 120, 104
 
@@ -131,10 +133,15 @@ def _other(
     """The key of an identifier of no scheme."""
     size = end - begin + 3
     _put(scratch, 0, _ID, 3)
+    characters, cut = np.int64(3), size
     for i in range(begin, end):
+        if out[i] & 0xC0 != 0x80:
+            if characters == _CUT:
+                cut = 3 + i - begin
+            characters += 1
         scratch[3 + i - begin] = 95 if out[i] == 32 else out[i]
     to = marked(out, to, marks, OF_IDENTIFIER)
-    kept = size if size <= _KEY else _CUT
+    kept = size if characters <= _KEY else cut
     value = digest(scratch, size, 8, sigma, iv, state) if size > kept else np.uint64(0)
     for i in range(kept):
         out[to + i] = scratch[i]
@@ -147,8 +154,8 @@ def _other(
 
 @kernel
 def identifier(
-    text: Bytes, low: Int, high: Int, marks: Bytes, scratch: Bytes, sigma: Numbers, iv: Hashes, state: Hashes,
-    out: Bytes, to: Int,
+    text: Bytes, low: Int, high: Int, cases: Hashes, marks: Bytes, scratch: Bytes, sigma: Numbers, iv: Hashes,
+    state: Hashes, out: Bytes, to: Int,
 ) -> Int:  # fmt: skip
     """The keys of an OAI identifier, an address, a handle, a DOI, or of what is none of those.
 
@@ -159,20 +166,28 @@ def identifier(
     # In small letters and with single spaces, behind where keys may go.
     begin = to + 2 * _OTHER
     end = begin
-    spaced = slash = dotted = handle = arxiv = doubtful = False
-    for i in range(low, high):
-        c = text[i]
-        if c < 32 or c >= 127 or c == 92:
+    spaced = slash = dotted = handle = arxiv = doubtful = wide = False
+    at = np.int64(low)
+    while at < high:
+        c, step = text[at], np.int64(1)
+        if c < 32 or c == 92 or c == 127:
             return np.int64(-1)
-        if c == 32:
-            continue
-        if i > low and text[i - 1] == 32 and end > begin:
-            out[end] = 32
-            end += 1
-            spaced = True
-        out[end] = lower(c)
-        end += 1
-        slash = slash or c == 47
+        if c != 32:
+            if at > low and text[at - 1] == 32 and end > begin:
+                out[end] = 32
+                end += 1
+                spaced = True
+            if c < 128:
+                out[end] = lower(c)
+                end += 1
+                slash = slash or c == 47
+            else:
+                wide = True
+                made, step = folding(text, at, cases)
+                if (made >> np.uint64(24)) & np.uint64(3) == np.uint64(0):
+                    return np.int64(-1)
+                end = put_folded(made, out, end)
+        at += step
     spaced = spaced or bool(end - begin < high - low)
     for i in range(8):
         out[end + i] = 0
@@ -192,8 +207,10 @@ def identifier(
     if not (oai or slash or dotted or handle or arxiv or doubtful):
         if (out[begin] >= 48 and out[begin] <= 57) or is_at(out, begin, 4, _URN):
             return np.int64(-1)
+        if out[begin] >= 128:
+            return np.int64(-1)
         return _other(out, begin, end, marks, scratch, sigma, iv, state, to)
-    if spaced or end - begin > _LONGEST:
+    if wide or spaced or end - begin > _LONGEST:
         return np.int64(-1)
     if arxiv:
         number = _arxiv(out, begin, end)

@@ -14,16 +14,15 @@ import numpy as np
 from indlet.kernels.arrays import Bytes, Hashes, Int, Numbers
 from indlet.kernels.blake2b import digest
 from indlet.kernels.codec import word
+from indlet.kernels.folding import LEFT, folding
 from indlet.kernels.identifier_keys import hexed, identifier, marked
 from indlet.kernels.jit import kernel, part
 from indlet.kernels.person_keys import (
     BY_TITLE,
-    LEFT,
     OF_TITLE,
     SEPARATOR,
     SHOWN_SUBJECT,
     SPACE,
-    folding,
     person,
     spelt,
 )
@@ -43,8 +42,9 @@ class KnownKeys(NamedTuple):
     used: Numbers
 
 
-# What is made of a value: nothing here, or keys of these kinds.
-ASK, IDENTIFIER, CREATOR, FIRST_CREATOR, CONTRIBUTOR, SUBJECT, TITLE, FIRST_TITLE = range(8)
+# What is made of a value: nothing here, or keys of these kinds; of the last, none where it begins with a
+# digit ("12 pages", "26171 bytes").
+ASK, IDENTIFIER, CREATOR, FIRST_CREATOR, CONTRIBUTOR, SUBJECT, TITLE, FIRST_TITLE, NO_NUMBER = range(9)
 # Bytes of keys for each byte of values, for each value and name in a list beside that, and after the last:
 # never more.
 EACH, BESIDE, AFTER = 6, 48, 2048
@@ -268,8 +268,9 @@ def _ask(asked: Numbers, count: Numbers, number: Int, low: Int, high: Int, recor
 @kernel
 def write(
     text: Bytes, values: Numbers, until: Numbers, kinds: Numbers, names: Bytes, name_ends: Numbers,
-    folds: Hashes, articles: Hashes, which: Numbers, marks: Bytes, scratch: Bytes, sigma: Numbers, iv: Hashes,
-    state: Hashes, table: KnownKeys, out: Bytes, ends: Numbers, asked: Numbers, count: Numbers,
+    folds: Hashes, cases: Hashes, articles: Hashes, which: Numbers, marks: Bytes, scratch: Bytes,
+    sigma: Numbers, iv: Hashes, state: Hashes, table: KnownKeys, out: Bytes, ends: Numbers, asked: Numbers,
+    count: Numbers,
 ) -> None:  # fmt: skip
     """Writes the keys of records as packed vectors, up to `ends`, less those of values that are left out.
     `asked` gets these, count[0] many: number, where the value begins and ends, its record; the number of a
@@ -277,8 +278,8 @@ def write(
 
     `values` are numbers (even for the first value of an element, the next odd one for others), for which
     `kinds` has the kind of keys, and where they begin and end in `text`, those of a record up to `until`;
-    `names` are the records' identifiers. A record has the articles of row which[record]. For `folds` see
-    `person_keys`.
+    `names` are the records' identifiers. A record has the articles of row which[record]. For `folds`
+    and `cases` (of identifiers) see `folding`.
     """
     to: Int = np.int64(0)
     v = np.int64(0)
@@ -288,7 +289,7 @@ def write(
         to += 2
         low = name_ends[record - 1] if record > 0 else np.int64(0)
         high = name_ends[record]
-        made = identifier(names, low, high, marks, scratch, sigma, iv, state, out, to)
+        made = identifier(names, low, high, cases, marks, scratch, sigma, iv, state, out, to)
         if made < 0:
             _ask(asked, count, -1, low, high, record)
         to = to if made < 0 else made
@@ -297,7 +298,7 @@ def write(
             kind = kinds[number]
             made = np.int64(-1)
             if kind == IDENTIFIER:
-                made = identifier(text, low, high, marks, scratch, sigma, iv, state, out, to)
+                made = identifier(text, low, high, cases, marks, scratch, sigma, iv, state, out, to)
             elif kind in (TITLE, FIRST_TITLE):
                 made = _title(
                     text, low, high, kind == FIRST_TITLE, folds, articles, which[record], marks, scratch,
@@ -306,7 +307,9 @@ def write(
             else:
                 if kind == SUBJECT:
                     made = _subject(text, low, high, marks, out, to)
-                elif kind != ASK:
+                elif kind == NO_NUMBER and text[low] >= 48 and text[low] <= 57:
+                    made = to
+                elif kind in (CREATOR, FIRST_CREATOR, CONTRIBUTOR):
                     made = _people(
                         text, low, high, number, kind, folds, marks, scratch, table, asked, count, record,
                         out, to,

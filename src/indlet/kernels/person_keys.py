@@ -1,4 +1,4 @@
-"""The keys of the names of people that are written as most are, and how characters are folded for all keys.
+"""The keys of the names of people that are written as most are.
 
 For what is left out, and `marks`, see `keys`. `formats.people` is the plain twin.
 """
@@ -8,15 +8,10 @@ from __future__ import annotations
 import numpy as np
 
 from indlet.kernels.arrays import Bytes, Hashes, Int
+from indlet.kernels.folding import LETTER, folding, put_folded
 from indlet.kernels.identifier_keys import letter, lower, marked
 from indlet.kernels.jit import kernel, part
 
-# What becomes of the characters below this, each a number: from bit 0 on up to three bytes and from bit 24 on
-# how many, as titles and names are filed (none: it separates words); from bit 32 on the same in the key of a
-# title. Zero is unknown.
-FOLDED = 0x2060
-# Beside that: is known; may stand in a name; is left to the plain way.
-KNOWN, LETTER, LEFT = 1 << 60, 1 << 61, 1 << 62
 # What stands in terms, by its place in `marks`; for the first two see `identifier_keys`.
 OF_CREATOR, OF_CONTRIBUTOR, OF_TITLE = range(2, 5)
 SHOWN_CREATOR, SHOWN_SUBJECT, BY_AUTHOR, BY_TITLE, SEPARATOR, SPACE = range(5, 11)
@@ -39,20 +34,6 @@ def spelt(text: Bytes, low: Int, high: Int, marks: Bytes, small: bool, out: Byte
             out[to] = lower(text[i]) if small else text[i]
             to += 1
     return to
-
-
-@part
-def folding(text: Bytes, at: Int, folds: Hashes) -> tuple[np.uint64, np.int64]:
-    """What becomes of a character, and its size in bytes."""
-    c, size = np.int64(text[at]), np.int64(1)
-    if c >= 0xF0:
-        return np.uint64(LEFT), size
-    if c >= 0xE0:
-        c = (c & 15) << 12 | (np.int64(text[at + 1]) & 63) << 6 | (np.int64(text[at + 2]) & 63)
-        size = np.int64(3)
-    elif c >= 0x80:
-        c, size = (c & 31) << 6 | (np.int64(text[at + 1]) & 63), np.int64(2)
-    return folds[c] if c < FOLDED else np.uint64(LEFT), size
 
 
 @part
@@ -85,7 +66,9 @@ def _folded(text: Bytes, low: Int, high: Int, folds: Hashes, out: Bytes) -> tupl
     """Writes a name of letters with one comma in small letters without accents; gives its size and where the
     comma is, which is -1 for any other name.
     """
-    comma, to, at = np.int64(-1), np.int64(0), np.int64(low)
+    comma: Int = np.int64(-1)
+    to: Int = np.int64(0)
+    at = np.int64(low)
     while at < high:
         c, size = text[at], np.int64(1)
         if c == 44 and comma < 0:
@@ -99,9 +82,7 @@ def _folded(text: Bytes, low: Int, high: Int, folds: Hashes, out: Bytes) -> tupl
             made, size = folding(text, at, folds)
             if not made & np.uint64(LETTER):
                 return to, np.int64(-1)
-            for k in range(np.int64(made >> np.uint64(24)) & 3):
-                out[to] = np.uint8((made >> np.uint64(8 * k)) & np.uint64(0xFF))
-                to += 1
+            to = put_folded(made, out, to)
         at += size
     return to, comma
 

@@ -130,9 +130,13 @@ def _patterns() -> tuple[re.Pattern[str], ...]:
 def _marks() -> str:
     """The combining marks of this Python's Unicode, as the inside of a character class.
 
-    Beyond the range that is looked through there are variation selectors only, and those are ignorable.
+    Beyond the ranges that are looked through there are variation selectors only, and those are ignorable;
+    between them, the letters of Han, Hangul and Tangut, surrogates and private use.
     """
-    points = range(0x300, 0x1F000)
+    points = (
+        *range(0x300, 0x3400), *range(0xA000, 0xAC00), *range(0xD7A4, 0xD800), *range(0xF900, 0x17000),
+        *range(0x18B00, 0x1F000),
+    )  # fmt: skip
     marks = compress(points, map(_MARKS.__contains__, map(unicodedata.category, map(chr, points))))
     ranges: list[list[int]] = []
     for point in marks:

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from indlet.kernels import blake2b as b
 from indlet.kernels import keys as k
+from indlet.kernels.folding import FOLDED
 from indlet.kernels.jit import Kernel
-from indlet.kernels.person_keys import FOLDED
 from indlet.model import FIELD_MARKS, Metadata, Stored
 from indlet.service.index.embedded.analysis import Analyses
 from indlet.service.index.keys import ELEMENTS, keys
@@ -52,6 +52,11 @@ IDENTIFIERS = [
     "two  spaces and a long tail " * 6,
     "Fowler (2007) 10.5 ", "x" * 100, "x" * 117, "x" * 118, "x y " * 40, "http://x.org/" + "y" * 100,
     " lead", "\x7f",
+    "Müller, Z. (2001) Über die Größe. [Journal (Paginated)]", "Écrits 10.1000/182", "Éa/b", "éa", "²5", "5é",
+    "Петров, И. (1999) Всё, что о нём", "a" + "é" * 116, "a" + "é" * 117, "a" + "й " * 90, "x\u0301 y",
+    "iſbn 5", "xİ", "xŉ",
+    "a\u00a0b", "a\u00adé", "iSSN é", "arXiv é", "x é:// y", "ß ﬁ ẞ", "hdl é", "x\u2028y",
+    "x王é", "x é" + "y" * 400,
     "a\"b", "tab\tbed", "full\u3000width", "x" * 500,
 ]  # fmt: skip
 NAMES = [
@@ -202,7 +207,16 @@ def test_any_values(analyses: Analyses, made: list[tuple[str, dict[str, list[str
 def test_values_beyond_ascii(analyses: Analyses, made: list[tuple[str, str, str, list[str]]]) -> None:
     """Twice, for a character has to be met once before a kernel folds it."""
     records: list[tuple[str, Metadata]] = [
-        ("x", {"title": [t], "creator": [f"{c},{g}", c], "contributor": [f"{g}, {c}"], "language": said})
+        (
+            "x",
+            {
+                "title": [t],
+                "creator": [f"{c},{g}", c],
+                "contributor": [f"{g}, {c}"],
+                "identifier": [f"x{t} {c}", g],
+                "language": said,
+            },
+        )
         for t, c, g, said in made
     ]
     try:
@@ -217,7 +231,14 @@ def test_values_beyond_ascii(analyses: Analyses, made: list[tuple[str, str, str,
 def test_every_character_whose_folding_is_known(analyses: Analyses) -> None:
     characters = [chr(c) for c in (*range(0xA0, 0x540), *range(0x1DF0, FOLDED + 9))]
     records: list[tuple[str, Metadata]] = [
-        ("x", {"title": [f"a{c}e{c}{c} {c}: {d}{c}i{d}"], "creator": [f"{c}b{d}, {d}{c}."]})
+        (
+            "x",
+            {
+                "title": [f"a{c}e{c}{c} {c}: {d}{c}i{d}"],
+                "creator": [f"{c}b{d}, {d}{c}."],
+                "identifier": [f"x {c}y{d}"],
+            },
+        )
         for c, d in zip(characters, [*characters[300:], *characters[:300]], strict=True)
     ]
     for _ in range(2):

@@ -31,15 +31,13 @@ class ElementKeys(NamedTuple):
     """What becomes of the values of an element: how many are looked at, the keys of the first and of another.
 
     A function takes a value and the language that the record states; it gives terms, each with a space after
-    it. Of `recurring` values, which other records have too, the language makes no difference. With
-    `no_numbers`, values that begin with a digit ("12 pages", "26171 bytes") have no keys.
+    it. Of `recurring` values, which other records have too, the language makes no difference.
     """
 
     most: int
     first: Callable[[str, str], str]
     another: Callable[[str, str], str]
     recurring: bool = True
-    no_numbers: bool = False
 
 
 def keys(identifier: str, metadata: Metadata) -> bytes:
@@ -140,7 +138,7 @@ ELEMENTS: Final = {
     "creator": ElementKeys(200, _first_creator, _creator),
     "contributor": _same(200, partial(_person, "contributor")),
     "title": ElementKeys(2, _first_title, _title, recurring=False),
-    "format": ElementKeys(200, _format, _format, no_numbers=True),
+    "format": ElementKeys(200, _format, _format),
     **{
         facet: _same(200, partial(_value, facet))
         for facet in ("subject", "inferred_subject", "inferred_type")

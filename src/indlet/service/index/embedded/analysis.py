@@ -64,18 +64,6 @@ _ELEMENTS: Final = (
     np.array([ELEMENTS[name].most if name in ELEMENTS else 0 for name in _NAMES]),
 )
 
-# ASCII in lower case; what is neither letter nor digit separates (rule 2 of `indlet.text.tokens`). What
-# escapes in JSON, and with what white space beyond ASCII and soft hyphens begin, takes a look.
-_PLAIN: Final = np.frombuffer(
-    bytes(
-        0 if byte == 0x22
-        else 1 if byte in b"\\\xc2\xe1\xe2\xe3"
-        else byte if byte > 0x7F or chr(byte).isalnum() else 0x20
-        for byte in bytes(range(256)).lower()
-    ),
-    np.uint8,
-)  # fmt: skip
-
 # Texts that are longer are judged by a sample.
 _JUDGED: Final = 2 * judging.SAMPLE
 # Tokens and terms that are remembered: a table starts again when it has more, which bounds its memory and
@@ -290,7 +278,7 @@ class _Table:
         text, ends, done = np.frombuffer(metadata, np.uint8), np.cumsum(np.array(sizes, np.int64)), 0
         while True:
             done = k.read(
-                text, ends, done, _PLAIN, *_ELEMENTS, value, self._slots, self._places, self._names,
+                text, ends, done, *_ELEMENTS, value, self._slots, self._places, self._names,
                 self._kinds, self._widths, self._used, ids, until, codes, bytes_of, firsts, spans, odd,
                 whole, whole_until,
             )  # fmt: skip

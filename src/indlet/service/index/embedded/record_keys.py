@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from indlet.formats import people
 from indlet.kernels import blake2b
 from indlet.kernels import keys as k
-from indlet.kernels.person_keys import FOLDED, KNOWN, LEFT, LETTER
+from indlet.kernels.folding import FOLDED, KNOWN, LEFT, LETTER
 from indlet.kernels.term_hash import SEED
 from indlet.memo import SHORT
 from indlet.model import KEY_MARKS, SORT_MARKS, VALUE_MARKS
@@ -33,7 +33,7 @@ _NONE: Final = ElementKeys(0, lambda value, language: "", lambda value, language
 _KINDS: Final = {
     "identifier": (k.IDENTIFIER, k.IDENTIFIER), "creator": (k.FIRST_CREATOR, k.CREATOR),
     "contributor": (k.CONTRIBUTOR, k.CONTRIBUTOR), "subject": (k.SUBJECT, k.SUBJECT),
-    "title": (k.FIRST_TITLE, k.TITLE),
+    "title": (k.FIRST_TITLE, k.TITLE), "format": (k.NO_NUMBER, k.NO_NUMBER),
 }  # fmt: skip
 _MARKS: Final = np.frombuffer(
     "".join([
@@ -71,9 +71,8 @@ class RecordKeys:
         known = [ELEMENTS.get(name, _NONE) for name in elements]
         self._by = [by for element in known for by in (element.first, element.another)]
         self._recurring = [element.recurring for element in known]
-        self._no_numbers = [element.no_numbers for element in known]
         self._kinds = np.array([_KINDS.get(name, (k.ASK, k.ASK)) for name in elements], np.int64).ravel()
-        self._folds = np.zeros(FOLDED, np.uint64)
+        self._folds, self._cases = np.zeros(FOLDED, np.uint64), np.zeros(FOLDED, np.uint64)
         self._learn_folding(map(chr, range(128)))
         self._learned = k.KnownKeys(
             np.zeros(_SLOTS, np.uint64), np.empty((_SLOTS, 4), np.int64), np.empty(_BYTES, np.uint8),
@@ -90,15 +89,16 @@ class RecordKeys:
         name_ends = np.cumsum(np.fromiter(map(len, names), np.int64, len(names)))
         many, records = int(until[-1]), len(names)
         sizes = int((values[:many, 2] - values[:many, 1]).sum() + name_ends[-1])
-        names_in_lists = text.count(b";")
+        octets = np.frombuffer(text, np.uint8)
+        names_in_lists = np.count_nonzero(octets == ord(";"))
         out = np.empty(k.EACH * sizes + k.BESIDE * (many + records + names_in_lists) + k.AFTER, np.uint8)
         ends, count = np.empty(records, np.int64), np.zeros(1, np.int64)
-        asked = np.empty((sizes + many + records, 4), np.int64)  # a name takes a semicolon
+        asked = np.empty((many + records + names_in_lists, 4), np.int64)
         which = np.array([_LANGUAGES.get(tag[:2].lower(), _LANGUAGES["en"]) for tag in stated], np.int64)
         k.write(
-            np.frombuffer(text, np.uint8), values, until, self._kinds,
-            np.frombuffer(b"".join([*names, bytes(8)]), np.uint8), name_ends, self._folds, _ARTICLES, which,
-            _MARKS, np.empty(k.SCRATCH, np.uint8), blake2b.SIGMA, blake2b.IV,
+            octets, values, until, self._kinds,
+            np.frombuffer(b"".join([*names, bytes(8)]), np.uint8), name_ends, self._folds, self._cases,
+            _ARTICLES, which, _MARKS, np.empty(k.SCRATCH, np.uint8), blake2b.SIGMA, blake2b.IV,
             np.empty(blake2b.STATE, np.uint64), self._learned, out, ends, asked, count,
         )  # fmt: skip
         bounds = ends.tolist()
@@ -108,8 +108,6 @@ class RecordKeys:
         for number, low, high, record in asked[: count[0]].tolist():
             if number < 0:
                 made[record] += identifier_keys(identifiers[record]).encode("utf-8", "replace")
-            elif self._no_numbers[number // 2] and text[low : low + 1].isdigit():
-                continue  # sizes in bytes, which do not come back
             elif self._recurring[number // 2]:
                 value = number, text[low:high]
                 if value not in new:
@@ -127,7 +125,7 @@ class RecordKeys:
         """Notes what becomes of characters in keys."""
         for c in characters:
             if ord(c) < FOLDED and not self._folds[ord(c)]:
-                self._folds[ord(c)] = _folding(c)
+                self._folds[ord(c)], self._cases[ord(c)] = _folding(c), _case(c)
 
     def _learn(self, new: Mapping[tuple[int, bytes], bytes]) -> None:
         """Notes the keys of values that may come back."""
@@ -173,3 +171,11 @@ def _folding(c: str) -> int:
         filed = filed if split(filed) else ""
     parts = [len(form.encode()) << 24 | int.from_bytes(form.encode(), "little") for form in (filed, told)]
     return KNOWN | (LETTER if c.isalpha() and filed.isalpha() else 0) | parts[1] << 32 | parts[0]
+
+
+def _case(c: str) -> int:
+    """The same in an identifier, where case alone goes; zero is left out."""
+    small = c.casefold()
+    octets = small.encode()
+    plain = not c.isspace() and (c + small).isprintable() and len(octets) <= min(len(c.encode()), 3)
+    return len(octets) << 24 | int.from_bytes(octets, "little") if plain else 0
