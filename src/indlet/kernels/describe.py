@@ -6,8 +6,6 @@ languages). `service.records.normalise.arranged` is the plain twin.
 
 from __future__ import annotations
 
-from typing import Final
-
 import numpy as np
 
 from indlet.kernels.codec import lowest_bit, word
@@ -15,8 +13,6 @@ from indlet.kernels.jit import allocating_kernel, kernel
 from indlet.kernels.scan import Bytes, Numbers, Rows, as_int, copy_words, equal_to, put_word
 from indlet.kernels.term_hash import digest
 
-# Where a record's metadata ends; from where to where stand the elements of it that are asked for.
-PLACE: Final = np.dtype([("end", np.int64), ("begin", np.int64), ("stop", np.int64)])
 # Which values of an element Python is asked for: none, all, those that do not begin with a digit, dates that
 # are not in ISO 8601 (where a time follows a day, the day is what stands).
 NOT_ASKED, ASKED, NO_NUMBERS, DATES = range(4)
@@ -110,7 +106,7 @@ def _ordered(values: Rows, low: int, high: int, out: Numbers) -> None:
 
 
 @kernel
-def _value(text: Bytes, low: int, high: int, out: Bytes, to: int) -> int:
+def json_string(text: Bytes, low: int, high: int, out: Bytes, to: int) -> int:
     """Writes a value as a string of JSON; gives where it ends."""
     out[to] = 34
     to += 1
@@ -170,11 +166,11 @@ def _begins(text: Bytes, low: int, high: int, marks: Bytes) -> bool:
 @allocating_kernel
 def described(
     heads: Rows, values: Rows, text: Bytes, forms: int, lows: Numbers, highs: Numbers, lines: Numbers,
-    marks: Bytes, names: Bytes, name_ends: Numbers, part: tuple[int, int], out: Bytes, places: Rows,
+    marks: Bytes, names: Bytes, name_ends: Numbers, out: Bytes, ends: Numbers,
 ) -> bool:  # fmt: skip
     """Writes the metadata of each record into `out`: elements in the order of `names`, each value once; and
-    in `places` where it ends, and where those elements of it stand whose numbers are in `part`. For `lows`,
-    `highs` and `lines` see `gathered`; what Python made of its lines stands in `text` from `forms` on.
+    in `ends` where they end. For `lows`, `highs` and `lines` see `gathered`; what Python made of its lines
+    stands in `text` from `forms` on.
 
     False if a title begins with one of `marks`, or if it would take too long: many values within others, or
     with equal hashes. Long because its parts would hand its tables around.
@@ -194,12 +190,7 @@ def described(
             counts[values[i].code] += 1
         out[to] = 123
         to += 1
-        place = places[record]
         for code in range(counts.size):
-            if code == part[0]:
-                place.begin = to if out[to - 1] == 123 else to + 1
-            if code == part[1]:
-                place.stop = to
             if counts[code] == 0:
                 continue
             if out[to - 1] != 123:
@@ -221,12 +212,12 @@ def described(
                 if out[to - 1] != 91:
                     out[to] = 44
                     to += 1
-                to = _value(text, lows[i], highs[i], out, to)
+                to = json_string(text, lows[i], highs[i], out, to)
             out[to] = 93
             to += 1
         out[to] = 125
         to += 1
-        place.end = to
+        ends[record] = to
         first = last
     return bool(looks >= 0)
 

@@ -176,7 +176,7 @@ def starts(text: Bytes, at: int, literal: Bytes) -> bool:
 
 
 @kernel
-def _write(out: Bytes, to: int, literal: Bytes) -> int:
+def write(out: Bytes, to: int, literal: Bytes) -> int:
     for byte in literal:
         out[to] = byte
         to += 1
@@ -220,13 +220,13 @@ def _reference(text: Bytes, at: int) -> tuple[int, int]:
 def _put(out: Bytes, to: int, point: int) -> int:
     """Writes a character as the canonical form has it."""
     if point == 38:
-        return _write(out, to, _AMP)
+        return write(out, to, _AMP)
     if point == 60:
-        return _write(out, to, _LT)
+        return write(out, to, _LT)
     if point == 62:
-        return _write(out, to, _GT)
+        return write(out, to, _GT)
     if point == 13:
-        return _write(out, to, _CR)
+        return write(out, to, _CR)
     if point < 0x80:
         out[to] = point
         return to + 1

@@ -25,12 +25,13 @@ if TYPE_CHECKING:
 
 
 class MetadataPart(NamedTuple):
-    """A record's metadata: in canonical form; what they say by the names of their elements, as JSON; and the
-    part of that which tells formats and identifiers, without its brackets."""
+    """A record's metadata: in canonical form; what they say by the names of their elements, as JSON; and,
+    where these could be told at once, the record's properties as JSON and the number of its resource."""
 
     raw: bytes
     described: bytes
-    identified: bytes
+    properties: bytes = b""
+    resource: int = 0
 
 
 class Item(NamedTuple):

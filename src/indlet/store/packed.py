@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from hashlib import blake2b, sha256
 
 import orjson
@@ -30,24 +30,23 @@ def packed(record: Record | Packed) -> Packed:
         sets = " ".join(record.sets)
         return Packed(record.identifier, 1, sets, "", 0, 0, digest, b"{}", properties, b"", None, None)
     return packed_parts(
-        record.identifier, record.sets, record.vector, record.resource,
-        orjson.dumps(record.metadata), record.properties, record.raw,
+        record.identifier, record.sets, record.vector, resource_hash(record.resource),
+        orjson.dumps(record.metadata), orjson.dumps(record.properties), record.raw,
     )  # fmt: skip
 
 
 def packed_parts(
-    identifier: str, specs: Sequence[str], vector: TermVector | None, resource: str,
-    metadata: bytes, about: Mapping[str, object], raw: bytes,
+    identifier: str, specs: Sequence[str], vector: TermVector | None, resource: int,
+    metadata: bytes, properties: bytes, raw: bytes,
 ) -> Packed:  # fmt: skip
-    """The same for a record in its parts, its metadata as JSON."""
-    # A copy, for what orjson gives lies in a kilobyte that is not filled.
-    sets, properties, key = " ".join(specs), bytes(memoryview(orjson.dumps(about))), resource_hash(resource)
+    """The same for a record in its parts, its metadata and properties as JSON."""
+    sets = " ".join(specs)
     terms, positions, length, language = (
         (vector.packed, vector.positions, vector.length, vector.language) if vector else (None, None, 0, "")
     )
-    digest = fingerprint(sets, language, length, key, metadata, properties, raw, terms, positions)
+    digest = fingerprint(sets, language, length, resource, metadata, properties, raw, terms, positions)
     return Packed(
-        identifier, 0, sets, language, length, key, digest, metadata, properties, raw, terms, positions
+        identifier, 0, sets, language, length, resource, digest, metadata, properties, raw, terms, positions
     )
 
 

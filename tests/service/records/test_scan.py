@@ -414,6 +414,42 @@ def test_sets_that_come_again_are_the_same(said: list[list[str]]) -> None:
     assert [item.sets for item in quick.items] == [item.sets for item in read(page).items]
 
 
+ENDS = st.sampled_from(
+    ["", "/", "//", "/a", "/A/b/", "/ü", "?b", "#c", "/a?b", ":80/a", "/10.1234/x", "/10.pdf"]
+)
+HOSTS = st.sampled_from(
+    ["x.org", "www.x.org", "www.", "X.org", "doi.org", "dx.doi.org", "a_b.org", "", "ü.org"]
+)
+SITES = st.builds("{}://{}{}".format, st.sampled_from(["http", "https", "HTTP", "ftp"]), HOSTS, ENDS)
+DOIS = st.builds(
+    "{}{}10.{}{}{}{}".format,
+    st.sampled_from(
+        ["", "doi:", "DOI: ", "doi:  ", "x", "http://doi.org/", "https://dx.doi.org/", "see doi:"]
+    ),
+    st.sampled_from(["", "", "1", " "]),
+    st.sampled_from(["1234", "123", "123456789", "1234567890", "12a4", "1234.5"]),
+    st.sampled_from(["/", "/", "", "//"]),
+    st.sampled_from(["AbC", "", " b", ".", "a.,;\"'", "ü", "a b", 'q"\\', "x" * 990, "doi:10.4321/y"]),
+    st.sampled_from(["", ".", " doi:10.5555/z", "10.5555/z"]),
+)
+NAMED = st.lists(
+    st.tuples(st.sampled_from(["identifier", "identifier", "format"]), SITES | DOIS | values), max_size=5
+)
+OAI = st.sampled_from(
+    ["oai:x.org:1", "oai:x.org:a&b", "ü", "a ü", " a", "x" * 1001, "10.1234/x", "a\tb", '"']
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(st.tuples(OAI, NAMED), min_size=1, max_size=3), st.sampled_from(["2024-01-01", "", '"', "a&b"])
+)
+def test_resources_are_the_same_either_way(said: list[tuple[str, list[tuple[str, str]]]], date: str) -> None:
+    entries = [(identifier, False, "", pairs, None) for identifier, pairs in said]
+    body = foreign(lambda _: "", entries)
+    alike(body.replace(b"<datestamp>2024-01-01<", f"<datestamp>{escaped(date)}<".encode()), "")
+
+
 # What is repaired, and then read fast.
 REPAIRED = [
     (b"Report", b"Report &eacute;"),

@@ -23,7 +23,7 @@ from indlet.formats.registry import ROOTS, Roots
 from indlet.memo import remembered
 from indlet.model import DUBLIN_CORE, JsonObject, Metadata, Packed, Record, TermVector
 from indlet.oai.read import Item, MetadataPart, canonical, parsed
-from indlet.store import packed_parts
+from indlet.store import packed_parts, resource_hash
 from indlet.text import Analyzer, Policy, Reconciliation, loss, renormalise, searched
 from indlet.text.language import language_code
 
@@ -82,18 +82,22 @@ class Normaliser:
     def records(self, items: Sequence[Item]) -> list[Record | Packed | BadResponse]:
         """What each item of a list is to us: a record (packed, where it was read so), or what is wrong."""
         out: list[Record | Packed | BadResponse] = []
-        # Unless a text is to be made of the metadata, formats and identifiers are all that is asked for here.
-        whole = self.full_text is not None and not self.has_index
-        bare = self.full_text is None and not self.has_index
+        # Where no text is to be made of the metadata, and no policy to be told, all may be known already.
+        known = self.full_text is None and (not self.has_index or self.reconciliation.exact)
         for item in items:
             part = item.part
             try:
                 if part is None or item.deleted or item.about or not self._as_stored(part):
                     out.append(self.record(item))
                     continue
-                metadata = orjson.loads(part.described if whole else b"{%b}" % part.identified)
-                vector = None if bare else self._vector(item, None, metadata)
-                properties, resource = self._about(item, metadata)
+                if known and part.properties:
+                    vector = self._vector(item, None, {}) if self.has_index else None
+                    properties, resource = part.properties, part.resource
+                else:
+                    metadata = orjson.loads(part.described)
+                    vector = self._vector(item, None, metadata)
+                    about, key = self._about(item, metadata)
+                    properties, resource = orjson.dumps(about), resource_hash(key)
             except BadResponse as e:
                 out.append(e)
             else:
@@ -129,7 +133,7 @@ class Normaliser:
         if url:
             properties["url"] = url
         for form in metadata.get("format", ()):
-            if "/" in form and _is_media_type(form):
+            if "/" in form and is_media_type(form):
                 properties["media_type"] = form
                 break
         if self.has_index and not self.reconciliation.exact:
@@ -234,7 +238,7 @@ def _media(value: str) -> str:
 
 
 @remembered(2048)
-def _is_media_type(value: str) -> bool:
+def is_media_type(value: str) -> bool:
     return _MEDIA_TYPE.fullmatch(value) is not None
 
 

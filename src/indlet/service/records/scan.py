@@ -19,7 +19,7 @@ from numpy.typing import DTypeLike
 
 from indlet.errors import BadResponse
 from indlet.formats.dublin import PDF_MARKS, folded
-from indlet.kernels import describe
+from indlet.kernels import describe, identify
 from indlet.kernels import scan as k
 from indlet.kernels.vector_check import totals
 from indlet.memo import SHORT, remembered
@@ -27,7 +27,7 @@ from indlet.model import DUBLIN_CORE, TermVector
 from indlet.oai import markup
 from indlet.oai.read import Item, MetadataPart, Page, local_name, parsed, read, text_of
 from indlet.oai.read_repair import decoded, repaired
-from indlet.service.records.normalise import FORMS
+from indlet.service.records.normalise import FORMS, is_media_type
 from indlet.service.records.tags import TagTable
 
 _DOCTYPE = re.compile(rb"<!doctype", re.IGNORECASE)
@@ -58,8 +58,8 @@ _COLUMNS: Final = (
     "begin", "end", "deleted", "raw", "raw_end", "sets", "abouts", "packed", "length", "language",
     "language_end",
 )  # fmt: skip
-# Elements that tell which resource a record stands for: format and identifier, which follow each other.
-_IDENTIFYING: Final = DUBLIN_CORE.index("format"), DUBLIN_CORE.index("identifier") + 1
+_FORMAT: Final = DUBLIN_CORE.index("format")
+_FORMAT_AND_IDENTIFIER: Final = _FORMAT, DUBLIN_CORE.index("identifier")
 
 
 class _Known(threading.local):
@@ -133,10 +133,10 @@ def _scanned(body: bytes, begin: int, end: int) -> Page | None:
     pages = _walked(region, listed.nsmap)
     if pages is None or not _sound(pages):
         return None
-    described = _described(pages)
-    if described is None:
+    told = _told(pages)
+    if told is None:
         return None
-    page.items = _items(region, pages, *described)
+    page.items = _items(region, pages, told)
     return None if any(not item.identifier for item in page.items) else page
 
 
@@ -179,8 +179,10 @@ def _sound(pages: k.PageArrays) -> bool:
     return not np.any((lengths >= 0) & ((sums < 0) | (sums > lengths)))
 
 
-def _described(pages: k.PageArrays) -> tuple[list[bytes], list[bytes]] | None:
-    """What each record's metadata say, as JSON; and the part of it that tells formats and identifiers."""
+def _told(pages: k.PageArrays) -> Iterator[tuple[bytes, bytes, int]] | None:
+    """What each record's metadata say, its properties (empty where Python must look for them), and the number
+    of its resource.
+    """
     state, room = pages.state[0], _known.array
     heads, values = pages.heads[: state["records"]], pages.values[: state["values"]]
     begin, text = int(state["folded"]), pages.folded
@@ -188,21 +190,36 @@ def _described(pages: k.PageArrays) -> tuple[list[bytes], list[bytes]] | None:
     asked = room("asked", begin + values.size + 8, np.uint8)
     size = describe.gathered(values, text, _KINDS, lows, highs, lines, asked)
     new = asked[:size].tobytes().decode().split("\n")[:-1]
-    forms = "".join([f"{_form(value)}\n" for value in new]).encode()
+    formed = [_form(value) for value in new]
+    forms = "".join([f"{form}\n" for form in formed]).encode()
     end = begin + len(forms)
     if text.size < end + k.PADDING:
         text = np.concatenate((text[:begin], np.empty(len(forms) + k.PADDING, np.uint8)))
     text[begin:end] = np.frombuffer(forms, np.uint8)
     out = room("out", 2 * (end + k.PADDING) + 24 * values.size + 2 * heads.size, np.uint8)
-    places = room("places", heads.size, describe.PLACE)
+    ends, resources = (room(name, heads.size, np.int64) for name in ("ends", "resources"))
     if not describe.described(
-        heads, values, text, begin, lows, highs, lines, _ENCODED_TWICE, *_NAMES, _IDENTIFYING, out, places
+        heads, values, text, begin, lows, highs, lines, _ENCODED_TWICE, *_NAMES, out, ends
     ):
         return None
-    ends = places["end"].tolist()
-    told, low = out[: ends[-1] if ends else 0].tobytes(), 0
-    whole = [told[low : (low := high)] for high in ends]
-    return whole, [told[a:b] for a, b in zip(places["begin"].tolist(), places["stop"].tolist(), strict=True)]
+    described = _cut(out, ends)
+    media = [
+        ord(value[0]) - ord("A") == _FORMAT and is_media_type(form)
+        for value, form in zip(new, formed, strict=True)
+    ]
+    properties = room("properties", pages.text.size + 2 * (end + k.PADDING) + 64 * heads.size, np.uint8)
+    identify.identified(
+        pages.text, heads, values, text, lows, highs, lines, np.array([*media, False], np.uint8),
+        _FORMAT_AND_IDENTIFIER, properties, ends, resources,
+    )  # fmt: skip
+    return zip(described, _cut(properties, ends), resources.tolist(), strict=True)
+
+
+def _cut(text: k.Bytes, ends: k.Numbers) -> list[bytes]:
+    """What stands up to each end, from the one before it."""
+    last = ends.tolist()
+    whole, low = text[: last[-1] if last else 0].tobytes(), 0
+    return [whole[low : (low := high)] for high in last]
 
 
 @remembered(1 << 15)
@@ -211,7 +228,7 @@ def _form(value: str) -> str:
     return FORMS[DUBLIN_CORE[ord(value[0]) - ord("A")]](value[1:])
 
 
-def _items(region: bytes, pages: k.PageArrays, described: list[bytes], identified: list[bytes]) -> list[Item]:
+def _items(region: bytes, pages: k.PageArrays, told: Iterator[tuple[bytes, bytes, int]]) -> list[Item]:
     """The records of a page, each with what its metadata say: column by column, and tuples made of these,
     which takes a fraction of what a call for each record takes.
     """
@@ -220,8 +237,8 @@ def _items(region: bytes, pages: k.PageArrays, described: list[bytes], identifie
     raw = pages.raw[: state["raw"]].tobytes()
     column = {name: heads[name].tolist() for name in _COLUMNS}
     parts = [
-        made(MetadataPart, row) if row[0] else None
-        for row in zip(_slices(raw, column["raw"], column["raw_end"]), described, identified, strict=True)
+        made(MetadataPart, (part, *about)) if part else None
+        for part, about in zip(_slices(raw, column["raw"], column["raw_end"]), told, strict=True)
     ]
     abouts: Iterable[tuple[bytes, ...]] = repeat(())
     if state["abouts"]:
