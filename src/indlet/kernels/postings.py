@@ -123,10 +123,9 @@ def _number(
     rows[row + np.uint64(_HIGH)] = second
     rows[row + np.uint64(NAME)] = used[BYTES] << SIZE_BITS | size
     rows[row + np.uint64(_LATEST)] = -1
-    filled = used[BYTES]
     for i in range(size):
-        names[filled + i] = text[low + i]
-    used[BYTES] = filled + size
+        names[used[BYTES] + i] = text[low + i]
+    used[BYTES] += size
     used[TERMS] += 1
     return term
 
@@ -281,13 +280,10 @@ def gather(
     while w < which.size:
         record = which[w]
         low, high = firsts[record], firsts[record + 1]
-        # A look ahead at what is known of the words, so that the misses of the processor's cache overlap.
-        more = ahead = np.int64(0)
+        more = np.int64(0)
         for p in range(low, high):
             for i in range(until[p - 1] if p > 0 else np.int64(0), until[p]):
                 more += runs[RUN - terms[i]] if terms[i] <= RUN else 1
-                ahead ^= known[np.uint64(8 * max(np.int64(terms[i]), np.int64(0)))]
-        used[_AHEAD] = ahead
         start = cut_until[2 * w - 1] if w > 0 else np.int64(0)
         middle, stop = cut_until[2 * w], cut_until[2 * w + 1]
         size = np.int64(0)
