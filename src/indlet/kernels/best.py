@@ -66,6 +66,7 @@ _WITH: Final = (0xAAAAAAAA, 0xCCCCCCCC, 0xF0F0F0F0, 0xFF00FF00, 0xFFFF0000)
 _MEMO: Final = 64  # shares of a term that are kept, where they depend on the frequency alone
 _FEW: Final = 16  # postings in a window; to score their documents is less work than to choose
 _SEEDS: Final = 64  # documents that are scored first, beyond those that are wanted
+_SHORT: Final = 4  # the class that these, and those of the classes before, are of
 _SEEDED: Final = 128  # words of bits of a window in which they are looked for
 _TOGETHER: Final = 256  # documents that are scored term by term, so that nothing waits for another
 
@@ -115,7 +116,7 @@ class Scratch(NamedTuple):
 def scratch(terms: int) -> Scratch:
     """Room for so many terms."""
     return Scratch(
-        np.empty(terms * (2 * SLOTS + WORDS + STATE) + 2 * _TOGETHER, np.int64),
+        np.empty(terms * (2 * SLOTS + WORDS + STATE) + 2 * _TOGETHER + WORDS, np.int64),
         np.empty(terms * SLOTS * BLOCK + BLOCK, np.uint32),
         np.empty(
             WINDOW
@@ -125,7 +126,7 @@ def scratch(terms: int) -> Scratch:
             + 1
             + terms * (2 * CLASSES + 1 + CLASSES * WIDTHS + _MEMO)
         ),
-        np.empty((terms + 3) * WORDS, np.uint64),
+        np.empty((2 * terms + 3) * WORDS, np.uint64),
     )
 
 
@@ -364,9 +365,14 @@ def _at_best(
 
 
 @kernel
-def _most(bits: Bits, terms: Int, words: Int, wanted: Int, found: Bits, out: Bits) -> None:
-    """Sets the bits of some of the documents that hold most terms, more than are wanted if there are."""
-    twice, thrice = np.int64(0), np.int64(0)
+def _most(
+    bits: Bits, terms: Int, words: Int, wanted: Int, within: Bits, offset: np.uint64, found: Bits, out: Bits
+) -> None:
+    """Sets the bits of some of the documents that hold most terms, more than are wanted if there are: of the
+    short ones if these are enough.
+    """
+    shift = np.uint64(_SHORT * (within.size // CLASSES)) + offset
+    twice, thrice, short_twice, short_thrice = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
     for again in range(2):
         total = np.int64(0)
         for i in range(words):
@@ -377,14 +383,17 @@ def _most(bits: Bits, terms: Int, words: Int, wanted: Int, found: Bits, out: Bit
                     three |= two & own
                     two |= one & own
                     one |= own
+            short = within[shift + np.uint64(i)]
             if again == 0:
                 twice += np.int64(ones(two))
                 thrice += np.int64(ones(three))
+                short_twice += np.int64(ones(two & short))
+                short_thrice += np.int64(ones(three & short))
                 continue
             if thrice >= wanted:
-                one = three
+                one = three & short if short_thrice >= wanted else three
             elif twice >= wanted:
-                one = two
+                one = two & short if short_twice >= wanted else two
             out[i] = one if total <= wanted + _SEEDS else np.uint64(0)
             total += np.int64(ones(one))
 
@@ -397,7 +406,8 @@ def _sure(
     found: Bits, chosen: Bits, repeated: Bits,
 ) -> bool:  # fmt: skip
     """Sets the bits of those found that can reach the worst score that is kept; gives whether those in which
-    no term stands twice were held to the bounds of such, and `repeated` tells of the others.
+    no term stands twice were held to the bounds of such. Then `repeated` tells of the others, and after that
+    of those in which the first term does, the second, and so on.
     """
     kind, first_of, second_of, outlook, p, _ = formula
     within = columns.smaller if kind == VSM else columns.shorter
@@ -416,7 +426,11 @@ def _sure(
     for t in range(terms):
         at, varied = WIDTHS * CLASSES * t, t < decoded and state[t * STATE + WIDE] > 0
         if varied:
-            mark_repeated(stream, state, docs, freqs_at, ways, t, base, repeated)
+            own = repeated[(t + 1) * WORDS :]
+            for i in range(words):
+                own[i] = np.uint64(0)
+            mark_repeated(stream, state, docs, freqs_at, ways, t, base, own)
+            _unite(repeated, repeated, t + 1, words)
             if known[at] < 0.0:
                 _highest(
                     kind, first_of[t], second_of[t], p[0], p[3], outlook[0], columns.limits,
@@ -488,18 +502,22 @@ def _score(
     scores, heap_ties, heap_ids, heap_dates, groups = heap
     p0, p1, p2, p3, asked, constant = p[0], p[1], p[2], p[3], outlook[0], outlook[1]
     hits, totals, by_length, norm_of = picks[_TOGETHER:], room, room[_TOGETHER:], room[2 * _TOGETHER :]
-    full, one = size == scores.size, np.uint64(1)
-    i, left = np.int64(0), chosen[0]
+    holding = picks[2 * _TOGETHER :]  # the words that have bits: most have none, as no processor can foresee
+    full, one, used = size == scores.size, np.uint64(1), np.int64(0)
+    for word in range(words):
+        holding[used] = word
+        used += np.int64(chosen[word] != np.uint64(0))
+    i, left = np.int64(0), chosen[holding[0]]
     while True:
         count = np.int64(0)
-        while i < words and count < _TOGETHER:
+        while i < used and count < _TOGETHER:
             while left and count < _TOGETHER:
-                picks[count] = 64 * i + np.int64(lowest_bit(left))
+                picks[count] = 64 * holding[i] + np.int64(lowest_bit(left))
                 left &= left - one
                 count += 1
             if left == np.uint64(0):
                 i += 1
-                left = chosen[i] if i < words else left
+                left = chosen[holding[i]] if i < used else left
         if count == 0:
             return size
         for j in range(count):
@@ -516,9 +534,10 @@ def _score(
                 place = picks[j]
                 at, bit = place >> 6, np.uint64(place & 63)
                 rest = bounds[CLASSES * terms + decoded] if decoded < terms else 0.0
-                which = np.int64(0) if (repeated[at] >> bit) & one else closer
                 for t in range(decoded):
-                    rest += bounds[which + t] * float((bits[t * WORDS + at] >> bit) & one)
+                    # Of a term that was not looked at, both bounds are the same.
+                    once = np.int64(~(repeated[(t + 1) * WORDS + at] >> bit) & one)
+                    rest += bounds[once * closer + t] * float((bits[t * WORDS + at] >> bit) & one)
                 if kind == VSM:
                     rest *= norm_limits[0] * inverse_norms[norm_codes[base + place]]
                 else:
@@ -526,9 +545,6 @@ def _score(
                 picks[kept], by_length[kept] = place, by_length[j]
                 kept += np.int64(_reaches(rest, scores[0]))
             count = kept
-        if kind == VSM:
-            for j in range(count):
-                norm_of[j] = norms[base + picks[j]]
         if full and kind in (JELINEK_MERCER, PL2) and not many:
             # Logarithms take time: most documents need not be scored exactly.
             _add_shares(
@@ -548,6 +564,17 @@ def _score(
                 kind, first_of, second_of, p0, p3, table, stream, lengths, state, freqs_at, ways, bits,
                 places, memo, decoded, base, picks, hits, count, by_length, totals, False,
             )  # fmt: skip
+        if kind == VSM:
+            rest = bounds[CLASSES * terms + decoded] if decoded < terms else 0.0
+            kept = np.int64(0)
+            for j in range(count):  # by what is told roughly of a norm, few have to be fetched
+                total = totals[j] * inverse_norms[norm_codes[base + picks[j]]] / asked + rest
+                picks[kept], totals[kept] = picks[j], totals[j]
+                kept += np.int64(not full or _reaches(total, scores[0]))
+            count = kept
+            for j in range(count):
+                norm_of[j] = norms[base + picks[j]]
+        kept = np.int64(0)
         for j in range(count):
             doc, total, norm, tabled = base + picks[j], totals[j], norm_of[j], by_length[j]
             for t in range(decoded, terms):
@@ -564,7 +591,13 @@ def _score(
                             kind, first_of[t], second_of[t], p0, p3, frequency, length,
                             _by_frequency(table, frequency) if kind == VSM else tabled, memo, t * _MEMO,
                         )  # fmt: skip
-            score = finish(kind, asked, constant, total, tabled, norm)
+            totals[kept], picks[kept] = finish(kind, asked, constant, total, tabled, norm), picks[j]
+            kept += np.int64(not full or totals[kept] >= scores[0])
+        for j in range(kept):  # what is fetched from memory here does not wait for what the heap does
+            doc = base + picks[j]
+            hits[0] ^= np.int64(ties[doc]) ^ np.int64(ids[doc]) ^ np.int64(dates[doc])
+        for j in range(kept):
+            doc, score = base + picks[j], totals[j]
             if size == scores.size and (
                 score < scores[0] or (score == scores[0] and ties[doc] > heap_ties[0])
             ):
@@ -687,7 +720,8 @@ def best(
                     by_limit, added, combinations, terms, decoded, base, words, held, found, chosen, repeated,
                 )  # fmt: skip
             elif kind != BOOLEAN and not full and not tried:
-                _most(bits, decoded, words, scores.size - size, found, chosen)
+                within = columns.smaller if kind == VSM else columns.shorter
+                _most(bits, decoded, words, scores.size - size, within, offset, found, chosen)
             else:
                 for i in range(np.uint64(words)):
                     chosen[i] = found[i]

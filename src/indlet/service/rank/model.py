@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import ClassVar, Literal, NamedTuple
 
 
@@ -113,7 +114,7 @@ class Model:
 
 def canonical(terms: Sequence[QueryTerm]) -> list[QueryTerm]:
     """The terms that some document holds, rarest first, then by their bytes."""
-    return sorted((term for term in terms if term.df > 0), key=lambda term: (term.df, term.term))
+    return sorted([term for term in terms if term.df > 0], key=attrgetter("df", "term"))
 
 
 def score(

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -44,6 +45,8 @@ _kept: Final = threading.local()
 _NO_BITS: Final = np.zeros(0, np.uint64)
 _NO_GROUP: Final = np.zeros(0, np.int64)
 _NONE_SEEN: Final = np.zeros(1, np.uint8)
+# As `Found._make`, which looks at the length.
+_hit: Final[Callable[[tuple[int, float, int, tuple[int, ...]]], Found]] = partial(tuple.__new__, Found)
 _KEPT_HEAPS: Final = 64  # best documents, of which a thread keeps the heap
 
 
@@ -210,13 +213,11 @@ def top(
         live, taken, complete = (best or kernel.best)(*given)
         total, filled = total + int(live), int(taken)
         every = every and complete
-    scores, ids, dates, own = (
-        part[offset:filled].tolist() for part in (heap.scores, heap.ids, heap.dates, heap.groups)
-    )
+    ids, scores = heap.ids[offset:filled].tolist(), heap.scores[offset:filled].tolist()
     alike: Iterable[tuple[int, ...]] = zip(ids, strict=True)
     if any_groups:
-        alike = map(groups.with_others, ids, own)
-    hits = tuple(map(Found._make, zip(ids, scores, dates, alike, strict=True)))
+        alike = map(groups.with_others, ids, heap.groups[offset:filled].tolist())
+    hits = tuple(map(_hit, zip(ids, scores, heap.dates[offset:filled].tolist(), alike, strict=True)))
     return RankedPage(total, hits, exact=every)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import heapq
 from collections.abc import Collection as Collected
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
 from operator import is_
 from typing import Any, Final
@@ -98,9 +98,10 @@ class SegmentSearcher:
         """
         if sort not in SORTS:
             raise ValueError(f"sort is one of {', '.join(SORTS)}, not {sort!r}")
-        prepared = self._prepare(expression, model or Bm25())
+        asked = any_of(expression)
+        prepared = self._prepare(positive(expression) if asked is None else asked, model or Bm25())
         groups = self.groups() if collapse else NO_GROUPS
-        plain = any_of(expression) is not None
+        plain = asked is not None
         words: set[str] = set()
         if first or not plain:
             words = {leaf.term for leaf in positive(expression) if isinstance(leaf, Term)}
@@ -177,7 +178,7 @@ class SegmentSearcher:
 
     def query_terms(self, expression: Expression) -> list[QueryTerm]:
         """The terms that count for a score, with their statistics, in canonical order."""
-        return self._terms_of(expression)[0]
+        return self._terms_of(positive(expression))[0]
 
     # ---- statistics
 
@@ -308,10 +309,10 @@ class SegmentSearcher:
 
     # ---- inside
 
-    def _terms_of(self, expression: Expression) -> tuple[list[QueryTerm], list[Array]]:
+    def _terms_of(self, leaves: Iterable[Term | Phrase | Prefix]) -> tuple[list[QueryTerm], list[Array]]:
         """The query terms, and for each segment where their lists begin."""
         weights: dict[bytes, float] = {}
-        for leaf in any_of(expression) or positive(expression):
+        for leaf in leaves:
             weight = 1.0 if isinstance(leaf, Prefix) else leaf.weight
             if isinstance(leaf, Term):
                 words = [leaf.term.encode("utf-8", "surrogatepass")]
@@ -332,12 +333,12 @@ class SegmentSearcher:
                 for (word, weight), (df, cf) in zip(weights.items(), sums.tolist(), strict=True)
             ]
         )
-        at = dict(zip(words, range(len(words)), strict=True))
+        at = {word: number for number, word in enumerate(words)}
         order = [at[term.term] for term in terms]
-        return terms, [own[order] for own in where]
+        return terms, [own.take(order) for own in where]
 
-    def _prepare(self, expression: Expression, model: Model) -> PreparedQuery:
-        terms, where = self._terms_of(expression)
+    def _prepare(self, leaves: Iterable[Term | Phrase | Prefix], model: Model) -> PreparedQuery:
+        terms, where = self._terms_of(leaves)
         return ranking.prepare(terms, where, model, self.collection, self._tables_of(model))
 
     def _tables_of(self, model: Model) -> ranking.Tables:
