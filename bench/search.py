@@ -5,11 +5,14 @@
 
 Every engine gets the same documents and queries: generated ones (bench/generated.py), or windows of real
 texts (bench/text_windows.py). One thread asks for the top ten, by BM25 unless a model is named. The engines
-take turns, repeat by repeat, so that a busy moment of the machine hits all of them; a query's time is its
-median over the repeats, and the table shows the median and the 95th percentile over the queries. `noise` is
-the time of a fixed piece of arithmetic in its worst repeat over its best. Times are processor time of the
-asking thread, and include each engine's Python binding. Merges that are due are done before queries are
-timed, here as in tantivy.
+take turns after every few queries, in an order that is drawn each time, so that a busy moment of the machine
+hits all of them and none always follows the same one. Within a turn the queries are different ones: no engine
+finds what it needs in a cache because another model has just asked for it. A query's time is its median over
+the repeats, and the table shows the median and the 95th percentile over the queries. The ratio to tantivy is
+taken in each repeat apart; its median is told with its least and its largest. `noise` is the time of a fixed
+piece of arithmetic in its worst turn over its best. Times are processor time of the asking thread, and
+include each engine's Python binding. Merges that are due are done before queries are timed, here as in
+tantivy.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import random
 import shutil
 import sqlite3
 import subprocess
@@ -44,6 +48,8 @@ from indlet.service.index.expression import Or, Term
 from indlet.service.rank import MODELS
 
 SYSTEM_PYTHON = "/usr/bin/python3"
+TURN = 20  # queries to one engine before the next is asked
+RIVAL = "tantivy, no total"  # to which the times of queries are compared
 
 
 @dataclass
@@ -216,15 +222,28 @@ def measure(contenders: list[Contender], asked: list[list[str]], repeats: int) -
         contender.times = [[] for _ in asked]
         for terms in asked[:20]:
             ask(terms)
-    ticks = []
+    ticks, order = [], random.Random(1)
+    parts = [range(first, min(first + TURN, len(asked))) for first in range(0, len(asked), TURN)]
     for _ in range(repeats):
-        for contender, ask in present:
+        for turn in range(len(parts)):
             ticks.append(_yardstick())
-            for number, terms in enumerate(asked):
-                start = time.thread_time()
-                ask(terms)
-                contender.times[number].append((time.thread_time() - start) * 1e3)
+            # In one turn each contender has another part of the queries.
+            own = [
+                (ask, contender, parts[(turn + at) % len(parts)])
+                for at, (contender, ask) in enumerate(present)
+            ]
+            for ask, contender, part in order.sample(own, len(own)):
+                for number in part:
+                    start = time.thread_time()
+                    ask(asked[number])
+                    contender.times[number].append((time.thread_time() - start) * 1e3)
     return max(ticks) / min(ticks)
+
+
+def ratios(contender: Contender, rival: Contender, percent: float) -> list[float]:
+    """A percentile of one over that of another, in each repeat; in ascending order."""
+    own, other = (np.percentile(np.array(one.times), percent, axis=0) for one in (contender, rival))
+    return sorted((own / other).tolist())
 
 
 def main() -> None:
@@ -277,34 +296,32 @@ def main() -> None:
 def report(
     contenders: list[Contender], documents: Collection, noise: float, arguments: Any, console: Console
 ) -> None:
+    named = {contender.name: contender for contender in contenders}
+    rival, built = (named.get(name, contenders[0]) for name in (RIVAL, "tantivy"))
     rows = []
-    for contender in contenders:
-        medians = [float(np.median(times)) for times in contender.times]
-        rows.append(
-            {
-                "engine": contender.name,
-                "p50_ms": float(np.percentile(medians, 50)),
-                "p95_ms": float(np.percentile(medians, 95)),
-                "ingest_records_per_second": contender.records_per_second,
-                "bytes_per_posting": contender.bytes / documents.postings,
-                "note": contender.note,
-            }
-        )
-    rival: dict[str, Any] = next((row for row in rows if row["engine"] == "tantivy"), rows[0])
-    table = Table(title=f"noise {noise:.2f}; ratios to {rival['engine']} in brackets")
+    table = Table(title=f"noise {noise:.2f}; in brackets, times {rival.name} and {built.name}")
     for heading in ("engine", "p50 ms", "p95 ms", "records/s", "bytes/posting", "note"):
         table.add_column(heading, justify="left" if heading in ("engine", "note") else "right")
-    for row in rows:
-        cells = [
-            f"{row[key]:{form}} ({row[key] / rival[key]:.2f})"
-            for key, form in (
-                ("p50_ms", ".3f"),
-                ("p95_ms", ".3f"),
-                ("ingest_records_per_second", ",.0f"),
-                ("bytes_per_posting", ".2f"),
-            )
-        ]
-        table.add_row(str(row["engine"]), *cells, str(row["note"]))
+    for contender in contenders:
+        medians = [float(np.median(times)) for times in contender.times]
+        row: dict[str, Any] = {"engine": contender.name}
+        cells = []
+        for percent in (50, 95):
+            row[f"p{percent}_ms"] = float(np.percentile(medians, percent))
+            each = ratios(contender, rival, percent)
+            row[f"p{percent}_ratios"] = each[0], median(each), each[-1]
+            cells.append(f"{row[f'p{percent}_ms']:.3f} ({median(each):.2f}, {each[0]:.2f}–{each[-1]:.2f})")
+        row["ingest_records_per_second"] = contender.records_per_second
+        row["bytes_per_posting"] = contender.bytes / documents.postings
+        row["note"] = contender.note
+        faster, larger = (
+            contender.records_per_second / built.records_per_second,
+            contender.bytes / built.bytes,
+        )
+        cells.append(f"{contender.records_per_second:,.0f} ({faster:.2f})")
+        cells.append(f"{row['bytes_per_posting']:.2f} ({larger:.2f})")
+        table.add_row(contender.name, *cells, contender.note)
+        rows.append(row)
     console.print(table)
     if arguments.json:
         facts = {"records": arguments.records, "texts": arguments.texts, "postings": documents.postings}

@@ -290,7 +290,8 @@ def _search(runs: list[Found], records: int, figures: Figures) -> str:
         right.set(title="Records/s ingested")
     parts = [
         "`bench.search`. Top ten by BM25 unless named; in brackets, times tantivy's in the same run (of "
-        "query times, tantivy's without a total). The picture shows the first collection.\n\n"
+        "query times, tantivy's without a total; then the least and the largest of any round). The picture "
+        "shows the first collection.\n\n"
         f"{picture('peers-search', 'Query time and ingest speed of each engine')}\n"
     ]
     return "\n".join([*parts, *(_search_table(name, own) for name, own in each.items())])
@@ -305,7 +306,8 @@ def _search_table(name: str, runs: list[Found]) -> str:
         [
             row["engine"],
             *(
-                f"{by_key[key][row['engine']][0].median:{form}} ({by_key[key][row['engine']][1].median:.2f})"
+                f"{by_key[key][row['engine']][0].median:{form}} ({by_key[key][row['engine']][1].median:.2f}"
+                f"{_over_rounds(runs, row['engine'], key)})"
                 for key, form in forms.items()
             ),
             row["note"],
@@ -318,6 +320,17 @@ def _search_table(name: str, runs: list[Found]) -> str:
         f"rounds; noise of the machine {noise:.2f}:\n\n"
         + table(["engine", "p50 ms", "p95 ms", "records/s", "bytes/posting", "note"], rows)
     )
+
+
+def _over_rounds(runs: list[Found], engine: str, key: str) -> str:
+    """The least and the largest ratio in any round; nothing where rounds were not told apart."""
+    told = [
+        row[f"{key.removesuffix('_ms')}_ratios"]
+        for run in runs
+        for row in run["engines"]
+        if row["engine"] == engine and f"{key.removesuffix('_ms')}_ratios" in row
+    ]
+    return f", {min(low for low, _, _ in told):.2f}–{max(high for _, _, high in told):.2f}" if told else ""
 
 
 def _across(axes: Any, values: dict[str, Spread]) -> None:
