@@ -157,6 +157,13 @@ def test_both_readers_agree_on_what_was_damaged(data: st.DataObject) -> None:
         alike(bytes(body), prefix)
 
 
+@pytest.mark.parametrize("behind", [b"<!-- -->", b"garbage"])
+def test_what_comes_behind_a_damaged_page_is_counted_either_way(behind: bytes) -> None:
+    page = written([("oai:x.org:1", False, "", {"title": ["@"]}, None)], "tf_compact")
+    assert alike(page.replace(b"@", b"a \x01 b & c"), "tf_compact")
+    assert not alike(page.replace(b"@", b"a \x01 b & c") + behind, "tf_compact")
+
+
 def total(vector: bytes) -> int:
     """The sum of a vector's frequencies, or -1 where it is not in canonical form, written down plainly."""
     last = total = 0

@@ -95,7 +95,7 @@ def scan(body: bytes, charset: str = "") -> Page | None:
     if not end:
         return None
     page = _scanned(body, begin, end)
-    if page is None and _DOCTYPE.search(body) is None and parsed(body[:begin] + body[end:]) is not None:
+    if page is None and _DOCTYPE.search(body) is None and _is_sound(body[:begin] + body[end:]):
         if body.count(b"<") > markup.TAGS or parsed(body) is not None:
             return None
         try:
@@ -106,6 +106,14 @@ def scan(body: bytes, charset: str = "") -> Page | None:
     if page is not None:
         page.repairs = repairs
     return page
+
+
+def _is_sound(around: bytes) -> bool:
+    """Whether what is around the records needs no repair."""
+    try:
+        return parsed(around) is not None and not read(around).repairs
+    except BadResponse:
+        return False
 
 
 def _region(body: bytes) -> tuple[int, int]:
