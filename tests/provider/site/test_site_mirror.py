@@ -99,7 +99,7 @@ def test_what_was_only_touched_does_not_come_again(bench: Bench, tmp_path: Path)
         (web.root / "d1/10.txt").unlink()
         bench.crawl()
         done = run(f"{node}/oai", "--to", copy).output
-        assert done.startswith("12 records: 1 files came with them, 0 were fetched, 10 were here already")
+        assert done.startswith("12 records: 1 file came with them, 0 were fetched, 10 were here already")
         assert contents(copy) == served(web)
         # What is missing here comes again, touched or not.
         (copy / web.url.removeprefix("http://") / "d0/0.txt").unlink()
