@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from indlet.kernels.codec import lowest_bit, word
 from indlet.kernels.jit import allocating_kernel, kernel, light_kernel, part
 from indlet.kernels.postings import LOST
+from indlet.kernels.scan import equal_to, put_word
 from indlet.kernels.term_hash import spelling
 
 Rows = Any  # a structured array, or a row of one: type checkers do not know its fields
@@ -38,7 +39,7 @@ class Tokens(NamedTuple):
 LONGEST = 255
 # So are records with more bytes.
 RECORD = 1 << 15
-# What is known of a token.
+# What is known of a token; of one beyond ASCII, whether it is all digits, Python tells.
 DIGITS, WIDE, FOREIGN = 1, 2, 4
 # A token's term in a language, where it is not yet known; for the rest see `index.postings_kernel`.
 UNKNOWN = -2
@@ -74,18 +75,10 @@ def _looked_at(text: Bytes, at: Int) -> tuple[np.uint8, int]:
 
 
 @part
-def _equal(eight: np.uint64, byte: int) -> np.uint64:
-    """The highest bit of each of eight bytes that is this one."""
-    low = np.uint64(0x7F7F7F7F7F7F7F7F)
-    different = eight ^ (np.uint64(byte) * np.uint64(0x0101010101010101))
-    return ~((different & low) + low | different | low)
-
-
-@part
 def _eight(text: Bytes, at: Int, out: Bytes, to: Int) -> np.uint64:
     """Writes what becomes of eight bytes: ASCII in lower case, spaces for what is neither letter nor digit
-    (rule 2 of `text.tokens`), others as they are. Gives, as `_equal` does, which of them end a value or take
-    a look: what escapes in JSON, and what white space beyond ASCII and soft hyphens begin with.
+    (rule 2 of `text.tokens`), others as they are. Gives, as `equal_to` does, the first of them that ends a
+    value or takes a look: what escapes in JSON, what white space beyond ASCII and soft hyphens begin with.
     """
     each, top = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
     eight = word(text, at)
@@ -95,11 +88,10 @@ def _eight(text: Bytes, at: Int, out: Bytes, to: Int) -> np.uint64:
     digits = (low + each * np.uint64(0x50)) & ~(low + each * np.uint64(0x46)) & top & ~high
     kept = ((letters | digits | high) >> np.uint64(7)) * np.uint64(0xFF)
     made = (eight | letters >> np.uint64(2)) & kept | each * np.uint64(0x20) & ~kept
-    for k in range(8):
-        out[to + k] = np.uint8((made >> np.uint64(8 * k)) & np.uint64(0xFF))
-    stop = _equal(eight, 0x22) | _equal(eight, 0x5C)
+    put_word(out, to, made)
+    stop = equal_to(eight, 0x22) | equal_to(eight, 0x5C)
     if high:
-        stop |= _equal(eight, 0xC2) | _equal(eight & (each * np.uint64(0xFC)), 0xE0)
+        stop |= equal_to(eight, 0xC2) | equal_to(eight & (each * np.uint64(0xFC)), 0xE0)
     return stop
 
 
@@ -233,10 +225,10 @@ def read(
                             i += 1
                             continue
                         start = i
-                        space = _equal(word(value, i), 32)
+                        space = equal_to(word(value, i), 32)
                         while space == np.uint64(0):
                             i += 8
-                            space = _equal(word(value, i), 32)
+                            space = equal_to(word(value, i), 32)
                         i += np.int64(lowest_bit(space) >> np.uint64(3))
                         if i - start > LONGEST:
                             good = False
@@ -307,83 +299,82 @@ def rehash(old: Slots, slots: Slots) -> None:
 
 class Known(NamedTuple):
     """What is known of tokens by their numbers. Those below len(units) are function words, with their units
-    for each language; `rows` tells where in `letters` the letters of a foreign token are counted, or -1.
+    for each language; `rows` tells where in `letters` the letters of a foreign token are counted.
     """
 
     units: NDArray[np.uint8]
     kinds: NDArray[np.uint8]
     sizes: NDArray[np.uint8]  # in characters
     rows: NDArray[np.int32]
-    letters: NDArray[np.int32]
+    letters: NDArray[np.int16]
 
 
 # What the tokens of a record tell of its language: tokens, those of digits, those beyond ASCII; characters,
-# those of ASCII words, those of tokens beyond ASCII; the best language, its units, those of the second and of
-# the language that is stated; the best one's words.
+# those of tokens that are no digits; the best language, its units, those of the second and of the language
+# that is stated; the best one's words.
 EVIDENCE = np.dtype(
     [(name, np.int64) for name in (
-        "pieces", "digits", "wide", "characters", "letters", "wide_letters", "best", "first", "second",
-        "stated", "words",
+        "pieces", "digits", "wide", "characters", "letters", "best", "first", "second", "stated", "words",
     )]
 )  # fmt: skip
 
 
 @allocating_kernel
 def evidence(
-    tokens: Tokens, mask: int, known: Known, stated: NDArray[np.int64], out: Rows, letters: NDArray[np.int64]
-) -> None:
-    """Counts the tokens in the fields of `mask` of each record; `letters` gets the sums of `known.letters`.
+    tokens: Tokens, mask: int, known: Known, stated: NDArray[np.int64], enough: int, out: Rows,
+    hits: NDArray[np.int16], letters: NDArray[np.int64],
+) -> None:  # fmt: skip
+    """Counts the tokens in the fields of `mask` of each record, but no more words than are `enough`; `hits`
+    gets the units of each language, `letters` the sums of `known.letters`: both are zeros before.
 
     `text.language.detect_pieces` is the plain twin. `stated` is the number of a language, or -1.
     """
-    languages = known.units.shape[1]
-    words = known.units.shape[0]
-    seen, met = np.full(words, -1, np.int64), np.empty(words, np.int64)
-    hits = np.empty(languages, np.int64)
+    languages, words = known.units.shape[1], np.uint64(known.units.shape[0])
+    seen, met = np.full(known.units.shape[0], -1, np.int32), np.empty(known.units.shape[0], np.uint64)
     p = 0
     for record in range(out.size):
-        row = out[record]
-        pieces = digits = wide = characters = plain_letters = wide_letters = np.int64(0)
-        hits[:] = 0
+        row, own = out[record], hits[record]
+        pieces = digits = wide = characters = digit_characters = np.int64(0)
         different = 0
         while p < tokens.codes.size and tokens.codes[p] >> 3 == record:
             if (mask >> (tokens.codes[p] & 7)) & 1:
-                for i in range(tokens.until[p - 1] if p > 0 else 0, tokens.until[p]):
-                    token = tokens.ids[i]
+                begin = tokens.until[p - 1] if p > 0 else np.int64(0)
+                pieces += tokens.until[p] - begin
+                for i in range(begin, tokens.until[p]):
+                    token = np.uint64(tokens.ids[i])
                     kind, size = known.kinds[token], np.int64(known.sizes[token])
-                    pieces += 1
                     characters += size
-                    if kind & WIDE:
-                        wide += 1
-                        wide_letters += size
-                    elif kind & DIGITS:
-                        digits += 1
-                    else:
-                        plain_letters += size
-                    if kind & FOREIGN and known.rows[token] >= 0:
-                        for k in range(letters.shape[1]):
-                            letters[record, k] += known.letters[known.rows[token], k]
+                    if kind:
+                        wide += kind & WIDE
+                        if kind & DIGITS:
+                            digits += 1
+                            digit_characters += size
+                        if kind & FOREIGN:
+                            for k in range(letters.shape[1]):
+                                letters[record, k] += known.letters[known.rows[token], k]
                     if token < words and seen[token] != record:
                         seen[token] = record
                         met[different] = token
                         different += 1
+                        units = known.units[token]
                         for k in range(languages):
-                            hits[k] += known.units[token, k]
+                            own[np.uint64(k)] += units[np.uint64(k)]
             p += 1
-        best = 0
-        second = np.int64(-1)
+        first, second, best = np.int64(own[0]), np.int64(-1), 0
         for k in range(1, languages):
-            if hits[k] > hits[best]:
-                second = hits[best]
-                best = k
-            elif hits[k] > second:
-                second = hits[k]
+            units_of = np.int64(own[k])
+            second = max(second, min(first, units_of))
+            first = max(first, units_of)
+        while own[best] != first:
+            best += 1
         row.pieces, row.digits, row.wide, row.characters = pieces, digits, wide, characters
-        row.letters, row.wide_letters = plain_letters, wide_letters
-        row.best, row.first, row.second, row.words = best, hits[best], second, 0
-        row.stated = hits[stated[record]] if stated[record] >= 0 else np.int64(-1)
-        for i in range(different):
+        row.letters = characters - digit_characters
+        row.best, row.first, row.second, row.words = best, first, second, 0
+        row.stated = np.int64(own[stated[record]]) if stated[record] >= 0 else np.int64(-1)
+        i = 0
+        while i < different and row.words < enough:
             row.words += known.units[met[i], best] > 0
+            i += 1
 
 
 @light_kernel

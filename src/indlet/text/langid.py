@@ -8,7 +8,6 @@ beside this module or in the user's cache folder, and mapped from there: only wh
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import shutil
 import tempfile
@@ -68,16 +67,14 @@ def classify_all(texts: Sequence[str], by: Weigh = weighed) -> list[Classified]:
     scores = by(known, octets)
     scores += np.where(scores.any(1, keepdims=True), known.priors, np.float32(0))
     # The softmax is calibrated across lengths by the root of the length.
-    scores *= np.array([[1.0 / math.sqrt(len(text) or 1)] for text in octets], np.float32).reshape(-1, 1)
+    scores *= (1.0 / np.sqrt([[len(text) or 1] for text in octets])).astype(np.float32).reshape(-1, 1)
     np.exp(scores - scores.max(1, keepdims=True), out=scores)
     scores /= scores.sum(1, keepdims=True)
     for first, again in _aliases():
         scores[:, first] += scores[:, again]
         scores[:, again] = 0.0
-    best = scores.argmax(1)
-    return [
-        (str(known.classes[place]), float(score[place])) for place, score in zip(best, scores, strict=True)
-    ]
+    labels: list[str] = known.classes[scores.argmax(1)].tolist()
+    return list(zip(labels, scores.max(1).tolist(), strict=True))
 
 
 def _prepared(text: str) -> bytes:

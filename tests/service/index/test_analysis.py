@@ -164,13 +164,13 @@ def test_running_text(policy: Policy) -> None:
 
 def test_a_clear_language_needs_no_second_look(monkeypatch: pytest.MonkeyPatch) -> None:
     """The kernel tells the language of ordinary text itself."""
-    asked: list[languages.Question] = []
+    asked: list[str] = []
 
-    def answered(questions: Sequence[languages.Question]) -> list[str]:
-        asked.extend(questions)
-        return [""] * len(questions)
+    def modelled(texts: Sequence[str], *_: object) -> list[str]:
+        asked.extend(texts)
+        return [""] * len(texts)
 
-    monkeypatch.setattr(analysis, "answered", answered)
+    monkeypatch.setattr(analysis, "modelled", modelled)
     _, words = Analyses(Analyzer(Policy())).together([stored(1, metadata, None) for metadata in realistic(9)])
     assert words.facets.languages == ["en", "de", "fr"] * 3
     assert asked == []
@@ -184,15 +184,15 @@ def test_what_words_leave_in_doubt_is_asked_together(monkeypatch: pytest.MonkeyP
     titles += [f"{title} ٣ ٤ ٥ ² ³" for title in titles[::5]]
     titles += [" ".join((*title.split()[:9], "the of und der", *title.split()[9:])) for title in titles[::4]]
     titles += ["Reports — " + " ".join(f"{title[:20]} 12 34 56" for title in titles[:60])]
-    asked: list[languages.Question] = []
+    asked: list[int] = []
 
-    def answered(questions: Sequence[languages.Question]) -> list[str]:
-        asked.extend(questions)
-        return languages.answered(questions)
+    def modelled(texts: Sequence[str], places: Sequence[int], by: languages.Judged) -> list[str]:
+        asked.extend(by.script[places])
+        return languages.modelled(texts, places, by)
 
-    monkeypatch.setattr(analysis, "answered", answered)
+    monkeypatch.setattr(analysis, "modelled", modelled)
     held_to_the_analyzer(Policy(), [{"title": [title]} for title in titles])
-    assert len(asked) > 20 and len([question for question in asked if question.found is None]) > 1
+    assert len(asked) > 20 and len([script for script in asked if script >= 0]) > 1
 
 
 def test_a_full_table_starts_again(monkeypatch: pytest.MonkeyPatch) -> None:

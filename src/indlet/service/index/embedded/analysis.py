@@ -12,7 +12,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import count, islice
+from itertools import compress, count, islice
+from operator import not_
 from typing import Final
 
 import numpy as np
@@ -31,20 +32,20 @@ from indlet.service.index.embedded.batch import noted
 from indlet.service.index.embedded.languages import (
     LETTER_COLUMNS,
     Judged,
-    Question,
-    answered,
+    detected,
     first_stated,
     first_told,
     function_words,
     judged,
     letters_of,
+    modelled,
     told_by,
     values_of,
 )
 from indlet.service.index.embedded.postings import COLUMNS, Facets, Names, Words
 from indlet.service.index.embedded.record_keys import RecordKeys, sliced
 from indlet.service.index.keys import ELEMENTS
-from indlet.text import FIELDS, LANGUAGES, SEARCHED, Analyzer, analyse, searched
+from indlet.text import FIELDS, LANGUAGES, SEARCHED, Analyzer, analyse
 from indlet.text import language as judging
 
 # The columns of what is searched where a record has no vector, and of all, a bit for each.
@@ -161,34 +162,50 @@ class Analyses:
         if self.analyzer.policy.language != "auto" or all(known):
             return [rules_for(language) for language in known]
         told = [first_told(span) if mine else told_by(span) for span, mine in zip(stated, own, strict=True)]
-        judged = [
-            self._table.judged(tokens, mask, [language for language, _ in told]) if mine in own else None
-            for mine, mask in ((0, _ALL), (1, _SEARCHED))
-        ]
-        out: list[str] = []
-        questions: dict[int, Question] = {}
-        for number, (language, (believed, sure)) in enumerate(zip(known, told, strict=True)):
-            if not language:
-                answers = judged[own[number]]
-                assert answers is not None
-                found = believed if sure else answers.answers[number]
-                if found is None:
-                    questions[number] = _question(changes[number], own[number], believed, answers, number)
-                language = found or believed or self.analyzer.policy.default_language
-            out.append(language)
-        for number, found in zip(questions, answered(list(questions.values())), strict=True):
-            out[number] = found or out[number]
-        for number, language in enumerate(out):
-            if own[number] and not language:
-                tokens.odd[number] = 1
+        said, numbers, sure = zip(*told, strict=True)
+        asked = ~np.array(sure) & np.fromiter(map(not_, known), np.bool_, len(known))
+        kinds = {
+            mine: self._detected(changes, tokens, said, numbers, asked & (np.array(own) == mine), mine)
+            for mine in set(own)
+        }
+        found = kinds[own[0]] if len(kinds) == 1 else [kinds[mine][number] for number, mine in enumerate(own)]
+        for number in np.flatnonzero(sure).tolist() if any(sure) else ():
+            found[number] = said[number]
+        default = self.analyzer.policy.default_language
+        out = [a or b or c or default for a, b, c in zip(known, found, said, strict=True)]
+        if not default:
+            for number, language in enumerate(out):
+                if own[number] and not language:
+                    tokens.odd[number] = 1
+        return out
+
+    def _detected(
+        self,
+        changes: Sequence[Stored],
+        tokens: _Tokens,
+        stated: Sequence[str],
+        numbers: Sequence[int],
+        asked: NDArray[np.bool_],
+        own: int,
+    ) -> list[str]:
+        """The languages of the records that are asked for: of what is searched of them, or of all fields.
+        `stated` and `numbers`: see `Told`.
+        """
+        fields, mask = (SEARCHED, _SEARCHED) if own else (FIELDS, _ALL)
+        judged, long = self._table.judged(tokens, mask, numbers)
+        out = judged.answers
+        unsure = np.flatnonzero(judged.asks & asked & ~long).tolist()
+        texts = [_text(changes[number], fields) for number in unsure]
+        for number, language in zip(unsure, modelled(texts, unsure, judged), strict=True):
+            out[number] = language
+        for number in np.flatnonzero(long & asked).tolist():
+            out[number] = detected(_text(changes[number], fields), stated[number])
         return out
 
 
-def _question(stored: Stored, own: int, stated: str, judged: Judged, number: int) -> Question:
-    """What is searched, or all fields, whose language the model is to tell."""
+def _text(stored: Stored, fields: Sequence[str]) -> str:
     metadata: Metadata = orjson.loads(stored.metadata or b"{}")
-    text = searched(metadata) if own else "\n".join(v for name in FIELDS for v in metadata.get(name, ()))
-    return Question(text, stated, judged.found[number] if judged.counted[number] else None)
+    return "\n".join([value for name in fields for value in metadata.get(name, ())])
 
 
 @remembered(1 << 14)
@@ -228,7 +245,7 @@ class _Table:
         self._names = np.empty(0, np.uint8)
         self._kinds, self._widths = np.empty(0, np.uint8), np.empty(0, np.uint8)
         self._rows = np.empty(0, np.int32)  # of foreign tokens in `letters`
-        self._letters = np.empty((0, LETTER_COLUMNS), np.int32)
+        self._letters = np.empty((0, LETTER_COLUMNS), np.int16)
         self._counted = 0  # tokens whose letters are counted
         self._maps: dict[str, NDArray[np.int32]] = {}
         self.runs = np.empty(0, np.int64)
@@ -292,27 +309,25 @@ class _Table:
             whole, whole_until,
         )  # fmt: skip
 
-    def judged(self, tokens: _Tokens, mask: int, stated: Sequence[str]) -> Judged:
-        """What the words of each record tell of its language; None where the model is to be asked."""
-        self._count_letters()
+    def judged(self, tokens: _Tokens, mask: int, stated: Sequence[int]) -> tuple[Judged, NDArray[np.bool_]]:
+        """What the words of each record tell of its language, and which records are too long for that."""
+        self._look_beyond_ascii()
         known = k.Known(self._units, self._kinds, self._widths, self._rows, self._letters)
         plainly = k.Tokens(tokens.ids, tokens.until, tokens.codes)
-        out = judged(plainly, tokens.odd.size, mask, known, stated)
-        codes = tokens.codes
-        sizes = (tokens.sizes + 1) * ((mask >> (codes & 7)) & 1)  # in bytes: never too small
-        long = np.flatnonzero(np.bincount(codes >> 3, sizes, tokens.odd.size) > _JUDGED + 1)
-        out.counted[long] = False
-        for number in long.tolist():
-            out.answers[number] = None
-        return out
+        sizes = (tokens.sizes + 1) * ((mask >> (tokens.codes & 7)) & 1)  # in bytes: never too small
+        long = np.bincount(tokens.codes >> 3, sizes, tokens.odd.size) > _JUDGED + 1
+        return judged(plainly, tokens.odd.size, mask, known, stated), long
 
-    def _count_letters(self) -> None:
-        """Counts the letters of foreign tokens that are new."""
-        new = self._counted + np.flatnonzero(self._kinds[self._counted : self._used[0]] & k.FOREIGN)
+    def _look_beyond_ascii(self) -> None:
+        """Tells which of the new tokens beyond ASCII are digits, and counts the letters of foreign ones."""
+        new = self._counted + np.flatnonzero(self._kinds[self._counted : self._used[0]] & k.WIDE)
         self._counted = int(self._used[0])
         if new.size:
-            letters = np.array([letters_of(name) for name in self._spelt(new.astype(np.int32))], np.int32)
-            self._rows[new] = np.arange(len(self._letters), len(self._letters) + new.size)
+            names = self._spelt(new.astype(np.int32))
+            self._kinds[new] |= np.fromiter(map(str.isdigit, names), np.uint8, len(names)) * k.DIGITS
+            foreign = (self._kinds[new] & k.FOREIGN) > 0
+            letters = letters_of(compress(names, foreign.tolist()))
+            self._rows[new[foreign]] = np.arange(len(self._letters), len(self._letters) + len(letters))
             self._letters = np.concatenate((self._letters, letters))
 
     def _spelt(self, tokens: NDArray[np.int32]) -> list[str]:

@@ -1,14 +1,14 @@
 """The languages of many records at once: what `text.language.detect_pieces` tells of each, but sooner.
 
 A kernel counts function words and letters, and the rules of the plain way are applied to all. What they leave
-in doubt is put to the statistical model together. Texts that are judged by a sample, and those where it
-matters which tokens are digits, `detect` looks at one by one.
+in doubt is put to the statistical model together. Texts that are judged by a sample `detect` looks at one by
+one.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Final, NamedTuple
 
@@ -21,35 +21,37 @@ from indlet.memo import remembered
 from indlet.text import LANGUAGES, langid, stop_words
 from indlet.text import language as plain
 
-ASK: Final = None
 _LANGUAGES: Final = tuple(LANGUAGES)
 _NUMBERS: Final = {language: number for number, language in enumerate(_LANGUAGES)}
 _SCRIPTS: Final = tuple(plain.SCRIPTS)
-# Columns of the letters of foreign tokens: all, each script's, kana, whether Russian ones, whether others.
+# Answers: numbers of these codes, none, and what the statistical model is to be asked.
+_CODES: Final = (*_LANGUAGES, "zh", "ja", *(codes[0] for _, codes in plain.SCRIPTS.values()))
+_NONE, _ASK = -1, -2
+_NAMES: Final = np.array([*_CODES, "", ""], object)
+# What each script alone tells.
+_ALONE: Final = np.array(
+    [_CODES.index(codes[0]) if len(codes) == 1 else _ASK for _, codes in plain.SCRIPTS.values()]
+)
+# Columns of the letters of foreign tokens: all, each script's, kana, those of Russian alone, those of others.
 _ALL, _KANA, _RUSSIAN, _OTHERS = 0, len(_SCRIPTS) + 1, len(_SCRIPTS) + 2, len(_SCRIPTS) + 3
 LETTER_COLUMNS: Final = len(_SCRIPTS) + 4
 
 Numbers = NDArray[np.int64]
 
 
-def letters_of(token: str) -> list[int]:
-    """A foreign token's letters, by the columns above."""
-    out = [0] * LETTER_COLUMNS
-    for letter in token:
-        for column in _columns(letter):
-            out[column] += 1
-    if out[_ALL]:
-        out[_RUSSIAN] = plain.RUSSIAN.search(token) is not None
-        out[_OTHERS] = plain.NOT_RUSSIAN.search(token) is not None
-        return out
-    return [0] * LETTER_COLUMNS
+def letters_of(tokens: Iterable[str]) -> NDArray[np.int16]:
+    """The letters of foreign tokens, by the columns above: a row for each token."""
+    rows = [sum(map(_columns, token)).to_bytes(2 * LETTER_COLUMNS, "little") for token in tokens]
+    return np.frombuffer(b"".join(rows), "<i2").reshape(-1, LETTER_COLUMNS)
 
 
 @remembered(1 << 14)
-def _columns(letter: str) -> tuple[int, ...]:
-    """The columns that count a letter."""
-    patterns = (plain.FOREIGN, *plain.script_patterns().values(), plain.KANA)
-    return tuple(column for column, pattern in enumerate(patterns) if pattern.match(letter))
+def _columns(letter: str) -> int:
+    """A one for each column that counts a letter, in sixteen-bit places of one number."""
+    patterns = (
+        plain.FOREIGN, *plain.script_patterns().values(), plain.KANA, plain.RUSSIAN, plain.NOT_RUSSIAN,
+    )  # fmt: skip
+    return sum(1 << 16 * column for column, pattern in enumerate(patterns) if pattern.match(letter))
 
 
 @cache
@@ -77,124 +79,117 @@ def _shares(most: int) -> NDArray[np.float32]:
 
 
 class Judged(NamedTuple):
-    """What the tokens of records tell of their languages: codes, nothing (the empty string), or that the
-    statistical model is to be asked (None); what was counted for that, and of whom it is all that the rules
-    ask for: not where most letters are of another script, nor where a text is judged by a sample.
+    """What the tokens of records tell of their languages: codes, or nothing. `asks`: of which the model is to
+    be asked, and by what its answer is judged: whether function words, or their absence, let it be believed,
+    the units of each language and the most of any; the script, of those that several languages share.
     """
 
-    answers: list[str | None]
-    found: k.Rows
-    counted: NDArray[np.bool_]
+    answers: list[str]
+    asks: NDArray[np.bool_]
+    listed: NDArray[np.bool_]
+    unlisted: NDArray[np.bool_]
+    hits: NDArray[np.int16]
+    most: Numbers
+    script: Numbers
 
 
-def judged(tokens: k.Tokens, records: int, mask: int, known: k.Known, stated: Sequence[str]) -> Judged:
-    """What the tokens in the fields of `mask` tell. `stated` are the codes that are stated."""
+def judged(tokens: k.Tokens, records: int, mask: int, known: k.Known, stated: Sequence[int]) -> Judged:
+    """What the tokens in the fields of `mask` tell. `stated` are the languages that are, see `Told`."""
     found = np.empty(records, k.EVIDENCE)
+    hits = np.zeros((records, len(_LANGUAGES)), np.int16)
     letters = np.zeros((records, LETTER_COLUMNS), np.int64)
-    numbers = np.array([_NUMBERS.get(language, -1) for language in stated], np.int64)
-    k.evidence(tokens, mask, known, numbers, found, letters)
-    foreign = 2 * letters[:, _ALL] > found["characters"]
-    out = _by_words(found)
-    for place in np.flatnonzero(foreign).tolist():
-        most = int(found[place]["letters"] + found[place]["wide_letters"])
-        out[place] = _by_script(letters[place], most)
-    return Judged(out, found, ~foreign)
-
-
-class Question(NamedTuple):
-    """A text whose words leave a doubt, the language that is stated of it, and what was counted in it, if
-    that is all of it and in Latin letters.
-    """
-
-    text: str
-    stated: str
-    found: np.void | None
-
-
-def answered(questions: Sequence[Question]) -> list[str]:
-    """What `detect` gives for each text; the model is asked for all of them together."""
-    if not questions:
-        return []
-    samples = [plain.sample(question.text)[: plain.READ] for question in questions]
-    out = []
-    for question, classified in zip(questions, langid.classify_all(samples, weighed), strict=True):
-        language = ASK if question.found is None else _modelled(question.text, question.found, classified)
-        if language is ASK:
-            language = plain.detect(question.text, question.stated, classified)
-        out.append(language)
-    return out
-
-
-def _modelled(text: str, found: np.void, classified: langid.Classified) -> str | None:
-    """The rules for what the model says of a text in Latin letters; tokens beyond ASCII may be digits."""
-    pieces, digits, wide, _, letters, _, best, first, *_ = found.item()
-    running = pieces - digits
+    k.evidence(tokens, mask, known, np.array(stated, np.int64), plain.TABLE_WORDS, found, hits, letters)
+    pieces, digits, wide, first, words = (
+        found[name] for name in ("pieces", "digits", "wide", "first", "words")
+    )
+    # The rules for Latin letters.
     prose = 5 * digits < pieces
-    certain = prose == (5 * (digits + wide) < pieces) and (first < running) == (first < running - wide)
-    if not certain or letters < plain.LETTERS:
-        return ASK
-    listed = first >= (plain.ENOUGH if text.isascii() else plain.UNITS)
-    unlisted = first < running and prose
-    answer, probability = classified
-    if probability < plain.SURE:
-        return ""
-    language = plain.code(answer)
-    if not stop_words(language):
-        return language if unlisted else ""
-    if language == _LANGUAGES[best] or not listed:
-        return language if listed else ""
-    return ASK
-
-
-def _by_words(found: k.Rows) -> list[str | None]:
-    """The rules for Latin letters. Tokens beyond ASCII may be digits or not: where that matters, ask."""
-    pieces, digits, wide, first = (found[name] for name in ("pieces", "digits", "wide", "first"))
-    prose, perhaps = 5 * (digits + wide) < pieces, 5 * digits < pieces
-    told = (first >= plain.ENOUGH) & (first > plain.LEAD * found["second"])
-    enough = found["words"] >= plain.TABLE_WORDS
-    some = found["words"] >= plain.WORDS
-    sure = told & (enough | (some & prose))
-    doubtful = told & ~sure & some & perhaps
-    believed = (found["stated"] >= 0) & (found["stated"] == first)
-    short = found["letters"] + found["wide_letters"] < plain.LETTERS
+    sure = (first >= plain.ENOUGH) & (first > plain.LEAD * found["second"])
+    sure &= (words >= plain.TABLE_WORDS) | ((words >= plain.WORDS) & prose)
     listed = first >= np.where(wide == 0, plain.ENOUGH, plain.UNITS)
-    unlisted = (first < pieces - digits) & perhaps
-    silent = ~doubtful & (believed | short | ~(listed | unlisted))
-    answers = np.where(sure, found["best"], np.where(silent, -1, -2)).tolist()
-    names: dict[int, str | None] = {-1: "", -2: ASK}
-    return [_LANGUAGES[answer] if answer >= 0 else names[answer] for answer in answers]
+    unlisted = (first < pieces - digits) & prose
+    asks = (found["letters"] >= plain.LETTERS) & (listed | unlisted) & (found["stated"] != first)
+    out = np.where(sure, found["best"], np.where(asks, _ASK, _NONE))
+    script = np.full(records, -1)
+    foreign = np.flatnonzero(2 * letters[:, _ALL] > found["characters"])
+    if foreign.size:
+        out[foreign], script[foreign] = _by_script(letters[foreign], found["letters"][foreign])
+    return Judged(_NAMES[out].tolist(), out == _ASK, listed, unlisted, hits, first, script)
 
 
-def _by_script(letters: Numbers, most: int) -> str | None:
-    """The rules for other scripts; `most` letters are no digits."""
-    counts = letters[1 : len(_SCRIPTS) + 1]
-    script = int(counts.argmax())
-    name = _SCRIPTS[script]
-    if name == "Han":
-        return "ja" if 20 * letters[_KANA] > counts[script] else "zh"
-    candidates = plain.SCRIPTS[name][1]
-    if len(candidates) == 1:
-        return candidates[0]
-    if name == "Cyrillic" and letters[_RUSSIAN] and not letters[_OTHERS]:
-        return "ru"
-    return "" if most < plain.LETTERS // 4 else ASK
+def _by_script(letters: Numbers, size: Numbers) -> tuple[Numbers, Numbers]:
+    """The rules for other scripts, and the script of each text; `size`: its letters that are no digits."""
+    counts = letters[:, 1 : len(_SCRIPTS) + 1]
+    script = counts.argmax(1)
+    out = _ALONE[script]
+    japanese = 20 * letters[:, _KANA] > counts[:, _SCRIPTS.index("Han")]
+    han = np.where(japanese, _CODES.index("ja"), _CODES.index("zh"))
+    out = np.where(script == _SCRIPTS.index("Han"), han, out)
+    russian = (script == _SCRIPTS.index("Cyrillic")) & (letters[:, _RUSSIAN] > 0) & (letters[:, _OTHERS] == 0)
+    out[russian] = _CODES.index("ru")
+    out[(out == _ASK) & (size < plain.LETTERS // 4)] = _NONE
+    return out, script
+
+
+def modelled(texts: Sequence[str], places: Sequence[int], by: Judged) -> list[str]:
+    """What `detect` gives for texts of which the model is to be asked, which it is for all of them together.
+    `places`: of each in what was judged.
+    """
+    if not texts:
+        return []
+    classified = langid.classify_all([text[: plain.READ] for text in texts], weighed)
+    parts = (part[places].tolist() for part in (by.hits, by.listed, by.unlisted, by.most, by.script))
+    return [
+        _believable(_code(answer), *of) if probability >= plain.SURE else ""
+        for (answer, probability), *of in zip(classified, *parts, strict=True)
+    ]
+
+
+def detected(text: str, stated: str) -> str:
+    """`detect` for one text."""
+    (classified,) = langid.classify_all([plain.sample(text)[: plain.READ]], weighed)
+    return plain.detect(text, stated, classified)
+
+
+def _believable(
+    language: str, hits: Sequence[int], listed: bool, unlisted: bool, most: int, script: int
+) -> str:
+    """What the model says of a text, where that can be believed."""
+    if script >= 0:
+        return language if language in plain.SCRIPTS[_SCRIPTS[script]][1] else ""
+    if stop_words(language):
+        return language if listed and 2 * hits[_NUMBERS[language]] >= most else ""
+    return language if unlisted else ""
 
 
 @remembered(1 << 12)
-def told_by(span: bytes) -> tuple[str, bool]:
-    """The language that is stated, and whether it has to be believed."""
-    return _believed(values_of(span))
+def _code(name: str) -> str:
+    return plain.code(name)
+
+
+class Told(NamedTuple):
+    """The language that is stated, its number (-1 if it has no rules), whether it has to be believed."""
+
+    language: str
+    number: int
+    sure: bool
 
 
 @remembered(1 << 12)
-def first_told(span: bytes) -> tuple[str, bool]:
+def told_by(span: bytes) -> Told:
+    """What values in JSON state."""
+    return _told(values_of(span))
+
+
+@remembered(1 << 12)
+def first_told(span: bytes) -> Told:
     """The same by the first value alone."""
-    return _believed(values_of(span)[:1])
+    return _told(values_of(span)[:1])
 
 
-def _believed(values: tuple[str, ...]) -> tuple[str, bool]:
+def _told(values: tuple[str, ...]) -> Told:
     stated = next((found for value in values if value and (found := plain.code(value))), "")
-    return stated, bool(stated) and not stop_words(stated)
+    return Told(stated, _NUMBERS.get(stated, -1), bool(stated) and not stop_words(stated))
 
 
 @remembered(1 << 12)

@@ -149,7 +149,7 @@ def _text(value: bytes) -> str:
 
 
 def _folding(c: str) -> int:
-    """What becomes of a character in keys, see `kernels.person_keys`. Left out is whatever may depend on the
+    """What becomes of a character in keys, see `kernels.folding`. Left out is whatever may depend on the
     characters beside it (marks, white space, scripts but Latin, Greek and Cyrillic) or takes more room.
     """
     if c.isascii():
