@@ -97,7 +97,7 @@ def told(view: View) -> dict[str, Any]:
                     lists[str(where)] = (
                         plain(view.page(3, **where)),
                         view.headers(9, **where),
-                        view.originals(9, **where),
+                        list(view.originals(9, **where)),
                         view.count(**where),
                     )
     parts = [("raw",), ("vector", "positions"), ("properties",), ()]

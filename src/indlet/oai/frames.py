@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain, repeat
 from string import ascii_letters, digits
 from typing import Final
 
@@ -26,6 +27,9 @@ from indlet.oai.xml import attribute, text
 END: Final = b"</OAI-PMH>\n"
 # What our own identifiers are made of, which XML leaves alone.
 _SAFE: Final = (ascii_letters + digits + "-._~:/%;,@!*'()\n").encode()
+_OPEN: Final = b"<record><header><identifier>"
+_OPEN_DELETED: Final = b'<record><header status="deleted"><identifier>'
+_BEFORE, _AFTER = b"</header><metadata>", b"</metadata></record>\n"  # the metadata of a record
 _PLAIN = re.compile(f"[{re.escape(_SAFE.decode().strip())}]+").fullmatch
 
 
@@ -81,24 +85,26 @@ class Endpoint:
         return self.start(now, arguments) + told.encode() + END
 
 
-def records(rows: Sequence[tuple[int, str, int, int, str, bytes]]) -> bytes:
-    """Records that have nothing but metadata, XML already, from (seq, identifier, datestamp, deleted,
-    sets, metadata), one after another. Whole collections pass here.
+def records(rows: Sequence[tuple[int, str, int, str, bytes | None]]) -> list[bytes]:
+    """Records that have nothing but metadata, XML already, in pieces; from (seq, identifier, datestamp, sets,
+    metadata or None if deleted). Whole collections pass here.
     """
-    names = "\n".join([row[1] for row in rows]).encode()
+    _, identifiers, stamps, sets, metadata = zip(*rows, strict=True)
+    names = "\n".join(identifiers).encode()
     if names.translate(None, _SAFE) or names.count(b"\n") != len(rows) - 1:
-        escaped = [text(row[1]).encode() for row in rows]
+        escaped = [text(name).encode() for name in identifiers]
     else:
         escaped = names.split(b"\n")
+    if all(metadata):
+        rests = map(_rest, stamps, sets, repeat(_BEFORE))
+        return list(chain.from_iterable(zip(repeat(_OPEN), escaped, rests, metadata, repeat(_AFTER))))
     pieces = list[bytes]()
-    for name, (_, _, stamp, deleted, sets, metadata) in zip(escaped, rows, strict=True):
-        if deleted:
-            head = b'<record><header status="deleted"><identifier>' + name
-            pieces += head, _rest(stamp, sets), b"</header></record>\n"
+    for name, stamp, specs, inside in zip(escaped, stamps, sets, metadata, strict=True):
+        if inside is None:
+            pieces += _OPEN_DELETED, name, _rest(stamp, specs, b"</header></record>\n")
         else:
-            head = b"<record><header><identifier>" + name + _rest(stamp, sets, b"</header><metadata>")
-            pieces += head, metadata, b"</metadata></record>\n"
-    return b"".join(pieces)
+            pieces += _OPEN, name, _rest(stamp, specs, _BEFORE), inside, _AFTER
+    return pieces
 
 
 def header(identifier: str, datestamp: int, deleted: int, sets: str) -> bytes:

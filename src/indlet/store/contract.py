@@ -196,8 +196,10 @@ class RecordLists(Protocol):
         set_spec: str | None = None,
         origins: Iterable[int] | None = None,
         metadata_only: bool = False,
-    ) -> list[tuple[int, str, int, int, str, bytes]]:
-        """The same, with the raw metadata."""
+    ) -> Iterator[tuple[int, str, int, str, bytes | None]]:
+        """(seq, identifier, datestamp, sets, raw metadata or None if deleted) of the records that `page`
+        would give, one after another.
+        """
 
     def count(
         self,

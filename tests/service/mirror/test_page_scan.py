@@ -28,8 +28,8 @@ TAIL = b'<resumptionToken cursor="0">next</resumptionToken>\n</ListRecords>\n</O
 def record(url: str, content: bytes | None, *fields: tuple[str, str], didl: bool = True) -> bytes:
     header = http_header.write(fields, "ab" * 32, SCHEMA)
     metadata = oai_didl.write(url, "text/html", header, content) if didl else header
-    row = 1, url, 1_700_000_000, 0, "mime:text:html site:a", metadata
-    return frames.records([row])
+    row = 1, url, 1_700_000_000, "mime:text:html site:a", metadata
+    return b"".join(frames.records([row]))
 
 
 DELETED = (

@@ -122,8 +122,9 @@ def routes(
     if landing:
         visited.append(Route(landing, web.page(web.pages.landing, "text/html")))
     relations = Relations(settings)
+    # Looked through in this order: harvesters ask most.
     return [
-        *open_to_all, *relations.only("harvest", harvested), *relations.only("repository", visited)
+        *relations.only("harvest", harvested), *open_to_all, *relations.only("repository", visited)
     ]  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final, TypedDict
 
 from indlet.formats.metadata import oai_dc
@@ -106,23 +107,20 @@ class Lists:
         if asked.seen is not None or _chosen(asked) is not None:
             return None
         write, columns = self._formats.writer(*formats), self._formats.columns(*formats)
-        parts, size, count, window = list[bytes](), 0, 0, self.window(state, asked)
-        while True:
-            together = min(_FETCHED, limit - count)
-            rows = asked.view.originals(together + 1, **window)
-            more = len(rows) > together
-            del rows[together:]
-            if all(row[5].startswith(oai_dc.START) or row[3] for row in rows):
-                parts.append(frames.records(rows))
+        window, last = self.window(state, asked), int(state.after)
+        following = asked.view.originals(limit + 1, **window)
+        parts, size, count = list[bytes](), 0, 0
+        while rows := list(islice(following, min(_FETCHED, limit - count))):
+            if _as_served([row[4] for row in rows if row[4] is not None]):
+                pieces = frames.records(rows)
             else:
-                parts.append(b"".join(map(write, asked.view.page(len(rows), parts=columns, **window))))
-            size, count = size + len(parts[-1]), count + len(rows)
+                window["after"] = last
+                pieces = list(map(write, asked.view.page(len(rows), parts=columns, **window)))
+            parts += pieces
+            size, count, last = size + sum(map(len, pieces)), count + len(rows), rows[-1][0]
             if size >= most:
                 return None
-            last = rows[-1][0] if rows else int(window["after"])
-            if not more or count == limit:
-                return parts, last, count, more
-            window = {**window, "after": last}
+        return parts, last, count, next(following, None) is not None
 
     def records(self, asked: Inquiry, state: ResumptionToken, limit: int) -> Iterator[Stored]:
         """The records that the requester may see, in the format that the list is in."""
@@ -144,6 +142,11 @@ class Lists:
             if len(rows) < together:
                 return
             window = {**window, "after": rows[-1].seq}
+
+
+def _as_served(metadata: Sequence[bytes]) -> bool:
+    """Whether all begin as oai_dc does: then the first and the last by their bytes do."""
+    return not metadata or (min(metadata) >= oai_dc.START and max(metadata).startswith(oai_dc.START))
 
 
 def _chosen(asked: Inquiry) -> Callable[[Sequence[str]], bool] | None:
