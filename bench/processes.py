@@ -146,6 +146,12 @@ def cpu_of(pid: int) -> float:
     return sum(int(field) for field in fields[11:15]) / TICKS
 
 
+def cpu_now(pid: int) -> float:
+    """Processor seconds that the threads of a running process have used, to the nanosecond."""
+    tasks = Path(f"/proc/{pid}/task").glob("*/schedstat")
+    return sum(int(task.read_text().split()[0]) for task in tasks) / 1e9
+
+
 def memory(pid: int, kind: str = "VmHWM") -> float:
     """Megabytes, by a name of /proc/PID/status; 0 if the process has gone."""
     try:

@@ -1,4 +1,4 @@
-"""pyoai and oai_repo over the same store, as ASGI applications: bulk interfaces, pages of 500 records."""
+"""pyoai and oai_repo over the same store, as ASGI applications, by their bulk interfaces."""
 
 from __future__ import annotations
 
@@ -19,8 +19,6 @@ from starlette.routing import Route
 from indlet.model import Stored
 from indlet.store import Store
 
-PAGE = 500
-
 
 def _application(answer: Callable[[dict[str, str]], bytes]) -> Starlette:
     async def respond(request: Request) -> Response:
@@ -36,10 +34,10 @@ class PyOai:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def listRecords(self, metadataPrefix: str, cursor: int = 0, batch_size: int = PAGE, **_: Any) -> Any:
+    def listRecords(self, metadataPrefix: str, cursor: int = 0, batch_size: int = 10, **_: Any) -> Any:
         with self._store.read() as view:
             # The store is new, so that a record's number is its place: no offset to walk over.
-            page = view.page(batch_size, after=cursor)
+            page = view.page(batch_size, after=cursor, parts=("metadata",))
         for s in page:
             when = datetime.fromtimestamp(s.datestamp, UTC).replace(tzinfo=None)
             header = common.Header(None, s.identifier, when, s.sets.split(), bool(s.deleted))
@@ -59,18 +57,17 @@ class PyOai:
         )
 
 
-def pyoai(store: Store) -> Starlette:
+def pyoai(store: Store, page: int) -> Starlette:
     registry = metadata.MetadataRegistry()
     registry.registerWriter("oai_dc", server.oai_dc_writer)
-    served = server.BatchingServer(PyOai(store), registry, resumption_batch_size=PAGE)
+    served = server.BatchingServer(PyOai(store), registry, resumption_batch_size=page)
     return _application(served.handleRequest)
 
 
 class OaiRepo(oai_repo.DataInterface):  # type: ignore[misc]
-    limit = PAGE
-
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, page: int) -> None:
         self._store = store
+        self.limit = page
         with store.read() as view:
             self._size = view.count()
         self._page: list[Stored] = []
@@ -94,7 +91,7 @@ class OaiRepo(oai_repo.DataInterface):  # type: ignore[misc]
         self, prefix: str, since: Any = None, until: Any = None, spec: Any = None, cursor: int = 0
     ) -> Any:
         with self._store.read() as view:
-            self._page = view.page(PAGE, after=cursor)
+            self._page = view.page(self.limit, after=cursor, parts=("raw",))
         return [s.identifier for s in self._page], self._size, None
 
     def get_records_header(self, identifiers: list[str]) -> Any:
@@ -113,6 +110,6 @@ class OaiRepo(oai_repo.DataInterface):  # type: ignore[misc]
         return ["bench"], 1, None
 
 
-def oairepo(store: Store) -> Starlette:
-    repository = oai_repo.OAIRepository(OaiRepo(store))
+def oairepo(store: Store, page: int) -> Starlette:
+    repository = oai_repo.OAIRepository(OaiRepo(store, page))
     return _application(lambda arguments: bytes(repository.process(arguments)))

@@ -16,6 +16,7 @@ from bench.evidence.portal import rows_of
 from bench.evidence.setting import Found
 from bench.evidence.site import times
 from bench.harvest_shapes import ratios as shape_ratios
+from bench.serve import form_of
 
 from indlet.service.rank import MODELS
 
@@ -64,7 +65,7 @@ def _served(found: Found) -> Verdict:
 def _plain(found: Found) -> list[Found]:
     """Our runs over oai_dc without coding: over a tenth of the records, and over all of them."""
     runs = [run for one in found["serve"] for run in one["runs"] if run["server"] == "indlet"]
-    return [run for run in runs if "indexPrefix" not in run["request"] and run["coding"] == "identity"]
+    return [run for run in runs if form_of(run["request"]) == "oai_dc" and run["coding"] == "identity"]
 
 
 def _flat(found: Found) -> Verdict:

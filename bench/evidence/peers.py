@@ -21,6 +21,8 @@ from bench.evidence.statistics import Spread, spread
 from bench.harvest_shapes import ratios as shape_ratios
 from bench.processes import Failed, Meter
 from bench.processes import run as execute
+from bench.serve import form_of
+from bench.serve import ratios as round_ratios
 
 from bench import harvest_others
 from indlet.service.rank import MODELS
@@ -52,7 +54,7 @@ def bench(setting: Setting, name: str, *arguments: object) -> Any:
 
 
 def run(setting: Setting) -> Found:
-    serve = setting.pick((10_000, 5_000), (20_000, 5_000), (100_000, 10_000))
+    serve = setting.pick((5_000, 5), (20_000, 20), (50_000, 30))
     harvest = setting.pick(2_000, 20_000, 100_000)
     search = setting.pick((5_000, 50), (50_000, 200), (150_000, 400))
     plain = ("--queries", search[1], "--repeats", 5)
@@ -64,9 +66,7 @@ def run(setting: Setting) -> Found:
     if setting.data:
         searches.append(("--texts", "real", "--records", setting.pick(5_000, 50_000, 150_910), *two))
     plan: dict[str, Callable[[], Any]] = {
-        "serve": lambda: bench(
-            setting, "serve", "--records", serve[0], "--others", serve[1], "--repeat", setting.pick(1, 3, 3)
-        ),
+        "serve": lambda: bench(setting, "serve", "--records", serve[0], "--rounds", serve[1]),
         "harvest": lambda: bench(setting, "harvest", "--records", harvest, "--repeat", setting.pick(1, 3, 3)),
         "shapes": lambda: bench(
             setting, "harvest_shapes", "--records", harvest, "--repeat", setting.pick(1, 3, 3)
@@ -150,25 +150,19 @@ def search_ratios(runs: list[Found], key: str, beside: str = "tantivy") -> dict[
     return found
 
 
-def serve_ratios(runs: list[Found]) -> dict[str, tuple[Spread, Spread]]:
-    """Other server -> how many times as many records as it we serve, in oai_dc without coding.
+def serve_ratios(runs: list[Found], page: int = 500) -> dict[str, tuple[Spread, Spread]]:
+    """Other server -> how many times as many records as it we serve in oai_dc, uncoded, round by round.
 
     By time passed, in which the client and whatever else runs have their share, and by processor time.
     """
-    found: dict[str, list[tuple[float, float]]] = {}
-    for run in runs:
-        plain = [
-            one for one in run["runs"] if "indexPrefix" not in one["request"] and one["coding"] == "identity"
-        ]
-        ours = max((one for one in plain if one["server"] == "indlet"), key=lambda one: int(one["records"]))
-        for one in plain:
-            if one["server"] != "indlet":
-                rate = ours["records_per_second"] / one["records_per_second"]
-                found.setdefault(one["server"], []).append((rate, _effort(ours) / _effort(one)))
-    return {
-        name: (spread([rate for rate, _ in pairs]), spread([effort for _, effort in pairs]))
-        for name, pairs in found.items()
-    }
+    found = {}
+    for name in ("pyoai", "oairepo"):
+        wall, cpu = (
+            spread([ratio for run in runs for ratio in round_ratios(run["rounds"], name, page, key)])
+            for key in ("seconds", "cpu_seconds")
+        )
+        found[name] = wall, cpu
+    return found
 
 
 def _effort(one: Found) -> float:
@@ -193,17 +187,21 @@ def _serve(runs: list[Found], records: int, figures: Figures) -> str:
     rows: dict[tuple[str, str, str, int], list[Found]] = {}
     for run in runs:
         for one in run["runs"]:
-            form = (
-                one["request"].rpartition("indexPrefix=")[2] if "indexPrefix" in one["request"] else "oai_dc"
-            )
+            form = form_of(one["request"])
             rows.setdefault((one["server"], form, one["coding"], one["records"]), []).append(one)
-    ratios = "; ".join(
-        f"{rate} times {name} (by processor time {effort})"
-        for name, (rate, effort) in serve_ratios(runs).items()
-    )
+    pages = dict.fromkeys(one["page"] for run in runs for one in run["rounds"])
+    beside = [
+        [page, name, str(cpu), str(rate)]
+        for page in pages
+        for name, (rate, cpu) in serve_ratios(runs, page).items()
+    ]
     return (
-        f"`bench.serve`, a store of {records:,} records, {len(runs)} runs. A client that parses nothing "
-        f"follows the tokens. Records a second in oai_dc without coding, beside the others: **{ratios}**.\n\n"
+        f"`bench.serve`, a store of {records:,} records with the values of seven systems and real texts, as "
+        "a crawl keeps them. A client that parses nothing follows the tokens. All servers are up at once "
+        "and have small turns in drawn order; ratios of records in oai_dc without coding are made within "
+        "each round, and told as their median and range:\n\n"
+        + table(["records a page", "beside", "times, by processor time", "times, by time passed"], beside, 2)
+        + "\n\nEach form and coding of ours, harvested whole in pages of 500 records or 2,000 headers:\n\n"
         + table(
             ["server", "form", "coding", "records", "records/s", "per CPU second", "first page ms",
              "last page ms", "private MB"],

@@ -28,3 +28,10 @@ def test_many_records_are_each_one_after_another(rows: list[tuple[int, str, int,
         for _, identifier, stamp, sets, metadata in rows
     ]
     assert b"".join(frames.records(rows)) == b"".join(plain)
+
+
+@given(st.lists(_rows, max_size=6))
+def test_many_headers_are_each_one_after_another(rows: list[tuple[int, str, int, str, bytes | None]]) -> None:
+    listed = [(seq, name, stamp, int(not inside), sets) for seq, name, stamp, sets, inside in rows]
+    plain = [frames.header(*row[1:]) + b"\n" for row in listed]
+    assert b"".join(frames.headers(listed)) == b"".join(plain)

@@ -27,8 +27,9 @@ from indlet.oai.xml import attribute, text
 END: Final = b"</OAI-PMH>\n"
 # What our own identifiers are made of, which XML leaves alone.
 _SAFE: Final = (ascii_letters + digits + "-._~:/%;,@!*'()\n").encode()
-_OPEN: Final = b"<record><header><identifier>"
-_OPEN_DELETED: Final = b'<record><header status="deleted"><identifier>'
+_HEADER: Final = b"<header><identifier>"
+_HEADER_DELETED: Final = b'<header status="deleted"><identifier>'
+_OPEN, _OPEN_DELETED = b"<record>" + _HEADER, b"<record>" + _HEADER_DELETED
 _BEFORE, _AFTER = b"</header><metadata>", b"</metadata></record>\n"  # the metadata of a record
 _PLAIN = re.compile(f"[{re.escape(_SAFE.decode().strip())}]+").fullmatch
 
@@ -90,11 +91,7 @@ def records(rows: Sequence[tuple[int, str, int, str, bytes | None]]) -> list[byt
     metadata or None if deleted). Whole collections pass here.
     """
     _, identifiers, stamps, sets, metadata = zip(*rows, strict=True)
-    names = "\n".join(identifiers).encode()
-    if names.translate(None, _SAFE) or names.count(b"\n") != len(rows) - 1:
-        escaped = [text(name).encode() for name in identifiers]
-    else:
-        escaped = names.split(b"\n")
+    escaped = _escaped(identifiers)
     if all(metadata):
         rests = map(_rest, stamps, sets, repeat(_BEFORE))
         return list(chain.from_iterable(zip(repeat(_OPEN), escaped, rests, metadata, repeat(_AFTER))))
@@ -107,10 +104,28 @@ def records(rows: Sequence[tuple[int, str, int, str, bytes | None]]) -> list[byt
     return pieces
 
 
+def headers(rows: Sequence[tuple[int, str, int, int, str]]) -> list[bytes]:
+    """Headers in pieces, a line each; from (seq, identifier, datestamp, deleted, sets)."""
+    if not rows:
+        return []
+    _, identifiers, stamps, deleted, sets = zip(*rows, strict=True)
+    opened = [_HEADER_DELETED if gone else _HEADER for gone in deleted]
+    rests = map(_rest, stamps, sets, repeat(b"</header>\n"))
+    return list(chain.from_iterable(zip(opened, _escaped(identifiers), rests, strict=True)))
+
+
+def _escaped(identifiers: Sequence[str]) -> list[bytes]:
+    """Identifiers as the content of elements: most are what they were, which is found out for all at once."""
+    names = "\n".join(identifiers).encode()
+    if names.translate(None, _SAFE) or names.count(b"\n") != len(identifiers) - 1:
+        return [text(name).encode() for name in identifiers]
+    return names.split(b"\n")
+
+
 def header(identifier: str, datestamp: int, deleted: int, sets: str) -> bytes:
-    status = b"<header>" if not deleted else b'<header status="deleted">'
+    opened = _HEADER_DELETED if deleted else _HEADER
     name = (identifier if _PLAIN(identifier) else text(identifier)).encode()
-    return b"%b<identifier>%b%b</header>" % (status, name, _rest(datestamp, sets))
+    return opened + name + _rest(datestamp, sets, b"</header>")
 
 
 @lru_cache(maxsize=8192)

@@ -301,11 +301,11 @@ class Repository:
         if headers_only:
             window = self._lists.window(state, asked)
             rows = list(islice(self._lists.headers(asked, window, limit + 1), limit + 1))
-            parts = [frames.header(*row[1:]) + b"\n" for row in rows[:limit]]
-            return parts, rows[len(parts) - 1][0] if parts else 0, len(parts), len(rows) > limit
+            page = rows[:limit]
+            return frames.headers(page), page[-1][0] if page else 0, len(page), len(rows) > limit
         if (found := self._lists.as_stored(asked, state, limit, PAGE_BYTES)) is not None:
             return found
-        parts, size, last = [], 0, int(state.after)
+        parts, size, last = list[bytes](), 0, int(state.after)
         write = self._writer(asked, state.metadata_prefix, state.index_prefix)
         for stored in self._lists.records(asked, state, limit):
             if len(parts) == limit or size >= PAGE_BYTES:
