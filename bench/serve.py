@@ -56,7 +56,8 @@ def serve(kind: str, folder: Path, page: int, descriptor: int) -> None:
         from bench import serve_others
 
         app = getattr(serve_others, kind)(store, page)
-    config = uvicorn.Config(app, log_level="error", lifespan="off", proxy_headers=False)
+    # As our own server is set up; the same for all.
+    config = uvicorn.Config(app, log_level="error", access_log=False, lifespan="off", proxy_headers=False)
     uvicorn.Server(config).run(sockets=[sock])
 
 

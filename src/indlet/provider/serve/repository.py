@@ -103,7 +103,8 @@ class Repository:
         """The answer to a request, errors included. Nothing that a requester sends makes it raise."""
         # Taken before the snapshot: whatever this answer does not show yet is dated no earlier.
         now = self._clock()
-        permit = replace(permit, scope=self._scope)
+        if self._scope is not None:
+            permit = replace(permit, scope=self._scope)
         endpoint = self._endpoints[extended]
         request = parse(self._mended(list(pairs), permit), extended)
         if isinstance(request, list):
