@@ -6,6 +6,7 @@ import codecs
 import html
 import re
 from collections import Counter
+from collections.abc import Callable
 from typing import Final
 
 from indlet.errors import BadResponse
@@ -60,7 +61,21 @@ _KNOWN_PREFIXES: Final = {
 }
 
 
-def decoded(body: bytes, charset: str = "") -> tuple[bytes, Counter[str]]:
+def _is_utf8(body: bytes) -> bool:
+    """In parts: the text of all of it would be new memory each time, and take more than twice as long."""
+    decoder, whole = codecs.getincrementaldecoder("utf-8")(), memoryview(body)
+    try:
+        for at in range(0, len(body), _PART):
+            decoder.decode(whole[at : at + _PART])
+        decoder.decode(b"", True)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def decoded(
+    body: bytes, charset: str = "", is_utf8: Callable[[bytes], bool] = _is_utf8
+) -> tuple[bytes, Counter[str]]:
     """The body as UTF-8, without byte order mark, noise before its start, or a false declaration."""
     repairs: Counter[str] = Counter()
     if body[:4] in (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE):
@@ -93,25 +108,13 @@ def decoded(body: bytes, charset: str = "") -> tuple[bytes, Counter[str]]:
         body = body[declaration.end() :].lstrip()
     if body.isascii():
         return body, repairs
-    if not _is_utf8(body):
+    if not is_utf8(body):
         body, kind = _other(body, text_encoding)
         if kind:
             repairs[kind] += 1
     elif (declared or charset.lower()) not in ("", "utf-8", "utf8"):
         repairs["wrong encoding"] += 1  # it says otherwise, but it is UTF-8
     return body, repairs
-
-
-def _is_utf8(body: bytes) -> bool:
-    """In parts: the text of all of it would be new memory each time, and take more than twice as long."""
-    decoder, whole = codecs.getincrementaldecoder("utf-8")(), memoryview(body)
-    try:
-        for at in range(0, len(body), _PART):
-            decoder.decode(whole[at : at + _PART])
-        decoder.decode(b"", True)
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def without_doctype(body: bytes) -> tuple[bytes, Counter[str]]:

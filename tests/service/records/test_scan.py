@@ -14,6 +14,7 @@ from indlet.errors import BadResponse
 from indlet.formats import INDEX, dublin
 from indlet.formats.metadata import oai_dc
 from indlet.kernels.jit import Kernel
+from indlet.kernels.utf8 import is_utf8
 from indlet.kernels.vector_check import totals
 from indlet.model import DUBLIN_CORE, Packed, TermVector
 from indlet.oai import frames
@@ -208,6 +209,41 @@ def test_words_that_are_made_to_meet_in_the_table_cost_little() -> None:
     assert [total(vector) for vector in made] == [200, 200]
     ends = np.cumsum([len(vector) for vector in made])
     assert totals(np.frombuffer(b"".join(made), np.uint8), ends).tolist() == [-1, 200]
+
+
+# Bytes that are UTF-8, or nearly
+
+
+def decodable(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+edges = st.sampled_from([
+    b"\xc0\x80", b"\xc1\xbf", b"\xc2\x80", b"\xdf\xbf", b"\xe0\x9f\xbf", b"\xe0\xa0\x80", b"\xec\xbf\xbf",
+    b"\xed\x9f\xbf", b"\xed\xa0\x80", b"\xed\xbf\xbf", b"\xee\x80\x80", b"\xef\xbf\xbf", b"\xf0\x8f\xbf\xbf",
+    b"\xf0\x90\x80\x80", b"\xf4\x8f\xbf\xbf", b"\xf4\x90\x80\x80", b"\xf5\x80\x80\x80", b"\x80",
+    b"\xff", b"\xe2\x82", b"\xf0\x9f\x98", b"plain ASCII, more than eight",
+])  # fmt: skip
+
+
+@given(
+    st.lists(edges | st.binary(max_size=4) | st.text(max_size=9).map(lambda t: t.encode("utf-8", "replace")))
+)
+def test_what_is_utf8_is_told_as_by_python(parts: list[bytes]) -> None:
+    data = b"".join(parts)
+    assert is_utf8(np.frombuffer(data, np.uint8)) == decodable(data)
+
+
+def test_every_beginning_of_a_character_is_told_as_by_python() -> None:
+    for first in range(0x80, 0x100):
+        for second in range(0x100):
+            for rest in (b"", b"\x80", b"\xbf\x80", b"a", b"\x80\xc0"):
+                data = bytes([97, first, second]) + rest
+                assert is_utf8(np.frombuffer(data, np.uint8)) == decodable(data), data
 
 
 # From a page to the store: by kernels what it is without

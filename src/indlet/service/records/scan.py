@@ -21,6 +21,7 @@ from indlet.errors import BadResponse
 from indlet.formats.dublin import PDF_MARKS, folded
 from indlet.kernels import describe, identify
 from indlet.kernels import scan as k
+from indlet.kernels.utf8 import is_utf8
 from indlet.kernels.vector_check import totals
 from indlet.memo import SHORT, remembered
 from indlet.model import DUBLIN_CORE, TermVector
@@ -90,7 +91,7 @@ def scan(body: bytes, charset: str = "") -> Page | None:
     Records that are not well-formed are repaired as that reader would: then most pages need nothing else of
     it. What is around them must be sound.
     """
-    body, repairs = decoded(body, charset)
+    body, repairs = decoded(body, charset, _is_utf8)
     begin, end = _region(body)
     if not end:
         return None
@@ -106,6 +107,10 @@ def scan(body: bytes, charset: str = "") -> Page | None:
     if page is not None:
         page.repairs = repairs
     return page
+
+
+def _is_utf8(body: bytes) -> bool:
+    return is_utf8(np.frombuffer(body, np.uint8))
 
 
 def _is_sound(around: bytes) -> bool:

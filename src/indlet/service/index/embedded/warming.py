@@ -9,6 +9,7 @@ import orjson
 
 from indlet import process
 from indlet.kernels.state import alone, compile_here, folder, mark_ready, ready
+from indlet.kernels.utf8 import is_utf8
 from indlet.kernels.vector_check import totals
 from indlet.model import Stored, TermVector
 from indlet.service.index.embedded.engine import Engine
@@ -44,6 +45,7 @@ def warm() -> None:
     compile_here()
     page = scan(_PAGE)
     assert page is not None
+    is_utf8(np.frombuffer(_PAGE, np.uint8))
     totals(np.frombuffer(bytearray(b"1 wing"), np.uint8), np.array([6]))
     weighed(langid.model(), [_LINE.encode()])
     analyzer = Analyzer(Policy())
