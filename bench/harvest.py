@@ -1,10 +1,12 @@
 """Harvesting, beside other harvesters: records a second from the first request to searchable.
 
     python -m bench.harvest [--records 100000] [--terms 60 170] [--repeat 3] [--only …] [--json FILE]
+    INDLET_DATA=… python -m bench.harvest --texts real …
 
-A provider serves generated records (bench/corpus.py) in a process of its own. `indlet harvest`,
-in another, takes them over loopback, stores them and commits the index. Others (bench/harvest_others.py)
-merely iterate the oai_dc records of the same server, each in a process too. All take turns.
+A provider serves records (bench/corpus.py), of real texts or generated, in a process of its own. `indlet
+harvest`, in another, takes them over loopback, stores them and commits the index. Others
+(bench/harvest_others.py) merely iterate the oai_dc records of the same server, each in a process too. All
+take turns.
 
 The time counts from the first request, as the server sees it, to the end of the process: by then ours is
 searchable. The time from the start of the process stands beside it, for everybody. One more turn has a
@@ -31,6 +33,7 @@ from bench.corpus import fill
 from bench.processes import Cost, cpu_of, free_port, indlet, run
 
 from bench import harvest_others
+from indlet.service.records.page import read_page
 
 FORMS: Final = ("none", "tf_basic", "tf_compact")
 # The first request since it was last asked, by the clock that all processes of a machine share.
@@ -135,12 +138,15 @@ def other(serving: Serving, name: str, data: Path) -> dict[str, Any]:
     return {"harvester": name, "form": "oai_dc", "records": records, **row}
 
 
-def compare(records: int, terms: int, repeat: int, only: tuple[str, ...]) -> list[dict[str, Any]]:
+def compare(records: int, terms: int, repeat: int, only: tuple[str, ...], texts: str) -> list[dict[str, Any]]:
     """Everybody in turn, `repeat` times; the rows of one size."""
     rows = []
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "provider"
-        fill(folder, records, terms)
+        fill(folder, records, terms, real=texts == "real")
+        if set(only) & {"tf_basic", "tf_compact"}:
+            with Serving(folder) as serving:
+                print(f"{fast_share(serving):.1%} of the first page go the fast way", file=sys.stderr)
         with Serving(folder) as serving:
             for turn in range(repeat):
                 for name in only:
@@ -150,10 +156,18 @@ def compare(records: int, terms: int, repeat: int, only: tuple[str, ...]) -> lis
                     assert rows[-1]["records"] == records, rows[-1]
                     rows[-1]["turn"] = turn
     for row in rows:
-        row["terms"] = terms
+        row["terms"], row["texts"] = terms, texts
         row["rate"] = row["records"] / row["seconds"]
         row["with_start_rate"] = row["records"] / row["with_start_seconds"]
     return rows
+
+
+def fast_share(serving: Serving) -> float:
+    """Which share of the records of the first page, with their vectors, is read by the kernel."""
+    asked = "verb=ListRecords&metadataPrefix=oai_dc&indexPrefix=tf_compact"
+    with urllib.request.urlopen(f"{serving.root}/ft-oai?{asked}", timeout=20) as answer:
+        page = read_page(answer.read(), kernels=True)
+    return sum(item.part is not None and item.vector is not None for item in page.items) / len(page.items)
 
 
 def prepare() -> None:
@@ -173,6 +187,7 @@ def main() -> None:
     parser.add_argument("--records", type=int, default=100_000)
     parser.add_argument("--terms", type=int, nargs="+", default=[60, 170])
     parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--texts", choices=("real", "generated"), default="generated")
     parser.add_argument("--only", nargs="+", default=[*harvest_others.NAMES, *FORMS])
     parser.add_argument(
         "--no-quarter", action="store_true", help="leave out the turn with a quarter of the records"
@@ -189,8 +204,9 @@ def main() -> None:
     for terms in chosen.terms:
         if not chosen.no_quarter:
             # The metadata that they take does not depend on the number of terms.
-            rows += compare(chosen.records // 4, terms, 1, only if terms == chosen.terms[0] else principal)
-        rows += compare(chosen.records, terms, chosen.repeat, principal)
+            some = only if terms == chosen.terms[0] else principal
+            rows += compare(chosen.records // 4, terms, 1, some, chosen.texts)
+        rows += compare(chosen.records, terms, chosen.repeat, principal, chosen.texts)
     report(rows)
     if chosen.json:
         chosen.json.write_text(json.dumps(rows, indent=2))
