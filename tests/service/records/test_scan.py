@@ -14,6 +14,7 @@ from indlet.errors import BadResponse
 from indlet.formats import INDEX, dublin
 from indlet.formats.metadata import oai_dc
 from indlet.kernels.jit import Kernel
+from indlet.kernels.term_hash import SEED
 from indlet.kernels.utf8 import is_utf8
 from indlet.kernels.vector_check import totals
 from indlet.model import DUBLIN_CORE, Packed, TermVector
@@ -199,9 +200,14 @@ def test_the_compiled_check_of_vectors(vectors: list[bytes]) -> None:
 
 def test_words_that_are_made_to_meet_in_the_table_cost_little() -> None:
     """A look for each would take the square of their number: the vector is left to the tolerant reader."""
-    letters, hashed = np.arange(97, 123, dtype=np.uint64), np.array([14695981039346656037], np.uint64)
-    for _ in range(4):
-        hashed = ((hashed[:, None] ^ letters) * np.uint64(1099511628211)).ravel()
+    letters, hashed = np.arange(97, 123, dtype=np.uint64), np.zeros(1, np.uint64)
+    for place in range(4):
+        hashed = (hashed[:, None] | letters << np.uint64(8 * place)).ravel()
+    # As `spelling` has it for four bytes; nobody outside knows the seed.
+    hashed = (hashed ^ np.uint64(SEED)) * np.uint64(0x9E3779B97F4A7C15)
+    hashed = (hashed ^ hashed >> np.uint64(32)) * np.uint64(0xD6E8FEB86659FD93)
+    hashed = (hashed ^ hashed >> np.uint64(29) ^ np.uint64(4)) * np.uint64(0xBF58476D1CE4E5B9)
+    hashed ^= hashed >> np.uint64(32)
     numbers = np.flatnonzero(hashed & np.uint64(1023) == 7)[:200].tolist()
     meeting = [bytes(97 + number // 26**place % 26 for place in (3, 2, 1, 0)) for number in numbers]
     others = [b"%04d" % number for number in range(200)]
