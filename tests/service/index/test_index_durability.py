@@ -16,7 +16,7 @@ import pytest
 
 from indlet.errors import IndexDamaged, StoreError
 from indlet.model import Stored
-from indlet.service.index.embedded import segment as segments
+from indlet.service.index.embedded import array_file
 from indlet.service.index.embedded.engine import Engine
 from indlet.service.index.expression import Term
 
@@ -47,11 +47,11 @@ def test_a_deletion_leaves_what_was_worked_out_of_the_file(tmp_path: Path, recor
 def test_a_process_does_not_remember_every_file_that_it_ever_read(
     tmp_path: Path, record: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(segments, "_verified", set())
-    monkeypatch.setattr(segments, "MOST_VERIFIED", 2)
+    monkeypatch.setattr(array_file, "_verified", set())
+    monkeypatch.setattr(array_file, "MOST_VERIFIED", 2)
     for number in range(1, 5):
         fill(tmp_path, record, number, number + 1)
-        assert 0 < len(segments._verified) <= 2
+        assert 0 < len(array_file._verified) <= 2
     with Engine.open(tmp_path) as engine:
         assert engine.searcher().df("all") == 4
 

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from indlet.model import FIELD_MARKS, Stored
+from indlet.service.index.embedded.array_file import Array
 from indlet.service.index.embedded.engine import Engine
 from indlet.service.index.embedded.searcher import SegmentSearcher as Searcher
-from indlet.service.index.embedded.segment import Array, Deletions, Segment
+from indlet.service.index.embedded.segment import Deletions, Segment
 from indlet.service.index.expression import (
     And,
     Dates,

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from indlet.kernels.codec import BLOCK, LESS, PADDING, SPARSE, WIDTH, decode, encode, room
 from indlet.model import Stored
+from indlet.service.index.embedded.array_file import ArrayFile, read_arrays
 from indlet.service.index.embedded.engine import Engine
 from indlet.service.index.embedded.merge_scheduler import tidy
 from indlet.service.index.embedded.searcher import SegmentSearcher
-from indlet.service.index.embedded.segment import ArrayFile, read_arrays
 from indlet.service.index.expression import Or, Term
 from indlet.service.rank import MODELS
 

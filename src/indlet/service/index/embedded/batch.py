@@ -18,9 +18,10 @@ from indlet.kernels import term_hash
 from indlet.model import Stored
 from indlet.process import quick_switches
 from indlet.service.index.dates import date_number
+from indlet.service.index.embedded.array_file import Array, ArrayFile
+from indlet.service.index.embedded.manifest import SegmentFile
 from indlet.service.index.embedded.positions import lay_out
 from indlet.service.index.embedded.postings import Facets, Inverted, Postings, Words, cursors
-from indlet.service.index.embedded.segment import Array, ArrayFile, SegmentFile
 
 LONGEST: Final = 200  # characters of a facet's value; longer ones are cut
 

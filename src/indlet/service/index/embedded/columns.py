@@ -19,9 +19,10 @@ import numpy as np
 from indlet.kernels import merge as k
 from indlet.kernels import term_hash
 from indlet.kernels.counting import count_values, turn_round
+from indlet.service.index.embedded.array_file import Array
 from indlet.service.index.embedded.groups import GroupedValues, Groups, MatchedDocuments, grouped_values
 from indlet.service.index.embedded.matching import first_from, prefixed
-from indlet.service.index.embedded.segment import Array, Segment, ranges
+from indlet.service.index.embedded.segment import Segment, ranges
 from indlet.service.index.protocol import Value
 from indlet.service.index.values import SEPARATOR, beginning, plain
 

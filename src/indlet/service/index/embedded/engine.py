@@ -23,12 +23,13 @@ from indlet.durable import sync
 from indlet.errors import IndexBusy, IndexDamaged, StoreError
 from indlet.model import JsonObject, Stored
 from indlet.service.index.embedded import manifest as manifests
+from indlet.service.index.embedded.array_file import Array, check
 from indlet.service.index.embedded.batch import ID, SEQ, Batch
-from indlet.service.index.embedded.manifest import Manifest, SegmentEntry
+from indlet.service.index.embedded.manifest import REMEDY, Manifest, SegmentEntry, SegmentFile
 from indlet.service.index.embedded.merge_scheduler import tidy
 from indlet.service.index.embedded.postings import Words
 from indlet.service.index.embedded.pruning import Pruning, Thresholds, learn, pruned
-from indlet.service.index.embedded.segment import REMEDY, Array, Segment, SegmentFile, check, open_segment
+from indlet.service.index.embedded.segment import Segment, open_segment
 from indlet.service.index.protocol import Statistics
 
 if TYPE_CHECKING:
@@ -290,7 +291,7 @@ class Engine:
 
     def _doom(self, segments: Iterable[Segment], stale: Array) -> None:
         """Notes which documents of these segments are of records (ascending ids) that have changed."""
-        for segment in segments:
+        for segment in (one for one in segments if one.may_hold(stale)):
             ids, docs = segment.by_id()
             at = np.searchsorted(ids, stale)
             at[at == ids.size] = 0

@@ -14,8 +14,9 @@ from operator import eq
 
 import numpy as np
 
+from indlet.service.index.embedded.array_file import Array
 from indlet.service.index.embedded.groups import GroupedValues, Groups, MatchedDocuments, grouped_values
-from indlet.service.index.embedded.segment import Array, FacetColumn, Segment, ranges
+from indlet.service.index.embedded.segment import FacetColumn, Segment, ranges
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from indlet.kernels.counting import count_once
-from indlet.service.index.embedded.segment import Array, Segment, bits, ranges
+from indlet.service.index.embedded.array_file import Array
+from indlet.service.index.embedded.segment import Segment, bits, ranges
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from indlet.kernels import term_hash
 from indlet.kernels.machine_code import compiled_for
 from indlet.kernels.scoring import mark
+from indlet.service.index.embedded.array_file import Array
 from indlet.service.index.embedded.positions import occurrences
-from indlet.service.index.embedded.segment import Array, Segment, postings_at
+from indlet.service.index.embedded.segment import Segment, postings_at
 from indlet.service.index.expression import (
     And,
     Dates,

@@ -19,8 +19,10 @@ from numpy.typing import DTypeLike
 from indlet.kernels import merge as k
 from indlet.kernels.codec import PADDING, encode, room
 from indlet.kernels.positions import copy_places
+from indlet.service.index.embedded.array_file import Array, ArrayFile
 from indlet.service.index.embedded.batch import narrow
-from indlet.service.index.embedded.segment import Array, ArrayFile, Segment, SegmentFile
+from indlet.service.index.embedded.manifest import SegmentFile
+from indlet.service.index.embedded.segment import Segment
 from indlet.service.index.embedded.vocabulary import SortedWords, union
 
 CHUNK: Final = 1 << 18  # postings at a time
@@ -67,7 +69,7 @@ def _live(segment: Segment) -> Array:
 
 
 def joined(segments: Sequence[Segment], name: str) -> Array:
-    return np.concatenate([segment.arrays[name][_live(segment)] for segment in segments])
+    return np.concatenate([segment.arrays.passing(name)[_live(segment)] for segment in segments])
 
 
 class _Spool:

@@ -15,12 +15,14 @@ from typing import Final
 
 import numpy as np
 
+from indlet import process
 from indlet.durable import sync
 from indlet.errors import IndexDamaged
 from indlet.service.index.embedded import manifest as manifests
-from indlet.service.index.embedded.manifest import Manifest, SegmentEntry
+from indlet.service.index.embedded.array_file import Array, read_arrays
+from indlet.service.index.embedded.manifest import REMEDY, Manifest, SegmentEntry
 from indlet.service.index.embedded.merge import Halted, merge, renumbered
-from indlet.service.index.embedded.segment import REMEDY, Array, Segment, open_segment, read_arrays
+from indlet.service.index.embedded.segment import Segment, open_segment
 
 TIER: Final = 8  # so many segments of like size become one
 FLOOR: Final = 1 << 20  # bytes below which segments count as of one size
@@ -153,3 +155,4 @@ class Merger:
             self._wake.wait()
             self._wake.clear()
             settle(self._folder, self._halt)
+            process.release_memory()

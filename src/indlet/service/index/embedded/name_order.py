@@ -13,10 +13,11 @@ import numpy as np
 
 from indlet.model import SORT_MARKS
 from indlet.service.index.embedded import ranking
+from indlet.service.index.embedded.array_file import Array
 from indlet.service.index.embedded.columns import postings_of
 from indlet.service.index.embedded.groups import Groups
 from indlet.service.index.embedded.matching import prefixed
-from indlet.service.index.embedded.segment import Array, Segment
+from indlet.service.index.embedded.segment import Segment
 from indlet.service.index.protocol import Found
 
 

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from indlet.kernels import positions as k
-from indlet.service.index.embedded.segment import Array, ArrayFile, Segment
+from indlet.service.index.embedded.array_file import Array, ArrayFile
+from indlet.service.index.embedded.segment import Segment
 
 
 def lay_out(

@@ -21,7 +21,7 @@ from indlet.kernels import term_hash
 from indlet.kernels.codec import PADDING, encode, room
 from indlet.kernels.term_hash import SEED
 from indlet.model import FIELD_MARKS
-from indlet.service.index.embedded.segment import Array
+from indlet.service.index.embedded.array_file import Array
 
 # The fields by their columns.
 COLUMNS: Final = tuple(sorted(FIELD_MARKS))

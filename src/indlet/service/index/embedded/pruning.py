@@ -22,8 +22,10 @@ from indlet.kernels import merge as k
 from indlet.kernels import term_hash
 from indlet.kernels.codec import PADDING, encode, room
 from indlet.model import FIELD_MARK
+from indlet.service.index.embedded.array_file import Array, ArrayFile, read_arrays
+from indlet.service.index.embedded.manifest import SegmentFile
 from indlet.service.index.embedded.merge import CHUNK, chunks, joined, renumbered
-from indlet.service.index.embedded.segment import Array, ArrayFile, Segment, SegmentFile, read_arrays
+from indlet.service.index.embedded.segment import Segment
 from indlet.service.index.embedded.vocabulary import union
 
 K1, B = 1.2, 0.75

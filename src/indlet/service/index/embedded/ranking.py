@@ -18,8 +18,9 @@ from indlet.kernels import scoring
 from indlet.kernels.list_window import PostingLists
 from indlet.kernels.machine_code import compiled_for
 from indlet.kernels.top_heap import Heap
+from indlet.service.index.embedded.array_file import Array
 from indlet.service.index.embedded.groups import Groups
-from indlet.service.index.embedded.segment import Array, Segment, bits, postings_at
+from indlet.service.index.embedded.segment import Segment, bits, postings_at
 from indlet.service.index.protocol import Found
 from indlet.service.rank import Collection, DocumentStatistics, Model, QueryTerm
 from indlet.service.rank.vsm import Vsm

@@ -21,10 +21,11 @@ from indlet.kernels.edit_distance import near
 from indlet.model import SORT_MARKS, VALUE_MARKS
 from indlet.service.index.embedded import accents, columns, name_order, ranking
 from indlet.service.index.embedded import facets as counting
+from indlet.service.index.embedded.array_file import Array
 from indlet.service.index.embedded.groups import NO_GROUPS, Groups, MatchedDocuments, grouped, parted
 from indlet.service.index.embedded.matching import Matcher, look_up, postings, prefixed
 from indlet.service.index.embedded.ranking import PreparedQuery
-from indlet.service.index.embedded.segment import Array, Segment
+from indlet.service.index.embedded.segment import Segment
 from indlet.service.index.embedded.vocabulary import union
 from indlet.service.index.expression import (
     Everything,

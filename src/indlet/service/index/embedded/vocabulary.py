@@ -13,7 +13,8 @@ import numpy as np
 from indlet.kernels import merge as k
 from indlet.kernels import term_hash
 from indlet.kernels.codec import headers
-from indlet.service.index.embedded.segment import Array, Segment
+from indlet.service.index.embedded.array_file import Array
+from indlet.service.index.embedded.segment import Segment
 
 PIECE: Final = 1 << 16  # terms at a time, those of all segments counted
 
