@@ -9,8 +9,8 @@ take turns after every few queries, in an order that is drawn each time, so that
 hits all of them and none always follows the same one. Within a turn the queries are different ones: no engine
 finds what it needs in a cache because another model has just asked for it. A query's time is its median over
 the repeats, and the table shows the median and the 95th percentile over the queries. The ratio to tantivy is
-taken in each repeat apart; its median is told with its least and its largest. `noise` is the time of a fixed
-piece of arithmetic in its worst turn over its best. Times are processor time of the asking thread, and
+taken in each repeat apart, that of ingest in each turn; its median is told with its least and its
+largest. `noise` is the time of a fixed piece of arithmetic in its worst turn over its best. Times are processor time of the asking thread, and
 include each engine's Python binding. Merges that are due are done before queries are timed, here as in
 tantivy.
 """
@@ -59,6 +59,7 @@ class Contender:
     bytes: int
     ask: Callable[[list[str]], Any] | None
     note: str = ""
+    ingests: list[float] = field(default_factory=list)  # records a second, turn by turn
     times: list[list[float]] = field(default_factory=list)
 
 
@@ -197,7 +198,9 @@ def with_xapian(
     command += [str(folder / "queries"), str(repeats), str(folder / "db")]
     answer = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
     rate = answer["records"] / answer["ingest"]
-    return [Contender("Xapian", rate, answer["bytes"], None, "after the others, alone", answer["times"])]
+    return [
+        Contender("Xapian", rate, answer["bytes"], None, "after the others, alone", times=answer["times"])
+    ]
 
 
 def _texts(documents: Collection) -> Iterator[str]:
@@ -282,8 +285,9 @@ def main() -> None:
                     built.setdefault(name, []).append(step(source, work / f"{name}{repeat}"))
         contenders: list[Contender] = []
         for repeats in built.values():
+            rates = [each[0].records_per_second for each in repeats]
             for contender in repeats[-1]:
-                contender.records_per_second = median(each[0].records_per_second for each in repeats)
+                contender.ingests, contender.records_per_second = rates, median(rates)
                 contenders.append(contender)
         noise = measure(contenders, asked, arguments.repeats)
         if "xapian" in only:
@@ -314,11 +318,13 @@ def report(
         row["ingest_records_per_second"] = contender.records_per_second
         row["bytes_per_posting"] = contender.bytes / documents.postings
         row["note"] = contender.note
-        faster, larger = (
-            contender.records_per_second / built.records_per_second,
-            contender.bytes / built.bytes,
-        )
-        cells.append(f"{contender.records_per_second:,.0f} ({faster:.2f})")
+        # Of the turns that both had; one that came after the others, alone, had none.
+        turns = zip(contender.ingests or [contender.records_per_second], built.ingests, strict=False)
+        faster = sorted(own / other for own, other in turns)
+        row["ingest_ratios"] = faster[0], median(faster), faster[-1]
+        larger = contender.bytes / built.bytes
+        told = f"{median(faster):.2f}, {faster[0]:.2f}–{faster[-1]:.2f}"
+        cells.append(f"{contender.records_per_second:,.0f} ({told})")
         cells.append(f"{row['bytes_per_posting']:.2f} ({larger:.2f})")
         table.add_row(contender.name, *cells, contender.note)
         rows.append(row)
