@@ -10,9 +10,9 @@ hits all of them and none always follows the same one. Within a turn the queries
 finds what it needs in a cache because another model has just asked for it. A query's time is its median over
 the repeats, and the table shows the median and the 95th percentile over the queries. The ratio to tantivy is
 taken in each repeat apart, that of ingest in each turn; its median is told with its least and its
-largest. `noise` is the time of a fixed piece of arithmetic in its worst turn over its best. Times are processor time of the asking thread, and
-include each engine's Python binding. Merges that are due are done before queries are timed, here as in
-tantivy.
+largest. `noise` is the time of a fixed piece of arithmetic in its worst turn over its best. Times are
+processor time of the asking thread, and include each engine's Python binding. Merges that are due are done
+before queries are timed, here as in tantivy.
 """
 
 from __future__ import annotations

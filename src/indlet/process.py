@@ -66,7 +66,7 @@ def quick_switches() -> Iterator[None]:
 def share_memory() -> None:
     """For a process of several threads that take and release much memory: they share it, where the GNU C
     library would keep for each what it has released; and what is large goes back when it is released, where
-    the library would learn to keep it. A harvest of 400,000 records took 556 MB so, and takes some 300.
+    the library would learn to keep it. A harvest of 400,000 records took 556 MB so, and takes 301 to 335.
     """
     import ctypes  # which small work does without
 
