@@ -10,9 +10,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Final
 
-from indlet import process
 from indlet.errors import IndletError, StoreError, StoreUnavailable
 from indlet.formats.table_formats import known_roots
 from indlet.service.harvest.concurrency import RunQueue
@@ -26,8 +24,6 @@ from indlet.service.index.indexer import Indexer, collector_resting
 from indlet.settings import Settings, Source
 from indlet.store import Store
 from indlet.text import Analyzer, policy_of
-
-_MANY: Final = 5_000  # records after which memory is released
 
 
 def harvest_all(
@@ -77,10 +73,8 @@ def harvest_all(
                 queue.done(number)
 
     with collector_resting(), Indexer(store, analyzer.policy, indexer_ahead) as indexer:
-        release = _Release(progress)
 
         def look() -> None:
-            release()
             if index:
                 indexer.look(sum(p.remaining or 0 for p in progress if p.ended is None))
 
@@ -90,19 +84,6 @@ def harvest_all(
     if index and wanted:
         bring_up(store, analyzer)
     return progress
-
-
-class _Release:
-    """Releases memory whenever many records have come."""
-
-    def __init__(self, progress: Sequence[Progress]) -> None:
-        self._progress, self._at = progress, 0
-
-    def __call__(self) -> None:
-        taken = sum(each.records for each in self._progress)
-        if taken >= self._at + _MANY:
-            process.release_memory()
-            self._at = taken
 
 
 def _in_threads(

@@ -19,7 +19,6 @@ from itertools import islice
 from queue import Empty, Full, Queue
 from typing import Final
 
-from indlet import process
 from indlet.errors import IndexBusy, IndexDamaged, StoreError
 from indlet.service.index import Index, IndexState, IndexWriter, Prepared, inference, keys
 from indlet.service.index.engines import folder, identity, index_of
@@ -33,7 +32,7 @@ CHUNK: Final = 200_000
 # The same while the store is being filled: smaller, so that little is left to do when it is full.
 EVERY: Final = 15_000
 FRESH: Final = 2.0  # seconds after which few changes are committed too
-AHEAD: Final = 4  # blocks that wait to be indexed, in memory
+AHEAD: Final = 10  # blocks that wait to be indexed, in memory
 BLOCK: Final = 1000  # changes whose metadata is analysed together
 _PARTS: Final = ("metadata", "vector", "positions")  # of a record, that the index takes
 PATIENCE: Final = (
@@ -118,9 +117,7 @@ def pursue(
             waiting += writer.apply(block)
             due = waiting >= every or (waiting and time.monotonic() - last > FRESH)
             if due and not writer.anew:  # half of a new index takes nobody's place
-                process.release_memory()  # a commit takes more than all else
                 writer.commit(reached, about)
-                process.release_memory()
                 waiting, last = 0, time.monotonic()
                 upkeep.wake()
         writer.commit(reached, about)

@@ -15,7 +15,6 @@ from typing import Final
 
 import numpy as np
 
-from indlet import process
 from indlet.durable import sync
 from indlet.errors import IndexDamaged
 from indlet.service.index.embedded import manifest as manifests
@@ -155,4 +154,3 @@ class Merger:
             self._wake.wait()
             self._wake.clear()
             settle(self._folder, self._halt)
-            process.release_memory()
