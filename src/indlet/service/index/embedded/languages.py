@@ -58,8 +58,8 @@ def _columns(letter: str) -> int:
 def function_words() -> tuple[list[str], NDArray[np.uint8]]:
     """The function words of all languages, and their units for each language."""
     evidence: Mapping[str, int] = plain.evidence()
-    units = [list(number.to_bytes(2 * len(LANGUAGES), "little")[::2]) for number in evidence.values()]
-    return list(evidence), np.array(units, np.uint8)
+    units = b"".join([number.to_bytes(2 * len(LANGUAGES), "little")[::2] for number in evidence.values()])
+    return list(evidence), np.frombuffer(units, np.uint8).reshape(-1, len(LANGUAGES)).copy()
 
 
 def weighed(model: langid.LanguageModel, texts: Sequence[bytes]) -> NDArray[np.float32]:
