@@ -12,7 +12,7 @@ import json
 import mmap
 import os
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -83,41 +83,43 @@ class ArrayFile:
         self._at += len(data)
 
 
-class Arrays(Mapping[str, Array]):
-    """The arrays of a file: those that are stored as they are, and others once they are asked for."""
+class Arrays(dict[str, Array]):
+    """The arrays of a file: those that are stored as they are, and others once they are asked for. What `get`
+    and `items` know is only what is there already.
+    """
 
     def __init__(self, data: mmap.mmap, directory: _Directory) -> None:
+        super().__init__(
+            {
+                name: np.frombuffer(data, dtype=np.dtype(dtype), count=count, offset=place)
+                for name, (dtype, place, count, *how) in directory.items()
+                if not how
+            }
+        )
         self._data, self._directory = data, directory
-        self._held = {
-            name: np.frombuffer(data, dtype=np.dtype(dtype), count=count, offset=place)
-            for name, (dtype, place, count, *how) in directory.items()
-            if not how
-        }
 
-    def __getitem__(self, name: str) -> Array:
-        held = self._held.get(name)
-        if held is None:
-            held = self._held[name] = self.passing(name)
-        return held
+    def __missing__(self, name: str) -> Array:
+        made = self[name] = self.passing(name)
+        return made
 
     def passing(self, name: str) -> Array:
         """The same, but not kept for the next who asks."""
-        if name in self._held:
-            return self._held[name]
+        if (held := self.get(name)) is not None:
+            return held
         dtype, place, count, *how = self._directory[name]
         return _widened(self._data, np.dtype(dtype), place, count, *how)
-
-    def size(self, name: str) -> int:
-        return int(self._directory[name][2])
 
     def __contains__(self, name: object) -> bool:
         return name in self._directory
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._directory)
+    def optional(self, name: str) -> Array | None:
+        return self[name] if name in self._directory else None
 
-    def __len__(self) -> int:
-        return len(self._directory)
+    def names(self) -> Iterable[str]:
+        return self._directory
+
+    def size(self, name: str) -> int:
+        return int(self._directory[name][2])
 
 
 def read_arrays(folder: Path, file: SegmentFile) -> tuple[Arrays, JsonObject]:

@@ -163,8 +163,8 @@ def _merge_postings(
             spool.write(out)
         if positional:
             placed = [
-                segment.arrays.get("placed", np.zeros(segment.size, np.uint8))[number >= 0]
-                for segment, number in zip(segments, numbers, strict=True)
+                (each.arrays["placed"] if each.positional else np.zeros(each.size, np.uint8))[number >= 0]
+                for each, number in zip(segments, numbers, strict=True)
             ]
             places.write(out, np.concatenate(placed))
     return postings

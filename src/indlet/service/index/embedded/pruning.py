@@ -112,9 +112,9 @@ def pruned(segment: Segment, path: Path, thresholds: Thresholds) -> SegmentFile:
         if segment.positional:
             out.add("places", np.concatenate([np.empty(0, np.uint8), *places]))
             out.add("place_starts", np.cumsum(np.concatenate(place_sizes)))
-        for name, array in segment.arrays.items():
+        for name in segment.arrays.names():
             if name not in _LISTS:
-                out.add(name, array)
+                out.add(name, segment.arrays.passing(name))
         return out.close({**segment.facts, "postings": kept})
     except BaseException:
         out.discard()

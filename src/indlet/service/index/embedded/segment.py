@@ -220,7 +220,7 @@ def load(
         found, _ = read_arrays(folder, removed)
         deletions = Deletions(found["docs"], found["terms"], found["df"], found["cf"])
     facets = {
-        name: FacetColumn(("", *values), arrays[f"facet:{name}"], arrays.get(f"facets:{name}"))
+        name: FacetColumn(("", *values), arrays[f"facet:{name}"], arrays.optional(f"facets:{name}"))
         for name, values in facts["facets"].items()
     }
     return _made(file, removed, arrays, facts, deletions, facets, shared)
