@@ -1,15 +1,11 @@
-"""Records written straight into a provider's store: generated ones (bench/generated.py), or of real texts.
+"""Records written straight into a provider's store: generated ones (bench/generated.py), or of real texts
+(bench/works.py).
 
 python -m bench.corpus FOLDER FIRST COUNT TERMS SEED
-
-Those of real texts have the metadata of bench/shapes.py, in seven languages and three scripts; their vectors
-are what the analyser makes of passages of the same texts: running sentences of one language, of log-normal
-length.
 """
 
 from __future__ import annotations
 
-import random
 import sys
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -17,13 +13,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from bench.generated import CHUNK, FREQUENT, SPREAD, draw, vocabulary
-from bench.shapes import NAMES, Work, passages, works
+from bench.generated import CHUNK, FREQUENT, draw, vocabulary
+from bench.works import records as real_records
 
 from indlet.formats.metadata import oai_dc
 from indlet.model import Record, TermVector
 from indlet.store import Store
-from indlet.text import Analyzer
 
 
 class Text(NamedTuple):
@@ -83,53 +78,10 @@ def record(text: Text) -> Record:
     )
 
 
-def real_records(first: int, count: int, terms: int, seed: int = 1) -> Iterator[Record]:
-    """Records of real texts, of some `terms` different terms; each depends on its number and the seed."""
-    analyzer = Analyzer()
-    for work in works(count, first, seed):
-        metadata = _described(work)
-        text = f"{work.title}\n{_passage(work, terms, seed)}"
-        vector = analyzer.vector(text, next(iter(metadata.get("language", ())), ""))
-        raw = oai_dc.write(metadata)
-        yield Record(
-            f"oai:example.org:works/{work.number:07d}",
-            metadata,
-            vector,
-            (f"works:{work.number % 50}",),
-            raw=raw,
-        )
-
-
-def _described(work: Work) -> dict[str, list[str]]:
-    """Of three records one states its language in full, one in two letters, one not at all."""
-    stated = (NAMES[work.language][2], work.language, "")[work.number % 3]
-    metadata = {
-        "title": [work.title],
-        "creator": work.creators,
-        "subject": work.subjects,
-        "description": work.abstract,
-        "date": [work.day],
-        "type": ["Text"],
-        "format": ["application/pdf"],
-        "identifier": [f"http://example.org/works/{work.number}.pdf", f"doi:10.5555/work.{work.number}"],
-        "language": [stated] if stated else [],
-    }
-    return {element: values for element, values in metadata.items() if values}
-
-
-def _passage(work: Work, terms: int, seed: int) -> str:
-    """Running sentences of the record's language; of two words of text, one is a term that is new."""
-    source, known = random.Random(f"{seed} {work.number} passage"), passages()[work.language]
-    wanted, at = 2 * terms * source.lognormvariate(-(SPREAD**2) / 2, SPREAD), source.randrange(len(known))
-    taken, size = list[str](), 0
-    while size < wanted:
-        taken.append(known[(at + len(taken)) % len(known)])
-        size += taken[-1].count(" ") + 1
-    return " ".join(taken)
-
-
 def fill(folder: Path, count: int, terms: int, *, first: int = 0, seed: int = 1, real: bool = False) -> None:
-    """A store of `count` records, the first of which has that number."""
+    """A store of `count` records, the first of which has that number. Real ones have the terms of their
+    abstracts if `terms` is 0.
+    """
     records: Iterable[Record] = map(record, texts(first, count, terms, seed))
     if real:
         records = real_records(first, count, terms, seed)

@@ -3,7 +3,7 @@
     python -m bench.serve [--records 50000] [--rounds 20] [--pages 500 100] [--repeat 1] [--json FILE]
 
 Every server runs in a uvicorn process of its own over a store of records in the shapes of seven systems, with
-real texts (bench/serve_material.py). Beside the others: all servers are up at once and get the same records
+real texts (bench/works.py). Beside the others: all servers are up at once and get the same records
 in pages of the same size; in each round each has a turn of a few pages, in drawn order, and ratios are made
 within the round, so that a machine whose speed drifts does not decide. Then each form and coding of ours is
 harvested whole, over loopback, by a client that follows tokens and parses nothing; after that an early page
@@ -31,15 +31,15 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import uvicorn
+from bench.corpus import fill
 from bench.processes import cpu_now, memory
-from bench.serve_material import fill
 from rich.console import Console
 from rich.table import Table
 
 from indlet.settings import Node, Serve, Settings
 from indlet.store import Store
 
-TOKEN = re.compile(rb"<(?:\w+:)?resumptionToken[^>]*>([^<]+)<")
+TOKEN = re.compile(rb"<(?:\w+:)?resumptionToken[^>]*>\s*([^<\s]+)")
 
 
 def serve(kind: str, folder: Path, page: int, descriptor: int) -> None:
@@ -247,8 +247,8 @@ def main() -> None:
     told: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as scratch:
         large, small = Path(scratch) / "large", Path(scratch) / "small"
-        fill(large, options.records)
-        fill(small, options.records // 10)
+        fill(large, options.records, 0, real=True)
+        fill(small, options.records // 10, 0, real=True)
         plan = [(small, DC, "identity")]
         plan += [(large, DC, coding) for coding in ("identity", "gzip", "br", "zstd")]
         plan += [(small, COMPACT, "identity")]

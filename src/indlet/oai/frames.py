@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -31,7 +30,6 @@ _HEADER: Final = b"<header><identifier>"
 _HEADER_DELETED: Final = b'<header status="deleted"><identifier>'
 _OPEN, _OPEN_DELETED = b"<record>" + _HEADER, b"<record>" + _HEADER_DELETED
 _BEFORE, _AFTER = b"</header><metadata>", b"</metadata></record>\n"  # the metadata of a record
-_PLAIN = re.compile(f"[{re.escape(_SAFE.decode().strip())}]+").fullmatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +122,7 @@ def _escaped(identifiers: Sequence[str]) -> list[bytes]:
 
 def header(identifier: str, datestamp: int, deleted: int, sets: str) -> bytes:
     opened = _HEADER_DELETED if deleted else _HEADER
-    name = (identifier if _PLAIN(identifier) else text(identifier)).encode()
-    return opened + name + _rest(datestamp, sets, b"</header>")
+    return opened + _escaped([identifier])[0] + _rest(datestamp, sets, b"</header>")
 
 
 @lru_cache(maxsize=8192)

@@ -206,9 +206,9 @@ class Analyzer:
         return placed(places, self.policy, language, lead=lead)
 
 
-def searched(metadata: Metadata) -> str:
-    """What is searched of a record that came without a vector."""
-    return "\n".join(value for name in SEARCHED for value in metadata.get(name, ()))
+def searched(metadata: Metadata, fields: Sequence[str] = SEARCHED) -> str:
+    """What is searched of a record that came without a vector, or the text of other fields."""
+    return "\n".join([value for name in fields for value in metadata.get(name, ())])
 
 
 def counted(

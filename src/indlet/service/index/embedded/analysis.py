@@ -25,7 +25,7 @@ from indlet.kernels import dates as plain_dates
 from indlet.kernels.postings import LOST, RUN
 from indlet.kernels.term_hash import SEED
 from indlet.memo import remembered
-from indlet.model import Metadata, Stored
+from indlet.model import Stored
 from indlet.service.index.dates import date_number
 from indlet.service.index.described import described
 from indlet.service.index.embedded.batch import noted
@@ -45,7 +45,7 @@ from indlet.service.index.embedded.languages import (
 from indlet.service.index.embedded.postings import COLUMNS, Facets, Names, Words
 from indlet.service.index.embedded.record_keys import RecordKeys, sliced
 from indlet.service.index.keys import ELEMENTS
-from indlet.text import FIELDS, LANGUAGES, SEARCHED, Analyzer, analyse
+from indlet.text import FIELDS, LANGUAGES, SEARCHED, Analyzer, analyse, searched
 from indlet.text import language as judging
 
 # The columns of what is searched where a record has no vector, and of all, a bit for each.
@@ -204,8 +204,7 @@ class Analyses:
 
 
 def _text(stored: Stored, fields: Sequence[str]) -> str:
-    metadata: Metadata = orjson.loads(stored.metadata or b"{}")
-    return "\n".join([value for name in fields for value in metadata.get(name, ())])
+    return searched(orjson.loads(stored.metadata or b"{}"), fields)
 
 
 @remembered(1 << 14)
@@ -273,7 +272,7 @@ class _Table:
         self._places = np.resize(self._places, size + 1)
         self._names = np.resize(self._names, 16 * size)
         self._kinds, self._widths = np.resize(self._kinds, size), np.resize(self._widths, size)
-        self._rows = np.concatenate((self._rows, np.full(size - self._rows.size, -1, np.int32)))
+        self._rows = np.resize(self._rows, size)
         slots = np.zeros(2 * 4 * size, np.uint64)  # at most half of them are taken
         k.rehash(self._slots, slots)
         self._slots = slots
