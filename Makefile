@@ -13,12 +13,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: fuzz dist demo test test-cluster postgresql opensearch check lint types browser servers evidence bench clean lock hashes
+.PHONY: fuzz dist demo test test-cluster postgresql opensearch check lint types kernels browser servers evidence bench clean lock hashes
 
 demo: $(STAMP)
 	$(BIN)/indlet demo $(DEMO)
 
-test: $(STAMP) browser servers
+test: $(STAMP) browser servers kernels
 	$(BIN)/python -m pytest $(PYTEST)
 
 # What is promised of every store, on PostgreSQL, and of every index, on OpenSearch; what runs on the embedded ones is
@@ -66,6 +66,10 @@ $(STAMP): pyproject.toml constraints.txt requirements.txt
 	$(BIN)/python -m pip install --quiet --no-build-isolation --constraint constraints.txt --editable ".[all]" --group dev
 	$(BIN)/python -m compileall -q src  # as in an installation; without it a start takes twice as long where Python may not write
 	touch $@
+
+# Compiled once and before: two tests at a time would compile the same twice.
+kernels: $(STAMP)
+	$(BIN)/python -m indlet.service.index.embedded.warming
 
 # Browser tests use the system's chromium; without one, and without the right to install it, they say so and skip.
 browser:

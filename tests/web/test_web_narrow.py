@@ -19,14 +19,18 @@ from indlet.store import Store
 from indlet.web.app import application
 from indlet.web.browse import KINDS
 
-# Puts the content of each page into this one, and tells which do not fit.
+# Puts the contents of some pages at a time into this one, and tells which do not fit.
 WIDEST = """async (addresses) => {
   const wide = [], main = document.querySelector("main");
-  for (const address of addresses) {
+  const content = async (address) => {
     const page = new DOMParser().parseFromString(await (await fetch(address)).text(), "text/html");
-    main.innerHTML = page.querySelector("main").innerHTML;
+    return page.querySelector("main").innerHTML;
+  };
+  while (addresses.length) {
+    const some = addresses.splice(0, 20);
+    main.innerHTML = (await Promise.all(some.map(content))).join("<hr>");
     const width = document.documentElement.scrollWidth;
-    if (width > 390) wide.push([address, width]);
+    if (width > 390) wide.push([some, width]);
   }
   return wide;
 }"""
