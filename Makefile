@@ -25,7 +25,7 @@ test: $(STAMP) browser servers kernels
 # `make test`. INDLET_TEST_POSTGRESQL and INDLET_TEST_OPENSEARCH name servers that run already.
 test-cluster: $(STAMP) postgresql opensearch
 	INDLET_TEST_STORE=postgresql INDLET_TEST_INDEX=opensearch $(BIN)/python -m pytest $(CLUSTER) \
-	  -k "not sqlite and not embedded" -n 2 $(PYTEST)
+	  -k "not sqlite and not embedded" -n 3 $(PYTEST)
 
 CLUSTER := tests/store tests/service/test_equality.py tests/provider/test_crawl_killed.py \
   tests/service/harvest/test_harvest_owed.py tests/service/harvest/test_unchanged.py tests/service/harvest/test_set_names.py \
