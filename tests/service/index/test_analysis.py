@@ -96,16 +96,15 @@ def encodable(metadata: Metadata) -> bool:
 
 
 def indexed(folder: Path, batches: Iterable[tuple[Sequence[Stored], Words | None]]) -> dict[str, Any]:
-    """All that an index says of records: statistics, lengths, norms, facets, every posting (where terms are
-    very many, those of some)."""
+    """All that an index says of records: statistics, lengths, norms, every posting, facets."""
     with Engine.open(folder, writable=True) as engine:
         for changes, words in batches:
             engine.take(changes, words)
         engine.commit()
         searcher = engine.searcher()
         found: dict[str, Any] = {"fingerprint": searcher.fingerprint()}
-        names = [name.decode() for name, _, _ in searcher.vocabulary()]
-        for term in names[:: 1 + len(names) // 4000]:
+        for name, _, _ in searcher.vocabulary():
+            term = name.decode()
             hits = searcher.search(Term(term), limit=100, facets=("language", "type", "year"))
             found[term] = [(hit.id, hit.score) for hit in hits.hits], hits.facets
         return found
