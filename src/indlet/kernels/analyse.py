@@ -45,6 +45,7 @@ DIGITS, WIDE, FOREIGN = 1, 2, 4
 UNKNOWN = -2
 # A slot of the table: the first sixteen bytes of a token, its hash, its size and (plus one) its number.
 _SLOT = 4
+LANES = 4  # units of sixteen bits that a word of 64 holds
 # Texts whose languages are weighed at once.
 _TEXTS = 16
 
@@ -299,10 +300,11 @@ def rehash(old: Slots, slots: Slots) -> None:
 
 class Known(NamedTuple):
     """What is known of tokens by their numbers. Those below len(units) are function words, with their units
-    for each language; `rows` tells where in `letters` the letters of a foreign token are counted.
+    for each language, LANES of them in a word, so that a sum adds up several; `rows` tells where in `letters`
+    the letters of a foreign token are counted.
     """
 
-    units: NDArray[np.uint8]
+    units: Slots
     kinds: NDArray[np.uint8]
     sizes: NDArray[np.uint8]  # in characters
     rows: NDArray[np.int32]
@@ -319,62 +321,71 @@ EVIDENCE = np.dtype(
 )  # fmt: skip
 
 
+@part
+def _lane(words: Slots, number: Int) -> Int:
+    """The units of a language."""
+    return np.int64((words[number >> 2] >> np.uint64(16 * (number & 3))) & np.uint64(0xFFFF))
+
+
 @allocating_kernel
 def evidence(
-    tokens: Tokens, mask: int, known: Known, stated: NDArray[np.int64], enough: int, out: Rows,
-    hits: NDArray[np.int16], letters: NDArray[np.int64],
+    tokens: Tokens, mask: int, known: Known, languages: int, stated: Numbers, out: Rows, hits: Slots,
+    letters: Numbers,
 ) -> None:  # fmt: skip
-    """Counts the tokens in the fields of `mask` of each record, but no more words than are `enough`; `hits`
-    gets the units of each language, `letters` the sums of `known.letters`: both are zeros before.
+    """Counts the tokens in the fields of `mask` of each record; `hits` gets the units of all languages,
+    `letters`, which are zeros before, the sums of `known.letters`.
 
     `text.language.detect_pieces` is the plain twin. `stated` is the number of a language, or -1.
     """
-    languages, words = known.units.shape[1], np.uint64(known.units.shape[0])
-    seen, met = np.full(known.units.shape[0], -1, np.int32), np.empty(known.units.shape[0], np.uint64)
+    words = np.int64(known.units.shape[0])
+    # What is no function word stands in one place behind them, where everything has been seen.
+    seen, met = np.full(words + 1, -1, np.int32), np.empty(words + 1, np.int32)
     p = 0
     for record in range(out.size):
-        row, own = out[record], hits[record]
-        pieces = digits = wide = characters = digit_characters = np.int64(0)
-        different = 0
+        row = out[record]
+        pieces = digits = wide = characters = digit_characters = different = np.int64(0)
+        seen[words] = record
         while p < tokens.codes.size and tokens.codes[p] >> 3 == record:
             if (mask >> (tokens.codes[p] & 7)) & 1:
                 begin = tokens.until[p - 1] if p > 0 else np.int64(0)
                 pieces += tokens.until[p] - begin
+                # Hardly a branch: which of the next tokens is a function word, no processor can guess.
                 for i in range(begin, tokens.until[p]):
                     token = np.uint64(tokens.ids[i])
-                    kind, size = known.kinds[token], np.int64(known.sizes[token])
+                    kind, size = np.int64(known.kinds[token]), np.int64(known.sizes[token])
                     characters += size
-                    if kind:
-                        wide += kind & WIDE
-                        if kind & DIGITS:
-                            digits += 1
-                            digit_characters += size
-                        if kind & FOREIGN:
-                            for k in range(letters.shape[1]):
-                                letters[record, k] += known.letters[known.rows[token], k]
-                    if token < words and seen[token] != record:
-                        seen[token] = record
-                        met[different] = token
-                        different += 1
-                        units = known.units[token]
-                        for k in range(languages):
-                            own[np.uint64(k)] += units[np.uint64(k)]
+                    wide |= kind & WIDE
+                    digits += kind & DIGITS
+                    digit_characters += size * (kind & DIGITS)
+                    if kind & FOREIGN:
+                        for k in range(letters.shape[1]):
+                            letters[record, k] += known.letters[known.rows[token], k]
+                    place = min(np.int64(token), words)
+                    met[different] = place
+                    different += np.int64(seen[place] != record)
+                    seen[place] = record
             p += 1
-        first, second, best = np.int64(own[0]), np.int64(-1), 0
+        for j in range(np.uint64(hits.shape[1])):
+            total = np.uint64(0)
+            for i in range(np.uint64(different)):
+                total += known.units[np.uint64(met[i]), j]
+            hits[record, j] = total
+        own, best = hits[record], np.int64(0)
+        first, second = np.int64(_lane(own, 0)), np.int64(0)
         for k in range(1, languages):
-            units_of = np.int64(own[k])
-            second = max(second, min(first, units_of))
-            first = max(first, units_of)
-        while own[best] != first:
+            units = np.int64(_lane(own, k))
+            second = max(second, min(first, units))
+            first = max(first, units)
+        while _lane(own, best) != first:
             best += 1
         row.pieces, row.digits, row.wide, row.characters = pieces, digits, wide, characters
         row.letters = characters - digit_characters
-        row.best, row.first, row.second, row.words = best, first, second, 0
-        row.stated = np.int64(own[stated[record]]) if stated[record] >= 0 else np.int64(-1)
-        i = 0
-        while i < different and row.words < enough:
-            row.words += known.units[met[i], best] > 0
-            i += 1
+        row.best, row.first, row.second = best, first, second
+        row.stated = _lane(own, stated[record]) if stated[record] >= 0 else np.int64(-1)
+        listed = np.int64(0)
+        for i in range(different):
+            listed += np.int64(_lane(known.units[met[i]], best) > 0)
+        row.words = listed
 
 
 @light_kernel

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
+from indlet import process
 from indlet.errors import IndletError, StoreError, StoreUnavailable
 from indlet.formats.table_formats import known_roots
 from indlet.service.harvest.concurrency import RunQueue
@@ -72,6 +73,7 @@ def harvest_all(
             finally:
                 queue.done(number)
 
+    process.share_memory()  # before there are threads: each would keep a memory of its own
     with collector_resting(), Indexer(store, analyzer.policy, indexer_ahead) as indexer:
 
         def look() -> None:

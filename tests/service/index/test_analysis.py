@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from indlet.kernels.jit import Kernel
 from indlet.model import Metadata, Stored, TermVector
 from indlet.service.index.dates import date_number
-from indlet.service.index.embedded import analysis, languages
+from indlet.service.index.embedded import analysis, languages, token_table
 from indlet.service.index.embedded.analysis import Analyses
 from indlet.service.index.embedded.engine import Engine
 from indlet.service.index.embedded.languages import weighed
@@ -196,7 +196,7 @@ def test_what_words_leave_in_doubt_is_asked_together(monkeypatch: pytest.MonkeyP
 
 
 def test_a_full_table_starts_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(analysis, "_TOKENS", 100)
+    monkeypatch.setattr(token_table, "_MOST_TOKENS", 100)
     held_to_the_analyzer(Policy(), realistic(30))
 
 

@@ -6,6 +6,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Sequence, Set
 from hashlib import blake2b
+from itertools import chain
 from typing import Final
 
 from indlet.model import Stored
@@ -27,8 +28,9 @@ class ListedPages:
         self._progress = progress
         self._seen: set[bytes] = set()
         self._loop = LoopDetector()
-        # What came, record by record: hashes of identifiers, and of identifiers with datestamps and status.
-        self._named, self._versions = array("q"), array("q")
+        # What came, page by page: hashes of identifiers, and of identifiers with datestamps and status.
+        self._named: list[array[int]] = []
+        self._versions: list[array[int]] = []
         self._nameless = 0
         self.moved = False  # something came again that had come before the run was interrupted
         self.identifiers: list[tuple[str, str, bool]] = []  # with datestamp and "deleted", in a check
@@ -47,8 +49,8 @@ class ListedPages:
         elif seen:
             self._progress.repairs["pages that came twice"] += bool(page.items)
         if not (seen or circle):
-            self._named.extend([hash(i.identifier) for i in page.items])
-            self._versions.extend(map(hash, versions))
+            self._named.append(array("q", [hash(i.identifier) for i in page.items]))
+            self._versions.append(array("q", map(hash, versions)))
         self._nameless += sum(not p.where for p in page.problems)
         repeats, doubt = (0, "") if page.token else self._at_the_end()
         stamps = [i.datestamp for i in page.items]
@@ -89,7 +91,7 @@ class ListedPages:
     def _at_the_end(self) -> tuple[int, str]:
         """How many records came more than once, and what makes the list doubtful."""
         distinct = _distinct(self._named)
-        repeats = len(self._named) - distinct
+        repeats = sum(map(len, self._named)) - distinct
         if self.moved or (repeats and _distinct(self._versions) > distinct):
             return repeats, "lists that changed under way"
         return repeats, "lists with records that do not tell their names" if self._nameless else ""
@@ -131,7 +133,7 @@ class ListedPages:
 
     def lacks(self, identifiers: Sequence[str]) -> bool:
         """Whether any of these was not on the pages of the list."""
-        named = set(self._named)
+        named = set(chain.from_iterable(self._named))
         return any(hash(identifier) not in named for identifier in identifiers)
 
     def missing(self, store: Store, origin: int, failed: Set[str]) -> list[str]:
@@ -178,10 +180,10 @@ def _same(held: Stored, stamp: str, deleted: bool) -> bool:
     return deleted or not stamp or held.record.properties.get("source_datestamp") == stamp
 
 
-def _distinct(values: array[int]) -> int:
+def _distinct(pages: Sequence[array[int]]) -> int:
     """How many different values there are."""
-    if len(values) < MANY:
-        return len(set(values))
+    if sum(map(len, pages)) < MANY:
+        return len(set(chain.from_iterable(pages)))
     import numpy as np  # takes a tenth of a second to load, and an eighth of a set's memory
 
-    return int(np.unique(values).size)
+    return int(np.unique(np.concatenate(pages)).size)

@@ -69,7 +69,6 @@ class Indexer:
         if self._process is None:
             newest, position = follow.lag(self._store)
             if expected >= LARGE or newest - position >= CHANGES:
-                process.share_memory()
                 self._process = self._ahead or process.start(
                     __name__, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL
                 )  # what is wrong is said by whoever tries again

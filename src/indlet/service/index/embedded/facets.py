@@ -39,16 +39,16 @@ class _Shown:
 
 def prepare(segment: Segment) -> None:
     """Works out what every count needs to know of a segment."""
-    for name in segment.facets:
+    for name in segment.facet_names:
         _shown(segment, name)
 
 
 def _shown(segment: Segment, name: str) -> _Shown:
     known = f"shown:{name}"
     if known not in segment.shared:
-        if name not in segment.facets:
-            raise ValueError(f"there is no facet {name!r}: choose from {', '.join(segment.facets)}")
-        segment.shared[known] = _made(segment.facets[name], name == "set")
+        if name not in segment.facet_names:
+            raise ValueError(f"there is no facet {name!r}: choose from {', '.join(segment.facet_names)}")
+        segment.shared[known] = _made(segment.facet(name), name == "set")
     found: _Shown = segment.shared[known]
     return found
 
@@ -101,7 +101,7 @@ def grouped_keys(segments: Sequence[Segment], groups: Groups, name: str) -> Grou
     having = []
     for segment, (docs, _) in zip(segments, groups.members, strict=True):
         shown = _shown(segment, name)
-        keys, whose = _keys(segment.facets[name], shown, docs, np.arange(docs.size))
+        keys, whose = _keys(segment.facet(name), shown, docs, np.arange(docs.size))
         known = np.array([numbers.setdefault(key, len(numbers)) for key in shown.keys], np.int64)
         having.append((np.bincount(whose, minlength=docs.size), known[keys]))
     return GroupedKeys(tuple(numbers), grouped_values(groups, having))
@@ -118,7 +118,7 @@ def count(
     for segment, docs in zip(segments, matched.alone, strict=True):
         shown = _shown(segment, name)
         told.append(shown)
-        for number, times in _counts(segment.facets[name], shown, docs):
+        for number, times in _counts(segment.facet(name), shown, docs):
             totals[shown.keys[number]] += times
     if grouped is not None:
         counts = np.zeros(len(grouped.keys), np.int64)
@@ -127,7 +127,7 @@ def count(
             totals[grouped.keys[number]] += int(counts[number])
     written = {key: spelling for shown in told for key, spelling in zip(shown.keys, shown.spelt, strict=True)}
     if not all(s.uniform and all(map(eq, map(written.__getitem__, s.keys), s.spelt)) for s in told):
-        written = _spelt(told, [segment.facets[name] for segment in segments], matched.docs)
+        written = _spelt(told, [segment.facet(name) for segment in segments], matched.docs)
     shares = ((written[key], times) for key, times in totals.items())
     return tuple(sorted(shares, key=lambda entry: (-entry[1], entry[0])))
 

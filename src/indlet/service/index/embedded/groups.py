@@ -100,7 +100,7 @@ def _ambiguous(segments: Sequence[Segment], found: Sequence[tuple[Array, Array]]
     numbers: dict[str, int] = {}
     pairs = []
     for segment, (held, which) in zip(segments, found, strict=True):
-        origin = segment.facets["origin"]
+        origin = segment.facet("origin")
         known = np.array([numbers.setdefault(name, len(numbers)) for name in origin.values], np.int64)
         pairs.append(which << 32 | known[origin.codes[held]])
     ordered = np.sort(np.concatenate(pairs or [np.empty(0, np.int64)]))

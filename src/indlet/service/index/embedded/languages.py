@@ -22,6 +22,7 @@ from indlet.text import LANGUAGES, langid, stop_words
 from indlet.text import language as plain
 
 _LANGUAGES: Final = tuple(LANGUAGES)
+_WORDS: Final = -(-len(_LANGUAGES) // k.LANES)  # that hold the units of all languages
 _NUMBERS: Final = {language: number for number, language in enumerate(_LANGUAGES)}
 _SCRIPTS: Final = tuple(plain.SCRIPTS)
 # Answers: numbers of these codes, none, and what the statistical model is to be asked.
@@ -55,11 +56,11 @@ def _columns(letter: str) -> int:
 
 
 @cache
-def function_words() -> tuple[list[str], NDArray[np.uint8]]:
-    """The function words of all languages, and their units for each language."""
+def function_words() -> tuple[list[str], NDArray[np.uint64]]:
+    """The function words of all languages, and their units for each language (`kernels.analyse.Known`)."""
     evidence: Mapping[str, int] = plain.evidence()
-    units = b"".join([number.to_bytes(2 * len(LANGUAGES), "little")[::2] for number in evidence.values()])
-    return list(evidence), np.frombuffer(units, np.uint8).reshape(-1, len(LANGUAGES)).copy()
+    units = b"".join([number.to_bytes(8 * _WORDS, "little") for number in evidence.values()])
+    return list(evidence), np.frombuffer(units, "<u8").reshape(-1, _WORDS).copy()
 
 
 def weighed(model: langid.LanguageModel, texts: Sequence[bytes]) -> NDArray[np.float32]:
@@ -88,7 +89,7 @@ class Judged(NamedTuple):
     asks: NDArray[np.bool_]
     listed: NDArray[np.bool_]
     unlisted: NDArray[np.bool_]
-    hits: NDArray[np.int16]
+    hits: NDArray[np.uint16]
     most: Numbers
     script: Numbers
 
@@ -96,9 +97,9 @@ class Judged(NamedTuple):
 def judged(tokens: k.Tokens, records: int, mask: int, known: k.Known, stated: Sequence[int]) -> Judged:
     """What the tokens in the fields of `mask` tell. `stated` are the languages that are, see `Told`."""
     found = np.empty(records, k.EVIDENCE)
-    hits = np.zeros((records, len(_LANGUAGES)), np.int16)
+    hits = np.empty((records, _WORDS), np.uint64)
     letters = np.zeros((records, LETTER_COLUMNS), np.int64)
-    k.evidence(tokens, mask, known, np.array(stated, np.int64), plain.TABLE_WORDS, found, hits, letters)
+    k.evidence(tokens, mask, known, len(_LANGUAGES), np.array(stated, np.int64), found, hits, letters)
     pieces, digits, wide, first, words = (
         found[name] for name in ("pieces", "digits", "wide", "first", "words")
     )
@@ -114,7 +115,7 @@ def judged(tokens: k.Tokens, records: int, mask: int, known: k.Known, stated: Se
     foreign = np.flatnonzero(2 * letters[:, _ALL] > found["characters"])
     if foreign.size:
         out[foreign], script[foreign] = _by_script(letters[foreign], found["letters"][foreign])
-    return Judged(_NAMES[out].tolist(), out == _ASK, listed, unlisted, hits, first, script)
+    return Judged(_NAMES[out].tolist(), out == _ASK, listed, unlisted, hits.view(np.uint16), first, script)
 
 
 def _by_script(letters: Numbers, size: Numbers) -> tuple[Numbers, Numbers]:

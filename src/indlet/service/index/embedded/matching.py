@@ -186,9 +186,9 @@ class Matcher:
     def _filter(self, facet: str, value: str) -> Mask:
         if facet in VALUE_FACETS:
             return self.mask(Prefix(term_beginning(facet, value)))
-        column = self.segment.facets.get(facet)
-        if column is None:
+        if facet not in self.segment.facet_names:
             return np.zeros(self.segment.size, np.bool_)
+        column = self.segment.facet(facet)
         wanted = value.casefold()
         below = wanted + ":" if facet == "set" else None
         hit = np.zeros(len(column.values), np.bool_)

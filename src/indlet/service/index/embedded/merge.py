@@ -25,7 +25,7 @@ from indlet.service.index.embedded.manifest import SegmentFile
 from indlet.service.index.embedded.segment import Segment
 from indlet.service.index.embedded.vocabulary import SortedWords, union
 
-CHUNK: Final = 1 << 18  # postings at a time
+CHUNK: Final = 1 << 16  # postings at a time
 
 
 class Halted(Exception):
@@ -57,7 +57,7 @@ def merge(segments: Sequence[Segment], path: Path, halt: threading.Event | None 
         out.add("length", lengths)
         for name in ("norm", "tie", "resource", "date"):
             out.add(name, joined(segments, name))
-        facets = {name: _merge_facet(segments, name, out) for name in segments[0].facets}
+        facets = {name: _merge_facet(segments, name, out) for name in segments[0].facet_names}
         return out.close({"facets": facets, "postings": postings})
     except BaseException:
         out.discard()
@@ -232,7 +232,7 @@ def _merge_facet(segments: Sequence[Segment], name: str, out: ArrayFile) -> list
     numbers: dict[str, int] = {"": 0}
     codes, counts = [], []
     for segment in segments:
-        facet, live = segment.facets[name], _live(segment)
+        facet, live = segment.facet(name), _live(segment)
         known = np.array([numbers.setdefault(value, len(numbers)) for value in facet.values], np.int64)
         if facet.starts is None:
             codes.append(known[facet.codes[live]])

@@ -52,7 +52,6 @@ class Segment:
     gone: NDArray[np.bool_] | None
     documents: int
     length: int
-    facets: dict[str, FacetColumn]
     # Worked out when first asked for; `shared` holds what deletions do not change.
     cache: JsonObject = field(default_factory=dict)
     shared: JsonObject = field(default_factory=dict)
@@ -69,6 +68,21 @@ class Segment:
     @property
     def positional(self) -> bool:
         return "places" in self.arrays
+
+    @property
+    def facet_names(self) -> tuple[str, ...]:
+        return tuple(self.facts["facets"])
+
+    def facet(self, name: str) -> FacetColumn:
+        """A facet's column; read when it is first asked for."""
+        found: FacetColumn | None = self.shared.get(f"column:{name}")
+        if found is None:
+            found = self.shared[f"column:{name}"] = FacetColumn(
+                ("", *self.facts["facets"][name]),
+                self.arrays[f"facet:{name}"],
+                self.arrays.optional(f"facets:{name}"),
+            )
+        return found
 
     def term(self, number: int) -> bytes:
         bounds = self.arrays["bounds"]
@@ -151,7 +165,7 @@ class Segment:
 
         Nothing is written: the same subtraction as for deletions, done once and kept with the segment.
         """
-        facet = self.facets["origin"]
+        facet = self.facet("origin")
         codes = [code for code, name in enumerate(facet.values) if name in origins]
         if not codes:
             return self
@@ -164,9 +178,8 @@ class Segment:
             if not docs.size:
                 return self  # not kept: what refers to itself stays mapped until the collector comes
             found = _made(
-                self.file, self.deletions_file, self.arrays, self.facts, self._deleting(docs), self.facets,
-                self.shared,
-            )  # fmt: skip
+                self.file, self.deletions_file, self.arrays, self.facts, self._deleting(docs), self.shared
+            )
             self.cache[key] = found  # not before it is made: another thread would take this segment as it is
         return found
 
@@ -219,11 +232,7 @@ def load(
     if removed is not None:
         found, _ = read_arrays(folder, removed)
         deletions = Deletions(found["docs"], found["terms"], found["df"], found["cf"])
-    facets = {
-        name: FacetColumn(("", *values), arrays[f"facet:{name}"], arrays.optional(f"facets:{name}"))
-        for name, values in facts["facets"].items()
-    }
-    return _made(file, removed, arrays, facts, deletions, facets, shared)
+    return _made(file, removed, arrays, facts, deletions, shared)
 
 
 def _made(
@@ -232,7 +241,6 @@ def _made(
     arrays: Arrays,
     facts: JsonObject,
     deletions: Deletions | None,
-    facets: dict[str, FacetColumn],
     shared: JsonObject,
 ) -> Segment:
     lengths, gone = arrays.passing("length"), None
@@ -242,7 +250,7 @@ def _made(
         gone[deletions.docs] = True
         documents -= deletions.docs.size
         length -= int(lengths[deletions.docs].sum(dtype=np.int64))
-    return Segment(file, removed, arrays, facts, deletions, gone, documents, length, facets, {}, shared)
+    return Segment(file, removed, arrays, facts, deletions, gone, documents, length, {}, shared)
 
 
 def bits(flags: Array) -> Array:

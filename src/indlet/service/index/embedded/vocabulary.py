@@ -16,7 +16,7 @@ from indlet.kernels.codec import headers
 from indlet.service.index.embedded.array_file import Array
 from indlet.service.index.embedded.segment import Segment
 
-PIECE: Final = 1 << 16  # terms at a time, those of all segments counted
+PIECE: Final = 1 << 14  # terms at a time, those of all segments counted
 
 
 class SortedWords:
