@@ -1,13 +1,15 @@
 """Harvesting pages in the shapes of seven systems (bench/shapes.py), beside other harvesters.
 
     python -m bench.harvest_shapes [--records 100000] [--pages 100 1000] [--repeat 3] [--json FILE]
+    python -m bench.harvest_shapes --only indlet --shapes DSpace --pages 1000 --records 25000 400000
 
 A server of its own process hands out pages that were written before, so that it costs everybody the same and
 little. The others iterate the oai_dc records and let them go (metha keeps the answers as files); `indlet
 harvest` stores them and makes them searchable. All take turns, each in a process; time counts from its start
 to its end, and processor time is that of the process and its children. Programs run as they do where they
-were installed: byte code and machine code are there. Ratios to sickle are made
-within a turn; over the shapes, their geometric mean and the worst of them are told.
+were installed: byte code and machine code are there. Ratios to sickle are made within a turn; over the
+shapes, their geometric mean and the worst of them are told. Private memory is the most that the process and
+its children held at a time, files that they had mapped left out.
 """
 
 from __future__ import annotations
@@ -103,38 +105,39 @@ def compare(shapes: list[str], records: int, size: int, repeat: int, who: list[s
 
 
 def ratios(rows: list[dict[str, Any]], who: str, key: str) -> dict[str, float]:
-    """Shape -> how many times as fast as sickle, the median over the turns."""
+    """Shape -> how many times as fast as sickle, the median over the turns; nothing without sickle."""
     base = {(r["shape"], r["page"], r["turn"]): r[key] for r in rows if r["who"] == "sickle"}
     found: dict[str, list[float]] = {}
     for row in rows:
-        if row["who"] == who:
+        if row["who"] == who and base:
             ratio = base[row["shape"], row["page"], row["turn"]] / row[key]
             found.setdefault(row["shape"], []).append(ratio)
     return {shape: median(each) for shape, each in found.items()}
 
 
 def report(rows: list[dict[str, Any]]) -> None:
-    print("page  shape            who      wall s   CPU s  private MB  x sickle, wall   CPU")
-    for size in dict.fromkeys(row["page"] for row in rows):
-        some = [row for row in rows if row["page"] == size]
+    print("records  page  shape            who      wall s   CPU s  private MB  x sickle, wall   CPU")
+    for records, size in dict.fromkeys((row["records"], row["page"]) for row in rows):
+        some = [row for row in rows if (row["records"], row["page"]) == (records, size)]
         for who in dict.fromkeys(row["who"] for row in some):
             wall, cpu = ratios(some, who, "seconds"), ratios(some, who, "cpu")
-            for shape, ratio in wall.items():
+            for shape in dict.fromkeys(row["shape"] for row in some):
                 own = [r for r in some if (r["who"], r["shape"]) == (who, shape)]
                 seconds, used, memory = (median(r[k] for r in own) for k in ("seconds", "cpu", "private_mb"))
+                beside = f"{wall[shape]:>16.2f}{cpu[shape]:>6.2f}" if wall else ""
                 print(
-                    f"{size:<6}{shape:<17}{who:<9}{seconds:>6.2f}{used:>8.2f}{memory:>12.0f}{ratio:>16.2f}"
-                    f"{cpu[shape]:>6.2f}"
+                    f"{records:<9}{size:<6}{shape:<17}{who:<9}{seconds:>6.2f}{used:>8.2f}{memory:>12.0f}{beside}"
                 )
-            for told, each in (("geometric mean", geometric_mean), ("worst", min)):
-                print(f"{size:<6}{told:<17}{who:<33}{each(wall.values()):>18.2f}{each(cpu.values()):>6.2f}")
+            for told, each in (("geometric mean", geometric_mean), ("worst", min)) if wall else ():
+                told = f"{records:<9}{size:<6}{told:<17}{who:<33}"
+                print(f"{told}{each(wall.values()):>18.2f}{each(cpu.values()):>6.2f}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--records", type=int, default=100_000)
+    parser.add_argument("--records", type=int, nargs="+", default=[100_000])
     parser.add_argument("--pages", type=int, nargs="+", default=[100, 1000])
     parser.add_argument("--shapes", nargs="+", default=list(SHAPES), choices=list(SHAPES))
     parser.add_argument("--repeat", type=int, default=3)
@@ -151,8 +154,9 @@ def main() -> None:
         print(f"left out: {reason}", file=sys.stderr)
     who = [name for name in chosen.only if not absent.get(name)]
     rows = []
-    for size in chosen.pages:
-        rows += compare(chosen.shapes, chosen.records, size, chosen.repeat, who)
+    for records in chosen.records:
+        for size in chosen.pages:
+            rows += compare(chosen.shapes, records, size, chosen.repeat, who)
     report(rows)
     if chosen.json:
         chosen.json.write_text(json.dumps(rows, indent=2))

@@ -279,10 +279,21 @@ def contentdm(w: Work) -> str:
     )  # fmt: skip
 
 
+def titles(w: Work) -> str:
+    """No system's: the least that a record may tell."""
+    return (
+        f"<record><header><identifier>oai:x.example.org:{w.number}</identifier><datestamp>2014-12-25</datestamp>"
+        f"</header><metadata>{_root(_OAI_DC, _DC, _XSI)}<dc:title>{_text(w.title)}</dc:title></oai_dc:dc>"
+        "</metadata></record>\n"
+    )
+
+
 SHAPES: Final[dict[str, Callable[[Work], str]]] = {
     "DSpace": dspace, "EPrints": eprints, "OJS": ojs, "Digital Commons": digital_commons, "Invenio": invenio,
     "arXiv": arxiv, "CONTENTdm": contentdm,
 }  # fmt: skip
+TITLES: Final = "titles alone"
+_WRITERS: Final = {**SHAPES, TITLES: titles}
 
 
 def page(shape: str, listed: list[Work], token: str, size: int, cursor: int) -> bytes:
@@ -293,7 +304,7 @@ def page(shape: str, listed: list[Work], token: str, size: int, cursor: int) -> 
         f'{_XSI} xsi:schemaLocation="http://www.openarchives.org/OAI/2.0/ '
         'http://www.openarchives.org/OAI/2.0/OAI-PMH.xsd">\n  <responseDate>2026-01-01T00:00:00Z'
         '</responseDate>\n  <request verb="ListRecords" metadataPrefix="oai_dc">http://x.example.org/oai</request>\n'
-        f"  <ListRecords>\n{''.join(map(SHAPES[shape], listed))}{told}\n</ListRecords>\n</OAI-PMH>\n"
+        f"  <ListRecords>\n{''.join(map(_WRITERS[shape], listed))}{told}\n</ListRecords>\n</OAI-PMH>\n"
     ).encode()
 
 

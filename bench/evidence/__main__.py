@@ -40,8 +40,8 @@ def main() -> None:
     parser.add_argument(
         "--parts",
         default="",
-        help="of peers: serve,harvest,shapes,search; of engines: answers,costs,million; of cluster: "
-        "nodes,jobs,metal,workers; of site: a server, a documentation package, pages, histories; of "
+        help="of peers: serve,harvest,shapes,memory,languages,search; of engines: answers,costs,million; of "
+        "cluster: nodes,jobs,metal,workers; of site: a server, a documentation package, pages, histories; of "
         "libraries: rounds,agree,duplicates,known,subjects,readers; the others are kept",
     )
     parser.add_argument("--corpora", type=Path, help="keep generated corpora here for the next run")

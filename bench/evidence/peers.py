@@ -29,8 +29,8 @@ from indlet.service.rank import MODELS
 
 TITLE = "Peers"
 SECTIONS: Final = {
-    "serve": "Serving", "harvest": "Harvesting generated records", "shapes": "Harvesting real shapes",
-    "search": "Ingest and queries",
+    "serve": "Serving", "harvest": "Harvesting index formats", "shapes": "Harvesting real shapes",
+    "memory": "Memory of a harvest", "languages": "Telling languages", "search": "Ingest and queries",
 }  # fmt: skip
 # What has its index in common with another.
 SHARED: Final = (
@@ -56,6 +56,7 @@ def bench(setting: Setting, name: str, *arguments: object) -> Any:
 def run(setting: Setting) -> Found:
     serve = setting.pick((5_000, 5), (20_000, 20), (50_000, 30))
     harvest = setting.pick(2_000, 20_000, 100_000)
+    memory = setting.pick((500, 2_000), (5_000, 20_000), (25_000, 100_000, 400_000))
     search = setting.pick((5_000, 50), (50_000, 200), (150_000, 400))
     plain = ("--queries", search[1], "--repeats", 5)
     two = (*plain, "--only", "ours,tantivy")
@@ -65,16 +66,24 @@ def run(setting: Setting) -> Found:
     ]
     if setting.data:
         searches.append(("--texts", "real", "--records", setting.pick(5_000, 50_000, 150_910), *two))
+    texts = ("--texts", "real") if setting.data else ()
     plan: dict[str, Callable[[], Any]] = {
         "serve": lambda: bench(setting, "serve", "--records", serve[0], "--rounds", serve[1]),
-        "harvest": lambda: bench(setting, "harvest", "--records", harvest, "--repeat", setting.pick(1, 3, 3)),
+        "harvest": lambda: bench(
+            setting, "harvest", "--records", harvest, "--repeat", setting.pick(1, 3, 3), *texts
+        ),
         "shapes": lambda: bench(
             setting, "harvest_shapes", "--records", harvest, "--repeat", setting.pick(1, 3, 3)
         ),
+        "memory": lambda: bench(
+            setting, "harvest_shapes", "--only", "indlet", "--shapes", "DSpace", "--pages", 1000,
+            "--records", *memory, "--repeat", setting.pick(1, 3, 3),
+        ),
+        "languages": lambda: bench(setting, "languages", "--records", harvest),
         "search": lambda: [bench(setting, "search", *arguments) for arguments in searches],
-    }
+    }  # fmt: skip
     absent = [reason for name in harvest_others.NAMES if (reason := harvest_others.missing(name))]
-    sizes = {"serve": serve[0], "harvest": harvest, "shapes": harvest, "search": search[0]}
+    sizes = {"serve": serve[0], "memory": memory[-1], "search": search[0]}
     found: Found = {"absent": absent}
     for name, part in plan.items():
         if setting.parts and name not in setting.parts:
@@ -85,7 +94,8 @@ def run(setting: Setting) -> Found:
         except Failed as e:
             setting.say(str(e))
             found[name] = {"failed": str(e).replace(f"{ROOT}/", "")[-1500:]}
-        found[f"{name}_run"] = {"taken": began, "size": setting.size, "records": sizes[name], **meter.read()}
+        found[f"{name}_run"] = {"taken": began, "size": setting.size, **meter.read()}
+        found[f"{name}_run"]["records"] = sizes.get(name, harvest)
     if isinstance(found.get("harvest"), list):
         for row in found["harvest"]:
             row.pop("stats", None)
@@ -118,11 +128,10 @@ def _largest(rows: list[Found], terms: int, harvester: str, form: str) -> list[F
     return [r for r in own if r["records"] == most]
 
 
-def harvest_memory(rows: list[Found], terms: int, harvester: str, form: str) -> dict[int, float]:
-    """Records -> the most private memory that a harvest of so many took, in MB."""
-    own = [r for r in rows if (r["terms"], r["harvester"], r["form"]) == (terms, harvester, form)]
-    sizes = sorted({r["records"] for r in own})
-    return {size: max(r["private_mb"] for r in own if r["records"] == size) for size in sizes}
+def harvest_memory(rows: list[Found]) -> dict[int, Spread]:
+    """Records -> the private memory that harvests of so many took, in MB."""
+    sizes = sorted({row["records"] for row in rows})
+    return {size: spread([row["private_mb"] for row in rows if row["records"] == size]) for size in sizes}
 
 
 def search_runs(runs: list[Found]) -> dict[str, list[Found]]:
@@ -230,16 +239,17 @@ def _harvest(rows: list[Found], records: int, figures: Figures) -> str:
     for key, (rate, ratio) in ratios.items():
         count, who, form = key
         taken = _largest(rows, *key)
-        memory = harvest_memory(rows, *key)
+        memory = harvest_memory([r for r in rows if (r["terms"], r["harvester"], r["form"]) == key])
         lines.append(
             [who, form, count, f"{taken[0]['records']:,}", _whole(rate), str(ratio), _whole(started[key][0]),
              str(started[key][1]), f"{spread([r['cpu'] for r in taken]).median:.1f}",
              f"{spread([r['server_cpu'] for r in taken]).median:.1f}",
-             " → ".join(f"{mb:,.0f}" for mb in memory.values()),
+             " → ".join(f"{of.high:,.0f}" for of in memory.values()),
              f"{max(r['peak_mb'] for r in taken):,.0f}"]
         )  # fmt: skip
     return (
-        f"`bench.harvest`, {records:,} records over loopback, all in turn, {rows[-1]['turn'] + 1} times. The "
+        f"`bench.harvest`, {records:,} records, {rows[-1].get('texts', 'generated')} texts, over loopback, "
+        f"all in turn, {rows[-1]['turn'] + 1} times. The "
         "others take the metadata alone: they iterate over the records and drop them, but metha keeps "
         "the answers as files. Ours stores metadata and index and makes them "
         "searchable. The time counts from the first request that the server sees to the end of the process; "
@@ -272,6 +282,31 @@ def _shapes(rows: list[Found], records: int, figures: Figures) -> str:
         "pages of 100 and of 1,000, from the start of the process to its end. The others iterate the "
         "records; ours are stored and searchable.\n\n"
         + table(["shape", "harvester", "records/s", "times sickle", "by processor time"], lines, 2)
+    )
+
+
+def _memory(rows: list[Found], records: int, figures: Figures) -> str:
+    lines = [
+        [f"{size:,}", _whole(memory), _whole(spread([r["seconds"] for r in rows if r["records"] == size]))]
+        for size, memory in harvest_memory(rows).items()
+    ]
+    return (
+        "`bench.harvest_shapes`, the shape of DSpace, pages of 1,000. The most private memory that the "
+        "processes of a harvest and its index held at a time; files that they had mapped are left out.\n\n"
+        + table(["records", "private MB", "seconds"], lines, 0)
+    )
+
+
+def _languages(rows: list[Found], records: int, figures: Figures) -> str:
+    lines = [
+        [row["shape"], f"{row['microseconds']:.2f}", f"{row['harvest_microseconds']:.1f}",
+         f"{row['share']:.1%}", f"{row['asked']:.1%}"]
+        for row in rows
+    ]  # fmt: skip
+    return (
+        f"`bench.languages`, {records:,} records in each shape, and of titles alone. Processor time, that of "
+        "a harvest with its start; *asked*: records of which the statistical model is asked.\n\n"
+        + table(["shape", "languages, µs a record", "harvest, µs a record", "share", "asked"], lines, 1)
     )
 
 
