@@ -354,6 +354,10 @@ class Spoken(NamedTuple):
     frequent: tuple[str, ...]
     rare: tuple[str, ...] = ()
 
+    @property
+    def every(self) -> tuple[str, ...]:
+        return (*self.frequent, *self.rare)
+
 
 def languages_in(searcher: Searcher, default: str) -> Spoken:
     """The languages that records are in, most frequent first; where none is frequent, the default is."""

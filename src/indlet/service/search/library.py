@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 from weakref import WeakKeyDictionary
 
 from indlet.errors import (
@@ -37,47 +37,29 @@ from indlet.service.index.values import VALUE_FACETS
 from indlet.service.rank import MODELS, Model
 from indlet.service.rank import model as chosen_model
 from indlet.service.records.stored_policy import policy_for
-from indlet.service.search import browse, hits, query, statistics
+from indlet.service.search import browse, hits, statistics
 from indlet.service.search.browse import ListedValue, ValueList
 from indlet.service.search.complete import Completer, Completion
 from indlet.service.search.evaluate import Named
 from indlet.service.search.hits import Shares
-from indlet.service.search.interpret import Interpreter, Meaning, Spoken, languages_in
-from indlet.service.search.known_items import KnownItem, known_item
+from indlet.service.search.interpret import Meaning
 from indlet.service.search.lexer import clean
 from indlet.service.search.notes import Note
-from indlet.service.search.phrases import VERIFIED, VERIFIED_WHOLE, holds
-from indlet.service.search.results import Comparison, Explained, Hit, Result, Suggestion, compared
+from indlet.service.search.query_reader import QueryReader, without_positions
+from indlet.service.search.results import Comparison, Explained, Hit, Result, compared
 from indlet.service.search.snapshots import Snapshots
-from indlet.service.search.suggest import Speller
 from indlet.settings import Settings, Source
 from indlet.store import Origin, Store, View, open_configured
-from indlet.text import LANGUAGES, Analyzer, code
+from indlet.text import Analyzer
 
 if TYPE_CHECKING:
     from indlet.service.harvest.progress import Progress
 
-# How accents are taken, and what becomes of records that lack some words of a longer query.
-ACCENTS: Final = ("fold", "exact")
-ALL_WORDS: Final = ("first", "off")
 FACETS: Final = ("source", "set", "type", "language", "year", *VALUE_FACETS)
 FILTERS: Final = (*FACETS, "date")
 MAX_LIMIT: Final = 1_000_000
 MAX_OFFSET: Final = 10_000_000
 _SIMILAR_TERMS: Final = 25
-_MOST_NAMED: Final = 8  # sources in a note
-_MOST_SUGGESTIONS: Final = 16  # words of a query that are looked for in the vocabulary
-
-
-# A phrase in a field, the records that it is looked for in, and by the rules of which languages.
-_Phrase = tuple[str, str, e.Expression, tuple[str, ...]]
-
-
-class Handling(NamedTuple):
-    """How a query is taken: accents folded or not, records with all words first or not."""
-
-    fold_accents: bool
-    all_words: bool
 
 
 class Library:
@@ -108,12 +90,10 @@ class Library:
         self._follow = follow
         self._serves = patience is not None
         self._snapshots = Snapshots(index_of(store), self._make_ready, patience)
-        self._speller: Speller | None = None
+        self._reader = QueryReader(store, settings.search, self.analyzer)
         # None stands for the snapshot itself: an entry that refers to its own key would keep it for ever.
         self._views: WeakKeyDictionary[Searcher, tuple[tuple[int, ...], Searcher | None]]
         self._views = WeakKeyDictionary()
-        self._spoken: WeakKeyDictionary[Searcher, Spoken] = WeakKeyDictionary()
-        self._verified: WeakKeyDictionary[Searcher, dict[_Phrase, e.Expression]] = WeakKeyDictionary()
         self._analysed_by: dict[int, tuple[str, str]] = {}  # by origins: its state, the digest of a policy
         self._counted: WeakKeyDictionary[Searcher, JsonObject] = WeakKeyDictionary()
         self._named: dict[int, Named] = {}
@@ -218,11 +198,11 @@ class Library:
         """Finds out what every question needs to know of a new snapshot."""
         searcher = self._shown(searcher)
         searcher.make_ready(self.model())
-        self.languages(searcher)
+        self._reader.spoken(searcher)
         if self._serves:  # what the first page would have to wait for
             facets = [hits.ENGINE_FACETS.get(name, name) for name in FACETS]
             searcher.search(e.Everything(), limit=1, sort="author", facets=facets, values=1)
-        self._speller = None  # it would keep the snapshot before until somebody misspells a word
+        self._reader.forget_speller()  # it would keep the snapshot before until somebody misspells a word
 
     # Questions
 
@@ -258,14 +238,13 @@ class Library:
         limit = self.settings.search.limit if limit is None else limit
         facets = list(facets)
         _check(limit, offset, sort, facets, filters or {})
-        policy = self._handling(accents, all_words)
+        handling = self._reader.handling(accents, all_words)
         ranking = self.model(model, [*parameters, *(f"{n.rstrip('_')}={v}" for n, v in named.items())])
         notes: list[str] = []
         searcher = self.searcher(notes)
-        spoken = self.spoken(searcher, languages or _codes((filters or {}).get("language", ())))
-        origins = self._origins()
-        meaning = self._meaning(
-            text, ranking, spoken, searcher, filters, plain=plain, origins=origins, policy=policy, sort=sort
+        spoken, origins = self._reader.spoken(searcher, languages, filters), self._origins()
+        meaning = self._reader.meaning(
+            text, ranking, spoken, searcher, origins, handling, filters, plain=plain, sort=sort
         )
         found = searcher.search(
             meaning.expression,
@@ -284,10 +263,9 @@ class Library:
             notes.append(Note("other_policy", sources=", ".join(other[:3])))
         if searcher.loss and meaning.asked:
             notes.append(Note("pruned", loss=searcher.loss))
-        if found.loose and (note := self._without_positions(searcher, meaning, origins)):
+        if found.loose and (note := without_positions(searcher, meaning, origins)):
             notes.append(note)
-        every = (*spoken.frequent, *spoken.rare)
-        suggestions = self._suggestions(searcher, meaning, every)
+        suggestions = self._reader.suggestions(searcher, meaning, spoken.every)
         shares = Shares(searcher, meaning, ranking, self.analyzer)
         sets = self.set_names() if "set" in facets else {}
         return Result(
@@ -300,7 +278,7 @@ class Library:
             offset=offset,
             limit=limit,
             sort=sort,
-            languages=every,
+            languages=spoken.every,
             facets={name: hits.facet(name, found.facets, origins, facet_values, sets) for name in facets},
             histogram=hits.histogram(found.facets.get("year", ())),
             notes=tuple(notes),
@@ -328,11 +306,11 @@ class Library:
         """Identifiers and scores alone, as deep as wanted: for runs and for measuring."""
         ranking = self.model(model, parameters)
         searcher = self.searcher()
-        spoken = self.spoken(searcher, languages)
+        spoken, handling = self._reader.spoken(searcher, languages), self._reader.handling("", "off")
         try:
             # Runs are for measuring models: nothing but their scores orders them.
-            meaning = self._meaning(
-                text, ranking, spoken, searcher, plain=plain, policy=self._handling("", "off")
+            meaning = self._reader.meaning(
+                text, ranking, spoken, searcher, self._origins(), handling, plain=plain
             )
         except QueryError:
             if plain:
@@ -395,9 +373,11 @@ class Library:
         ranking = self.model(model, parameters)
         searcher = self.searcher()
         stored = self.stored(identifier, source)
-        spoken = self.spoken(searcher, languages or _codes((filters or {}).get("language", ())))
-        policy = self._handling(accents, all_words)
-        meaning = self._meaning(text, ranking, spoken, searcher, plain=plain, policy=policy)
+        spoken = self._reader.spoken(searcher, languages, filters)
+        handling = self._reader.handling(accents, all_words)
+        meaning = self._reader.meaning(
+            text, ranking, spoken, searcher, self._origins(), handling, plain=plain
+        )
         return hits.explained(searcher, meaning, ranking, stored)
 
     def suggest(self, text: str, limit: int = 8) -> list[Completion]:
@@ -405,9 +385,9 @@ class Library:
         word completed, people, titles. A field before that word is kept, and all that stands before.
         """
         searcher = self.searcher()
-        every = self.languages(searcher)
+        speller, spoken = self._reader.speller(searcher), self._reader.spoken(searcher)
         return Completer(
-            searcher, self.store, self._spells(searcher), every, lambda q: self.search(q, limit=0).total
+            searcher, self.store, speller, spoken.every, lambda q: self.search(q, limit=0).total
         ).completions(clean(text), limit)
 
     def browse(self, facet: str, start: str = "", limit: int = 50) -> ValueList:
@@ -512,7 +492,8 @@ class Library:
     ) -> set[int]:
         """Which of these records match a query."""
         ranking, searcher = self.model("bm25"), self.searcher()
-        meaning = self._meaning(text, ranking, self.spoken(searcher), searcher, filters)
+        spoken, handling = self._reader.spoken(searcher), self._reader.handling()
+        meaning = self._reader.meaning(text, ranking, spoken, searcher, self._origins(), handling, filters)
         chosen = (*meaning.filters, e.Ids(tuple(ids)))
         hits = searcher.search(meaning.expression, ranking, len(ids), filters=chosen, collapse=False).hits
         return {hit.id for hit in hits}
@@ -533,148 +514,6 @@ class Library:
 
     def model(self, name: str = "", parameters: Iterable[str] = ()) -> Model:
         return chosen_model(name or self.settings.search.model, parameters)
-
-    def languages(self, searcher: Searcher, asked: Sequence[str] = ()) -> tuple[str, ...]:
-        """By whose rules a query is analysed, the most frequent language first."""
-        spoken = self.spoken(searcher, asked)
-        return (*spoken.frequent, *spoken.rare)
-
-    def spoken(self, searcher: Searcher, asked: Sequence[str] = ()) -> Spoken:
-        """By whose rules a query is analysed: as asked for, as set, or those that the records are in."""
-        if self.analyzer.policy.language != "auto":
-            return Spoken((self.analyzer.policy.language,))
-        if isinstance(asked, str):  # a sequence too, of letters
-            asked = (asked,) if asked else ()
-        if named := tuple(asked) or self.settings.search.languages:
-            for name in named:
-                if code(name) not in LANGUAGES:
-                    raise SettingsError(
-                        f"there are no rules for the language {name!r}: give ISO 639-1 codes such as en,de"
-                    )
-            return Spoken(tuple(dict.fromkeys(map(code, named))))
-        found = self._spoken.get(searcher)
-        if found is None:
-            found = self._spoken[searcher] = languages_in(searcher, self.analyzer.policy.default_language)
-        return found
-
-    def _meaning(
-        self,
-        text: str,
-        ranking: Model,
-        spoken: Spoken,
-        searcher: Searcher,
-        filters: Mapping[str, Sequence[str]] | None = None,
-        *,
-        plain: bool = False,
-        origins: Mapping[int, Origin] | None = None,
-        policy: Handling | None = None,
-        sort: str = "score",
-    ) -> Meaning:
-        policy = policy or self._handling("", "")
-        known = KnownItem() if plain else known_item(text, searcher, self.store)
-        reader = query.plain if plain or known.verbatim else query.parse
-        asked = known.only(text) or reader(text, self.settings.search.max_clauses)
-        names: dict[str, list[int]] = {}
-        for origin in (self._origins() if origins is None else origins).values():
-            for name in {origin.name, str(origin.settings.get("url", ""))} - {""}:
-                names.setdefault(name.casefold(), []).append(origin.id)
-        # By date, a record that holds one of the words would come before all that hold every one.
-        strict = ranking.name == "boolean" or (sort != "score" and policy.all_words)
-        said: list[str] = []
-        meaning = Interpreter(
-            self.analyzer, spoken.frequent, names, strict, spoken.rare,
-            searcher.accented if policy.fold_accents else None,
-            lambda field, phrase, among: self._holding(searcher, field, phrase, among, spoken, said),
-        ).meaning(asked, filters, known.first)  # fmt: skip
-        first = (*known.first, *(meaning.first if policy.all_words else ()))
-        return replace(
-            meaning,
-            expression=e.Or((*known.first, meaning.expression)) if known.first else meaning.expression,
-            filters=meaning.filters,
-            notes=(*meaning.notes, *known.notes, *said),
-            first=first,
-        )
-
-    def _without_positions(
-        self, searcher: Searcher, meaning: Meaning, origins: Mapping[int, Origin]
-    ) -> Note | None:
-        """In which sources a phrase was exact, and in which it meant all of its words, of what was found."""
-
-        def named(condition: e.Expression) -> str:
-            chosen = (*meaning.filters, condition)
-            told = searcher.search(
-                meaning.expression, limit=0, filters=chosen, facets=("origin",), collapse=False
-            )
-            known = [
-                origins[int(number)].name
-                for number, _ in told.facets["origin"]
-                if int(number) in origins and not _without_text(origins[int(number)])
-            ]
-            return ", ".join(known[:_MOST_NAMED]) + (" …" if len(known) > _MOST_NAMED else "")
-
-        exact, loose = named(e.Positioned()), named(e.Not(e.Positioned()))
-        if not loose:
-            return None
-        return Note("loose_some", exact=exact, loose=loose) if exact else Note("loose", loose=loose)
-
-    def _handling(self, accents: str, all_words: str) -> Handling:
-        settings = self.settings.search
-        accents, all_words = accents or settings.accents, all_words or settings.all_words
-        for name, value, known in (
-            ("accents", accents, ACCENTS),
-            ("all_words", all_words, ALL_WORDS),
-        ):
-            if value not in known:
-                raise SettingsError(f"{name} is {value!r}: choose one of {', '.join(known)}")
-        return Handling(accents == "fold", all_words == "first")
-
-    def _holding(
-        self,
-        searcher: Searcher,
-        field: str,
-        phrase: str,
-        among: e.Expression,
-        spoken: Spoken,
-        said: list[str],
-    ) -> e.Expression:
-        """The records among those of an expression of which `phrases.holds` is true."""
-        known, every = self._verified.get(searcher), (*spoken.frequent, *spoken.rare)
-        if known is None or len(known) > 1000:
-            known = self._verified[searcher] = {}
-        # By the languages too: what one reader asks under others must not decide what the next one finds.
-        key = (field, phrase, among, every)
-        if key not in known:
-            most = VERIFIED if field else VERIFIED_WHOLE
-            found = searcher.search(among, limit=most, collapse=False)
-            if found.total > most:
-                problem = "too_many_to_verify" if field else "too_many_texts"
-                said.append(Note(problem, most=most, phrase=phrase, field=field))
-                return among
-            with self.store.read() as view:
-                records = view.by_id([hit.id for hit in found.hits]).values()
-            known[key] = e.Ids(tuple(s.id for s in records if holds(self.analyzer, s, field, phrase, every)))
-        return known[key]
-
-    def _suggestions(
-        self, searcher: Searcher, meaning: Meaning, spoken: Sequence[str]
-    ) -> tuple[Suggestion, ...]:
-        """Other words for those of the query that no record holds."""
-        found = []
-        for asked in meaning.asked[:_MOST_SUGGESTIONS]:
-            if asked.prefix or not asked.terms or searcher.query_terms(_any_of(asked.terms)):
-                continue
-            speller = self._spells(searcher)
-            near = [term for term, _ in speller.near(asked.terms[0], asked.field)]
-            instead = tuple(dict.fromkeys(speller.spelt(term, spoken) for term in near))
-            if instead:
-                found.append(Suggestion(asked.text, asked.at, instead))
-        return tuple(found)
-
-    def _spells(self, searcher: Searcher) -> Speller:
-        speller = self._speller
-        if speller is None or speller.searcher is not searcher:
-            speller = self._speller = Speller(searcher, self.store, self.analyzer)
-        return speller
 
     def _origins(self) -> dict[int, Origin]:
         """The origins whose records are shown."""
@@ -708,25 +547,9 @@ class Library:
             return (stored.id, *(other.id for other in view.same_resource(stored)))
 
 
-def _codes(values: Sequence[str]) -> tuple[str, ...]:
-    """The languages that a filter names, if there are rules for all of them."""
-    found = tuple(dict.fromkeys(map(code, (values,) if isinstance(values, str) else values)))
-    return found if all(name in LANGUAGES for name in found) else ()
-
-
 def one_resource(live: Sequence[Stored]) -> bool:
     """Whether records of one identifier all stand for one resource, so that any of them may be shown."""
     return len({stored.resource or -number for number, stored in enumerate(live, 1)}) < 2
-
-
-def _any_of(terms: Iterable[str]) -> e.Expression:
-    return e.Or(tuple(map(e.Term, terms)))
-
-
-def _without_text(origin: Origin) -> bool:
-    """Whether a source gives metadata alone, in which a phrase is looked up."""
-    shape = SourceState.from_json(origin.state).shape if origin.kind == "source" else None
-    return shape is not None and not shape.index_prefix and not shape.fulltext
 
 
 def _policy_digest(origin: Origin) -> str:
