@@ -30,7 +30,7 @@ from indlet.text import Analyzer, Policy
 # segment; bounded, for a snapshot keeps the store's journal from being emptied and a crash loses what it had.
 CHUNK: Final = 200_000
 # The same while the store is being filled: smaller, so that little is left to do when it is full.
-EVERY: Final = 10_000
+EVERY: Final = 15_000
 FRESH: Final = 2.0  # seconds after which few changes are committed too
 AHEAD: Final = 2  # blocks that wait to be indexed, in memory
 BLOCK: Final = 1000  # changes whose metadata is analysed together
