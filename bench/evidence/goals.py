@@ -87,7 +87,7 @@ def _ratio(form: str, least: float) -> Callable[[Found], Verdict]:
     def check(found: Found) -> Verdict:
         ratios = {
             terms: ratio
-            for (terms, who, name), (_, ratio) in harvest_ratios(found["harvest"]).items()
+            for (terms, who, name), (_, ratio) in harvest_ratios(found["harvest"], "with_start_rate").items()
             if (who, name) == ("indlet", form)
         }
         told = ", ".join(f"{ratio} times at {terms} terms" for terms, ratio in ratios.items())
@@ -342,10 +342,11 @@ GOALS: Final = (
          "at least 10 and 8 times by processor time", "peers", _served, True),
     Goal("memory of the server for ten times the records", "flat, within a quarter", "peers", _flat),
     Goal("last page of a list beside the first", "within a tenth", "peers", _last),
-    Goal("harvest of metadata and tf_compact, real texts, stored and searchable, beside sickle "
-         "iterating metadata", "at least 1.5 times", "peers", _ratio("tf_compact", 1.5)),
-    Goal("harvest of metadata and tf_basic, real texts, stored and searchable, beside sickle "
-         "iterating metadata", "at least as fast", "peers", _ratio("tf_basic", 1)),
+    Goal("harvest of metadata and tf_compact, real texts, stored and searchable, with the start of the "
+         "process, beside sickle iterating metadata", "at least 1.5 times", "peers",
+         _ratio("tf_compact", 1.5)),
+    Goal("harvest of metadata and tf_basic, real texts, stored and searchable, with the start of the "
+         "process, beside sickle iterating metadata", "at least as fast", "peers", _ratio("tf_basic", 1)),
     Goal("harvest of oai_dc in the shapes of seven systems, stored and searchable, with the start of the "
          "process, beside sickle iterating it", "at least 1.5 times, worst 1.2", "peers", _shapes, True),
     Goal("memory of a harvest in the shape of DSpace, 25,000 to 400,000 records", "flat, within a quarter",
