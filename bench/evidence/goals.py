@@ -104,7 +104,7 @@ def _shapes(found: Found) -> Verdict:
 
 
 def _harvest_memory(found: Found) -> Verdict:
-    sizes = {records: of.median for records, of in harvest_memory(found["memory"]).items()}
+    sizes = {records: of.high for records, of in harvest_memory(found["memory"]).items()}
     (_, least), *_, (many, most) = sizes.items()
     told = ", ".join(f"{memory:,.0f} MB with {records:,} records" for records, memory in sizes.items())
     if many < 400_000:

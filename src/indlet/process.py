@@ -67,8 +67,8 @@ def quick_switches() -> Iterator[None]:
 def share_memory() -> None:
     """For a process of several threads that take and release much memory: they share it, where the GNU C
     library would keep for each what it has released; and what is large goes back when it is released, where
-    the library would learn to keep it. A harvest of 400,000 records took 556 MB without the first, and one of
-    300,000 took 363 MB without the second, and takes 345.
+    the library would learn to keep it. When these came, a harvest of 400,000 records had taken 556 MB without
+    the first, and one of 300,000 took 363 MB without the second and 345 with it.
     """
     import ctypes  # which small work does without
 

@@ -47,7 +47,7 @@ _ELEMENTS: Final = (
 
 # Texts that are longer are judged by a sample.
 _JUDGED: Final = 2 * judging.SAMPLE
-# CutTokens and terms that are remembered: a table starts again when it has more, which bounds its memory and
+# Tokens and terms that are remembered: a table starts again when it has more, which bounds its memory and
 # costs no more than the misses of a larger one.
 _MOST_TOKENS: Final = 1 << 17
 _KEPT_ROOM: Final = 1 << 23  # bytes of metadata; room for more is let go
@@ -93,7 +93,7 @@ def _room(size: int) -> _Room:
 
 
 class TokenTable:
-    """CutTokens with their numbers, and their terms in each language."""
+    """Tokens with their numbers, and their terms in each language."""
 
     def __init__(self, analyzer: Analyzer) -> None:
         self._analyzer = analyzer
