@@ -1,4 +1,5 @@
-# Everything from a fresh clone, with nothing but Python 3.11+ and a package index.
+# Everything from a fresh clone, with nothing but Python 3.11+, Rust and a package index (Rust is installed where
+# Debian's packages may be).
 #   make demo    the main job on embedded defaults: two providers, one service, one portal
 #   make test    the whole fast suite (installs Debian's chromium, Apache and nginx for the tests where it may)
 #   make test-cluster   the same promises on PostgreSQL and OpenSearch: installs Debian's packages where it may,
@@ -12,18 +13,20 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+CORE := src/indlet/_core.abi3.so
+CORE_SOURCES := Cargo.toml Cargo.lock core/Cargo.toml $(shell find core/src -name '*.rs')
 
-.PHONY: fuzz dist demo test test-cluster postgresql opensearch check lint types kernels browser servers evidence bench clean lock hashes
+.PHONY: fuzz dist rust demo test test-cluster postgresql opensearch check lint types kernels browser servers evidence bench clean lock hashes
 
-demo: $(STAMP)
+demo: $(STAMP) $(CORE)
 	$(BIN)/indlet demo $(DEMO)
 
-test: $(STAMP) browser servers kernels
+test: $(STAMP) $(CORE) browser servers kernels
 	$(BIN)/python -m pytest $(PYTEST)
 
 # What is promised of every store, on PostgreSQL, and of every index, on OpenSearch; what runs on the embedded ones is
 # `make test`. INDLET_TEST_POSTGRESQL and INDLET_TEST_OPENSEARCH name servers that run already.
-test-cluster: $(STAMP) postgresql opensearch
+test-cluster: $(STAMP) $(CORE) postgresql opensearch
 	INDLET_TEST_STORE=postgresql INDLET_TEST_INDEX=opensearch $(BIN)/python -m pytest $(CLUSTER) \
 	  -k "not sqlite and not embedded" -n 3 $(PYTEST)
 
@@ -48,24 +51,42 @@ dist: $(STAMP)
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 	@ls dist/*.whl
 
-check: lint types test
+check: lint types test-core test
 
 lint: $(STAMP)
 	$(BIN)/ruff check src tests bench
 	$(BIN)/ruff format --check src tests bench
+	cargo fmt --check
+	cargo clippy --quiet --all-targets --all-features -- -D warnings
+
+test-core: rust
+	cargo test --quiet
 
 types: $(STAMP)
 	$(BIN)/mypy
 
 # Everything the commands and the tests need, at the versions that constraints.txt pins.
 # requirements.txt has the same with the hashes of every file: what is installed is what was tested, to the byte.
-$(STAMP): pyproject.toml constraints.txt requirements.txt
+$(STAMP): pyproject.toml constraints.txt requirements.txt | rust
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 	$(BIN)/python -m pip install --quiet --require-hashes --no-deps --requirement requirements.txt
 	$(BIN)/python -m pip install --quiet --no-build-isolation --constraint constraints.txt --editable ".[all]" --group dev
 	$(BIN)/python -m compileall -q src  # as in an installation; without it a start takes twice as long where Python may not write
 	touch $@
+
+# The core is compiled ahead of time; `pip install` above has done so once.
+$(CORE): $(CORE_SOURCES) $(STAMP)
+	$(BIN)/maturin develop --quiet --release --skip-install
+	touch $@
+
+# Debian 12 has a current Rust under other names. Anybody else installs it: https://rustup.rs
+rust:
+	@command -v cargo >/dev/null || \
+	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && \
+	    { apt-get install -y -qq --no-install-recommends rustc-web cargo-web gcc >/dev/null 2>&1 || \
+	      apt-get install -y -qq --no-install-recommends rustc cargo gcc >/dev/null; }; } || \
+	  { echo "Rust is missing: install rustc and cargo 1.85 or newer (https://rustup.rs), then try again"; exit 1; }
 
 # Compiled once and before: two tests at a time would compile the same twice.
 kernels: $(STAMP)
@@ -113,4 +134,4 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 clean:
-	rm -rf $(VENV) demo-data .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) target demo-data .mypy_cache .ruff_cache .pytest_cache

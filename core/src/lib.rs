@@ -1,0 +1,11 @@
+//! The hot loops of indlet: reading pages, analysing text, indexing and ranking.
+//!
+//! Python is in charge; this crate holds no I/O policy, no settings and no SQL. Functions take and return plain
+//! values. [`python`] is the only module that knows Python, and `map` the only one with `unsafe` code.
+
+mod error;
+#[cfg(feature = "python")]
+mod python;
+pub mod text;
+
+pub use error::{Error, Result};

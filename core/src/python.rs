@@ -1,0 +1,50 @@
+//! The extension module `indlet._core`: plain values in and out, the interpreter's lock released around work.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::prelude::*;
+
+use crate::Error;
+
+pyo3::import_exception!(indlet.errors, BadResponse);
+pyo3::import_exception!(indlet.errors, IndexDamaged);
+pyo3::import_exception!(indlet.errors, IndletError);
+
+impl From<Error> for PyErr {
+    fn from(error: Error) -> PyErr {
+        match error {
+            Error::Malformed(reason) | Error::TooLarge(reason) => BadResponse::new_err(reason),
+            Error::Damaged(reason) => IndexDamaged::new_err(reason),
+            Error::Io { path, errno } => PyOSError::new_err((errno, "cannot be read or written", path)),
+            Error::Value(reason) => PyValueError::new_err(reason),
+        }
+    }
+}
+
+/// Run work without the interpreter's lock. A panic becomes an exception, and the process goes on.
+pub fn work<T: Send>(py: Python<'_>, f: impl FnOnce() -> crate::Result<T> + Send) -> PyResult<T> {
+    let outcome = py.detach(|| catch_unwind(AssertUnwindSafe(f)));
+    match outcome {
+        Ok(result) => result.map_err(PyErr::from),
+        Err(panic) => {
+            let reason = panic
+                .downcast_ref::<String>()
+                .map(String::as_str)
+                .or_else(|| panic.downcast_ref::<&str>().copied())
+                .unwrap_or("unknown");
+            Err(IndletError::new_err(format!("a bug in indlet's core: {reason}; please report it")))
+        }
+    }
+}
+
+#[pymodule]
+mod _core {
+    use super::*;
+
+    /// The version of the core, which is that of the package.
+    #[pyfunction]
+    fn version() -> &'static str {
+        env!("CARGO_PKG_VERSION")
+    }
+}

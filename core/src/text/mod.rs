@@ -1,0 +1,3 @@
+//! Text becomes terms.
+
+pub mod terms;
