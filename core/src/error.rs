@@ -18,6 +18,12 @@ pub enum Error {
     Value(String),
 }
 
+impl Error {
+    pub fn io(path: &std::path::Path, error: &std::io::Error) -> Error {
+        Error::Io { path: path.display().to_string(), errno: error.raw_os_error().unwrap_or(5) }
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -4,8 +4,11 @@
 //! values. [`python`] is the only module that knows Python, and `map` the only one with `unsafe` code.
 
 mod error;
+pub mod index;
+mod map;
 #[cfg(feature = "python")]
 mod python;
+pub mod rank;
 pub mod text;
 
 pub use error::{Error, Result};

@@ -5,6 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 
+mod index;
+
 use crate::Error;
 
 pyo3::import_exception!(indlet.errors, BadResponse);
@@ -40,11 +42,12 @@ pub fn work<T: Send>(py: Python<'_>, f: impl FnOnce() -> crate::Result<T> + Send
 
 #[pymodule]
 mod _core {
-    use super::*;
+    #[pymodule_export]
+    use super::index::{
+        Halt, Searcher, Segment, SegmentBuilder, deleted_since_merge, learn_thresholds, merge_segments,
+    };
 
-    /// The version of the core, which is that of the package.
-    #[pyfunction]
-    fn version() -> &'static str {
-        env!("CARGO_PKG_VERSION")
-    }
+    /// The ranking models that are compiled.
+    #[pymodule_export]
+    const MODELS: &[&str] = crate::rank::MODELS;
 }

@@ -1,3 +1,4 @@
 //! Text becomes terms.
 
+pub mod accents;
 pub mod terms;

@@ -1,0 +1,169 @@
+//! What a segment knows of its documents, column by column: numbers in few bytes, and names that recur.
+
+use super::bytes::{Reader, cut_short, write_varint};
+use crate::{Error, Result};
+
+/// Write numbers as differences to the least one, each in 0, 1, 2, 4 or 8 bytes.
+pub fn write_numbers(values: &[u64]) -> Vec<u8> {
+    let least = values.iter().copied().min().unwrap_or(0);
+    let most = values.iter().map(|value| value - least).max().unwrap_or(0);
+    let width = [0usize, 1, 2, 4, 8].into_iter().find(|&width| width == 8 || most < 1 << (8 * width)).unwrap_or(8);
+    let mut out = Vec::with_capacity(17 + width * values.len());
+    out.extend_from_slice(&(values.len() as u64).to_le_bytes());
+    out.extend_from_slice(&least.to_le_bytes());
+    out.push(width as u8);
+    for value in values {
+        out.extend_from_slice(&(value - least).to_le_bytes()[..width]);
+    }
+    out
+}
+
+/// The numbers that [`write_numbers`] wrote.
+pub fn read_numbers(bytes: &[u8]) -> Result<Vec<u64>> {
+    let mut reader = Reader::new(bytes);
+    let (count, least, width) = (reader.u64()? as usize, reader.u64()?, usize::from(reader.take(1)?[0]));
+    let data = reader.rest;
+    if width > 8 || count.checked_mul(width) != Some(data.len()) {
+        return Err(cut_short());
+    }
+    if width == 0 {
+        return if count <= u32::MAX as usize { Ok(vec![least; count]) } else { Err(cut_short()) };
+    }
+    let widen = |chunk: &[u8]| {
+        let mut eight = [0; 8];
+        eight[..width].copy_from_slice(chunk);
+        least.wrapping_add(u64::from_le_bytes(eight))
+    };
+    Ok(data.chunks_exact(width).map(widen).collect())
+}
+
+/// A facet's column: documents have some of `values`, none of them empty.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub struct FacetColumn {
+    pub values: Vec<String>,
+    /// Document d has the values numbered `codes[starts[d]..starts[d + 1]]`.
+    pub starts: Vec<u32>,
+    pub codes: Vec<u32>,
+}
+
+impl FacetColumn {
+    pub fn codes_of(&self, doc: usize) -> &[u32] {
+        &self.codes[self.starts[doc] as usize..self.starts[doc + 1] as usize]
+    }
+
+    pub fn write(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        write_varint(&mut out, self.values.len() as u64);
+        for value in &self.values {
+            write_varint(&mut out, value.len() as u64);
+            out.extend_from_slice(value.as_bytes());
+        }
+        let counts: Vec<u64> = self.starts.windows(2).map(|pair| u64::from(pair[1] - pair[0])).collect();
+        let codes: Vec<u64> = self.codes.iter().map(|&code| u64::from(code)).collect();
+        let counts = write_numbers(&counts);
+        write_varint(&mut out, counts.len() as u64);
+        out.extend_from_slice(&counts);
+        out.extend_from_slice(&write_numbers(&codes));
+        out
+    }
+
+    pub fn read(bytes: &[u8], documents: usize) -> Result<FacetColumn> {
+        let damaged = || Error::Damaged("a facet of an index file is damaged".into());
+        let mut reader = Reader::new(bytes);
+        let count = reader.varint()? as usize;
+        let mut values = Vec::new();
+        for _ in 0..count {
+            let size = reader.varint()? as usize;
+            values.push(String::from_utf8(reader.take(size)?.to_vec()).map_err(|_| damaged())?);
+        }
+        let size = reader.varint()? as usize;
+        let counts = read_numbers(reader.take(size)?)?;
+        let codes: Vec<u32> = read_numbers(reader.rest)?.into_iter().map(|code| code as u32).collect();
+        let mut starts = Vec::with_capacity(counts.len() + 1);
+        let mut at = 0u64;
+        starts.push(0);
+        for count in counts {
+            at = at.saturating_add(count);
+            starts.push(u32::try_from(at).map_err(|_| damaged())?);
+        }
+        if starts.len() != documents + 1
+            || at != codes.len() as u64
+            || codes.iter().any(|&code| code as usize >= values.len())
+        {
+            return Err(damaged());
+        }
+        Ok(FacetColumn { values, starts, codes })
+    }
+}
+
+/// Builds a [`FacetColumn`] document by document.
+#[derive(Default)]
+pub struct FacetBuilder {
+    numbers: std::collections::HashMap<String, u32, ahash::RandomState>,
+    column: FacetColumn,
+}
+
+/// Characters of a facet's value; longer ones are cut.
+const LONGEST: usize = 200;
+
+impl FacetBuilder {
+    /// Add a document with these values, each once.
+    pub fn add<'a>(&mut self, values: impl Iterator<Item = &'a str>) {
+        let column = &mut self.column;
+        if column.starts.is_empty() {
+            column.starts.push(0);
+        }
+        let begin = column.codes.len();
+        for value in values.filter(|value| !value.is_empty()) {
+            let value = value.char_indices().nth(LONGEST).map_or(value, |(end, _)| &value[..end]);
+            let code = match self.numbers.get(value) {
+                Some(&code) => code,
+                None => {
+                    let code = column.values.len() as u32;
+                    self.numbers.insert(value.to_owned(), code);
+                    column.values.push(value.to_owned());
+                    code
+                }
+            };
+            if !column.codes[begin..].contains(&code) {
+                column.codes.push(code);
+            }
+        }
+        column.starts.push(column.codes.len() as u32);
+    }
+
+    /// The column of all documents added; values are those that some document has.
+    pub fn finish(mut self) -> FacetColumn {
+        if self.column.starts.is_empty() {
+            self.column.starts.push(0);
+        }
+        self.column
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_come_back_in_few_bytes() {
+        for values in [vec![], vec![7, 7, 7], vec![1, 300, 2], vec![0, u64::MAX, 5], vec![1 << 40, (1 << 40) + 9]] {
+            assert_eq!(read_numbers(&write_numbers(&values)).unwrap(), values);
+        }
+        assert_eq!(write_numbers(&[1 << 40, (1 << 40) + 9]).len(), 17 + 2);
+        assert!(read_numbers(&write_numbers(&[1, 2, 300])[..20]).is_err());
+    }
+
+    #[test]
+    fn facets_come_back() {
+        let mut builder = FacetBuilder::default();
+        builder.add(["de", "en", "de", ""].into_iter());
+        builder.add(std::iter::empty());
+        builder.add(["en"].into_iter());
+        let column = builder.finish();
+        assert_eq!(column.codes_of(0), [0, 1]);
+        assert!(column.codes_of(1).is_empty());
+        assert_eq!(FacetColumn::read(&column.write(), 3).unwrap(), column);
+        assert!(FacetColumn::read(&column.write(), 4).is_err());
+    }
+}

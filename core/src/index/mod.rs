@@ -1,0 +1,19 @@
+//! The index: immutable segments, the documents that have been deleted from them, and searches over both.
+
+pub mod bitset;
+pub mod builder;
+pub mod bytes;
+pub mod codec;
+pub mod columns;
+pub mod derived;
+pub mod dictionary;
+pub mod facets;
+pub mod file;
+pub mod groups;
+pub mod hash;
+pub mod matching;
+pub mod merge;
+pub mod pruning;
+pub mod searcher;
+pub mod segment;
+pub mod top;
