@@ -43,9 +43,7 @@ pub fn work<T: Send>(py: Python<'_>, f: impl FnOnce() -> crate::Result<T> + Send
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use super::index::{
-        Halt, Searcher, Segment, SegmentBuilder, deleted_since_merge, learn_thresholds, merge_segments,
-    };
+    use super::index::{Searcher, Segment, SegmentBuilder, deleted_since_merge, learn_thresholds, merge_segments};
 
     /// The ranking models that are compiled.
     #[pymodule_export]

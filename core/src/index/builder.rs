@@ -15,6 +15,9 @@ use crate::map::Stamp;
 use crate::text::terms::{TermId, TermTable};
 use crate::{Error, Result};
 
+/// The largest tf that counts.
+const MAX_TF: u32 = i32::MAX as u32;
+
 /// What the index takes of a record, besides its terms.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Document<'a> {
@@ -123,12 +126,12 @@ impl SegmentBuilder {
             if *latest > begin {
                 if adds_up {
                     let held = &mut self.tfs[*latest as usize - 1];
-                    *held = held.saturating_add(tf);
+                    *held = held.saturating_add(tf).min(MAX_TF);
                 }
                 continue;
             }
             self.of.push(term);
-            self.tfs.push(tf.max(1));
+            self.tfs.push(tf.clamp(1, MAX_TF));
             *latest = self.of.len() as u32;
         }
     }
@@ -308,7 +311,7 @@ pub fn intern_packed(terms: &mut TermTable, packed: &[u8], out: &mut Vec<(TermId
         let digits = parts.next().unwrap_or_default();
         let Some(tf) = std::str::from_utf8(digits).ok().and_then(|digits| digits.parse::<u32>().ok()) else { continue };
         if tf > 0 {
-            out.extend(parts.filter(|term| !term.is_empty()).map(|term| (terms.intern(term), tf.min(0x7FFF_FFFF))));
+            out.extend(parts.filter(|term| !term.is_empty()).map(|term| (terms.intern(term), tf)));
         }
     }
 }

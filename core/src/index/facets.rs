@@ -287,5 +287,5 @@ pub fn column_number(facet: &str) -> Result<usize> {
     FACETS
         .iter()
         .position(|name| *name == facet)
-        .ok_or_else(|| Error::Value(format!("there is no facet {facet:?}: choose from {}", FACETS.join(", "))))
+        .ok_or_else(|| Error::Value(format!("there is no facet '{facet}': choose from {}", FACETS.join(", "))))
 }

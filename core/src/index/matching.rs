@@ -4,7 +4,7 @@ use super::bitset::BitSet;
 use super::codec::PostingList;
 use super::dictionary::Spans;
 use super::segment::{FACETS, Segment};
-use crate::{Error, Result};
+use crate::Result;
 
 /// What can be asked of the index: `indlet.service.index.expression`. Terms are bytes of UTF-8.
 #[derive(Debug, Clone, PartialEq)]
@@ -184,7 +184,7 @@ impl<'a> Matcher<'a> {
 
     fn filter(&self, facet: &str, value: &str) -> Result<BitSet> {
         let Some(number) = FACETS.iter().position(|name| *name == facet) else {
-            return Err(Error::Value(format!("there is no facet {facet:?}: choose from {}", FACETS.join(", "))));
+            return Ok(BitSet::empty(self.segment.size()));
         };
         let column = self.segment.data.facet(number)?;
         let wanted = caseless::default_case_fold_str(value);

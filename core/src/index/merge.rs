@@ -6,7 +6,6 @@
 use std::fs::File;
 use std::io::{BufWriter, Read, Seek, Write};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::codec::write_list;
 use super::columns::{FacetBuilder, write_numbers};
@@ -17,6 +16,8 @@ use crate::map::Stamp;
 use crate::{Error, Result};
 
 const GONE: u32 = u32::MAX;
+/// Terms after which a merge asks whether it was told to halt.
+const HALT_EVERY: usize = 4096;
 
 /// The number that each document of each segment gets in their merge; `GONE` for the deleted.
 pub fn renumber(segments: &[Segment]) -> Vec<Vec<u32>> {
@@ -55,7 +56,12 @@ impl Keep for KeepAll {
 }
 
 /// Write one segment with the live documents of all; `None` if it was told to halt.
-pub fn merge(segments: &[Segment], path: &Path, keep: &mut impl Keep, halt: &AtomicBool) -> Result<Option<Stamp>> {
+pub fn merge(
+    segments: &[Segment],
+    path: &Path,
+    keep: &mut impl Keep,
+    is_halted: &dyn Fn() -> bool,
+) -> Result<Option<Stamp>> {
     let numbers = renumber(segments);
     let mut out = FileWriter::create(path)?;
     let positional = segments.iter().any(|segment| segment.data.placed.is_some());
@@ -65,7 +71,7 @@ pub fn merge(segments: &[Segment], path: &Path, keep: &mut impl Keep, halt: &Ato
     out.begin("postings")?;
     let mut union = Union::new(segments)?;
     while union.advance()? {
-        if names.len() % 1024 == 0 && halt.load(Ordering::Relaxed) {
+        if union.count % HALT_EVERY == 0 && is_halted() {
             return Ok(None);
         }
         let choosy = keep.begin(&union.term);
@@ -158,6 +164,9 @@ pub struct Union<'a> {
     pub term: Vec<u8>,
     pub owners: Vec<usize>,
     pub streams: Vec<Terms<'a>>,
+    /// Terms so far, without the current one.
+    count: usize,
+    started: bool,
     alive: Vec<bool>,
 }
 
@@ -175,10 +184,12 @@ impl<'a> Union<'a> {
             alive.push(terms.advance()?);
             streams.push(terms);
         }
-        Ok(Union { term: Vec::new(), owners: Vec::new(), streams, alive })
+        Ok(Union { term: Vec::new(), owners: Vec::new(), streams, count: 0, started: false, alive })
     }
 
     pub fn advance(&mut self) -> Result<bool> {
+        self.count += usize::from(self.started);
+        self.started = true;
         for &owner in &self.owners {
             self.alive[owner] = self.streams[owner].advance()?;
         }

@@ -1,7 +1,7 @@
 //! An immutable part of the index, and the documents that have been deleted from it.
 
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use super::bitset::BitSet;
 use super::codec::PostingList;
@@ -190,7 +190,13 @@ pub struct Segment {
     /// Live documents, and the tokens that they have together.
     pub documents: usize,
     pub length: u64,
+    /// This segment without the documents of some origins; worked out once for each set of them.
+    hiding: Arc<Mutex<Hidings>>,
 }
+
+type Hidings = Vec<(Vec<String>, Segment)>;
+/// Sets of hidden origins that are kept for a segment.
+const MOST_HIDINGS: usize = 8;
 
 impl Segment {
     pub fn new(data: Arc<SegmentData>, deletions: Option<Arc<Deletions>>) -> Segment {
@@ -202,7 +208,7 @@ impl Segment {
                 length -= u64::from(lengths[doc]);
             }
         }
-        Segment { data, deletions, documents, length }
+        Segment { data, deletions, documents, length, hiding: Arc::default() }
     }
 
     pub fn size(&self) -> usize {
@@ -267,6 +273,10 @@ impl Segment {
 
     /// This segment as if it had no documents of these origins; `None` if it has none anyway.
     pub fn hiding(&self, origins: &[String]) -> Result<Option<Segment>> {
+        let lock = || self.hiding.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if let Some((_, found)) = lock().iter().find(|(own, _)| own == origins) {
+            return Ok(Some(found.clone()));
+        }
         let column = self.data.facet(0)?;
         let hidden: Vec<bool> = column.values.iter().map(|value| origins.contains(value)).collect();
         if !hidden.contains(&true) {
@@ -278,7 +288,12 @@ impl Segment {
         if docs.is_empty() {
             return Ok(None);
         }
-        let deletions = self.deleting(&docs)?;
-        Ok(Some(Segment::new(self.data.clone(), Some(Arc::new(deletions)))))
+        let found = Segment::new(self.data.clone(), Some(Arc::new(self.deleting(&docs)?)));
+        let mut kept = lock();
+        if kept.len() >= MOST_HIDINGS {
+            kept.clear();
+        }
+        kept.push((origins.to_vec(), found.clone()));
+        Ok(Some(found))
     }
 }

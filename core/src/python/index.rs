@@ -5,7 +5,6 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use pyo3::prelude::*;
@@ -190,51 +189,30 @@ impl Segment {
     }
 }
 
-/// Stops a merge that runs in another thread.
-#[pyclass(module = "indlet._core", frozen)]
-#[derive(Default)]
-pub struct Halt {
-    flag: AtomicBool,
-}
-
-#[pymethods]
-impl Halt {
-    #[new]
-    fn new() -> Halt {
-        Halt::default()
-    }
-
-    fn set(&self) {
-        self.flag.store(true, Ordering::Relaxed);
-    }
-
-    fn is_set(&self) -> bool {
-        self.flag.load(Ordering::Relaxed)
-    }
-}
-
 fn parts(segments: &[PyRef<'_, Segment>]) -> Vec<Part> {
     segments.iter().map(|segment| segment.part.clone()).collect()
 }
 
-/// Write one segment with the live documents of all; None if it was told to halt. With a file of thresholds, postings
+/// Write one segment with the live documents of all; None if `is_halted` says so meanwhile. With a file of thresholds, postings
 /// that weigh less are left out.
 #[pyfunction]
-#[pyo3(signature = (segments, path, halt=None, thresholds=None))]
+#[pyo3(signature = (segments, path, is_halted=None, thresholds=None))]
 pub fn merge_segments(
     py: Python<'_>,
     segments: Vec<PyRef<'_, Segment>>,
     path: PathBuf,
-    halt: Option<PyRef<'_, Halt>>,
+    is_halted: Option<Py<PyAny>>,
     thresholds: Option<(PathBuf, Written)>,
 ) -> PyResult<Option<Written>> {
     let parts = parts(&segments);
-    let never = AtomicBool::new(false);
-    let flag = halt.as_ref().map_or(&never, |halt| &halt.flag);
+    let is_halted = || {
+        let ask = |call: &Py<PyAny>| Python::attach(|py| call.call0(py)?.extract::<bool>(py));
+        is_halted.as_ref().is_some_and(|call| ask(call).unwrap_or(true))
+    };
     read(py, || {
         let merged = match thresholds {
-            None => merge::merge(&parts, &path, &mut KeepAll, flag)?,
-            Some((file, size)) => merge::merge(&parts, &path, &mut Thresholds::read(&file, stamp(size))?, flag)?,
+            None => merge::merge(&parts, &path, &mut KeepAll, &is_halted)?,
+            Some((file, size)) => merge::merge(&parts, &path, &mut Thresholds::read(&file, stamp(size))?, &is_halted)?,
         };
         Ok(merged.map(written))
     })
@@ -314,11 +292,6 @@ impl Searcher {
     #[getter]
     fn length(&self) -> u64 {
         self.snapshot.length()
-    }
-
-    #[getter]
-    fn segments(&self) -> usize {
-        self.snapshot.segments.len()
     }
 
     /// Documents in the files that are deleted or hidden.

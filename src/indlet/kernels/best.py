@@ -409,7 +409,7 @@ def _sure(
     no term stands twice were held to the bounds of such. Then `repeated` tells of the others, and after that
     of those in which the first term does, the second, and so on.
     """
-    kind, first_of, second_of, outlook, p, _ = formula
+    kind, first_of, second_of, query_constants, p, _ = formula
     within = columns.smaller if kind == VSM else columns.shorter
     offset, once = np.uint64(base >> 6), np.int64((CLASSES + 1) * terms)
     least = worst - 1e-8 * (abs(worst) + 1.0)  # room for rounding
@@ -433,7 +433,7 @@ def _sure(
             _unite(repeated, repeated, t + 1, words)
             if known[at] < 0.0:
                 _highest(
-                    kind, first_of[t], second_of[t], p[0], p[3], outlook[0], columns.limits,
+                    kind, first_of[t], second_of[t], p[0], p[3], query_constants[0], columns.limits,
                     columns.norm_limits, by_limit, np.int64(1), known, at,
                 )  # fmt: skip
         for among in range(CLASSES):
@@ -494,13 +494,13 @@ def _score(
 
     Long because what is found out of some documents is used step by step.
     """
-    kind, first_of, second_of, outlook, p, table = formula
+    kind, first_of, second_of, query_constants, p, table = formula
     lengths, norms, ties, ids, dates = (
         columns.lengths, columns.norms, columns.ties, columns.ids, columns.dates
     )  # fmt: skip
     norm_limits, norm_codes, inverse_norms = columns.norm_limits, columns.norm_codes, columns.inverse_norms
     scores, heap_ties, heap_ids, heap_dates, groups = heap
-    p0, p1, p2, p3, asked, constant = p[0], p[1], p[2], p[3], outlook[0], outlook[1]
+    p0, p1, p2, p3, asked, constant = p[0], p[1], p[2], p[3], query_constants[0], query_constants[1]
     hits, totals, by_length, norm_of = picks[_TOGETHER:], room, room[_TOGETHER:], room[2 * _TOGETHER :]
     holding = picks[2 * _TOGETHER :]  # the words that have bits: most have none, as no processor can foresee
     full, one, used = size == scores.size, np.uint64(1), np.int64(0)
@@ -622,13 +622,13 @@ def best(
     Equal scores rank by tie, then by id, lowest first. Gives the number of those documents, the heap's size,
     and whether the number is all of them: it is if it has to be `exact`.
     """
-    kind, first_of, second_of, outlook, p, table = formula
+    kind, first_of, second_of, query_constants, p, table = formula
     stream, starts = lists
     lengths, _, _, _, _, limits, _, norm_limits, _, _, early, _ = columns
     hidden, of, grouped, seen = shown
     scores, heap_ties, _, _, _ = heap
     terms = starts.size
-    p0, p1, p2, p3, asked, constant = p[0], p[1], p[2], p[3], outlook[0], outlook[1]
+    p0, p1, p2, p3, asked, constant = p[0], p[1], p[2], p[3], query_constants[0], query_constants[1]
     numbers, docs, reals, words_of = scratch
     slots = terms * SLOTS
     freqs_at, ways, places = numbers[:slots], numbers[slots : 2 * slots], numbers[2 * slots :]

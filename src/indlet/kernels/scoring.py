@@ -44,7 +44,7 @@ binary: Llvm = Intrinsic(_binary, lambda value: Unsigned(struct.unpack("<Q", str
 
 
 class Formula(NamedTuple):
-    """A model and a query: two constants for each term, two numbers for all (`outlook`), four parameters, and
+    """A model and a query: two constants for each term, two numbers for all (`query_constants`), four parameters, and
     a table: by document length what depends on nothing else (a longer document's is worked out when it is
     met); for the vector space model, by frequency.
     """
@@ -52,7 +52,7 @@ class Formula(NamedTuple):
     kind: int
     first: Floats
     second: Floats
-    outlook: Floats
+    query_constants: Floats
     parameters: Floats
     table: Floats
 
@@ -132,7 +132,7 @@ def share_above(
 
 @part
 def finish(kind: Int, size: float, constant: float, total: float, tabled: float, norm: float) -> float:
-    """A document's score, from the sum of its shares; size and constant are the query's outlook."""
+    """A document's score, from the sum of its shares; size and constant are the query's query_constants."""
     if kind == VSM:
         return total / ((norm or 1.0) * size)
     if kind == DIRICHLET:
@@ -172,7 +172,7 @@ def scored(
     out: Floats,
 ) -> None:  # fmt: skip
     """The scores of the wanted documents, in ascending order; one without a query term has the sum 0."""
-    kind, first_of, second_of, outlook, p, table = formula
+    kind, first_of, second_of, query_constants, p, table = formula
     p0, p1, p2, p3 = p[0], p[1], p[2], p[3]
     docs, freqs = np.empty(BLOCK, np.uint32), np.empty(BLOCK, np.uint32)
     for i in range(out.size):
@@ -217,7 +217,7 @@ def scored(
         doc = wanted[i]
         key = np.int64(lengths[doc]) if kind != VSM else np.int64(1)
         known = table[key] if key < table.size else beyond(kind, p0, p1, p2, key)
-        out[i] = finish(kind, outlook[0], outlook[1], out[i], known, norms[doc])
+        out[i] = finish(kind, query_constants[0], query_constants[1], out[i], known, norms[doc])
 
 
 @allocating_kernel

@@ -34,7 +34,6 @@ from indlet.provider.serve.relations import Relations
 from indlet.provider.serve.usage import Usage, usage_of
 from indlet.provider.site.source import guarded_name, site_name
 from indlet.service.api import routes as api
-from indlet.service.index.engines import warm
 from indlet.service.search.library import Library
 from indlet.settings import Settings
 from indlet.store import Store
@@ -206,8 +205,7 @@ def _broken(pages: Pages, request: Request, error: Exception) -> Response:
 
 def _warm_up() -> None:
     """Does at the start what a reader would have to wait for later."""
-    warm(wait=False)
-    # Looking for garbage among what modules and kernels hold for good took 100 ms each time.
+    # Looking for garbage among what modules hold for good took 100 ms each time.
     gc.collect()
     gc.freeze()
 

@@ -100,8 +100,8 @@ class _Numbers:
             "avgdl": told.average_length,
             "|C|": told.tokens,
             "‖d‖": told.norm or 1.0,
-            "‖q‖": told.outlook[0] or 1.0,
-            "|q|": told.outlook[0],
+            "‖q‖": told.query_constants[0] or 1.0,
+            "|q|": told.query_constants[0],
             **{own: told.parameters[name] for own, name in self.model.signs.items()},
         }[sign]
         return self(float(value))
@@ -143,7 +143,7 @@ class _Numbers:
             return
         if told.model == "lm-dirichlet":
             mu = told.parameters["mu"]
-            value = told.outlook[0] * math.log(mu / (told.length + mu))
+            value = told.query_constants[0] * math.log(mu / (told.length + mu))
             worked = f"{s('|q|')} · ln({s('μ')} / ({s('dl')} + {s('μ')}))"
             yield Line(self.t("explain.discount"), "", 0, 0, 0, worked, value)
         factor = told.parameters.get("lambda", 1.0)

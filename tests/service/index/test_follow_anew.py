@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from indlet.service.index.embedded.analysis import Analyses
 
 from indlet.errors import IndexBusy, IndexDamaged
 from indlet.model import Record, TermVector
 from indlet.service.index import engines, follow
 from indlet.service.index.embedded import manifest
-from indlet.service.index.embedded.analysis import Analyses
 from indlet.service.index.embedded.engine import Engine
 from indlet.service.search.library import Library
 from indlet.store import Store, View

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from indlet.kernels.jit import Kernel
 from indlet.model import Stored
 from indlet.service.index.embedded.engine import Engine
 from indlet.service.index.expression import Everything, Phrase, Prefix, Term
@@ -68,11 +63,7 @@ def test_frequencies_and_positions_beyond_all_bounds(tmp_path: Path, record: Cal
         assert 4 in {hit.id for hit in searcher.search(Phrase(("good", "word"))).hits}
 
 
-def test_values_with_other_separators_than_one(
-    tmp_path: Path, record: Callable[..., Stored], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Python runs the kernels here, for it tells of every place outside of an array."""
-    monkeypatch.setattr(Kernel, "__call__", Kernel.by_python)
+def test_values_with_other_separators_than_one(tmp_path: Path, record: Callable[..., Stored]) -> None:
     vectors = [b"1 \x1fCabc\x01\x01d \x1fCb", b"1 \x1fCb"]
     with Engine.open(tmp_path, writable=True) as engine:
         engine.apply([record(n, n, {})._replace(vector=vector) for n, vector in enumerate(vectors, 1)])
@@ -95,20 +86,3 @@ def test_long_terms_and_many_terms(
             word: 2 * frequency for word, frequency in words.items()
         }
         assert searcher.df("y" * 5000) == 1
-
-
-def test_kernels_work_where_nothing_can_be_cached(tmp_path: Path) -> None:
-    """No place to keep machine code: a process then compiles its own."""
-    program = (
-        "from indlet.kernels.term_hash import digests\n"
-        "import numpy as np\n"
-        "out = np.zeros(2, np.uint64)\n"
-        "digests(np.frombuffer(bytearray(b'ab'), np.uint8), np.array([2, 2]), out)\n"
-        "print(bool(out[0]), bool(out[1]))\n"
-    )
-    (tmp_path / "file").touch()
-    nowhere = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "file" / "below")}
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=tmp_path, env=nowhere
-    )
-    assert done.stdout == "True False\n"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from hypothesis import strategies as st
 from indlet.model import Stored
 from indlet.service.index.embedded.engine import Engine
 from indlet.service.index.embedded.searcher import SegmentSearcher as Searcher
-from indlet.service.index.embedded.vocabulary import union
 from indlet.service.index.expression import And, Everything, Expression, Filter, Not, Or, Term
 from indlet.service.rank import MODELS, Bm25
 from indlet.service.rank.bm25_plus import Bm25Plus
@@ -41,11 +39,11 @@ MODELS_TRIED = [
     Bm25Plus(delta=0.2), Pl2(7.0),
 ]  # fmt: skip
 
-# The same models as if they had no kernel: then their formula itself is run.
+# The same models as if they were not compiled: then their formula itself runs.
 MODELS_TRIED += [
-    type(f"Plain{kind.__name__}", (kind,), {"__slots__": (), "kernel": ""})()
+    type(f"Plain{kind.__name__}", (kind,), {"__slots__": (), "compiled": ""})()
     for kind in MODELS.values()
-    if kind.kernel
+    if kind.compiled
 ]
 
 document = st.dictionaries(
@@ -188,33 +186,6 @@ def check_top(searcher: Searcher, expected: Any, asked: list[dict[str, float]]) 
             assert top.hits == everything.hits[:10]
             assert top.total == everything.total == len(scores)
             assert searcher.search(expression, model, limit=7, offset=9).hits == everything.hits[9:16]
-
-
-@given(
-    contents=st.lists(st.sets(st.integers(0, 300), min_size=1), min_size=1, max_size=5),
-    gone=st.sets(st.integers(1, 5)),
-    most=st.integers(1, 40),
-)
-@settings(max_examples=40, deadline=None)
-def test_a_vocabulary_in_pieces_is_the_vocabulary(
-    contents: list[set[int]], gone: set[int], most: int, record: Callable[..., Stored]
-) -> None:
-    with tempfile.TemporaryDirectory() as folder, Engine.open(folder, writable=True) as engine:
-        for id, words in enumerate(contents, 1):
-            # Two records a segment, for a segment without documents is none.
-            engine.apply([record(id, id, {f"{w:b}": 1 for w in words}), record(-id, id, {f"{id:b}": 2})])
-            engine.commit()
-        engine.apply(record(id, 10 + id, None) for id in gone)
-        engine.commit()
-        segments = engine.searcher().segments
-        found: dict[bytes, int] = {}
-        for piece in union(segments, most):
-            assert piece.owner.size <= max(most, len(segments))
-            names = piece.blob.tobytes()
-            for number, (low, high) in enumerate(pairwise([0, *piece.ends.tolist()])):
-                assert names[low:high] not in found
-                found[names[low:high]] = int(piece.df[piece.group == number].sum())
-        assert list(found.items()) == [(name, df) for name, df, _ in engine.searcher().vocabulary()]
 
 
 @given(

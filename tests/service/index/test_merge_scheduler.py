@@ -23,8 +23,7 @@ from indlet.errors import IndexDamaged
 from indlet.model import Stored
 from indlet.service.index.embedded import merge_scheduler
 from indlet.service.index.embedded.engine import Engine
-from indlet.service.index.embedded.merge import Halted
-from indlet.service.index.embedded.merge_scheduler import Merger, settle, tidy
+from indlet.service.index.embedded.merge_scheduler import Merger, merge_once, settle
 from indlet.service.index.embedded.searcher import SegmentSearcher as Searcher
 from indlet.service.index.expression import Or, Term
 from indlet.service.rank import MODELS
@@ -132,7 +131,7 @@ def test_what_changes_while_a_merge_runs_is_in_the_merged_index(
             counted = old.fingerprint()
             # At the swap changes may be committed, flushed, or merely applied.
             happened = Meanwhile(partial(both.take, during))
-            tidy(both.folder, everything=True, halt=happened)
+            merge_once(both.folder, everything=True, halt=happened)
             happened.is_set()  # no merge was worth while, or it had no terms
             both.check(both.reader.searcher())
             assert old.fingerprint() == counted
@@ -164,10 +163,12 @@ def test_all_records_of_a_merge_may_go_while_it_runs(tmp_path: Path, record: Mak
 
         return happens
 
-    assert tidy(tmp_path, everything=True, halt=Meanwhile(delete(1, 4)))  # a whole segment, half of another
+    assert merge_once(
+        tmp_path, everything=True, halt=Meanwhile(delete(1, 4))
+    )  # a whole segment, half of another
     searcher = Engine.open(tmp_path).searcher()
     assert (len(searcher.segments), searcher.df("all"), searcher.cf("w4")) == (1, 4, 0)
-    assert not tidy(tmp_path, everything=True, halt=Meanwhile(delete(5, 8)))  # nothing is left to swap
+    assert not merge_once(tmp_path, everything=True, halt=Meanwhile(delete(5, 8)))  # nothing is left to swap
     assert Engine.open(tmp_path).searcher().segments == ()
     engine.close()
     Engine.open(tmp_path, writable=True).close()
@@ -182,7 +183,7 @@ def test_a_merge_of_an_index_that_was_made_anew_is_forgotten(tmp_path: Path, rec
             engine.apply([record(1, 1, {"new": 1})])
             engine.commit()
 
-    assert not tidy(tmp_path, everything=True, halt=Meanwhile(make_anew))
+    assert not merge_once(tmp_path, everything=True, halt=Meanwhile(make_anew))
     searcher = Engine.open(tmp_path).searcher()
     assert (searcher.df("new"), searcher.df("all")) == (1, 0)
     assert len(list(tmp_path.glob("*.idx"))) == 1
@@ -193,13 +194,13 @@ def test_one_merge_at_a_time_and_the_writer_leaves_its_file_alone(tmp_path: Path
     other: list[bool] = []
 
     def happens() -> None:
-        other.append(tidy(tmp_path, everything=True))
+        other.append(merge_once(tmp_path, everything=True))
         engine.apply([record(9, 9, {"all": 1})])
         engine.commit()
         engine.apply([record(10, 10, {"all": 1})])
         engine.rollback()
 
-    assert tidy(tmp_path, everything=True, halt=Meanwhile(happens))
+    assert merge_once(tmp_path, everything=True, halt=Meanwhile(happens))
     assert other == [False]
     assert Engine.open(tmp_path).searcher().df("all") == 7
     engine.verify()
@@ -211,8 +212,7 @@ def test_a_merge_that_is_halted_leaves_nothing(tmp_path: Path, record: Make) -> 
     before = {file.name for file in tmp_path.iterdir()}
     halt = threading.Event()
     halt.set()
-    with pytest.raises(Halted):
-        tidy(tmp_path, everything=True, halt=halt)
+    assert not merge_once(tmp_path, everything=True, halt=halt)
     assert {file.name for file in tmp_path.iterdir()} == before
 
 
@@ -244,7 +244,7 @@ def test_a_missing_segment_is_damage_and_ends_no_merger(tmp_path: Path, record: 
     filled(tmp_path, record, [2, 2]).close()
     next(tmp_path.glob("seg-*")).unlink()
     with pytest.raises(IndexDamaged, match="is missing"):
-        tidy(tmp_path, everything=True)
+        merge_once(tmp_path, everything=True)
     settle(tmp_path)
 
 
@@ -267,14 +267,14 @@ def test_a_merger_does_all_that_is_due_and_ends_when_told(tmp_path: Path, record
 KILLED = """
     import sys, threading
     from pathlib import Path
-    from indlet.service.index.embedded.merge_scheduler import tidy
+    from indlet.service.index.embedded.merge_scheduler import merge_once
 
     class Waits(threading.Event):
         def is_set(self):
             print("merging", flush=True)
             sys.stdin.read()
 
-    tidy(Path(sys.argv[1]), everything=True, halt=Waits())
+    merge_once(Path(sys.argv[1]), everything=True, halt=Waits())
 """
 
 
@@ -318,7 +318,7 @@ def test_readers_see_whole_commits_while_merges_swap(tmp_path: Path, record: Mak
 
     def join() -> None:
         while not over.is_set():
-            tidy(tmp_path, everything=True)
+            merge_once(tmp_path, everything=True)
 
     source = random.Random(1)
     with Engine.open(tmp_path, writable=True) as engine:

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from indlet.errors import SettingsError
 from indlet.model import Record, Stored, TermVector
 from indlet.service.index import follow
-from indlet.service.index.embedded.engine import Engine
-from indlet.service.index.embedded.pruning import Pruning
+from indlet.service.index.embedded.engine import Engine, Pruning
 from indlet.service.index.engines import index_of
 from indlet.service.index.expression import Or, Phrase, Term
 from indlet.service.rank import MODELS, DocumentStatistics, QueryTerm, canonical, score

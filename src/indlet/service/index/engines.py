@@ -8,12 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from indlet.errors import MissingExtra
-from indlet.kernels import state
-from indlet.model import Stored
 from indlet.service.index import Index
 from indlet.service.index.embedded.index import EmbeddedIndex
 from indlet.store import Store
-from indlet.text import Analyzer
 
 if TYPE_CHECKING:
     from indlet.service.index.opensearch.cluster import Cluster
@@ -24,16 +21,6 @@ FOLDER: Final = "index"
 def folder(store: Store) -> Path:
     """Where the embedded engine keeps the index of a store."""
     return store.local_folder / FOLDER
-
-
-def warm(*, wait: bool = True) -> None:
-    """Loads what searches need. What is not compiled yet is waited for, or is compiled aside."""
-    if wait or state.ready():
-        from indlet.service.index.embedded.warming import warm as compiled
-
-        compiled()
-    else:
-        state.compile_aside()
 
 
 def identity(store: Store) -> str:
@@ -60,13 +47,3 @@ def _cluster(urls: tuple[str, ...]) -> Cluster:
     from indlet.service.index.opensearch.cluster import Cluster
 
     return Cluster(urls)
-
-
-def load_embedded() -> None:
-    """Loads what the embedded engine indexes with, in a process that will be told to."""
-    from indlet.service.index.embedded import engine, merge_scheduler  # noqa: F401
-    from indlet.service.index.embedded.analysis import Analyses
-
-    if state.ready():  # the kernels, and with them the words of all languages
-        title = Stored(1, 1, 1, "x", 0, 0, "", "", 0, 0, b'{"title":["x"]}', b"{}", b"", None, None, b"")
-        Analyses(Analyzer()).together([title])

@@ -27,7 +27,7 @@ import orjson
 from indlet import process
 from indlet.errors import IndexBusy, IndletError
 from indlet.service.index import follow
-from indlet.service.index.engines import index_of, load_embedded
+from indlet.service.index.engines import index_of
 from indlet.settings import IndexEngine
 from indlet.store import Store, open_store
 from indlet.text import Analyzer, Policy
@@ -134,8 +134,6 @@ def _work(task: IndexTask) -> follow.CaughtUp:
 def main() -> int:
     signal.signal(signal.SIGTERM, _stopped)
     process.share_memory()
-    if AHEAD in sys.argv[1:]:
-        load_embedded()
     task: IndexTask = process.receive_task()
     status, said = 0, b""
     try:

@@ -21,7 +21,7 @@ class Bm25(Model):
         "w · ln(1 + (N − df + ½) / (df + ½)) · tf · (k₁ + 1) / (tf + k₁ · (1 − b + b · dl / avgdl))"
     )
     signs: ClassVar = {"k₁": "k1", "b": "b"}
-    kernel: ClassVar = "bm25"
+    compiled: ClassVar = "bm25"
 
     k1: float = 1.2
     b: float = 0.75
@@ -33,7 +33,7 @@ class Bm25(Model):
         idf = math.log(1.0 + (collection.documents - term.df + 0.5) / (term.df + 0.5))
         return term.weight * idf * (self.k1 + 1.0), idf
 
-    def tabled(self, length: int, collection: Collection) -> float:
+    def by_length(self, length: int, collection: Collection) -> float:
         return self.k1 * (1.0 - self.b + self.b * length / collection.average)
 
     def contribution(
@@ -43,4 +43,4 @@ class Bm25(Model):
         document: DocumentStatistics,
         collection: Collection,
     ) -> float:
-        return constants[0] * frequency / (frequency + self.tabled(document.length, collection))
+        return constants[0] * frequency / (frequency + self.by_length(document.length, collection))

@@ -25,7 +25,7 @@ class Bm25Plus(Model):
     formula: ClassVar = "w · ln((N + 1) / df) · (tf · (k₁ + 1) / (tf + k₁ · (1 − b + b · dl / avgdl)) + δ)"
     signs: ClassVar = {"k₁": "k1", "b": "b", "δ": "delta"}
 
-    kernel: ClassVar = "bm25-plus"
+    compiled: ClassVar = "bm25_plus"
 
     k1: float = 1.2
     b: float = 0.75
@@ -38,7 +38,7 @@ class Bm25Plus(Model):
         idf = math.log((collection.documents + 1.0) / term.df)
         return term.weight * idf, idf
 
-    def tabled(self, length: int, collection: Collection) -> float:
+    def by_length(self, length: int, collection: Collection) -> float:
         return self.k1 * (1.0 - self.b + self.b * length / collection.average)
 
     def contribution(
@@ -48,5 +48,5 @@ class Bm25Plus(Model):
         document: DocumentStatistics,
         collection: Collection,
     ) -> float:
-        damping = self.tabled(document.length, collection)
+        damping = self.by_length(document.length, collection)
         return constants[0] * (frequency * (self.k1 + 1.0) / (frequency + damping) + self.delta)

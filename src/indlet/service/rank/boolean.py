@@ -15,7 +15,7 @@ class Boolean(Model):
     formula: ClassVar = ""
     adjustment: ClassVar = "a match scores 1"
     finishing: ClassVar = "constant"
-    kernel: ClassVar = "boolean"
+    compiled: ClassVar = "boolean"
 
     def constants(self, term: QueryTerm, collection: Collection) -> tuple[float, float]:
         return 0.0, 0.0
@@ -29,5 +29,5 @@ class Boolean(Model):
     ) -> float:
         return 0.0
 
-    def finish(self, total: float, outlook: tuple[float, float], document: DocumentStatistics) -> float:
+    def finish(self, total: float, query: tuple[float, float], document: DocumentStatistics) -> float:
         return 1.0

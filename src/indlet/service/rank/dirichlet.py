@@ -26,7 +26,7 @@ class Dirichlet(Model):
         "to the sum come |q| ln(mu/(length + mu)) and the query's likelihood in the collection"
     )
     finishing: ClassVar = "shifted"
-    kernel: ClassVar = "dirichlet"
+    compiled: ClassVar = "dirichlet"
 
     mu: float = 1000.0
 
@@ -36,7 +36,7 @@ class Dirichlet(Model):
     def constants(self, term: QueryTerm, collection: Collection) -> tuple[float, float]:
         return term.weight, self.mu * (term.cf / max(collection.length, 1))
 
-    def outlook(self, terms: Sequence[QueryTerm], collection: Collection) -> tuple[float, float]:
+    def query_constants(self, terms: Sequence[QueryTerm], collection: Collection) -> tuple[float, float]:
         size = constant = 0.0
         for term in terms:
             size += term.weight
@@ -46,7 +46,7 @@ class Dirichlet(Model):
     def discount(self, length: int) -> float:
         return math.log(self.mu / (length + self.mu))
 
-    def tabled(self, length: int, collection: Collection) -> float:
+    def by_length(self, length: int, collection: Collection) -> float:
         return self.discount(length)
 
     def contribution(
@@ -58,5 +58,5 @@ class Dirichlet(Model):
     ) -> float:
         return constants[0] * math.log(1.0 + frequency / constants[1])
 
-    def finish(self, total: float, outlook: tuple[float, float], document: DocumentStatistics) -> float:
-        return total + outlook[0] * self.discount(document.length) + outlook[1]
+    def finish(self, total: float, query: tuple[float, float], document: DocumentStatistics) -> float:
+        return total + query[0] * self.discount(document.length) + query[1]

@@ -24,14 +24,14 @@ class JelinekMercer(Model):
     signs: ClassVar = {"λ": "lambda"}
     adjustment: ClassVar = "to the sum comes the query's likelihood in the collection, weighed by lambda"
     finishing: ClassVar = "shifted"
-    kernel: ClassVar = "jelinek-mercer"
+    compiled: ClassVar = "jelinek_mercer"
 
     lambda_: float = 0.7
 
     def constants(self, term: QueryTerm, collection: Collection) -> tuple[float, float]:
         return term.weight, (1.0 - self.lambda_) / (self.lambda_ * (term.cf / max(collection.length, 1)))
 
-    def outlook(self, terms: Sequence[QueryTerm], collection: Collection) -> tuple[float, float]:
+    def query_constants(self, terms: Sequence[QueryTerm], collection: Collection) -> tuple[float, float]:
         constant = 0.0
         for term in terms:
             constant += term.weight * math.log(self.lambda_ * (term.cf / max(collection.length, 1)))
@@ -46,5 +46,5 @@ class JelinekMercer(Model):
     ) -> float:
         return constants[0] * math.log(1.0 + frequency * constants[1] / (document.length or 1))
 
-    def finish(self, total: float, outlook: tuple[float, float], document: DocumentStatistics) -> float:
-        return total + outlook[1]
+    def finish(self, total: float, query: tuple[float, float], document: DocumentStatistics) -> float:
+        return total + query[1]

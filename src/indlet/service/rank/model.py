@@ -56,8 +56,8 @@ class Range(NamedTuple):
 
 
 class Model:
-    """A model's `constants` are two numbers for a term, its `outlook` two for the query; both come from
-    statistics. Of a document `contribution` may use the length alone.
+    """A model's `constants` are two numbers for a term, its `query_constants` two for the query; both
+    come from statistics. Of a document `contribution` may use the length alone.
     """
 
     __slots__ = ()
@@ -75,22 +75,18 @@ class Model:
     adjustment: ClassVar[str] = "the sum is the score"
     # What `finish` does to the sum: nothing, multiplies it, adds to it, or ignores it.
     finishing: ClassVar[Literal["same", "scaled", "shifted", "constant"]] = "same"
-    # The name of compiled code that equals the formula, for engines that have it; without one it is the
-    # formula itself that runs.
-    kernel: ClassVar[str] = ""
+    # The name of the file in `core/src/rank` that scores faster than the formula, to the same bits; without
+    # one the formula itself runs.
+    compiled: ClassVar[str] = ""
 
     def parameters(self, collection: Collection) -> tuple[float, ...]:
-        """For compiled code: numbers, at most four, that it needs of the model and the collection."""
+        """The numbers that compiled code needs of the model and the collection."""
         return ()
-
-    def tabled(self, length: int, collection: Collection) -> float:
-        """For compiled code: what `contribution` and `finish` work out of a document's length alone."""
-        return 0.0
 
     def constants(self, term: QueryTerm, collection: Collection) -> tuple[float, float]:
         raise NotImplementedError
 
-    def outlook(self, terms: Sequence[QueryTerm], collection: Collection) -> tuple[float, float]:
+    def query_constants(self, terms: Sequence[QueryTerm], collection: Collection) -> tuple[float, float]:
         return 0.0, 0.0
 
     def contribution(
@@ -102,7 +98,7 @@ class Model:
     ) -> float:
         raise NotImplementedError
 
-    def finish(self, total: float, outlook: tuple[float, float], document: DocumentStatistics) -> float:
+    def finish(self, total: float, query: tuple[float, float], document: DocumentStatistics) -> float:
         return total
 
     def derive(
@@ -129,4 +125,4 @@ def score(
     for term, frequency in zip(terms, frequencies, strict=True):
         if frequency:
             total += model.contribution(model.constants(term, collection), frequency, document, collection)
-    return model.finish(total, model.outlook(terms, collection), document)
+    return model.finish(total, model.query_constants(terms, collection), document)

@@ -30,7 +30,7 @@ class Pl2(Model):
     signs: ClassVar = {"c": "c"}
     derived: ClassVar = {"tfn": "tf · ln(1 + c · avgdl / dl) / ln 2", "λ": "cf / N"}
 
-    kernel: ClassVar = "pl2"
+    compiled: ClassVar = "pl2"
 
     c: float = 1.0
 
@@ -40,11 +40,11 @@ class Pl2(Model):
     def constants(self, term: QueryTerm, collection: Collection) -> tuple[float, float]:
         return term.weight, term.cf / max(collection.documents, 1)
 
-    def tabled(self, length: int, collection: Collection) -> float:
+    def by_length(self, length: int, collection: Collection) -> float:
         return math.log1p(self.c * collection.average / (length or 1))
 
     def normalised(self, frequency: int, length: int, collection: Collection) -> float:
-        return frequency * self.tabled(length, collection) / _LN_2
+        return frequency * self.by_length(length, collection) / _LN_2
 
     def contribution(
         self,

@@ -21,13 +21,13 @@ class Vsm(Model):
     derived: ClassVar = {"qw": "1 + ln w"}
     adjustment: ClassVar = "the sum is divided by the norms of document and query"
     finishing: ClassVar = "scaled"
-    kernel: ClassVar = "vsm"
+    compiled: ClassVar = "vsm"
 
     def constants(self, term: QueryTerm, collection: Collection) -> tuple[float, float]:
         idf = math.log(collection.documents / term.df)
         return _asked(term.weight) * idf, idf
 
-    def outlook(self, terms: Sequence[QueryTerm], collection: Collection) -> tuple[float, float]:
+    def query_constants(self, terms: Sequence[QueryTerm], collection: Collection) -> tuple[float, float]:
         squares = 0.0
         for term in terms:
             weight = self.constants(term, collection)[0]
@@ -43,9 +43,9 @@ class Vsm(Model):
     ) -> float:
         return constants[0] * (1.0 + math.log(frequency))
 
-    def finish(self, total: float, outlook: tuple[float, float], document: DocumentStatistics) -> float:
+    def finish(self, total: float, query: tuple[float, float], document: DocumentStatistics) -> float:
         # No norm: a record without a term vector that was found by its fields.
-        return total / ((document.norm or 1.0) * (outlook[0] or 1.0))
+        return total / ((document.norm or 1.0) * (query[0] or 1.0))
 
     def derive(
         self, term: QueryTerm, frequency: int, document: DocumentStatistics, collection: Collection

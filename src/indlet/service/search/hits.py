@@ -150,7 +150,7 @@ def explained(searcher: Searcher, meaning: Meaning, model: Model, stored: Stored
         records=searcher.collection.documents,
         tokens=searcher.collection.length,
         norm=told.norm,
-        outlook=model.outlook(terms, searcher.collection),
+        query_constants=model.query_constants(terms, searcher.collection),
         all_words=_part_of(searcher, meaning, stored.id),
         missing=tuple(
             Share(*unmarked(name), asked_by(meaning, name), 0, term.df, term.cf, term.weight, 0.0, {})

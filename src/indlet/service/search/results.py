@@ -200,7 +200,7 @@ class Explained:
     records: int
     tokens: int = 0  # of all records together
     norm: float = 0.0  # of the record's lnc vector: the vector space model divides by it
-    outlook: tuple[float, float] = (0.0, 0.0)  # two numbers of the query, see `rank/model.py`
+    query_constants: tuple[float, float] = (0.0, 0.0)  # two numbers of the query, see `rank/model.py`
     all_words: str = (
         ""  # by the rule "records with all words first": "all", "some"; empty where it is not asked
     )

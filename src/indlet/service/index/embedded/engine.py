@@ -10,33 +10,35 @@ from __future__ import annotations
 
 import fcntl
 import threading
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from itertools import islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final, Self
+from typing import IO, Final, NamedTuple, Self
 
-import numpy as np
+import orjson
 
+from indlet import _core
 from indlet.durable import sync
 from indlet.errors import IndexBusy, IndexDamaged, StoreError
 from indlet.model import JsonObject, Stored
+from indlet.service.index.dates import date_number
 from indlet.service.index.embedded import manifest as manifests
-from indlet.service.index.embedded.array_file import Array, check
-from indlet.service.index.embedded.batch import ID, SEQ, Batch
 from indlet.service.index.embedded.manifest import REMEDY, Manifest, SegmentEntry, SegmentFile
-from indlet.service.index.embedded.merge_scheduler import tidy
-from indlet.service.index.embedded.postings import Words
-from indlet.service.index.embedded.pruning import Pruning, Thresholds, learn, pruned
+from indlet.service.index.embedded.merge_scheduler import merge_once
+from indlet.service.index.embedded.searcher import SegmentSearcher
 from indlet.service.index.embedded.segment import Segment, open_segment
 from indlet.service.index.protocol import Statistics
 
-if TYPE_CHECKING:
-    from indlet.service.index.embedded.searcher import SegmentSearcher
+FLUSH: Final = 128 << 20  # bytes of memory that documents take before they become a segment
+_READ: Final = 1 << 22  # bytes of a file at a time
 
-FLUSH: Final = 128 << 20  # bytes of postings that wait in memory before they become a segment
-BLOCK: Final = 1000  # changes that are taken together
+
+class Pruning(NamedTuple):
+    """Postings that weigh less than `share` of the `best`-th of their term are left out."""
+
+    share: float
+    best: int
 
 
 class Engine:
@@ -48,19 +50,18 @@ class Engine:
         self._folder = folder
         self._pruning = pruning
         self._lock = lock
-        self._anew = anew
+        self._rebuilding = anew
         self._guard = threading.RLock()
         self._opened: dict[str, Segment] = {}
         self._manifest = Manifest()
         self._stamp: tuple[int, ...] = ()
         self._searcher: SegmentSearcher | None = None
-        self._side = ThreadPoolExecutor(1, "index-count")
-        self._batch = Batch(self._side)
+        self._batch = _core.SegmentBuilder()
         self._working: list[Segment] = []
-        self._doomed: dict[str, set[int]] = {}
+        self._replaced: dict[str, set[int]] = {}
         self._position = 0
         self._stale: set[int] = set()
-        self._outdated: list[Array] = []
+        self._outdated: list[list[int]] = []
 
     @classmethod
     def open(
@@ -98,7 +99,6 @@ class Engine:
 
     def close(self) -> None:
         """Lets another write. What was applied and not committed is forgotten; searchers go on working."""
-        self._side.shutdown()
         if self._lock is not None:
             if len(self._working) > len(self._manifest.entries):
                 with suppress(OSError), manifests.turn(self._folder):
@@ -125,7 +125,7 @@ class Engine:
     @property
     def anew(self) -> bool:
         """Whether the next commit puts a new index in the place of the one that is there."""
-        return self._anew
+        return self._rebuilding
 
     @property
     def extra(self) -> JsonObject:
@@ -140,8 +140,6 @@ class Engine:
             if self._searcher is None:
                 held = [self._opened[entry.segment.name] for entry in self._manifest.entries]
                 extra = self._manifest.extra | {"pruned": self._manifest.thresholds is not None}
-                from indlet.service.index.embedded.searcher import SegmentSearcher  # only who asks needs it
-
                 self._searcher = SegmentSearcher(held, self._manifest.position, extra)
             return self._searcher
 
@@ -154,30 +152,25 @@ class Engine:
             stamp = manifests.stamp(self._folder)
             try:
                 manifest = manifests.read(self._folder)
-                if manifest.thresholds is not None:
-                    check(self._folder, manifest.thresholds)
-                for entry in manifest.entries:
-                    check(self._folder, entry.segment)
-                    if entry.deletions is not None:
-                        check(self._folder, entry.deletions)
+                for name, file in manifest.contents().items():
+                    _verify(self._folder / name, file)
                 return
             except FileNotFoundError as error:
                 if manifests.stamp(self._folder) == stamp:
                     raise IndexDamaged(f"{error.filename} is missing; {REMEDY}") from error
 
     def apply(self, changes: Iterable[Stored]) -> int:
-        """Takes changes in the order of the feed; they are seen after `commit`. Gives their number."""
-        source = iter(changes)
-        return sum(self.take(block) for block in iter(lambda: list(islice(source, BLOCK)), []))
-
-    def take(self, changes: Sequence[Stored], words: Words | None = None) -> int:
-        """The same for some changes, of whose metadata `words` have the terms."""
+        """Take changes in the order of the feed; they are seen after `commit`. Gives their number."""
         self._writer()
+        changes = list(changes)
         if changes:
-            self._position = max(self._position, max(map(SEQ, changes)))
-            self._stale.update(map(ID, changes))
-            self._batch.take(changes, words)
-            if self._batch.weight > FLUSH:
+            self._position = max(self._position, max(stored.seq for stored in changes))
+            self._stale.update(stored.id for stored in changes)
+            self._batch.remove([stored.id for stored in changes if stored.deleted])
+            # A record may come twice: what was added before its deletion is gone, what comes after it stays.
+            last = {stored.id: stored for stored in changes}
+            self._batch.add([_row(stored) for stored in last.values() if not stored.deleted])
+            if self._batch.memory > FLUSH:
                 self._flush()
         return len(changes)
 
@@ -194,15 +187,15 @@ class Engine:
             generation = self._rebase() + 1
             fresh = []
             for segment in self._working:
-                doomed = self._doomed.pop(segment.file.name, None)
-                if doomed:
-                    docs = np.array(sorted(doomed), np.int64)
-                    segment = segment.without(docs, self._folder, manifests.name("gone", generation))
+                replaced = self._replaced.pop(segment.file.name, None)
+                if replaced:
+                    name = manifests.name("gone", generation)
+                    segment = segment.without(sorted(replaced), self._folder, name)
                 if segment.documents:
                     fresh.append(segment)
             thresholds = self._manifest.thresholds
-            if self._anew:
-                fresh, thresholds = self._pruned_anew(fresh, generation)
+            if self._rebuilding:
+                fresh, thresholds = self._prune_rebuilt(fresh, generation)
             self._publish(fresh, generation, kept, thresholds)
 
     def rollback(self) -> None:
@@ -219,7 +212,7 @@ class Engine:
         self._writer()
         if self._pending():
             raise StoreError(f"{self._folder} has changes that are not committed: commit before merging")
-        done = tidy(self._folder, everything)
+        done = merge_once(self._folder, everything)
         if done:
             self._load()
         return done
@@ -235,7 +228,7 @@ class Engine:
 
     def _back(self) -> None:
         """To the last commit; or, before the first one of an index made anew, to its empty beginning."""
-        if self._anew:
+        if self._rebuilding:
             self._reset()
         else:
             self._load()
@@ -245,68 +238,61 @@ class Engine:
             raise StoreError(f"{self._folder} was opened for reading: open it with writable=True")
 
     def _pending(self) -> bool:
-        changed = self._stale or self._doomed or len(self._working) != len(self._manifest.entries)
-        return bool(changed or self._anew)
+        changed = self._stale or self._replaced or len(self._working) != len(self._manifest.entries)
+        return bool(changed or self._rebuilding)
 
     def _flush(self) -> None:
-        """Turns the waiting batch into a segment, and notes which older documents it replaces."""
-        stale = np.array(sorted(self._stale), np.int64)
-        if stale.size:
-            self._doom(self._working, stale)
-            if not self._anew:
+        """Turn the waiting documents into a segment, and note which older ones they replace."""
+        stale = sorted(self._stale)
+        if stale:
+            self._mark_replaced(self._working, stale)
+            if not self._rebuilding:
                 self._outdated.append(stale)
         self._stale = set()
-        if self._batch.records:
+        if len(self._batch):
             with self._or_nothing():
                 generation = self._manifest.generation + 1
-                path = self._folder / manifests.name("seg", generation)
-                segment = open_segment(self._folder, self._batch.write(path), None)
-                if self._manifest.thresholds is not None and not self._anew:
-                    thresholds = Thresholds.read(self._folder, self._manifest.thresholds)
-                    segment = self._pruned(segment, thresholds, generation)
+                name = manifests.name("seg", generation)
+                file = SegmentFile(name, *self._batch.write(self._folder / name))
+                segment = open_segment(self._folder, file)
+                if self._manifest.thresholds is not None and not self._rebuilding:
+                    segment = self._pruned(segment, self._manifest.thresholds, generation)
                 self._working.append(segment)
-        self._batch.clear()
+        self._batch = _core.SegmentBuilder()
 
-    def _pruned_anew(
+    def _prune_rebuilt(
         self, segments: Sequence[Segment], generation: int
     ) -> tuple[list[Segment], SegmentFile | None]:
-        """The segments of an index that is made anew, pruned by thresholds that they give."""
+        """The segments of a rebuilt index, pruned by thresholds that are learned from them."""
         if self._pruning is None:
             return list(segments), None
-        thresholds = learn(segments, self._pruning)
-        file = thresholds.write(self._folder / manifests.name("least", generation))
-        return [self._pruned(segment, thresholds, generation) for segment in segments], file
+        name = manifests.name("least", generation)
+        cores = [segment.core for segment in segments]
+        file = SegmentFile(name, *_core.learn_thresholds(cores, *self._pruning, self._folder / name))
+        return [self._pruned(segment, file, generation) for segment in segments], file
 
-    def _pruned(self, segment: Segment, thresholds: Thresholds, generation: int) -> Segment:
-        whole = open_segment(self._folder, segment.file, None)
-        file = pruned(whole, self._folder / manifests.name("seg", generation), thresholds)
-        less = open_segment(self._folder, file, None)
-        for old in (segment.file, segment.deletions_file):
+    def _pruned(self, segment: Segment, thresholds: SegmentFile, generation: int) -> Segment:
+        name = manifests.name("seg", generation)
+        least = self._folder / thresholds.name, (thresholds.size, thresholds.checksum)
+        written = _core.merge_segments([segment.core], self._folder / name, None, least)
+        assert written is not None  # nobody can halt it
+        for old in (segment.file, segment.deletions):
             if old is not None:
                 (self._folder / old.name).unlink()
-        if segment.deletions is None:
-            return less
-        docs = segment.deletions.docs.astype(np.int64)
-        return less.without(docs, self._folder, manifests.name("gone", generation))
+        return open_segment(self._folder, SegmentFile(name, *written))
 
-    def _doom(self, segments: Iterable[Segment], stale: Array) -> None:
-        """Notes which documents of these segments are of records (ascending ids) that have changed."""
-        for segment in (one for one in segments if one.may_hold(stale)):
-            ids, docs = segment.by_id()
-            at = np.searchsorted(ids, stale)
-            at[at == ids.size] = 0
-            found = docs[at[ids[at] == stale]]
-            if segment.gone is not None:
-                found = found[~segment.gone[found]]
-            if found.size:
-                self._doomed.setdefault(segment.file.name, set()).update(found.tolist())
+    def _mark_replaced(self, segments: Iterable[Segment], stale: list[int]) -> None:
+        """Note which documents of these segments are of records that have changed."""
+        for segment in segments:
+            if found := segment.core.find(stale):
+                self._replaced.setdefault(segment.file.name, set()).update(found)
 
     def _rebase(self) -> int:
         """Goes on from the manifest as it is now, in one's turn; gives its generation.
 
         If a merge has been faster, what has become stale since the last commit is looked up in its segment.
         """
-        if self._anew:
+        if self._rebuilding:
             try:
                 return manifests.read(self._folder).generation
             except IndexDamaged:
@@ -321,18 +307,18 @@ class Engine:
             merged = [segment for segment in opened.values() if id(segment) not in before]
             self._working = [*opened.values(), *self._working[len(known.entries) :]]
             for stale in self._outdated:
-                self._doom(merged, stale)
+                self._mark_replaced(merged, stale)
         return manifest.generation
 
     def _publish(
         self, segments: list[Segment], generation: int, extra: JsonObject, thresholds: SegmentFile | None
     ) -> None:
-        entries = tuple(SegmentEntry(segment.file, segment.deletions_file) for segment in segments)
+        entries = tuple(SegmentEntry(segment.file, segment.deletions) for segment in segments)
         fresh = Manifest(generation, self._position, entries, dict(extra), thresholds)
         sync(self._folder)
         fresh.write(self._folder)
         with self._guard:
-            self._anew = False
+            self._rebuilding = False
             self._manifest = fresh
             self._opened = {segment.file.name: segment for segment in segments}
             self._searcher = None
@@ -340,8 +326,8 @@ class Engine:
         self._sweep()
 
     def _reset(self) -> None:
-        self._batch.clear()
-        self._stale, self._doomed, self._outdated = set(), {}, []
+        self._batch = _core.SegmentBuilder()
+        self._stale, self._replaced, self._outdated = set(), {}, []
         self._working = [self._opened[entry.segment.name] for entry in self._manifest.entries]
         self._position = self._manifest.position
 
@@ -397,3 +383,28 @@ def _locked(folder: Path) -> IO[bytes]:
         lock.close()
         raise IndexBusy(f"{folder} is being written by another process: wait for it, or stop it") from error
     return lock
+
+
+def _row(stored: Stored) -> _core.IndexRow:
+    types, languages, date = facet_values(stored)
+    return (
+        stored.id, stored.origin, stored.identifier.encode("utf-8", "surrogatepass"), stored.sets, types,
+        languages, stored.resource, date, stored.length, stored.vector, stored.fields, stored.positions,
+    )  # fmt: skip
+
+
+def facet_values(stored: Stored) -> tuple[str, str, int]:
+    """A record's types and languages, each separated by a zero character, and its date."""
+    metadata: dict[str, list[str]] = orjson.loads(stored.metadata) if stored.metadata else {}
+    languages = "\0".join(metadata.get("language", ())) or stored.language
+    return "\0".join(metadata.get("type", ())), languages, date_number(metadata)
+
+
+def _verify(path: Path, file: SegmentFile) -> None:
+    """Read a file from disk as if it had never been read."""
+    checksum = 0
+    with path.open("rb") as handle:
+        while piece := handle.read(_READ):
+            checksum = zlib.crc32(piece, checksum)
+    if checksum != file.checksum:
+        raise IndexDamaged(f"{path} fails its checksum; {REMEDY}")

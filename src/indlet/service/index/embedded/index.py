@@ -1,7 +1,4 @@
-"""The embedded engine as the protocol of an index wants it (`service/index/protocol.py`).
-
-The engine, and with it a compiler, is imported where it is used: most questions are for the manifest alone.
-"""
+"""The embedded engine as the protocol of an index wants it (`service/index/protocol.py`)."""
 
 from __future__ import annotations
 
@@ -9,30 +6,24 @@ import threading
 from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self
+from typing import Self
 
 from indlet.model import Stored
+from indlet.service.index.described import described
 from indlet.service.index.embedded import manifest as manifests
+from indlet.service.index.embedded.engine import Engine, Pruning
+from indlet.service.index.embedded.merge_scheduler import Merger, merge_once, settle
+from indlet.service.index.embedded.searcher import SegmentSearcher
 from indlet.service.index.protocol import IndexState, Prepared
 from indlet.text import Analyzer
-
-if TYPE_CHECKING:
-    from indlet.service.index.embedded.engine import Engine
-    from indlet.service.index.embedded.merge_scheduler import Merger
-    from indlet.service.index.embedded.searcher import SegmentSearcher
-
-# Changes that are analysed without kernels, which it takes longer to load.
-FEW: Final = 250
 
 
 class EmbeddedWriter:
     """An engine that is open for writing, and the analysis of what it is given."""
 
     def __init__(self, engine: Engine, analyzer: Analyzer) -> None:
-        from indlet.service.index.embedded.analysis import Analyses
-
         self._engine = engine
-        self._analyses = Analyses(analyzer)
+        self._analyzer = analyzer
 
     @property
     def position(self) -> int:
@@ -47,17 +38,10 @@ class EmbeddedWriter:
         return self._engine.anew
 
     def prepare(self, changes: Sequence[Stored]) -> Prepared:
-        """Few changes one by one, many together."""
-        if len(changes) < FEW:
-            return Prepared(self._analyses.one_by_one(changes))
-        return Prepared(*self._analyses.together(changes))
+        return Prepared(described(self._analyzer, changes))
 
     def apply(self, prepared: Prepared) -> int:
-        from indlet.service.index.embedded.postings import Words
-
-        words = prepared.worked_out
-        assert words is None or isinstance(words, Words)
-        return self._engine.take(prepared.changes, words)
+        return self._engine.apply(prepared.changes)
 
     def commit(self, position: int | None = None, about: Mapping[str, str] | None = None) -> None:
         self._engine.commit(position, None if about is None else dict(about))
@@ -86,8 +70,6 @@ class EmbeddedIndex:
         return manifests.stamp(self.folder)
 
     def searcher(self) -> SegmentSearcher:
-        from indlet.service.index.embedded.engine import Engine
-
         with self._guard:
             if self._reader is None:
                 self._reader = Engine.open(self.folder)
@@ -95,29 +77,22 @@ class EmbeddedIndex:
 
     def writer(self, analyzer: Analyzer, anew: bool = False) -> EmbeddedWriter:
         from indlet.service.index.embedded.engine import Engine
-        from indlet.service.index.embedded.pruning import Pruning
 
         pruning = self._pruning and Pruning(*self._pruning)
         return EmbeddedWriter(Engine.open(self.folder, writable=True, anew=anew, pruning=pruning), analyzer)
 
     def erase(self) -> None:
-        from indlet.service.index.embedded.engine import Engine
-
         Engine.erase(self.folder)
 
     def upkeep(self) -> Merger:
-        from indlet.service.index.embedded.merge_scheduler import Merger
-
         return Merger(self.folder)
 
     def settle(self, everything: bool = False) -> None:
-        from indlet.service.index.embedded.merge_scheduler import settle, tidy
-
         if not everything:
             settle(self.folder)
             return
         with suppress(OSError):  # it is complete, if not yet in one piece
-            tidy(self.folder, everything=True)
+            merge_once(self.folder, everything=True)
 
     def close(self) -> None:
         with self._guard:

@@ -17,7 +17,7 @@ from indlet.errors import IndexDamaged
 
 REMEDY: Final = "the index is derived from the store: rebuild it with  indlet reindex"
 NAME: Final = "manifest.json"
-VERSION: Final = 2
+VERSION: Final = 3
 WRITING: Final = "lock"  # held by the one writer for as long as it is open
 TURN: Final = "turn"  # held by whoever replaces the manifest, the writer or a merge, for just that long
 MERGING: Final = "merging"  # held while a merge runs: its file belongs to no manifest yet
@@ -52,12 +52,13 @@ class Manifest:
     extra: dict[str, Any] = field(default_factory=dict)
     thresholds: SegmentFile | None = None  # by which postings are pruned
 
+    def contents(self) -> dict[str, SegmentFile]:
+        """All files of the index, by name."""
+        files = [file for entry in self.entries for file in (entry.segment, entry.deletions)]
+        return {file.name: file for file in (*files, self.thresholds) if file is not None}
+
     def files(self) -> set[str]:
-        return (
-            {entry.segment.name for entry in self.entries}
-            | {entry.deletions.name for entry in self.entries if entry.deletions}
-            | ({self.thresholds.name} if self.thresholds else set())
-        )
+        return set(self.contents())
 
     def write(self, folder: Path) -> None:
         body = json.dumps(

@@ -1,4 +1,4 @@
-"""Merging aside: which segments become one, and when, while the writer goes on committing.
+"""Merging in the background: which segments become one, and when, while the writer goes on committing.
 
 A merge reads a snapshot and writes one file. Only when that is complete does it take its turn at the
 manifest, for as long as the swap takes; what was deleted meanwhile is then deleted in the new segment too, so
@@ -10,32 +10,30 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import accumulate
 from pathlib import Path
 from typing import Final
 
-import numpy as np
-
+from indlet import _core
 from indlet.durable import sync
 from indlet.errors import IndexDamaged
 from indlet.service.index.embedded import manifest as manifests
-from indlet.service.index.embedded.array_file import Array, read_arrays
-from indlet.service.index.embedded.manifest import REMEDY, Manifest, SegmentEntry
-from indlet.service.index.embedded.merge import Halted, merge, renumbered
+from indlet.service.index.embedded.manifest import REMEDY, Manifest, SegmentEntry, SegmentFile
 from indlet.service.index.embedded.segment import Segment, open_segment
 
-TIER: Final = 8  # so many segments of like size become one
+TIER: Final = 8  # this many segments of like size become one
 FLOOR: Final = 1 << 20  # bytes below which segments count as of one size
 WASTE: Final = 0.3  # a segment with a larger part deleted is rewritten
-LARGEST: Final = 3 << 30  # bytes; places in a stream are 32-bit numbers
+LARGEST: Final = 3 << 30  # bytes of a merged segment
 
 
 def due(segments: Sequence[Segment], largest: int = LARGEST) -> list[Segment]:
     """A set of segments that had better be one, and can, if there is one."""
     tiers: dict[int, list[Segment]] = {}
     for segment in segments:
-        if segment.ended > WASTE * segment.size:
+        if segment.deleted > WASTE * segment.core.size:
             return [segment]
-        live = segment.file.size * segment.documents // max(segment.size, 1)
+        live = segment.file.size * segment.documents // max(segment.core.size, 1)
         tiers.setdefault((max(live, FLOOR) // FLOOR).bit_length() // 3, []).append(segment)
     for tier in sorted(tiers):
         if len(tiers[tier]) >= TIER:
@@ -47,20 +45,20 @@ def due(segments: Sequence[Segment], largest: int = LARGEST) -> list[Segment]:
 
 def _fitting(segments: Sequence[Segment], largest: int) -> list[Segment]:
     """As many of them, from the first on, as one segment can hold."""
-    sizes = np.cumsum([segment.file.size for segment in segments])
-    return list(segments[: int(np.searchsorted(sizes, largest))])
+    sizes = accumulate(segment.file.size for segment in segments)
+    return [segment for segment, size in zip(segments, sizes, strict=True) if size < largest]
 
 
 def _worth_while(segments: Sequence[Segment]) -> list[Segment]:
     fitting = _fitting(segments, LARGEST)
-    return fitting if len(fitting) > 1 or any(segment.ended for segment in fitting) else []
+    return fitting if len(fitting) > 1 or any(segment.deleted for segment in fitting) else []
 
 
-def tidy(folder: Path, everything: bool = False, halt: threading.Event | None = None) -> bool:
-    """Does one merge that is due, or one of all segments; tells whether it did.
+def merge_once(folder: Path, everything: bool = False, halt: threading.Event | None = None) -> bool:
+    """Do one merge that is due, or one of all segments; whether it was done.
 
-    It does not where nothing is due, where another merge is running, or where the index was made anew
-    meanwhile. OSError (a full disk, say) and Halted leave the index as it was.
+    It is not where nothing is due, where another merge is running, where it was told to halt, or where the
+    index was rebuilt meanwhile. OSError (a full disk, say) leaves the index as it was.
     """
     with manifests.merging(folder) as mine:
         if not mine:
@@ -69,8 +67,12 @@ def tidy(folder: Path, everything: bool = False, halt: threading.Event | None = 
         chosen = _worth_while(segments) if everything else due(segments)
         if not chosen:
             return False
-        path = folder / manifests.name(manifests.MERGED, 0)
-        joined = open_segment(folder, merge(chosen, path, halt), None)
+        name = manifests.name(manifests.MERGED, 0)
+        cores = [segment.core for segment in chosen]
+        written = _core.merge_segments(cores, folder / name, halt and halt.is_set)
+        if written is None:
+            return False
+        joined = open_segment(folder, SegmentFile(name, *written))
         with manifests.turn(folder):
             done = _swap(folder, chosen, joined)
             # What a writer drops while it is merged, it leaves to the merge.
@@ -80,7 +82,7 @@ def tidy(folder: Path, everything: bool = False, halt: threading.Event | None = 
 
 
 def _snapshot(folder: Path) -> list[Segment]:
-    """The segments as they are; not in one's turn, for to check a large file takes a while."""
+    """The segments as they are; not in one's turn, for checking a large file takes a while."""
     while True:
         manifest = manifests.read(folder)
         try:
@@ -91,27 +93,25 @@ def _snapshot(folder: Path) -> list[Segment]:
 
 
 def _swap(folder: Path, chosen: Sequence[Segment], joined: Segment) -> bool:
-    """Puts the merged segment in the place of those that it was made of, as they are now."""
+    """Put the merged segment in the place of those that it was made of, as they are now."""
     manifest = manifests.read(folder)
     now = {entry.segment: entry for entry in manifest.entries}
-    if not any(segment.file in now for segment in chosen):
+    entries = [now.pop(segment.file, None) for segment in chosen]
+    if not any(entries):
         return False
-    fallen: list[Array] = []
-    for segment, numbers in zip(chosen, renumbered(chosen), strict=True):
-        entry = now.pop(segment.file, None)
-        if entry is None:  # a segment without documents is dropped
-            fallen.append(numbers)
-        elif entry.deletions is not None and entry.deletions != segment.deletions_file:
-            fallen.append(numbers[read_arrays(folder, entry.deletions)[0]["docs"]])
-    docs = np.concatenate([*fallen, np.empty(0, np.int64)])
-    docs = docs[docs >= 0]
+    # A segment without documents is dropped: its entry has gone.
+    current = [
+        None if entry is None else segment.with_deletions(entry.deletions, folder).core
+        for segment, entry in zip(chosen, entries, strict=True)
+    ]
+    docs = _core.deleted_since_merge([segment.core for segment in chosen], current)
     generation = manifest.generation + 1
-    if docs.size:
+    if docs:
         joined = joined.without(docs, folder, manifests.name("gone", generation))
-    entries = list(now.values())
+    kept = list(now.values())
     if joined.documents:
-        entries.append(SegmentEntry(joined.file, joined.deletions_file))
-    fresh = Manifest(generation, manifest.position, tuple(entries), manifest.extra, manifest.thresholds)
+        kept.append(SegmentEntry(joined.file, joined.deletions))
+    fresh = Manifest(generation, manifest.position, tuple(kept), manifest.extra, manifest.thresholds)
     sync(folder)
     fresh.write(folder)
     # What the writer has written and not committed is none of our business.
@@ -121,14 +121,14 @@ def _swap(folder: Path, chosen: Sequence[Segment], joined: Segment) -> bool:
 
 
 def settle(folder: Path, halt: threading.Event | None = None) -> None:
-    """Does all merges that are due. One that finds no room on the disk is left for another day."""
-    with suppress(OSError, IndexDamaged, Halted):
-        while tidy(folder, halt=halt):
+    """Do all merges that are due. One that finds no room on the disk is left for another day."""
+    with suppress(OSError, IndexDamaged):
+        while not (halt and halt.is_set()) and merge_once(folder, halt=halt):
             pass
 
 
 class Merger:
-    """A thread that merges while its owner commits; `close` ends what it is at and leaves no trace of it."""
+    """A thread that merges while its owner commits; `close` stops a merge and removes its file."""
 
     def __init__(self, folder: Path | str) -> None:
         self._folder = Path(folder)

@@ -68,7 +68,7 @@ class Scoring:
         """A clause for each term, whose name is the term's number, and what the length adds."""
         if self.unordered or not self.scripted:
             return self.named_terms()
-        size, _ = self.model.outlook(self.terms, self.collection)
+        size, _ = self.model.query_constants(self.terms, self.collection)
         fixed: Json = {
             name.rstrip("_"): float(getattr(self.model, name)) for name in parameters_of(self.model)
         }
@@ -97,11 +97,11 @@ class Scoring:
             if frequency:
                 constants = self.model.constants(term, self.collection)
                 total += self.model.contribution(constants, frequency, document, self.collection)
-        outlook = self.model.outlook(self.terms, self.collection)
-        score = self.model.finish(total, outlook, document)
+        query_constants = self.model.query_constants(self.terms, self.collection)
+        score = self.model.finish(total, query_constants, document)
         if self.by_length:
             mu = float(getattr(self.model, "mu"))  # noqa: B009 - a parameter of one model
-            return score, total + outlook[0] * math.log((self.longest + mu) / (document.length + mu))
+            return score, total + query_constants[0] * math.log((self.longest + mu) / (document.length + mu))
         return score, total if self.model.finishing == "shifted" else score
 
     def above(self, comparable: float, last: float) -> bool:
@@ -110,7 +110,7 @@ class Scoring:
         """
         if not self.scripted:
             return False
-        _, constant = self.model.outlook(self.terms, self.collection)
+        _, constant = self.model.query_constants(self.terms, self.collection)
         return comparable > last * (1.0 + ERROR) + _SMALLEST + 1e-12 * abs(constant)
 
     def all_equal_from(self, last: float) -> bool:

@@ -137,7 +137,7 @@ class ClusterSearcher:
                 name = term.term.decode(errors="replace")
                 derived = model.derive(term, frequency, document, collection)
                 parts.append(Part(name, frequency, term.df, term.cf, term.weight, share, derived))
-        score = model.finish(summed, model.outlook(terms, collection), document)
+        score = model.finish(summed, model.query_constants(terms, collection), document)
         return Explanation(id, score, document.length, document.norm, tuple(parts), summed, model.adjustment)
 
     def query_terms(self, expression: Expression) -> list[QueryTerm]:
