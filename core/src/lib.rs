@@ -5,7 +5,9 @@
 
 mod error;
 pub mod index;
+pub mod keys;
 mod map;
+pub mod metadata;
 #[cfg(feature = "python")]
 mod python;
 pub mod rank;

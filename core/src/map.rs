@@ -30,6 +30,14 @@ pub struct MappedFile {
 }
 
 impl MappedFile {
+    /// A file of which nothing is known. What it holds has to be checked where it is used.
+    pub fn open_unverified(path: &Path) -> Result<MappedFile> {
+        let file = File::open(path).map_err(|error| Error::io(path, &error))?;
+        // SAFETY: as below. A cache file is written under another name, and only ever replaced as a whole.
+        let map = unsafe { Mmap::map(&file) }.map_err(|error| Error::io(path, &error))?;
+        Ok(MappedFile { map })
+    }
+
     pub fn open(path: &Path, stamp: Stamp) -> Result<MappedFile> {
         let failed = |error: std::io::Error| Error::io(path, &error);
         let file = File::open(path).map_err(failed)?;

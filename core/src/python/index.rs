@@ -53,7 +53,7 @@ type Row = (
     PyBackedStr,
     i64,
     u32,
-    u64,
+    i64,
     Option<PyBackedBytes>,
     PyBackedBytes,
     Option<PyBackedBytes>,
@@ -109,7 +109,7 @@ impl SegmentBuilder {
                     languages,
                     resource: *resource as u64,
                     date: *date,
-                    length: u32::try_from(*length).unwrap_or(u32::MAX),
+                    length: (*length).clamp(0, i64::from(u32::MAX)) as u32,
                     positions: positions.as_deref(),
                 };
                 builder.add(&document, text.iter().copied(), fields.iter().copied())?;

@@ -1,4 +1,8 @@
 //! Text becomes terms.
 
 pub mod accents;
+pub mod analyzer;
+pub mod langid;
+pub mod language;
 pub mod terms;
+pub mod tokens;
