@@ -3,6 +3,7 @@
 //! Python is in charge; this crate holds no I/O policy, no settings and no SQL. Functions take and return plain
 //! values. [`python`] is the only module that knows Python, and `map` the only one with `unsafe` code.
 
+pub mod dates;
 mod error;
 pub mod index;
 pub mod keys;

@@ -6,6 +6,7 @@ use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 
 mod index;
+mod text;
 
 use crate::Error;
 
@@ -44,6 +45,14 @@ pub fn work<T: Send>(py: Python<'_>, f: impl FnOnce() -> crate::Result<T> + Send
 mod _core {
     #[pymodule_export]
     use super::index::{Searcher, Segment, SegmentBuilder, deleted_since_merge, learn_thresholds, merge_segments};
+
+    #[pymodule_export]
+    use super::text::{
+        LanguageModel, TextAnalyzer, bound_key, date_number, doi, file_format, filing_name, fold, fold_name,
+        identifier_keys, known_identifiers, language_code, pack_value, person_parts, person_query_keys,
+        person_record_keys, person_words, record_key_terms, split, title_key, title_words, tokens_with_places,
+        trim_identifier, value_key, without_accents, words,
+    };
 
     /// The ranking models that are compiled.
     #[pymodule_export]

@@ -10,8 +10,10 @@ use super::columns::{FacetBuilder, FacetColumn, write_numbers};
 use super::dictionary::DictionaryWriter;
 use super::file::FileWriter;
 use super::hash::stable_hash;
+use super::records::FIELDS;
 use super::segment::FACETS;
 use crate::map::Stamp;
+use crate::text::analyzer::Analyzer;
 use crate::text::terms::{TermId, TermTable};
 use crate::{Error, Result};
 
@@ -59,7 +61,19 @@ pub struct SegmentBuilder {
     dead: Vec<bool>,
     facets: [Vec<String>; 4],
     positions: Vec<Option<Box<[u8]>>>,
+    imported: Imported,
 }
+
+/// The numbers here of an analyser's terms, of the text and of each field.
+#[derive(Default)]
+struct Imported {
+    generation: u64,
+    text: Vec<TermId>,
+    fields: [Vec<TermId>; FIELDS.len()],
+    name: Vec<u8>,
+}
+
+const UNKNOWN: TermId = TermId::MAX;
 
 impl SegmentBuilder {
     /// Documents that would be written.
@@ -74,6 +88,29 @@ impl SegmentBuilder {
     /// About how many bytes of memory this takes.
     pub fn memory(&self) -> usize {
         self.terms.memory() + 4 * self.latest.len() + 8 * self.of.len() + 250 * self.ids.len()
+    }
+
+    /// The number of an analyser's term here, of the text or of a field.
+    pub fn import(&mut self, analyzer: &Analyzer, field: Option<usize>, term: TermId) -> TermId {
+        let imported = &mut self.imported;
+        if imported.generation != analyzer.generation {
+            *imported = Imported { generation: analyzer.generation, ..Imported::default() };
+        }
+        let known = match field {
+            None => &mut imported.text,
+            Some(number) => &mut imported.fields[number],
+        };
+        if known.len() <= term as usize {
+            known.resize(analyzer.terms.len(), UNKNOWN);
+        }
+        let found = &mut known[term as usize];
+        if *found == UNKNOWN {
+            imported.name.clear();
+            imported.name.extend_from_slice(field.map_or("", |number| FIELDS[number].1).as_bytes());
+            imported.name.extend_from_slice(analyzer.terms.get(term));
+            *found = self.terms.intern(&imported.name);
+        }
+        *found
     }
 
     /// Forget the document of a record, if there is one.

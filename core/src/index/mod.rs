@@ -14,6 +14,7 @@ pub mod hash;
 pub mod matching;
 pub mod merge;
 pub mod pruning;
+pub mod records;
 pub mod searcher;
 pub mod segment;
 pub mod top;

@@ -33,10 +33,7 @@ macro_rules! pattern {
 
 pattern!(DOI, r"(?i)(?:^|doi\.org/|doi:\s*)(10\.[0-9]{4,9}/\S+)");
 pattern!(STATED_DOI, r"(?i)^\W*(?:doi\s|info:doi/|urn:doi:)\s*");
-pattern!(
-    HANDLE,
-    r#"(?i)(?:^(?:hdl|handle)[:\s]\s*|^info:hdl/|hdl\.handle\.net/|/handle/)([0-9][0-9.]*/[^\s"<>?#]+)"#
-);
+pattern!(HANDLE, r#"(?i)(?:^(?:hdl|handle)[:\s]\s*|^info:hdl/|hdl\.handle\.net/|/handle/)([0-9][0-9.]*/[^\s"<>?#]+)"#);
 pattern!(
     ARXIV,
     r"(?i)(?:^|\barxiv[:.\s/]\s*|arxiv\.org/(?:abs|pdf)/|^oai:arxiv\.org:)([0-9]{4}\.[0-9]{4,5}|[a-z][a-z-]+(?:\.[a-z]{2})?/[0-9]{7})(?:v[0-9]+)?(?:\.pdf)?$"
@@ -208,7 +205,9 @@ fn unquote(value: &str) -> String {
     let (mut out, mut bytes) = (Vec::with_capacity(value.len()), value.as_bytes());
     while let Some((&byte, rest)) = bytes.split_first() {
         let hex = rest.get(..2).and_then(|hex| std::str::from_utf8(hex).ok());
-        let decoded = hex.filter(|hex| hex.bytes().all(|b| b.is_ascii_hexdigit())).and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        let decoded = hex
+            .filter(|hex| hex.bytes().all(|b| b.is_ascii_hexdigit()))
+            .and_then(|hex| u8::from_str_radix(hex, 16).ok());
         match decoded.filter(|_| byte == b'%') {
             Some(decoded) => {
                 out.push(decoded);

@@ -28,19 +28,44 @@ const LONGEST_PART: usize = 60;
 const PERSON: usize = 4;
 const PARTICLES: [&str; 40] = [
     "af", "al", "am", "auf", "aus", "ben", "bin", "da", "dal", "de", "del", "della", "den", "der", "des", "di", "do",
-    "dos", "du", "el", "ibn", "la", "las", "le", "les", "lo", "los", "san", "st", "ten", "ter", "van", "vom", "von", "y",
-    "zu", "zum", "zur", "van", "von",
+    "dos", "du", "el", "ibn", "la", "las", "le", "les", "lo", "los", "san", "st", "ten", "ter", "van", "vom", "von",
+    "y", "zu", "zum", "zur", "van", "von",
 ];
 /// Words that only names of bodies hold.
 const BODY: [&str; 27] = [
-    "and", "association", "center", "centre", "committee", "council", "department", "for", "fur", "group", "inc",
-    "institut", "institute", "laboratory", "library", "ltd", "ministry", "of", "office", "on", "society", "station",
-    "the", "und", "universitat", "universite", "university",
+    "and",
+    "association",
+    "center",
+    "centre",
+    "committee",
+    "council",
+    "department",
+    "for",
+    "fur",
+    "group",
+    "inc",
+    "institut",
+    "institute",
+    "laboratory",
+    "library",
+    "ltd",
+    "ministry",
+    "of",
+    "office",
+    "on",
+    "society",
+    "station",
+    "the",
+    "und",
+    "universitat",
+    "universite",
+    "university",
 ];
 
 /// "1970-", "(1970–2010)", "Jr.", "Ph.D." tell no name.
 static BESIDE: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)\(.*?\)|\b[0-9]{3,4}\b\s*[-–]?|\b(?:jr|sr|ph\.?\s*d|dr|prof|md)\b\.?").expect("a regular expression")
+    Regex::new(r"(?i)\(.*?\)|\b[0-9]{3,4}\b\s*[-–]?|\b(?:jr|sr|ph\.?\s*d|dr|prof|md)\b\.?")
+        .expect("a regular expression")
 });
 
 /// The names in one value: many repositories put several there, with semicolons between them.

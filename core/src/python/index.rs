@@ -11,12 +11,14 @@ use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::types::{PyBytes, PyString, PyTuple};
 
+use super::text::{StoredRow, TextAnalyzer, record};
 use super::{IndexDamaged, work};
 use crate::index::bitset::BitSet;
-use crate::index::builder::{Document, SegmentBuilder as Builder, intern_packed};
+use crate::index::builder::SegmentBuilder as Builder;
 use crate::index::matching::Expression;
 use crate::index::merge::{self, KeepAll};
 use crate::index::pruning::Thresholds;
+use crate::index::records::{Record, add_records};
 use crate::index::searcher::{Facet, Request, Scorer, Scoring, Searcher as Snapshot, Sort};
 use crate::index::segment::{Deletions, Segment as Part, SegmentData};
 use crate::map::Stamp;
@@ -42,22 +44,8 @@ fn read<T: Send>(py: Python<'_>, f: impl FnOnce() -> Result<T> + Send) -> PyResu
     }
 }
 
-/// A record on its way into the index: id, origin, identifier, sets, types, languages, resource, date, length, vector,
-/// fields, positions.
-type Row = (
-    i64,
-    i64,
-    PyBackedBytes,
-    PyBackedStr,
-    PyBackedStr,
-    PyBackedStr,
-    i64,
-    u32,
-    i64,
-    Option<PyBackedBytes>,
-    PyBackedBytes,
-    Option<PyBackedBytes>,
-);
+/// A record on its way into the index: id, origin, sets, resource, and as the store has it.
+type Row = (i64, i64, PyBackedStr, i64, StoredRow);
 
 /// Documents on their way into a segment: the newest version of each.
 #[pyclass(module = "indlet._core")]
@@ -89,32 +77,22 @@ impl SegmentBuilder {
     }
 
     /// Add records, or newer versions of those that are here.
-    fn add(&self, py: Python<'_>, rows: Vec<Row>) -> PyResult<()> {
+    fn add(&self, py: Python<'_>, analyzer: &Bound<'_, TextAnalyzer>, rows: Vec<Row>) -> PyResult<()> {
+        let analyzer = analyzer.get();
         work(py, || {
             let mut builder = self.lock();
-            let (mut text, mut fields) = (Vec::new(), Vec::new());
-            for row in &rows {
-                let (id, origin, identifier, sets, types, languages, resource, date, length, vector, field, positions) =
-                    row;
-                text.clear();
-                fields.clear();
-                intern_packed(&mut builder.terms, vector.as_deref().unwrap_or_default(), &mut text);
-                intern_packed(&mut builder.terms, field, &mut fields);
-                let document = Document {
+            let records: Vec<Record> = rows
+                .iter()
+                .map(|(id, origin, sets, resource, stored)| Record {
                     id: *id,
                     origin: *origin,
-                    identifier,
                     sets,
-                    types,
-                    languages,
                     resource: *resource as u64,
-                    date: *date,
-                    length: (*length).clamp(0, i64::from(u32::MAX)) as u32,
-                    positions: positions.as_deref(),
-                };
-                builder.add(&document, text.iter().copied(), fields.iter().copied())?;
-            }
-            Ok(())
+                    ..record(stored)
+                })
+                .collect();
+            let (mut analyzer, resources) = analyzer.lock();
+            add_records(&mut builder, &records, &mut analyzer, resources)
         })
     }
 

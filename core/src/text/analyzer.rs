@@ -137,6 +137,11 @@ impl Analyzer {
         }
     }
 
+    /// The language of a text that is said to be in one: the policy's, if it names one for all.
+    pub fn policy_language(&self, language: &str) -> String {
+        if self.policy.language == "auto" { language.to_owned() } else { self.policy.language.clone() }
+    }
+
     /// The language by whose rules a text is treated that is in the given language.
     pub fn rules_for(&self, language: &str) -> String {
         match &self.policy.language[..] {

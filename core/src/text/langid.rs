@@ -117,7 +117,8 @@ mod tests {
 
     #[test]
     fn halves_are_read() {
-        for (bits, value) in [(0x3C00, 1.0), (0xC000, -2.0), (0x3555, 0.333_251_95), (0x0001, 5.960_464_5e-8), (0, 0.0)] {
+        for (bits, value) in [(0x3C00, 1.0), (0xC000, -2.0), (0x3555, 0.333_251_95), (0x0001, 5.960_464_5e-8), (0, 0.0)]
+        {
             assert_eq!(half(bits), value);
         }
     }

@@ -60,12 +60,7 @@ const SCRIPTS: [Script; 24] = [
     (&[('\u{1780}', '\u{17ff}')], &["km"]),
     (&[('\u{1100}', '\u{11ff}'), ('\u{ac00}', '\u{d7ff}')], &["ko"]),
     (
-        &[
-            ('\u{3005}', '\u{30ff}'),
-            ('\u{3400}', '\u{9fff}'),
-            ('\u{f900}', '\u{faff}'),
-            ('\u{20000}', '\u{3ffff}'),
-        ],
+        &[('\u{3005}', '\u{30ff}'), ('\u{3400}', '\u{9fff}'), ('\u{f900}', '\u{faff}'), ('\u{20000}', '\u{3ffff}')],
         &["zh", "ja"],
     ),
 ];
@@ -171,7 +166,12 @@ impl Evidence {
 
     /// The ISO 639-1 code of a text's language; empty where the text does not tell, or where it leaves a doubt and tells
     /// nothing against the language that is stated.
-    pub fn detect(&self, text: &str, stated: &str, model: &dyn Fn() -> Option<std::sync::Arc<LanguageModel>>) -> String {
+    pub fn detect(
+        &self,
+        text: &str,
+        stated: &str,
+        model: &dyn Fn() -> Option<std::sync::Arc<LanguageModel>>,
+    ) -> String {
         let taken = sample(text);
         let mut counts = Counts::default();
         let mut known: HashMap<String, (), RandomState> = HashMap::default();
@@ -193,7 +193,10 @@ impl Evidence {
             if let [only] = candidates {
                 return (*only).to_owned();
             }
-            if script == CYRILLIC && taken.contains(|c| RUSSIAN.contains(c)) && !taken.contains(|c| NOT_RUSSIAN.contains(c)) {
+            if script == CYRILLIC
+                && taken.contains(|c| RUSSIAN.contains(c))
+                && !taken.contains(|c| NOT_RUSSIAN.contains(c))
+            {
                 return "ru".to_owned();
             }
         }
@@ -317,7 +320,15 @@ mod tests {
 
     #[test]
     fn codes_and_names_mean_languages() {
-        for (value, code) in [("ger", "de"), ("de-AT", "de"), ("Deutsch", "de"), ("iw", "he"), ("und", ""), ("ssa", "ssa"), (" EN ", "en")] {
+        for (value, code) in [
+            ("ger", "de"),
+            ("de-AT", "de"),
+            ("Deutsch", "de"),
+            ("iw", "he"),
+            ("und", ""),
+            ("ssa", "ssa"),
+            (" EN ", "en"),
+        ] {
             assert_eq!(language_code(value), code, "{value}");
         }
         assert_eq!(analysis_language("nob"), "no");

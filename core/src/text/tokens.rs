@@ -78,10 +78,7 @@ pub fn is_word(c: char) -> bool {
 /// A combining mark.
 pub fn is_mark(c: char) -> bool {
     c >= '\u{300}'
-        && matches!(
-            get_general_category(c),
-            Category::NonspacingMark | Category::SpacingMark | Category::EnclosingMark
-        )
+        && matches!(get_general_category(c), Category::NonspacingMark | Category::SpacingMark | Category::EnclosingMark)
 }
 
 /// A text whose words are whole where a soft hyphen broke them at the end of a line.
@@ -135,9 +132,7 @@ pub fn pieces(text: &str) -> impl Iterator<Item = (usize, &str)> {
 
 fn split_at_spaces(begin: usize, run: &str) -> impl Iterator<Item = (usize, &str)> {
     let start = run.as_ptr() as usize;
-    run.split(is_space)
-        .filter(|part| !part.is_empty())
-        .map(move |part| (begin + part.as_ptr() as usize - start, part))
+    run.split(is_space).filter(|part| !part.is_empty()).map(move |part| (begin + part.as_ptr() as usize - start, part))
 }
 
 /// Call `f` with each token of a piece, or of any text without a line break in it.

@@ -1,0 +1,202 @@
+//! Records become documents: their metadata is analysed, and their keys are made.
+
+use std::collections::BTreeMap;
+
+use super::builder::{Document, SegmentBuilder, intern_packed};
+use crate::dates::date_number;
+use crate::keys::record_terms;
+use crate::metadata::Metadata;
+use crate::text::analyzer::{Analyzer, Cut, Resources};
+use crate::text::terms::TermId;
+use crate::{Error, Result};
+
+/// Elements whose words can be asked for by field, with the marks that begin their terms (`indlet.model.FIELD_MARKS`).
+pub const FIELDS: [(&str, &str); 6] = [
+    ("title", "\x1ft"),
+    ("creator", "\x1fc"),
+    ("contributor", "\x1fb"),
+    ("subject", "\x1fs"),
+    ("description", "\x1fd"),
+    ("publisher", "\x1fp"),
+];
+/// What is searched of a record that came without a vector, in the order in which it is read.
+const SEARCHED: [&str; 4] = ["title", "description", "subject", "creator"];
+
+/// A record as the store has it.
+pub struct Record<'a> {
+    pub id: i64,
+    pub origin: i64,
+    pub identifier: &'a str,
+    pub sets: &'a str,
+    pub resource: u64,
+    pub length: u32,
+    pub language: &'a str,
+    pub metadata: &'a [u8],
+    /// The packed vector; `None` if that of the metadata stands for it.
+    pub vector: Option<&'a [u8]>,
+    pub positions: Option<&'a [u8]>,
+}
+
+/// A record's metadata, cut into pieces.
+struct Analysed<'a> {
+    metadata: Metadata<'a>,
+    /// The pieces of each field, and of the text that is searched if there is no vector.
+    fields: [Cut; FIELDS.len()],
+    text: Option<Cut>,
+    language: String,
+}
+
+/// Read, cut and judge a record. What follows needs every piece to be learned.
+fn analyse<'a>(record: &Record<'a>, analyzer: &mut Analyzer, resources: &dyn Resources) -> Result<Analysed<'a>> {
+    let metadata = Metadata::parse(record.metadata)?;
+    let fields = FIELDS.map(|(name, _)| analyzer.cut(&metadata.text(&[name])));
+    let (mut text, mut language) = (None, analyzer.policy_language(record.language));
+    if record.vector.is_none() {
+        let searched = metadata.text(&SEARCHED);
+        language = analyzer.language(&searched, metadata.first("language"), resources);
+        text = Some(analyzer.cut(&searched));
+    }
+    if language.is_empty() {
+        let names = FIELDS.map(|(name, _)| name);
+        let stated = metadata.get("language").iter().map(|value| crate::text::language::analysis_language(value));
+        let stated = stated.into_iter().find(|code| !code.is_empty()).unwrap_or_default();
+        language = analyzer.language(&metadata.text(&names), &stated, resources);
+    }
+    Ok(Analysed { metadata, fields, text, language })
+}
+
+/// Analyse records; pieces that are new are stemmed together, language by language.
+fn analyse_all<'a>(
+    records: &[Record<'a>],
+    analyzer: &mut Analyzer,
+    resources: &dyn Resources,
+) -> Result<Vec<Analysed<'a>>> {
+    analyzer.bound_memory();
+    let analysed = records.iter().map(|record| analyse(record, analyzer, resources)).collect::<Result<Vec<_>>>()?;
+    let mut by_language: BTreeMap<String, Vec<&Cut>> = BTreeMap::new();
+    for one in &analysed {
+        let cuts = by_language.entry(analyzer.rules_for(&one.language)).or_default();
+        cuts.extend(one.fields.iter().chain(&one.text));
+    }
+    for (language, cuts) in by_language {
+        analyzer.learn(&language, cuts.into_iter(), resources)?;
+    }
+    Ok(analysed)
+}
+
+/// Add records to a segment.
+pub fn add_records(
+    builder: &mut SegmentBuilder,
+    records: &[Record],
+    analyzer: &mut Analyzer,
+    resources: &dyn Resources,
+) -> Result<()> {
+    let policy = &analyzer.policy;
+    let plain = !policy.positions && policy.prune.is_none() && policy.lead.is_none();
+    for (record, own) in records.iter().zip(analyse_all(records, analyzer, resources)?) {
+        let rules = analyzer.rules_for(&own.language);
+        let mut length = record.length;
+        let (mut text, mut positions, mut made) = (Vec::new(), record.positions.map(<[u8]>::to_vec), Vec::new());
+        match (&own.text, record.vector) {
+            (None, vector) => intern_packed(&mut builder.terms, vector.unwrap_or_default(), &mut text),
+            (Some(cut), _) if plain => {
+                let (counts, sum) = analyzer.count(&rules, cut);
+                length = sum;
+                text.extend(counts.into_iter().map(|(term, tf)| (builder.import(analyzer, None, term), tf)));
+            }
+            (Some(cut), _) => {
+                let vector = analyzer.vector_of(cut, rules.clone());
+                intern_packed(&mut builder.terms, &vector.packed, &mut text);
+                (length, positions) = (vector.length, vector.positions);
+            }
+        }
+        for (number, cut) in own.fields.iter().enumerate().filter(|(_, cut)| !cut.is_empty()) {
+            let (counts, _) = analyzer.count(&rules, cut);
+            made.extend(counts.into_iter().map(|(term, tf)| (builder.import(analyzer, Some(number), term), tf)));
+        }
+        for key in record_terms(record.identifier, &own.metadata) {
+            made.push((builder.terms.intern(key.as_bytes()), 1));
+        }
+        let join = |name: &str| own.metadata.get(name).join("\0");
+        let mut languages = join("language");
+        if languages.is_empty() {
+            languages = if record.vector.is_none() { own.language.clone() } else { record.language.to_owned() };
+        }
+        let document = Document {
+            id: record.id,
+            origin: record.origin,
+            identifier: record.identifier.as_bytes(),
+            sets: record.sets,
+            types: &join("type"),
+            languages: &languages,
+            resource: record.resource,
+            date: date_number(own.metadata.get("date").iter().map(|value| &value[..])),
+            length,
+            positions: positions.as_deref(),
+        };
+        builder.add(&document, text, made)?;
+    }
+    Ok(())
+}
+
+/// A record with all its terms, for an index that is kept elsewhere: its vector, and the packed vector of the terms of its
+/// fields and of its keys.
+pub struct Described {
+    pub vector: Vec<u8>,
+    pub length: u32,
+    pub positions: Option<Vec<u8>>,
+    pub language: String,
+    pub fields: Vec<u8>,
+}
+
+pub fn describe_records(
+    records: &[Record],
+    analyzer: &mut Analyzer,
+    resources: &dyn Resources,
+) -> Result<Vec<Described>> {
+    let mut out = Vec::with_capacity(records.len());
+    for (record, own) in records.iter().zip(analyse_all(records, analyzer, resources)?) {
+        let rules = analyzer.rules_for(&own.language);
+        let mut described = Described {
+            vector: record.vector.unwrap_or_default().to_vec(),
+            length: record.length,
+            positions: record.positions.map(<[u8]>::to_vec),
+            language: record.language.to_owned(),
+            fields: Vec::new(),
+        };
+        if let Some(cut) = &own.text {
+            let made = analyzer.vector_of(cut, rules.clone());
+            (described.vector, described.length) = (made.packed, made.length);
+            (described.positions, described.language) = (made.positions, own.language.clone());
+        }
+        let keys = record_terms(record.identifier, &own.metadata);
+        described.fields = pack_fields(analyzer, &rules, &own.fields, keys);
+        out.push(described);
+    }
+    Ok(out)
+}
+
+/// The packed vector of field terms: lines by tf; on the first, keys, then terms by field and name.
+fn pack_fields(analyzer: &mut Analyzer, rules: &str, fields: &[Cut], keys: Vec<String>) -> Vec<u8> {
+    let mut lines: BTreeMap<u32, Vec<String>> = BTreeMap::new();
+    if !keys.is_empty() {
+        lines.insert(1, keys);
+    }
+    let mut order: Vec<usize> = (0..FIELDS.len()).collect();
+    order.sort_by_key(|&number| FIELDS[number].0);
+    for number in order {
+        let (counts, _) = analyzer.count(rules, &fields[number]);
+        let name = |term: TermId| format!("{}{}", FIELDS[number].1, String::from_utf8_lossy(analyzer.terms.get(term)));
+        let mut named: Vec<(String, u32)> = counts.into_iter().map(|(term, tf)| (name(term), tf)).collect();
+        named.sort_unstable();
+        named.into_iter().for_each(|(term, tf)| lines.entry(tf).or_default().push(term));
+    }
+    let line = |(tf, terms): (u32, Vec<String>)| format!("{tf} {}", terms.join(" "));
+    lines.into_iter().map(line).collect::<Vec<_>>().join("\n").into_bytes()
+}
+
+impl From<std::str::Utf8Error> for Error {
+    fn from(_: std::str::Utf8Error) -> Error {
+        Error::Malformed("text that is not UTF-8".into())
+    }
+}
