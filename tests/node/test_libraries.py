@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import os
 import shutil
+import signal
 import subprocess
+import sys
 import threading
 import unicodedata
 from dataclasses import replace
@@ -22,7 +24,7 @@ from indlet.formats.metadata import marc21
 from indlet.formats.record import Broken, Field
 from indlet.formats.registry import root_name
 from indlet.formats.table_formats import known_roots
-from indlet.formats.translate import format_named
+from indlet.formats.translate import format_named, on_top
 from indlet.model import Record, TermVector
 from indlet.node.alerts import acknowledge, alerts
 from indlet.node.write_out import WriteTask, _replace, write_out
@@ -420,6 +422,99 @@ def test_deletions(store: Store, folder: Path, deletions: str) -> None:
     put(store, "lanl", "Flutter")
     write_out(store, settings)
     assert sorted(name.rpartition(".")[2] for name in files(folder)) == ["xml", "xml"]  # no tombstone
+
+
+def test_changed_settings_apply_to_records_that_were_written_before(store: Store, folder: Path) -> None:
+    put(store, "lanl", "Flutter", "Waves")
+    put(store, "afrl", "Ice")
+    task = Write(str(folder), "oai_dc", from_=("lanl",))
+    write_out(store, Settings(write=(task,)))
+    assert len(files(folder)) == 2
+    task = replace(task, from_=("lanl", "afrl"))
+    (done,) = write_out(store, Settings(write=(task,)))
+    assert (done.files, done.unchanged) == (1, 2) and not list(alerts(store))
+    task = replace(task, format="marcxml")
+    (done,) = write_out(store, Settings(write=(task,)))
+    assert done.files == 3 and all(b"<leader>" in data for data in files(folder).values())
+    (alert,) = alerts(store)  # one for all of them, and nothing is said to have changed at its source
+    assert alert.kind == "rewritten" and "3 files were written again" in alert.reason
+    acknowledge(store, alert.source, "Ada Wells")
+    task = replace(task, from_=("afrl",))
+    (done,) = write_out(store, Settings(write=(task,)))
+    (alert,) = alerts(store)
+    assert alert.kind == "rewritten" and "2 records are no longer selected" in alert.reason
+    assert [(done.files, done.deleted) for done in write_out(store, Settings(write=(task,)))] == [(0, 0)]
+
+
+def test_a_changed_table_is_a_changed_setting(store: Store, folder: Path) -> None:
+    table = folder.parent / "own.tsv"
+    table.write_text("246\ta\t\ttitle\t\tout\tours\n")
+    put(store, "lanl", "Flutter")
+    settings = Settings(write=(Write(str(folder), "marcxml", mapping=str(table)),))
+    write_out(store, settings)
+    table.write_text("242\ta\t\ttitle\t\tout\tours, too\n")
+    on_top.cache_clear()  # as in another process
+    (done,) = write_out(store, settings)
+    assert (done.files, [alert.kind for alert in alerts(store)]) == (1, ["rewritten"])
+    assert all(b'tag="242"' in data for data in files(folder).values())
+
+
+def test_a_historical_round_opens_no_alert_that_somebody_has_seen_to(store: Store, folder: Path) -> None:
+    put(store, "lanl", "Flutter")
+    settings = Settings(write=(Write(str(folder), required=("title", "rights")),))
+    write_out(store, settings)
+    acknowledge(store, "oai:lanl.example.org:r/Flutter", "Ada Wells")
+    write_out(store, settings, historical=True)
+    assert not list(alerts(store))
+
+
+@pytest.mark.parametrize("seen_to", [True, False])
+def test_a_record_that_returns_is_written_again(store: Store, folder: Path, seen_to: bool) -> None:
+    settings = Settings(write=(Write(str(folder), "oai_dc"),))
+    put(store, "lanl", "Flutter")
+    write_out(store, settings)
+    (name,) = files(folder)
+    inode = (folder / name).stat().st_ino
+    with store.write() as tx:
+        tx.delete(tx.origin("source", "lanl"), ["oai:lanl.example.org:r/Flutter"])
+    write_out(store, settings)
+    if seen_to:  # deleted in the catalogue
+        acknowledge(store, "oai:lanl.example.org:r/Flutter", "Ada Wells")
+    put(store, "lanl", "Flutter")
+    (done,) = write_out(store, settings)
+    assert [alert.kind for alert in alerts(store)] == (["returned"] if seen_to else [])
+    assert (done.files == 1) is seen_to and ((folder / name).stat().st_ino != inode) is seen_to
+
+
+def test_a_record_that_another_source_also_has_keeps_its_file(store: Store, folder: Path) -> None:
+    settings = Settings(write=(Write(str(folder), "oai_dc", from_=("lanl",)),))
+    put(store, "lanl", "Flutter")
+    write_out(store, settings)
+    with store.read() as view, store.write() as tx:
+        (copy,) = (stored.record for stored in view.changes())
+        tx.put(tx.origin("source", "afrl", {"url": "http://afrl.example.org"}), [copy])
+    (done,) = write_out(store, settings)
+    assert done.deleted == 0 and not list(alerts(store)) and len(files(folder)) == 1
+
+
+def test_a_killed_run_leaves_no_draft_behind(store: Store, folder: Path) -> None:
+    put(store, "lanl", "Flutter")
+    script = (
+        "import os, signal, sys\n"
+        "from indlet.node.write_out import write_out\n"
+        "from indlet.settings import Settings, Write\n"
+        "from indlet.store import open_store\n"
+        "os.fsync = lambda handle: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "task = Write(sys.argv[2], 'oai_dc', path='{name}')\n"
+        "write_out(open_store(sys.argv[1]), Settings(write=(task,)))\n"
+    )
+    command = [sys.executable, "-c", script, str(folder.parent / "data"), str(folder)]
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    assert [path.suffix for path in folder.iterdir()] == [".part"]
+    with store.write() as tx:  # the file that was half written is never written
+        tx.forget(tx.origin("source", "lanl"))
+    write_out(store, Settings(write=(Write(str(folder), "oai_dc", path="{name}"),)))
+    assert not files(folder)
 
 
 def test_only_what_is_asked_for(store: Store, folder: Path) -> None:

@@ -18,7 +18,7 @@ from indlet.model import JsonObject
 from indlet.settings_file import load
 
 if TYPE_CHECKING:
-    from indlet.node.write_out import Written
+    from indlet.node.write_state import Written
     from indlet.provider.summary import Summary
     from indlet.service.harvest.progress import Progress
 

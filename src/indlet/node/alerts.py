@@ -14,6 +14,8 @@ from indlet.store import Store, StoredAlert
 KINDS: Final = {
     "deleted": "a record that was written out was deleted at its origin",
     "changed": "a record that was written out was changed at its origin",
+    "returned": "a record that was deleted is there again",
+    "rewritten": "files that were written again because [[write]] changed",
     "translation": "a record that cannot be translated, or lost a required field",
     "duplicates": "records that may be of one work",
     "silent": "a source that was not harvested for longer than its interval",
