@@ -91,7 +91,7 @@ def sync(config: Path, historical: bool, as_json: bool) -> None:
 def _problems(read: list[Summary], harvested: list[Progress], written: list[Written]) -> Iterator[str]:
     """What was not done of a round."""
     for s in read:
-        if why := s.reason or (f"{s.failed} could not be read; see  indlet failures" if s.failed else ""):
+        if why := s.reason or (f"{s.failures} could not be read; see  indlet failures" if s.failures else ""):
             yield f"local read, {s.hierarchy}: {why}"
     for p in harvested:
         if not p.ok:

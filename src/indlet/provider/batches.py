@@ -30,7 +30,7 @@ class ResourceResult:
     rows: list[FileState]
     failures: list[Failure]
     forgiven: list[str]
-    keep: bool = False  # the records stay; only the state of the files is brought up to date
+    keep: bool = False  # records that are not among these stay
 
 
 class Batches:

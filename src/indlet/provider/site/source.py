@@ -46,6 +46,7 @@ class SiteSource:
     site: Site
     place: Place
 
+    failures_keep_records = False
     touch_matters = True  # the time of a file is its datestamp, and stands in its header
     reader = None  # each file is read as what it is
 
