@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from itertools import repeat
 from typing import Final
@@ -36,7 +36,7 @@ _RECORD = re.compile(rb"<((?:[\w.-]+:)?record)[\s>]", re.IGNORECASE)
 _PADDING: Final = b"<" + bytes(k.PADDING - 1)
 # Tags of one page that are new to the table: with more of them, the tolerant reader is no slower.
 _NEW: Final = 2000
-# Metadata in canonical form may take so many times the bytes of their page.
+# What is written of a page may take this many times its bytes.
 _LARGER: Final = 20
 # Bytes of an array that is kept for the next page, and setSpecs that are.
 _KEPT: Final = 1 << 26
@@ -168,6 +168,7 @@ def _walked(region: bytes, declared: dict[str | None, str]) -> k.PageArrays | No
         room("values", size // len("<a>b</a>") + 1, k.VALUE), room("raw", 5 * size + k.PADDING, np.uint8),
         room("folded", 2 * size + k.PADDING, np.uint8), room("packed", size, np.uint8),
     )  # fmt: skip
+    pages.state["seed"] = table.seed
     new = 0
     while (why := k.walk(table.tags, pages)) != k.DONE:
         if why == k.FULL and pages.raw.size < _LARGER * size:
@@ -209,23 +210,39 @@ def _told(pages: k.PageArrays) -> Iterator[tuple[bytes, bytes, int]] | None:
     if text.size < end + k.PADDING:
         text = np.concatenate((text[:begin], np.empty(len(forms) + k.PADDING, np.uint8)))
     text[begin:end] = np.frombuffer(forms, np.uint8)
-    out = room("out", 2 * (end + k.PADDING) + 24 * values.size + 2 * heads.size, np.uint8)
     ends, resources = (room(name, heads.size, np.int64) for name in ("ends", "resources"))
-    if not describe.described(
-        heads, values, text, begin, lows, highs, lines, _ENCODED_TWICE, *_NAMES, out, ends
-    ):
+    described = _written(
+        "out", pages.text.size, ends,
+        lambda out: describe.described(
+            heads, values, text, begin, lows, highs, lines, _ENCODED_TWICE, *_NAMES, out, ends
+        ),
+    )  # fmt: skip
+    if described is None:
         return None
-    described = _cut(out, ends)
     media = [
         ord(value[0]) - ord("A") == _FORMAT and is_media_type(form)
         for value, form in zip(new, formed, strict=True)
     ]
-    properties = room("properties", pages.text.size + 2 * (end + k.PADDING) + 64 * heads.size, np.uint8)
-    identify.identified(
-        pages.text, heads, values, text, lows, highs, lines, np.array([*media, False], np.uint8),
-        _FORMAT_AND_IDENTIFIER, properties, ends, resources,
+    properties = _written(
+        "properties", pages.text.size, ends,
+        lambda out: identify.identified(
+            pages.text, heads, values, text, lows, highs, lines, np.array([*media, False], np.uint8),
+            _FORMAT_AND_IDENTIFIER, out, ends, resources,
+        ),
     )  # fmt: skip
-    return zip(described, _cut(properties, ends), resources.tolist(), strict=True)
+    if properties is None:
+        return None
+    return zip(described, properties, resources.tolist(), strict=True)
+
+
+def _written(name: str, size: int, ends: k.Numbers, write: Callable[[k.Bytes], int]) -> list[bytes] | None:
+    """What a kernel writes for each record of a page of so many bytes, into an array that is made larger
+    while it is too small; None where the kernel refuses, or would write too much.
+    """
+    room, most = size, _LARGER * size
+    while (why := write(out := _known.array(name, room, np.uint8))) == k.FULL and room < most:
+        room *= 2
+    return _cut(out, ends) if why == k.DONE else None
 
 
 def _cut(text: k.Bytes, ends: k.Numbers) -> list[bytes]:
