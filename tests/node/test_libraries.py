@@ -336,6 +336,46 @@ def test_export_files_that_vanish_wait_and_may_be_kept(tmp_path: Path, store: St
     assert (summary.deleted, len(records(store))) == (1, 10)
 
 
+@pytest.mark.parametrize("format", ["marc21", "marcxml", "mods", "rfc1807", "cosati"])
+def test_what_a_catalogue_imported_is_not_exported_as_its_own(
+    tmp_path: Path, store: Store, format: str
+) -> None:
+    settings = exported(tmp_path, store, format=format.replace("marcxml", "marc21"))
+    put(store, "lanl", "Flutter", "Waves")
+    write = Write(str(tmp_path / "export"), format, path="{name}")
+    assert [done.files for done in write_out(store, Settings(write=(write,)))] == [2]
+    (summary,) = crawl(store, settings)
+    assert (summary.records, summary.echoes) == (0, 2)
+    with store.write() as tx:  # deleted at its origin, it does not come back as ours
+        tx.delete(tx.origin("source", "lanl"), ["oai:lanl.example.org:r/Waves"])
+    (path, _) = (tmp_path / "export").iterdir()
+    path.rename(path.with_stem("moved"))
+    assert [summary.records for summary in crawl(store, settings)] == [0]
+
+
+def test_marc_that_was_written_whole_is_known_by_its_035(tmp_path: Path, store: Store) -> None:
+    settings = exported(tmp_path, store)
+    raw = marc21.write_xml(PERFORMED.leader, PERFORMED.fields)
+    with store.write() as tx:
+        origin = tx.origin("source", "lanl", {"url": "http://lanl.example.org"})
+        tx.put(origin, [Record("oai:lanl.example.org:1", marc21.dublin_core(PERFORMED), raw=raw)])
+    write_out(store, Settings(write=(Write(str(tmp_path / "export"), path="{name}"),)))
+    assert [(summary.records, summary.echoes) for summary in crawl(store, settings)] == [(0, 1)]
+
+
+def test_what_a_catalogue_imported_is_known_as_soon_as_its_origin_is_harvested(
+    tmp_path: Path, store: Store
+) -> None:
+    settings = exported(tmp_path, store)
+    named = marc("oai:lanl.example.org:r/Flutter", "Flutter")
+    (tmp_path / "export" / "all.mrc").write_bytes(named + marc("8", "Waves"))
+    assert [summary.records for summary in crawl(store, settings)] == [2]  # nobody else has it
+    put(store, "lanl", "Flutter")
+    assert [summary.deleted for summary in crawl(store, settings)] == [1]
+    assert set(records(store)) == {"r/Flutter", "larc/all.mrc;8"}
+    assert [(s.records, s.deleted) for s in crawl(store, settings)] == [(0, 0)]
+
+
 # Local write
 
 

@@ -150,6 +150,8 @@ def summary_lines(summary: Summary, data: Path | None = None, names: int = 10) -
         f"{amount(summary.records, 'record')} new or changed",
         f"{summary.deleted:,} deleted",
     ]
+    if summary.echoes:
+        parts.append(f"{summary.echoes:,} left out that are other libraries' records")
     if summary.withheld:
         parts.append(f"{summary.withheld:,} deletions wait for an operator (see indlet deletions)")
     if summary.failures:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from indlet.model import Failure, Record
 from indlet.provider.answered import ANSWERED
 from indlet.provider.crawl import Work
+from indlet.provider.echoes import Echoes
 from indlet.provider.set_rules import SetRules
 from indlet.provider.source import RecordSource
 from indlet.provider.withdrawn import withdrawn_now
@@ -49,11 +50,17 @@ class Batches:
         self._sets: set[tuple[int, str]] = set()
         # What changed files no longer hold: it goes when the crawl has come to its end.
         self._stale: dict[int, dict[str, None]] = {origin: {} for origin in self._origins}
+        self._echoes = Echoes(store, origin)
         self._late: list[ResourceResult] = []  # results whose files are known as read only then
         with store.read() as view:
             self._waiting = {origin for origin in self._origins if origin in view.withheld_counts()}
         self.written = 0
         self.deleted = 0
+
+    @property
+    def echoes(self) -> int:
+        """Records that were left out because they are of others."""
+        return self._echoes.count
 
     def add(self, result: ResourceResult) -> None:
         if self._rules.rules:
@@ -93,6 +100,7 @@ class Batches:
         done = list[ResourceResult]()
         with self._store.read() as view:
             for result in batch:
+                result.records = self._echoes.leave_out(view, result.records)
                 (self._late if self._leaves_something(view, result) else done).append(result)
         with self._store.write() as tx:
             # As it is now: somebody may have marked a record while its file was read.
@@ -168,6 +176,7 @@ class Batches:
         """
         resources = list(gone.items())
         with self._store.read() as view:
+            self._stale[self._origin].update(dict.fromkeys(self._echoes.found_since(view)))
             for name, _ in resources:
                 for origin in self._origins:
                     self._stale[origin].update(dict.fromkeys(view.documents(origin, name)))
@@ -188,6 +197,7 @@ class Batches:
         self._delete(leave)
         paths = [path for _, found in resources for path in found if path not in moved]
         with self._store.write() as tx:
+            self._echoes.keep(tx)
             self._know_files(tx, self._late)
             tx.drop_files(self._origin, paths)
             tx.forgive(self._origin, paths)

@@ -15,6 +15,7 @@ from typing import Final
 
 from indlet.formats.translate import format_named, own_table
 from indlet.model import Record
+from indlet.provider.echoes import CLAIM, origin_identifier
 from indlet.provider.extract.catalogue import Reader
 from indlet.provider.hierarchy import Entry, Listing, Tree, shown
 from indlet.provider.resources import FileTree, Resource, place_of
@@ -66,12 +67,15 @@ class LibrarySource(FileTree):
         if primary is None:
             return
         sets = (self.place.sets(resource.folder)[-1][0],)
+        metadata_format = format_named(self.reader.format if self.reader else "marc21")
         for document in documents:
             name = self.place.identifier(resource.folder, resource.stem, document.key)
             metadata = {element: list(values) for element, values in document.metadata.items()}
             if self.place.rights and not metadata.get("rights"):
                 metadata["rights"] = [self.place.rights]
             properties = {"path": shown(primary.path), "policy": self.place.policy}
+            if claim := origin_identifier(document.raw, metadata_format, self.place.repository):
+                properties[CLAIM] = claim
             yield Record(name, metadata, document.vector, sets, raw=document.raw, properties=properties)
 
 

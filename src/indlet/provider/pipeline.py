@@ -305,6 +305,7 @@ class _Run:
     def _tell(self) -> None:
         self.summary.take(self._found)
         self.summary.records, self.summary.deleted = self._batches.written, self._batches.deleted
+        self.summary.echoes = self._batches.echoes
         self._report(self.summary)
 
 
