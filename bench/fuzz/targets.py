@@ -225,7 +225,7 @@ def tokens(data: bytes) -> None:
     repository, given = _repository()
     pairs = parse_qsl(data.decode("latin-1"), keep_blank_values=True)[:50]
     for extended in (False, True):
-        body = repository.answer(pairs, Permit(), extended).body
+        body = repository.answer(pairs, Permit(), extended).body.data
         etree.fromstring(body)
         named = [value for name, value in pairs if name == "resumptionToken"]
         if named and not any(value in given for value in named):
@@ -244,7 +244,7 @@ def _repository() -> tuple[Repository, frozenset[str]]:
         for extended in (False, True):
             pairs = [("verb", verb), ("metadataPrefix", "oai_dc")]
             while True:
-                page = read(repository.answer(pairs, Permit(), extended).body)
+                page = read(repository.answer(pairs, Permit(), extended).body.data)
                 if not page.token:
                     break
                 given.add(page.token)

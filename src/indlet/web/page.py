@@ -15,9 +15,10 @@ import jinja2
 from jinja2 import nodes
 from jinja2.compiler import CodeGenerator, Frame
 from starlette.requests import Request
-from starlette.responses import HTMLResponse
+from starlette.responses import Response
 
 from indlet.formats.feed_writer import FEEDS
+from indlet.provider.serve.responses import OwnPage
 from indlet.settings import Settings
 from indlet.web.appearance import Brand, brand
 from indlet.web.i18n import LANGUAGES, chosen, strings
@@ -118,7 +119,7 @@ class Pages:
         headers: Mapping[str, str] | None = None,
         here: str = "",
         **context: object,
-    ) -> HTMLResponse:
+    ) -> Response:
         t = strings(self.language(request))
         theme = request.cookies.get("theme", "")
         menu = [("search", "/"), ("advanced", "/advanced"), ("browse", "/browse")]
@@ -148,11 +149,11 @@ class Pages:
         )
         # The desk's pages hold a secret beside what an address puts in: they are not compressed (BREACH).
         content, coding = (body.encode(), {}) if here == "desk" else packed(request, body.encode())
-        return HTMLResponse(
+        return OwnPage(
             content,
+            POLICY,
             status,
             {
-                "Content-Security-Policy": POLICY,
                 "Content-Language": t.code,
                 "Cache-Control": "no-cache, private",
                 "Vary": "Cookie, Accept-Language, Accept-Encoding",
@@ -171,7 +172,7 @@ class Pages:
         command: str = "",
         action: tuple[str, str] | None = None,
         headers: Mapping[str, str] | None = None,
-    ) -> HTMLResponse:
+    ) -> Response:
         """A page that says one thing and what to do about it."""
         return self.render(
             request, "message.html", status, headers, title=title, lines=[line for line in lines if line],

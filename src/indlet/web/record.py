@@ -16,6 +16,7 @@ from indlet.errors import IndletError
 from indlet.formats.feed_writer import rfc3339
 from indlet.formats.identifiers import address, keys_of
 from indlet.model import DUBLIN_CORE, JsonMapping, JsonObject, Record, Stored
+from indlet.provider.serve.responses import ForeignResponse
 from indlet.service.harvest.dates import parse
 from indlet.service.index import expression as e
 from indlet.service.search.library import one_resource
@@ -161,7 +162,7 @@ class Records:
         if download:
             name = citation_key(cited)
             headers["Content-Disposition"] = f'attachment; filename="{name}.{export.suffix}"'
-        return Response(exported(export, cited, stored), headers=headers)
+        return ForeignResponse(exported(export, cited, stored), 200, headers)
 
     # What the page tells
 

@@ -6,6 +6,7 @@ import contextlib
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
+from typing import Final
 from urllib.parse import unquote, urlsplit
 
 import uvicorn
@@ -29,8 +30,10 @@ from indlet.provider.serve.hosts import KnownHosts
 from indlet.provider.serve.http import (
     RequestSlots,
     TooMuch,
+    Validators,
     arguments,
     coded,
+    coded_page,
     health_slots,
     tag,
     wants_page,
@@ -42,6 +45,7 @@ from indlet.provider.serve.repository import Repository
 from indlet.provider.serve.request_log import RequestLog
 from indlet.provider.serve.resourcesync import PATH as SYNC_PATH
 from indlet.provider.serve.resourcesync import WELL_KNOWN, ResourceSync
+from indlet.provider.serve.responses import Locked, LockedApplication
 from indlet.provider.serve.shared_decisions import decisions_list
 from indlet.provider.serve.usage import Usage, usage_of
 from indlet.settings import Settings, VirtualRepository
@@ -50,12 +54,11 @@ from indlet.text import policy_of
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 _log = logging.getLogger("indlet.serve")
-_PAGE_HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; "
-    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "same-origin",
-}
+_PAGE_POLICY: Final = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; "
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+_PAGE_HEADERS: Final = {"Referrer-Policy": "same-origin"}
 
 
 def application(store: Store, settings: Settings, *, clock: Callable[[], float] | None = None) -> Starlette:
@@ -69,7 +72,9 @@ def application(store: Store, settings: Settings, *, clock: Callable[[], float] 
         finally:
             usage.save()
 
-    app = Starlette(routes=routes(store, settings, clock=clock, usage=usage, feeds=True), lifespan=lifespan)
+    app = LockedApplication(
+        routes=routes(store, settings, clock=clock, usage=usage, feeds=True), lifespan=lifespan
+    )
     app.router.redirect_slashes = False  # it would put the Host header into the answer
     return app
 
@@ -147,7 +152,7 @@ def server(app: Starlette, settings: Settings) -> uvicorn.Server:
     whole = below(app, urlsplit(settings.base_url()).path)
     if settings.on_loopback():
         whole = KnownHosts(whole, settings)
-    whole = RequestLog(whole, settings)
+    whole = RequestLog(Locked(whole), settings)
     return uvicorn.Server(
         uvicorn.Config(
             whole,
@@ -250,24 +255,19 @@ class _Web:
         repository: Repository,
     ) -> Response:
         answer = repository.answer(pairs, permit, extended)
-        body, kind, headers = answer.body, "text/xml", self._private
-        etag, modified = "", None
+        body, offered = answer.body, self._settings.serve.compression
+        validators = Validators(vary=f"{self._vary}, Accept")
         if answer.steady:
             # The responseDate alone does not make an answer another one.
-            etag, modified = tag(body[body.index(b"</responseDate>") :]), answer.modified
+            etag = tag(body.data[body.data.index(b"</responseDate>") :])
+            validators = replace(validators, etag=etag, modified=answer.modified)
         if wants_page(request):
-            body, kind, headers = as_page(body), "text/html", self._private | _PAGE_HEADERS
-            etag = tag(etag, "page") if etag else ""
-        response = coded(
-            request,
-            body,
-            kind,
-            self._settings.serve.compression,
-            etag=etag,
-            modified=modified,
-            headers=headers,
-            vary=f"{self._vary}, Accept",
-        )
+            if validators.etag:
+                validators = replace(validators, etag=tag(validators.etag, "page"))
+            headers = self._private | _PAGE_HEADERS
+            response = coded_page(request, as_page(body), _PAGE_POLICY, offered, validators, headers)
+        else:
+            response = coded(request, body, "text/xml", offered, validators, self._private)
         agent = request.headers.get("user-agent", "")
         self._usage.count(self._clock(), extended, answer, len(response.body), agent)
         return response
@@ -307,10 +307,9 @@ class _Web:
     def constant(self, body: bytes, kind: str) -> Endpoint:
         async def answer(request: Request) -> Response:
             offered = self._settings.serve.compression
-            headers = {"Cache-Control": "max-age=3600", "X-Content-Type-Options": "nosniff"}
             # Schemas are read by validators in browsers too.
-            headers["Access-Control-Allow-Origin"] = "*"
-            return coded(request, body, kind, offered, etag=tag(body), headers=headers)
+            headers = {"Cache-Control": "max-age=3600", "Access-Control-Allow-Origin": "*"}
+            return coded(request, body, kind, offered, Validators(tag(body)), headers)
 
         return answer
 
@@ -324,9 +323,10 @@ class _Web:
         return answer
 
     def _page(self, request: Request, body: bytes, kind: str) -> Response:
-        headers = self._private | (_PAGE_HEADERS if kind == "text/html" else {})
-        offered = self._settings.serve.compression
-        return coded(request, body, kind, offered, etag=tag(body), headers=headers, vary=self._vary)
+        offered, validators = self._settings.serve.compression, Validators(tag(body), vary=self._vary)
+        if kind == "text/html":
+            return coded_page(request, body, _PAGE_POLICY, offered, validators, self._private | _PAGE_HEADERS)
+        return coded(request, body, kind, offered, validators, self._private)
 
     async def _served(self, build: Callable[[], Response], slots: RequestSlots | None = None) -> Response:
         try:

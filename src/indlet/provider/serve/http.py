@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from email.utils import formatdate, parsedate_to_datetime
 from hashlib import blake2b
 from typing import Final, TypeVar
@@ -17,6 +17,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 
 from indlet.provider.serve.coding import CODERS, SMALLEST, negotiated
+from indlet.provider.serve.responses import ForeignBytes, ForeignResponse, OwnPage
 from indlet.settings import Serve
 
 # A resumption token is a few hundred bytes; nothing legal comes near this.
@@ -105,33 +106,62 @@ def health_slots(settings: Serve) -> RequestSlots:
     return RequestSlots(replace(settings, requests_at_once=_HEALTH_CHECKS))
 
 
+@dataclass(frozen=True, slots=True)
+class Validators:
+    """What a client may ask with whether its copy is still good, and what else the answer depends on."""
+
+    etag: str = ""
+    modified: float | None = None
+    vary: str = "Accept-Encoding"
+
+
 def coded(
     request: Request,
-    body: bytes,
+    body: bytes | ForeignBytes,
     media_type: str,
     offered: Iterable[str],
-    *,
-    etag: str = "",
-    modified: float | None = None,
-    headers: dict[str, str] | None = None,
-    vary: str = "Accept-Encoding",
-    status: int = 200,
+    validators: Validators,
+    headers: Mapping[str, str],
 ) -> Response:
-    """A response in the best coding that the requester accepts, or 304 where it has this already."""
-    out = {"Vary": vary, **(headers or {})}
+    """A response in the best coding that the client accepts, or 304 if its copy is still good."""
+    foreign = body if isinstance(body, ForeignBytes) else ForeignBytes(body)
+    content, out = _encode(request, foreign.data, offered, validators)
+    status = 304 if content is None else 200
+    return ForeignResponse(ForeignBytes(content or b""), status, {**headers, **out}, media_type)
+
+
+def coded_page(
+    request: Request,
+    body: bytes,
+    policy: str,
+    offered: Iterable[str],
+    validators: Validators,
+    headers: Mapping[str, str],
+) -> Response:
+    """The same for a page of ours, with its policy."""
+    content, out = _encode(request, body, offered, validators)
+    return OwnPage(content or b"", policy, 304 if content is None else 200, {**headers, **out})
+
+
+def _encode(
+    request: Request, body: bytes, offered: Iterable[str], validators: Validators
+) -> tuple[bytes | None, dict[str, str]]:
+    """The body to send, None for a 304, and the header fields that say what it is."""
+    etag, modified = validators.etag, validators.modified
+    out = {"Vary": validators.vary}
     if etag:
         out["ETag"] = f'W/"{etag}"'
     if modified is not None:
         out["Last-Modified"] = formatdate(modified, usegmt=True)
-    if status == 200 and unchanged(request, etag, modified, time.time()):
-        return Response(None, 304, out)
+    if unchanged(request, etag, modified, time.time()):
+        return None, out
     coding = (
         negotiated(request.headers.get("accept-encoding"), offered) if len(body) >= SMALLEST else "identity"
     )
     if coding != "identity":
         body = CODERS[coding](body)
         out["Content-Encoding"] = coding
-    return Response(body, status, out, media_type)
+    return body, out
 
 
 def unchanged(request: Request, etag: str, modified: float | None, now: float = math.inf) -> bool:

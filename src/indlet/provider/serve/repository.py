@@ -32,6 +32,7 @@ from indlet.provider.serve.descriptions import descriptions
 from indlet.provider.serve.dissemination import Dissemination
 from indlet.provider.serve.listing import Inquiry, Lists, ListWindow
 from indlet.provider.serve.provenance import Provenance
+from indlet.provider.serve.responses import ForeignBytes
 from indlet.provider.serve.scope import Scope, virtual_settings
 from indlet.provider.site.disseminate import SiteFormats
 from indlet.provider.site.visibility import Seen, Visibility
@@ -47,7 +48,7 @@ PAGE_BYTES: Final = 16 * 1024 * 1024
 class OaiAnswer:
     """A response's body, and what is worth counting or remembering of it."""
 
-    body: bytes
+    body: ForeignBytes
     verb: str = ""
     prefix: str = ""
     records: int = 0
@@ -108,7 +109,7 @@ class Repository:
         endpoint = self._endpoints[extended]
         request = parse(self._mended(list(pairs), permit), extended)
         if isinstance(request, list):
-            return OaiAnswer(endpoint.refusal(now, {}, request))
+            return OaiAnswer(ForeignBytes(endpoint.refusal(now, {}, request)))
         if self._visibility is not None and request.verb in ("ListIdentifiers", "ListRecords"):
             self._answered.note()
         try:
@@ -124,7 +125,7 @@ class Repository:
             errors = [e for e in group.exceptions if isinstance(e, ProtocolError)]
             if len(errors) < len(group.exceptions):
                 raise
-        return OaiAnswer(endpoint.refusal(now, request.arguments, errors), request.verb)
+        return OaiAnswer(ForeignBytes(endpoint.refusal(now, request.arguments, errors)), request.verb)
 
     def _judged(self, asked: Inquiry) -> Inquiry:
         """The request with what the servers of sites show this requester."""
@@ -146,8 +147,6 @@ class Repository:
             if view.get(given[0], origins) is not None or view.get(meant, origins) is None:
                 return pairs
         return [(name, meant if name == "identifier" else value) for name, value in pairs]
-
-    # About the repository
 
     def _identify(self, asked: Inquiry) -> OaiAnswer:
         # Metadata is never dated later than the record as a whole.
@@ -384,8 +383,8 @@ class Repository:
     def _finished(self, asked: Inquiry, body: Iterable[bytes], records: int) -> OaiAnswer:
         request = asked.request
         prefix = "+".join(filter(None, (request.get("metadataPrefix"), request.get("indexPrefix"))))
-        bytes_ = asked.endpoint.answer(asked.now, request.arguments, request.verb, body)
-        return OaiAnswer(bytes_, request.verb, prefix, records)
+        whole = ForeignBytes(asked.endpoint.answer(asked.now, request.arguments, request.verb, body))
+        return OaiAnswer(whole, request.verb, prefix, records)
 
     def _steady(self, asked: Inquiry, body: Iterable[bytes]) -> OaiAnswer:
         return replace(self._finished(asked, body, 0), steady=True)

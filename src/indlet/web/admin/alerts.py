@@ -49,7 +49,7 @@ class AlertsDesk:
         if not hmac.compare_digest(request.query_params.get("key", "").encode(), self._key.encode()):
             return PlainTextResponse("Not Found", 404)
         body = _atom(list(alerts(self._store))[-SHOWN:], self._settings)
-        headers = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+        headers = {"Cache-Control": "no-store"}
         return Response(body, media_type="application/atom+xml", headers=headers)
 
     # Acts
