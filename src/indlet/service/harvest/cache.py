@@ -142,7 +142,7 @@ class Cache:
                 key=lambda o: (
                     KEPT_AS in o.settings,
                     held is None or o.id != held.origin,
-                    not _selects(str(o.settings.get("set", "")), copy.sets),
+                    not in_set(str(o.settings.get("set", "")), copy.sets),
                 )
             )
         if same:
@@ -173,8 +173,8 @@ class Cache:
         return replace(record, sets=tuple(dict.fromkeys(sets)), properties=properties)
 
 
-def _selects(spec: str, sets: Sequence[str]) -> bool:
-    """Whether a record of these sets is of the set that a source asks for."""
+def in_set(spec: str, sets: Sequence[str]) -> bool:
+    """Whether a record of these sets is in the set that a source is harvested by (empty: everything)."""
     return not spec or any(one == spec or one.startswith(f"{spec}:") for one in sets)
 
 

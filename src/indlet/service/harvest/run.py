@@ -29,7 +29,7 @@ from indlet.service.harvest.listing import ListedPages
 from indlet.service.harvest.negotiate import Agreement, negotiate
 from indlet.service.harvest.one_origin import claim, keeper
 from indlet.service.harvest.progress import Progress
-from indlet.service.harvest.reconcile import CannotReconcile, due, vanished, whole_list
+from indlet.service.harvest.reconcile import CannotReconcile, applies, compare, due, whole_list
 from indlet.service.harvest.record_intake import RecordIntake
 from indlet.service.harvest.run_state import (
     Action,
@@ -154,6 +154,7 @@ class Run:
             with self.store.read() as view:
                 state = SourceState.from_json(view.state(self.origin))
                 failures = list(view.open_failures(self.origin))
+                self.held_before = next(iter(view.identifiers(self.origin)), None) is not None
             with self.store.write() as tx:
                 run = tx.start_run(self.origin, "harvest")
             guard = DeletionGuard(self.store, self.harvest)
@@ -248,7 +249,7 @@ class Run:
             self._name_sets()
             self._take_decisions()
         self._finish(state, stop)
-        if stop.complete and self._reconcile_due():
+        if stop.complete and (self._reconcile_due() or self._compare_after_full()):
             self._reconcile()
 
     def _retry(self, identifiers: tuple[str, ...]) -> None:
@@ -334,14 +335,20 @@ class Run:
         return kept.state
 
     def _bounds(self, agreement: Agreement) -> tuple[str, str]:
-        since, until = self.options.since or self.source.from_, self.options.until or self.source.until
+        """The dates between which records are listed in this run."""
+        since, until = self.options.since, self.options.until
+        mark = self.state.marks.get(self.source.set, "")
+        if mark and not since:
+            overlap = self.harvest.overlap_seconds + self.state.vague
+            since = max(dates.earlier(mark, agreement.seconds, overlap), self.source.from_)
+        return self._limits(agreement, since, until)
+
+    def _limits(self, agreement: Agreement, since: str = "", until: str = "") -> tuple[str, str]:
+        """The dates given, or those of the settings, as the source takes them."""
+        since, until = since or self.source.from_, until or self.source.until
         for bound in (since, until):
             if bound and dates.parse(bound) is None:
                 raise SettingsError(f"{bound!r} is not a date; write 2024-05-01 or 2024-05-01T12:00:00Z")
-        mark = self.state.marks.get(self.source.set, "")
-        if mark and not self.options.since:
-            overlap = self.harvest.overlap_seconds + self.state.vague
-            since = max(dates.earlier(mark, agreement.seconds, overlap), since)
         if not agreement.seconds:
             return dates.day(since), dates.day(until)
         if since and until and len(since) != len(until):  # both bounds must have one granularity
@@ -496,11 +503,16 @@ class Run:
         if self.options.reconcile:
             return True
         every = self.source.reconcile or self.harvest.reconcile
-        if not self.state.reconciled and every != "never" and self.state.deleted_record != "persistent":
+        if not self.state.reconciled and applies(self.state, self.source.set, every):
             # The first harvest has just listed everything.
             self._remember(reconciled=dates.write(self.now(), True))
             self.committer.save()
-        return due(self.state, every, self.now())
+        return due(self.state, self.source.set, every, self.now())
+
+    def _compare_after_full(self) -> bool:
+        """After a new list of everything, what it does not name must go as well."""
+        options = self.options
+        return options.full and self.held_before and not (options.since or options.until)
 
     def _reconcile(self) -> None:
         """Delete what the source no longer lists; nothing at all unless its whole list could be read."""
@@ -508,30 +520,38 @@ class Run:
         self.committer.settle()
         lists = partial(
             whole_list, self.fetcher, self.agreement, traits=self.traits, rules=self.rules, sleep=self._sleep,
-            size_counts=not self.state.size_lies,
+            window=Window(*self._limits(self.agreement)), size_counts=not self.state.size_lies,
         )  # fmt: skip
         specs = list(self.state.marks) or [self.source.set]
         try:
-            gone, left_out, back = vanished(self.store, self.origin, specs, lists, self.intake.one)
+            found = compare(self.store, self.origin, specs, lists, self.intake.one)
         except CannotReconcile as e:
-            self._end("incomplete", f"reconciliation {e}; nothing was deleted")
+            if self._reconcile_due():
+                self._end("incomplete", f"reconciliation {e}; nothing was deleted")
+            else:  # nobody asked for it in so many words, and all that is listed has come
+                self.progress.repairs["lists that could not be compared"] += 1
+                self._end("complete", "")
             return
-        if left_out:
-            self.progress.repairs["records that a list left out"] += left_out
+        if found.left_out:
+            self.progress.repairs["records that a list left out"] += found.left_out
         with self.store.read() as view:
-            listed = {row.identifier for row in view.withheld(self.origin)}.difference(gone)
+            waiting = {row.identifier for row in view.withheld(self.origin)}
+        listed = waiting.difference(found.gone, found.out_of_set)
         if listed:  # the deletions of these wait, and the source has them
             with self.store.write() as tx:
                 tx.drop_withheld(self.origin, listed)
         self._remember(reconciled=dates.write(self.now(), True))
+        removed = found.out_of_set  # here alone: for other nodes that is no word of the origin
         if self.source.republish:
-            self.intake.deleted(gone, dates.write(self.now(), True))
-            self.committer.settle_deletions()
+            self.intake.deleted(found.gone, dates.write(self.now(), True))
         else:
-            with self.store.write() as tx:
-                tx.withhold(self.origin, {identifier: {} for identifier in gone})
-            self.progress.deleted += self.committer.settle_deletions()
-        back = [identifier for identifier in back if identifier not in self.committer.failures]
+            removed = [*found.gone, *removed]
+        with self.store.write() as tx:
+            tx.withhold(self.origin, {identifier: {} for identifier in removed})
+        done = self.committer.settle_deletions()
+        counted = len(found.gone) if self.source.republish else 0  # as they were handed in
+        self.progress.deleted += max(done - counted, 0)
+        back = [identifier for identifier in found.back if identifier not in self.committer.failures]
         said = self._bring_back(back) if back else ""
         self._end("incomplete" if said else "complete", said)
 
