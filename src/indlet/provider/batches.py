@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from indlet.model import Failure, Record
-from indlet.provider.answered import ANSWERED
 from indlet.provider.crawl import Work
 from indlet.provider.echoes import Echoes
 from indlet.provider.set_rules import SetRules
@@ -144,7 +143,7 @@ class Batches:
                     others.append(record)
                 else:
                     dated.append((self._home(result.work), date, record))
-        return tx.put_dated(dated, tx.meta_value(ANSWERED, 0)) + tx.put(self._origin, others)
+        return tx.put_dated(dated) + tx.put(self._origin, others)
 
     def _date(self, result: ResourceResult) -> int | None:
         return self._source.datestamp(result.work.resource)

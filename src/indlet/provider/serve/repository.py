@@ -110,7 +110,7 @@ class Repository:
         request = parse(self._mended(list(pairs), permit), extended)
         if isinstance(request, list):
             return OaiAnswer(ForeignBytes(endpoint.refusal(now, {}, request)))
-        if self._visibility is not None and request.verb in ("ListIdentifiers", "ListRecords"):
+        if request.verb in ("ListIdentifiers", "ListRecords"):
             self._answered.note()
         try:
             with self._store.read() as view:

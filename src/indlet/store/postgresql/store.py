@@ -21,7 +21,14 @@ from indlet.store.contract import Clock, Transaction, View
 from indlet.store.postgresql.explained import BUSY_SECONDS, explained
 from indlet.store.postgresql.jobs import Permits
 from indlet.store.postgresql.migrations import migrate
-from indlet.store.postgresql.statements import INCOMING, SHOWN, Connection, PostgresTransaction, PostgresView
+from indlet.store.postgresql.statements import (
+    INCOMING,
+    NOTE_ANSWER,
+    SHOWN,
+    Connection,
+    PostgresTransaction,
+    PostgresView,
+)
 from indlet.store.private import keep_private
 from indlet.store.sql_store import SqlStore
 
@@ -73,6 +80,22 @@ class PostgresStore(SqlStore):
         with self.read() as view:
             assert isinstance(view, PostgresView)
             return float(view._all(SHOWN)[0][0])
+
+    def note_answer(self, second: int) -> None:
+        if not self.writable:
+            return
+        with explained(self.location):
+            connection = self._begun(self._readers, "SELECT 1", READ_PATIENCE)
+            try:
+                connection.execute(NOTE_ANSWER, {"second": second})
+            except BaseException:
+                connection.close()
+                raise
+        self._keep(self._readers, connection)
+
+    def last_answer(self) -> int:
+        with self.read() as view:
+            return int(view.meta("answered") or 0)
 
     @classmethod
     def open(

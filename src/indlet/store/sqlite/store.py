@@ -17,8 +17,9 @@ from indlet.model import JsonObject
 from indlet.store.contract import Clock, Transaction, View
 from indlet.store.private import keep_private
 from indlet.store.sql_store import SqlStore
+from indlet.store.sqlite.answered import AnsweredFile
 from indlet.store.sqlite.migrations import migrate
-from indlet.store.sqlite.statements import SqliteTransaction, SqliteView, without_policy
+from indlet.store.sqlite.statements import SqliteTransaction, SqliteView, shown_properties
 
 FILE_NAME = "store.sqlite"
 # A record of a few kB fits a page of this size without an overflow chain.
@@ -48,6 +49,7 @@ class SqliteStore(SqlStore):
         self._folder = folder
         self._path = folder / FILE_NAME
         self._clock = clock
+        self._answered = AnsweredFile(folder)
         self.writable = not self._path.exists() or (_may_write(folder) and _may_write(self._path))
         self._writing = threading.RLock()
         self._writer: sqlite3.Connection | None = None
@@ -56,6 +58,15 @@ class SqliteStore(SqlStore):
 
     def now(self) -> float:
         return self._clock()
+
+    def note_answer(self, second: int) -> None:
+        if self.writable:
+            # On a full disk lists are answered, too; a clock that is set back then may hide changes.
+            with contextlib.suppress(OSError):
+                self._answered.note(second)
+
+    def last_answer(self) -> int:
+        return self._answered.second()
 
     @classmethod
     def open(
@@ -106,10 +117,10 @@ class SqliteStore(SqlStore):
             if self._writer is None:
                 self._writer = self._connect()
                 # Once: every prepared statement is prepared anew after it.
-                self._writer.create_function("without_policy", 1, without_policy, deterministic=True)
+                self._writer.create_function("shown_properties", 1, shown_properties, deterministic=True)
             connection = self._writer
             with _committed(connection):
-                tx = SqliteTransaction(connection, self._clock)
+                tx = SqliteTransaction(connection, self._clock, self._answered.second)
                 yield tx
                 tx.stamp()
             while tx.late():
