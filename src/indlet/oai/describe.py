@@ -54,6 +54,8 @@ def rights(statement: str, inline: bytes) -> bytes:
 
 # The policy of the plain endpoint travels in Dublin Core: strict validators know no schema of ours.
 _POLICY_URN = "urn:indlet:policy:"
+_STORE_URN = "urn:indlet:store:"
+_LONGEST_EPOCH = 100
 _DC = "{http://purl.org/dc/elements/1.1/}"
 
 
@@ -64,6 +66,22 @@ def policy(json: str, digest: str) -> dict[str, list[str]]:
         "description": [json],
         "identifier": [_POLICY_URN + digest],
     }
+
+
+def store(epoch: str) -> dict[str, list[str]]:
+    """The Dublin Core by which Identify names the store behind a repository, and the store's history."""
+    return {
+        "title": ["Store: another identifier means an earlier state was restored; compare with a full list"],
+        "identifier": [_STORE_URN + epoch],
+    }
+
+
+def stated_store(identify: etree._Element | None) -> str:
+    """What an Identify answer names the store and its history by; empty if it does not."""
+    for named in identify.iter(f"{_DC}identifier") if identify is not None else ():
+        if (value := (named.text or "").strip()).startswith(_STORE_URN):
+            return value.removeprefix(_STORE_URN)[:_LONGEST_EPOCH]
+    return ""
 
 
 def stated_policy(identify: etree._Element | None) -> str:

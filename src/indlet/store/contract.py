@@ -535,6 +535,9 @@ class Store(Readable, Writable, JobLocks, Secrets, StoreUpkeep, Protocol):
 
         return open_store(url, create=create, clock=clock, local_folder=local_folder)
 
+    def epoch(self) -> str:
+        """Names the store and its history: another one once the store went back to an earlier state."""
+
     def settle(self) -> None:
         """Does now, while there is time for it, what closing would have to do."""
 

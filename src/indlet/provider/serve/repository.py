@@ -89,7 +89,7 @@ class Repository:
                 f"node.admin_email {list(self._emails)}: OAI-PMH needs one or more like 'name@example.org'"
             )
         self._compression = checked(settings.serve.compression)
-        self._descriptions = descriptions(settings, self._formats)
+        self._descriptions = descriptions(settings, self._formats, store.epoch())
         self._verbs: dict[str, Callable[[Inquiry], OaiAnswer]] = {
             "Identify": self._identify,
             "ListMetadataFormats": self._metadata_formats,

@@ -300,6 +300,9 @@ class Run:
         anew = self.options.full or (historical and not begun_before)
         if anew or (self.state.shape or shape) != shape:
             self._remember(run=None, marks={})
+        if (stated := agreement.identity.store) and self.state.store not in ("", stated):
+            # Its store went back to an earlier state, or is a new one: dates before that say nothing.
+            self._remember(run=None, marks=dict.fromkeys(self.state.marks, ""), restored=True)
         indexed = normaliser.has_index
         self._remember(
             url=agreement.url,
@@ -307,6 +310,7 @@ class Run:
             format=agreement.form,
             identified=agreement.identity.base_url != "",
             name=agreement.identity.name,
+            store=agreement.identity.store or self.state.store,
             deleted_record=agreement.identity.deleted,
             granularity="second" if agreement.seconds else "day",
             policy=agreement.policy.to_json() if agreement.policy else None,
@@ -500,7 +504,7 @@ class Run:
     # Reconciliation
 
     def _reconcile_due(self) -> bool:
-        if self.options.reconcile:
+        if self.options.reconcile or self.state.restored:
             return True
         every = self.source.reconcile or self.harvest.reconcile
         if not self.state.reconciled and applies(self.state, self.source.set, every):
@@ -540,7 +544,7 @@ class Run:
         if listed:  # the deletions of these wait, and the source has them
             with self.store.write() as tx:
                 tx.drop_withheld(self.origin, listed)
-        self._remember(reconciled=dates.write(self.now(), True))
+        self._remember(reconciled=dates.write(self.now(), True), restored=False)
         removed = found.out_of_set  # here alone: for other nodes that is no word of the origin
         if self.source.republish:
             self.intake.deleted(found.gone, dates.write(self.now(), True))

@@ -20,7 +20,7 @@ from indlet.settings import Settings
 from indlet.store.contract import Clock, Transaction, View
 from indlet.store.postgresql.explained import BUSY_SECONDS, explained
 from indlet.store.postgresql.jobs import Permits
-from indlet.store.postgresql.migrations import migrate
+from indlet.store.postgresql.migrations import migrate, renew_if_restored
 from indlet.store.postgresql.statements import (
     INCOMING,
     NOTE_ANSWER,
@@ -123,6 +123,8 @@ class PostgresStore(SqlStore):
                 lock = store._permits.key("migrate")
                 migrate(connection, store.location, lock, create=create, writable=store.writable)
                 store.writable = store.writable and _may_insert(connection)
+                if store.writable:
+                    renew_if_restored(connection, lock)
             except BaseException:
                 connection.close()
                 raise
