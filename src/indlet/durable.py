@@ -6,7 +6,7 @@ import contextlib
 import os
 from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final, Literal
 
 FEW: Final = 50  # files that are synced one by one
 
@@ -30,6 +30,11 @@ def write_whole(path: Path, data: bytes, mode: int = 0o600) -> None:
         draft.unlink(missing_ok=True)
         raise
     sync(path.parent)
+
+
+def open_private(path: Path, mode: Literal["wb", "ab"]) -> BinaryIO:
+    """A file opened for writing which, if it is new, only its owner may read, whatever the umask is."""
+    return open(path, mode, opener=lambda name, flags: os.open(name, flags, 0o600))
 
 
 def draft_of(path: Path) -> Path:

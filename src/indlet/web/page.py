@@ -18,6 +18,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from indlet.formats.feed_writer import FEEDS
+from indlet.provider.serve.coding import negotiated
 from indlet.provider.serve.responses import OwnPage
 from indlet.settings import Settings
 from indlet.web.appearance import Brand, brand
@@ -44,9 +45,7 @@ def static_version() -> str:
 
 def packed(request: Request, body: bytes) -> tuple[bytes, dict[str, str]]:
     """The body as the client may have it, with the header that says so."""
-    codings = [part.partition(";") for part in request.headers.get("accept-encoding", "").lower().split(",")]
-    taken = any(name.strip() == "gzip" and rest.replace(" ", "") != "q=0" for name, _, rest in codings)
-    if not taken or len(body) < 1000:
+    if len(body) < 1000 or negotiated(request.headers.get("accept-encoding"), ("gzip",)) != "gzip":
         return body, {}
     return gzip.compress(body, 3, mtime=0), {"Content-Encoding": "gzip"}
 

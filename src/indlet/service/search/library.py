@@ -523,7 +523,8 @@ class Library:
     def _conceals(self, origin: Origin) -> bool:
         if self._restricted is None:
             return False
-        if origin.guarded:
+        # Folders that are written to hold no records, and their names are paths of this machine.
+        if origin.guarded or origin.kind == "write":
             return True
         return origin.kind == "hierarchy" and self._restricted.get(origin.name, origin.restricted)
 

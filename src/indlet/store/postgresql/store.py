@@ -109,7 +109,7 @@ class PostgresStore(SqlStore):
         """The store in a database, made or migrated where needed."""
         store = cls(str(url), clock, local_folder or Settings().data)
         if local_folder is not None:
-            local_folder.mkdir(parents=True, exist_ok=True)
+            local_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             keep_private(local_folder)
         try:
             conninfo_to_dict(store._url)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
+from indlet.durable import open_private
 from indlet.errors import StoreError
 from indlet.model import JsonObject
 from indlet.store.contract import Clock, Transaction, View
@@ -84,10 +85,12 @@ class SqliteStore(SqlStore):
                 f"{folder}: no indlet store here; name the folder given as --data when it was made"
             )
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as e:
             raise StoreError(f"{folder}: cannot be used as data folder: {e.strerror}") from e
         keep_private(folder)
+        with contextlib.suppress(OSError):  # what cannot be written is explained below
+            open_private(folder / FILE_NAME, "ab").close()
         store = cls(folder, clock or time.time, local_folder)
         connection = store._connect()
         try:
@@ -164,7 +167,7 @@ class SqliteStore(SqlStore):
     def job(self, name: str) -> Iterator[None]:
         """By a lock on a file: the system releases it when the process ends."""
         try:
-            lock = self._lock_file(name).open("w")
+            lock = open_private(self._lock_file(name), "wb")
         except OSError as e:
             raise StoreError(f"{self._folder}: cannot be written: {e.strerror}; get the right to") from e
         with lock:

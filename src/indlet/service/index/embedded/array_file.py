@@ -20,6 +20,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from indlet.durable import open_private
 from indlet.errors import IndexDamaged
 from indlet.model import JsonMapping, JsonObject
 from indlet.service.index.embedded.manifest import REMEDY, SegmentFile
@@ -42,7 +43,7 @@ class ArrayFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._handle = path.open("wb")
+        self._handle = open_private(path, "wb")
         self._at = 0
         self._checksum = 0
         self._directory: _Directory = {}

@@ -19,7 +19,7 @@ from typing import IO, TYPE_CHECKING, Final, Self
 
 import numpy as np
 
-from indlet.durable import sync
+from indlet.durable import open_private, sync
 from indlet.errors import IndexBusy, IndexDamaged, StoreError
 from indlet.model import JsonObject, Stored
 from indlet.service.index.embedded import manifest as manifests
@@ -389,8 +389,8 @@ class Engine:
 
 def _locked(folder: Path) -> IO[bytes]:
     """The lock of the one writer, taken."""
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = (folder / manifests.WRITING).open("ab")
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    lock = open_private(folder / manifests.WRITING, "ab")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
