@@ -20,7 +20,7 @@ import pytest
 from indlet.errors import SettingsError
 from indlet.formats import METADATA, CommonRecord
 from indlet.formats.iso2709 import Marc, write_iso2709
-from indlet.formats.metadata import marc21
+from indlet.formats.metadata import marc21, oai_dc
 from indlet.formats.record import Broken, Field
 from indlet.formats.registry import root_name
 from indlet.formats.table_formats import known_roots
@@ -441,6 +441,28 @@ def test_killed_before_it_could_say_so_it_rewrites_nothing(store: Store, folder:
         tx.resolve_alerts("changed", str(folder), [rows[0].resource])
     (done,) = write_out(store, settings)
     assert (done.files, [alert.kind for alert in alerts(store)]) == (0, ["changed"])
+
+
+def test_a_better_form_of_the_same_version_is_not_called_a_change(store: Store, folder: Path) -> None:
+    settings = Settings(write=(Write(str(folder)),))
+    said = marc21.dublin_core(PERFORMED)
+    whole = marc21.write_xml(PERFORMED.leader, PERFORMED.fields)
+    properties = {"version": [0, "2026-01-01T00:00:00Z", True, 0]}
+
+    def put_copy(raw: bytes, **more: object) -> None:
+        with store.write() as tx:
+            origin = tx.origin("source", "lanl", {"url": "http://lanl.example.org"})
+            record = Record("oai:lanl.example.org:1", said, raw=raw, properties={**properties, **more})
+            tx.put(origin, [record])
+        write_out(store, settings)
+
+    put_copy(oai_dc.write(said), distance=1)
+    put_copy(whole)
+    (alert,) = alerts(store)
+    assert alert.reason.startswith("not changed at its source lanl, but here in a better form")
+    properties["version"] = [0, "2026-01-02T00:00:00Z", True, 0]
+    put_copy(whole.replace(b"stacks", b"annex"))
+    assert [alert.reason[:25] for alert in alerts(store)] == ["changed at its source lan"]
 
 
 @pytest.mark.parametrize("deletions", ["alert", "file", "remove"])

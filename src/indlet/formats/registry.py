@@ -97,6 +97,28 @@ def root_name(raw: bytes) -> str:
     return f"{{{space[1].decode('utf-8', 'replace')}}}{local}" if space else local
 
 
+def is_original(raw: bytes, metadata: MetadataFormat) -> bool:
+    """Whether a record's stored metadata part is in a format, so that it is given out untranslated."""
+    if metadata is oai_dc.FORMAT and (not raw or raw.startswith(oai_dc.START)):
+        return True
+    return root_name(raw) in metadata.roots
+
+
+# What a format has room for, the least first. One that is not known here says more than oai_dc, as a rule.
+_BY_ROOM: Final = (
+    oai_dc.FORMAT, None, cosati.FORMAT, rfc1807.FORMAT, dcterms.FORMAT, mods.FORMAT, oai_marc.FORMAT,
+    marc21.FORMAT,
+)  # fmt: skip
+
+
+def richness(raw: bytes) -> int:
+    """How much the format of a metadata part has room for, in comparison with others."""
+    if not raw or raw.startswith(oai_dc.START):
+        return 0
+    known = ROOTS.get(root_name(raw))
+    return _BY_ROOM.index(known) if known in _BY_ROOM else _BY_ROOM.index(None)
+
+
 def common_record(raw: bytes, record: CommonRecord, roots: Roots = ROOTS) -> CommonRecord:
     """What a stored record says in full: its original in its own words, then what only the record says.
 

@@ -38,7 +38,7 @@ from indlet.formats.translate import format_named, on_top, own_table
 from indlet.model import DUBLIN_CORE, Stored
 from indlet.node.write_state import RaisedAlert, WriteBatch, WritePlace, Written, settings_digest
 from indlet.oai.dates import written
-from indlet.oai.provenance import own_sets
+from indlet.oai.provenance import own_sets, version_of
 from indlet.service.harvest.cache import KEPT_AS
 from indlet.settings import Settings, Write
 from indlet.store import FileState, Origin, Store
@@ -247,7 +247,7 @@ class WriteTask:
             batch.raised.append(RaisedAlert("translation", stored.identifier, reason, remedy))
             return None
         batch.raised += raised
-        path = self._path(stored, source)
+        path, version = self._path(stored, source), _version(stored)
         digest = blake2b(data, digest_size=16).hexdigest()
         file, when = self._folder / path, written(stored.datestamp)
         same = before is not None and before.path == path and before.digest == digest
@@ -269,10 +269,13 @@ class WriteTask:
             batch.again += 1
         elif not same:
             said = f"changed at its source {source.name} on {when}; {path} was written again"
+            if version and before.etag == version:
+                said = f"not changed at its source {source.name}, but here in a better form since {when}; "
+                said += f"{path} was written again"
             remedy = "import it again in the catalogue"
             batch.raised.append(RaisedAlert("changed", stored.identifier, said, remedy))
         return FileState(
-            path, stored.identifier, len(data), int(time.time()), "", digest, self._task.format, KIND, ""
+            path, stored.identifier, len(data), int(time.time()), version, digest, self._task.format, KIND, ""
         )
 
     def _data(self, stored: Stored) -> tuple[bytes, list[RaisedAlert]]:
@@ -340,6 +343,15 @@ class WriteTask:
             what = "deleted at its source" if stored.deleted else "no longer among what [[write]] selects of"
             said = f"{what} {source.name} on {when}; {before.path} was written from it"
             batch.raised.append(RaisedAlert("deleted", stored.identifier, said, "delete it in the catalogue"))
+
+
+def _version(stored: Stored) -> str:
+    """Which state of its origin's record a copy is; empty where that is not known."""
+    properties = orjson.loads(stored.properties or b"{}")
+    if "version" not in properties:
+        return ""
+    version = version_of(properties)
+    return f"{version.epoch} {version.datestamp} {version.revision}"
 
 
 def _tombstone(place: Path) -> Path:

@@ -16,6 +16,7 @@ from indlet.formats import (
     in_format,
 )
 from indlet.formats.metadata import oai_dc
+from indlet.formats.registry import is_original
 from indlet.model import Stored, TermVector
 from indlet.oai import frames
 from indlet.oai.names import BUNDLE_NAMESPACE
@@ -134,11 +135,14 @@ class Dissemination:
         site = self._site if prefix in self.of_sites else None
         metadata = self._metadata.get(prefix, oai_dc.FORMAT)
 
-        namespace, stated = self._formats[prefix][1], provenance or None
+        namespace, stated = self._formats[prefix][1], provenance
+        if stated is not None and not stated and not stated.extended:
+            stated = None
 
         def write(stored: Stored) -> bytes:
             head = frames.header(stored.identifier, stored.datestamp, stored.deleted, stored.sets)
-            about = stated.about(stored, namespace) if stated is not None else b""
+            translated = site is None and not stored.deleted and not is_original(stored.raw, metadata)
+            about = stated.about(stored, namespace, translated) if stated is not None else b""
             if stored.deleted:
                 return b"<record>%b%b</record>\n" % (head, about)
             if stored.vector is None and (inside is not None or index is not None):

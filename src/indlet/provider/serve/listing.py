@@ -106,7 +106,8 @@ class Lists:
             return None
         if asked.seen is not None or _chosen(asked) is not None:
             return None
-        write, columns = self._formats.writer(*formats), self._formats.columns(*formats)
+        write = self._formats.writer(*formats, provenance=asked.provenance)
+        columns = self._formats.columns(*formats)
         window, last = self.window(state, asked), int(state.after)
         following = asked.view.originals(limit + 1, **window)
         parts, size, count = list[bytes](), 0, 0

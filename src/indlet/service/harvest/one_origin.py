@@ -15,10 +15,10 @@ from typing import Final
 
 import orjson
 
-from indlet.model import Stored
+from indlet.model import JsonObject, Stored
 from indlet.oai.identifier import set_spec
 from indlet.oai.provenance import FROM, version_of
-from indlet.service.harvest.cache import KEPT_AS, digest_of, held_copy, permit_to_decide
+from indlet.service.harvest.cache import KEPT_AS, digest_of, form_of, held_copy, permit_to_decide
 from indlet.service.harvest.mesh import Taken, origin_key, passed_on
 from indlet.service.harvest.negotiate import source_name
 from indlet.settings import Settings, Source
@@ -240,9 +240,10 @@ def _bring_together(store: Store, other: Origin, kept: Origin) -> None:
 
 def _newer(view: View, kept: Origin, stored: Stored) -> bool:
     """Whether a copy is to take the place of the one that is kept, if there is one."""
-    version = version_of(orjson.loads(stored.properties or b"{}"))
+    properties: JsonObject = orjson.loads(stored.properties or b"{}")
     held = held_copy(view, kept.id, stored.identifier)
-    return passed_on(held, version, digest_of(stored)) is Taken.KEEP
+    form = form_of(stored, properties)
+    return passed_on(held, version_of(properties), digest_of(stored), form) is Taken.KEEP
 
 
 def _put_under(tx: Transaction, origin: int, name: str, before: str, copies: Iterable[Stored]) -> None:

@@ -11,6 +11,7 @@ from lxml import etree
 
 from indlet.errors import BadResponse
 from indlet.model import Failure, Packed, Record
+from indlet.oai.provenance import is_translation
 from indlet.oai.read import Item, Page
 from indlet.service.harvest import owed
 from indlet.service.harvest.cache import Cache
@@ -83,7 +84,8 @@ class RecordIntake:
 
     def _add(self, item: Item, record: Record | Packed) -> None:
         """A record of this source alone, or a copy of one that goes round among nodes."""
-        if self._cache is not None and (self._republish or item.about):
+        passed_on = self._republish or any(not is_translation(one) for one in item.about)
+        if self._cache is not None and passed_on:
             if isinstance(record, Packed):
                 record = self._normaliser.record(item)
             self._committer.add_copy(self._cache.copy(item, record, self._response_date))

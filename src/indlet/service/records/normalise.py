@@ -22,6 +22,7 @@ from indlet.formats.metadata.oai_dc import START
 from indlet.formats.registry import ROOTS, Roots
 from indlet.memo import remembered
 from indlet.model import DUBLIN_CORE, JsonObject, Metadata, Packed, Record, TermVector
+from indlet.oai.provenance import is_translation
 from indlet.oai.read import Item, MetadataPart, canonical, parsed
 from indlet.store import packed_parts, resource_hash
 from indlet.text import Analyzer, Policy, Reconciliation, loss, renormalise, searched
@@ -138,8 +139,8 @@ class Normaliser:
                 break
         if self.has_index and not self.reconciliation.exact:
             properties["policy"] = self.policy.digest if self.policy else "unknown"
-        if item.about:
-            properties["about"] = [a.decode("utf-8", "replace") for a in item.about]
+        if about := [a.decode("utf-8", "replace") for a in item.about if not is_translation(a)]:
+            properties["about"] = about
         return properties, resource_key(item.identifier, metadata, url)
 
     def _vector(self, item: Item, index: etree._Element | None, metadata: Metadata) -> TermVector | None:
