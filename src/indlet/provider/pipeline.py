@@ -325,9 +325,8 @@ def _scratch(data: Path, name: str) -> Iterator[Path]:
     try:
         yield folder
     finally:
+        # The folder above stays: another crawl may be about to create its own there.
         shutil.rmtree(folder, ignore_errors=True)
-        with contextlib.suppress(OSError):  # another crawl may be using its own
-            folder.parent.rmdir()
 
 
 def _plain(hierarchy: Hierarchy) -> JsonObject:

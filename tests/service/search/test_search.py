@@ -467,3 +467,13 @@ def test_limits(shelf: Library) -> None:
         with pytest.raises(SettingsError):
             shelf.search("wind", **wrong)
     assert shelf.search("wind", limit=0).total == 3
+
+
+def test_rankings_remember_a_bounded_number_of_records(shelf: Library) -> None:
+    whole = shelf.rank("wind", 10)
+    assert len(whole) > 1
+    shelf.named_limit = 1
+    for _ in range(3):
+        assert shelf.rank("wind", 1) == whole[:1]
+        assert shelf.rank("wind", 10) == whole
+        assert len(shelf._named) <= shelf.named_limit + 10
