@@ -50,7 +50,8 @@ class Batches:
         # What changed files no longer hold: it goes when the crawl has come to its end.
         self._stale: dict[int, dict[str, None]] = {origin: {} for origin in self._origins}
         self._echoes = Echoes(store, origin)
-        self._late: list[ResourceResult] = []  # results whose files are known as read only then
+        # Results whose files are known as read only then, with the records that they leave behind.
+        self._late: list[tuple[ResourceResult, set[str]]] = []
         with store.read() as view:
             self._waiting = {origin for origin in self._origins if origin in view.withheld_counts()}
         self.written = 0
@@ -100,7 +101,10 @@ class Batches:
         with self._store.read() as view:
             for result in batch:
                 result.records = self._echoes.leave_out(view, result.records)
-                (self._late if self._leaves_something(view, result) else done).append(result)
+                if left := self._left_behind(view, result):
+                    self._late.append((result, left))
+                else:
+                    done.append(result)
         with self._store.write() as tx:
             # As it is now: somebody may have marked a record while its file was read.
             if marked := {i for origin in self._origins for i in withdrawn_now(tx, origin)}:
@@ -114,16 +118,17 @@ class Batches:
             self._know_files(tx, done)
         self.written += written
 
-    def _leaves_something(self, view: View, result: ResourceResult) -> bool:
-        """Whether a resource no longer has some records that it had. Those are noted."""
+    def _left_behind(self, view: View, result: ResourceResult) -> set[str]:
+        """The records that a resource had and no longer has. They are noted."""
+        found: set[str] = set()
         if not result.work.known or result.keep:
-            return False
-        made, found = {record.identifier for record in result.records}, False
+            return found
+        made = {record.identifier for record in result.records}
         for origin in self._origins:
             kept = made if origin == self._home(result.work) else ()
             gone = [i for i in view.documents(origin, result.work.identifier) if i not in kept]
             self._stale[origin].update(dict.fromkeys(gone))
-            found = found or bool(gone)
+            found.update(gone)
         return found
 
     def _know_files(self, tx: Transaction, results: Iterable[ResourceResult]) -> None:
@@ -170,8 +175,9 @@ class Batches:
         """After a walk to the end: delete resources that are gone and records that files no longer hold, and
         what is known of their files; `moved` files belong to another resource now.
 
-        `allowed` is asked whether so many of so many live records may go. If not, nothing is deleted and none
-        of these files counts as read: the next crawl finds the same. How many deletions wait is returned.
+        `allowed` is asked whether so many of so many live records may go; it is asked apart for those that a
+        web server refuses to strangers now. What may not go is kept, its deletion waits, and its files do not
+        count as read: the next crawl finds the same. How many deletions wait is returned.
         """
         resources = list(gone.items())
         with self._store.read() as view:
@@ -179,29 +185,48 @@ class Batches:
             for name, _ in resources:
                 for origin in self._origins:
                     self._stale[origin].update(dict.fromkeys(view.documents(origin, name)))
-            kept = {o: {row.identifier for row in view.withheld(o) if row.kept_by} for o in self._origins}
-            # What is guarded now must not wait to cease being public.
+            rows = {o: view.withheld(o) for o in self._origins}
+            kept = {o: {row.identifier for row in rows[o] if row.kept_by} for o in self._origins}
             elsewhere = {
                 o: [i for i in names if self._is_elsewhere(view, o, i)] for o, names in self._stale.items()
             }
-            for origin, names in elsewhere.items():
-                kept[origin].update(names)
-            leave = {o: [i for i in names if i not in kept[o]] for o, names in self._stale.items()}
+            stay = {o: kept[o].union(names) for o, names in elsewhere.items()}
+            leave = {o: [i for i in names if i not in stay[o]] for o, names in self._stale.items()}
+            refused = [i for i in elsewhere[self._origin] if i not in kept[self._origin]]
             total = sum(map(len, leave.values()))
-            live = sum(view.totals().get(o, (0, 0))[0] for o in self._origins) if total else 0
-        self._delete(elsewhere)
-        if not allowed(total, live):
-            self._withhold(leave)
-            return total
-        self._delete(leave)
-        paths = [path for _, found in resources for path in found if path not in moved]
+            live = sum(view.totals().get(o, (0, 0))[0] for o in self._origins) if total or refused else 0
+            waited = {row.identifier for row in rows[self._origin]}.difference(refused)
+        if self._guarded != self._origin:
+            # What became public again does not stay guarded as well.
+            copies = [*elsewhere[self._guarded], *self._public_copies(waited)]
+            self._delete({self._guarded: copies})
+        waiting: dict[int, list[str]] = {origin: [] for origin in self._origins}
+        if allowed(len(refused), live):
+            self._delete({self._origin: refused})
+        else:
+            waiting[self._origin] += refused
+        if allowed(total, live):
+            self._delete(leave)
+            paths = [path for _, found in resources for path in found if path not in moved]
+        else:
+            paths = []
+            for origin, names in leave.items():
+                waiting[origin] += names
+        held = {name for found in waiting.values() for name in found}
         with self._store.write() as tx:
-            self._echoes.keep(tx)
-            self._know_files(tx, self._late)
+            if not held:
+                self._echoes.keep(tx)
+            self._know_files(tx, (result for result, left in self._late if held.isdisjoint(left)))
             tx.drop_files(self._origin, paths)
             tx.forgive(self._origin, paths)
-        self._withhold({origin: [] for origin in self._origins})
-        return 0
+        self._withhold(waiting)
+        return len(held)
+
+    def _public_copies(self, names: Iterable[str]) -> list[str]:
+        """Those of the names that are live in both origins: refused for a while, and public all the time."""
+        wanted = list(names)
+        with self._store.read() as view:
+            return sorted(view.live(self._origin, wanted) & view.live(self._guarded, wanted))
 
     def _is_elsewhere(self, view: View, origin: int, name: str) -> bool:
         """Whether a record has gone from one of the origins to the other: public before, guarded now."""
@@ -210,7 +235,7 @@ class Batches:
         return found is not None and not found.deleted
 
     def _delete(self, names: Mapping[int, Sequence[str]]) -> None:
-        for start in range(0, max(map(len, names.values())), BATCH_RECORDS):
+        for start in range(0, max(map(len, names.values()), default=0), BATCH_RECORDS):
             with self._store.write() as tx:
                 self._put(tx, [])
                 for origin, gone in names.items():

@@ -17,6 +17,7 @@ from typing import NamedTuple, Protocol
 from urllib.parse import unquote, urlsplit
 
 from indlet.errors import HierarchyError
+from indlet.model import JsonObject
 from indlet.settings import FILE, Crawl, Hierarchy
 
 # Folders nested deeper than this are not listed: no real collection is, a looping server is.
@@ -79,6 +80,7 @@ class Tree(Protocol):
     def look(self, entry: Entry) -> Entry | None: ...  # the same file now; None if it is gone
     def fetch(self, entry: Entry, folder: Path, limit: int) -> Path: ...
     def identity(self) -> str: ...  # changes when another file system is mounted at the root
+    def facts(self) -> JsonObject: ...  # what is kept of the storage with the state of its crawl
     def close(self) -> None: ...
 
 
@@ -252,6 +254,9 @@ class Local:
     def identity(self) -> str:
         found = self._root.stat()
         return f"{found.st_dev}:{found.st_ino}"
+
+    def facts(self) -> JsonObject:
+        return {}
 
     def walk(self) -> Iterator[Listing]:
         if self._single:

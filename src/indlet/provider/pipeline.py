@@ -294,7 +294,7 @@ class _Run:
                 withheld.raise_alert(tx, self._crawled.name, waiting, live)
             else:
                 tx.resolve_alerts(withheld.ALERT, self._crawled.name, [""])
-            tx.state(self._origin, {**state, "identity": identity, "policy": self._policy})
+            tx.state(self._origin, {**state, **tree.facts(), "identity": identity, "policy": self._policy})
         return "partial" if self._found.unread else "complete"
 
     def _may_go(self, gone: int, live: int) -> bool:

@@ -48,6 +48,7 @@ from indlet.provider.serve.resourcesync import WELL_KNOWN, ResourceSync
 from indlet.provider.serve.responses import Locked, LockedApplication
 from indlet.provider.serve.shared_decisions import decisions_list
 from indlet.provider.serve.usage import Usage, usage_of
+from indlet.provider.site.visibility import Visibility
 from indlet.settings import Settings, VirtualRepository
 from indlet.store import Store
 from indlet.text import policy_of
@@ -217,7 +218,9 @@ class _Web:
         self._clock = clock
         self._usage = usage
         self._store = store
-        self._repository = Repository(store, settings, clock, policy_of(settings.analysis))
+        self.visibility = Visibility(settings) if settings.site else None
+        policy = policy_of(settings.analysis)
+        self._repository = Repository(store, settings, clock, policy, visibility=self.visibility)
         self.pages = RepositoryPages(store, settings)
         self.decisions = decisions_list(store, self._repository, settings.base_url())
         self.gate = AccessGate(settings)
@@ -228,7 +231,8 @@ class _Web:
     def virtual(self, virtual: VirtualRepository) -> list[BaseRoute]:
         """The two endpoints of a virtual repository. Who may not have it does not find it."""
         settings = self._settings
-        repository = Repository(self._store, settings, self._clock, policy_of(settings.analysis), virtual)
+        policy = policy_of(settings.analysis)
+        repository = Repository(self._store, settings, self._clock, policy, virtual, self.visibility)
         opens = self.gate.lock(virtual.access, f"repository {virtual.path}")
         paths = {False: virtual.path, True: extended_path(virtual.path)}
         return [_LockedRoute(path, self.oai(extended, repository), opens) for extended, path in paths.items()]
@@ -242,7 +246,7 @@ class _Web:
             except TooMuch as e:
                 return PlainTextResponse(f"{e}\n", e.status)
             permit = self.gate.permit(request)
-            return await self._served(lambda: self._answer(request, pairs, permit, extended, asked))
+            return await self._served(request, lambda: self._answer(request, pairs, permit, extended, asked))
 
         return answer
 
@@ -277,14 +281,16 @@ class _Web:
     ) -> Endpoint:
         async def answer(request: Request) -> Response:
             permit = self.gate.permit(request)
-            return await self._served(lambda: self._page(request, build(permit), kind), slots)
+            return await self._served(request, lambda: self._page(request, build(permit), kind), slots)
 
         return answer
 
     def feed(self, feeds: ProviderFeeds) -> Endpoint:
         async def answer(request: Request) -> Response:
             permit = self.gate.permit(request)
-            return await self._served(lambda: feeds.answer(request, permit, self._private, self._vary))
+            return await self._served(
+                request, lambda: feeds.answer(request, permit, self._private, self._vary)
+            )
 
         return answer
 
@@ -300,7 +306,7 @@ class _Web:
                     raise HTTPException(404)
                 return self._page(request, body, "text/xml")
 
-            return await self._served(built)
+            return await self._served(request, built)
 
         return answer
 
@@ -328,9 +334,11 @@ class _Web:
             return coded_page(request, body, _PAGE_POLICY, offered, validators, self._private | _PAGE_HEADERS)
         return coded(request, body, kind, offered, validators, self._private)
 
-    async def _served(self, build: Callable[[], Response], slots: RequestSlots | None = None) -> Response:
+    async def _served(
+        self, request: Request, build: Callable[[], Response], slots: RequestSlots | None = None
+    ) -> Response:
         try:
-            return await (slots or self.desk).serve(build)
+            return await (slots or self.desk).serve(build, "" if slots else self.gate.client(request))
         except (HierarchyError, StoreError) as e:
             _log.error("%s", e)
             retry = {"Retry-After": str(self._settings.serve.retry_after_seconds)}

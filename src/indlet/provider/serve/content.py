@@ -78,7 +78,8 @@ class Content:
         found = await self._desk.serve(
             lambda: self._find(
                 unquote(hierarchy, errors="surrogateescape"), unquote(path, errors="surrogateescape"), permit
-            )
+            ),
+            self._gate.client(request),
         )
         if isinstance(found, Response):
             return found

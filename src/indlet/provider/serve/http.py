@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from email.utils import formatdate, parsedate_to_datetime
@@ -76,17 +77,24 @@ def _parsed(query: bytes) -> list[tuple[str, str]]:
 
 
 class RequestSlots:
-    """Answers as many requests at once as the settings allow, and tells the others to come back."""
+    """Answers as many requests at once as the settings allow, and tells the others to come back.
+
+    One client gets half of the slots at most, so that it cannot close the node to all others.
+    """
 
     def __init__(self, settings: Serve) -> None:
         self._settings = settings
         self._room = max(1, settings.requests_at_once)
         self._limiter: anyio.CapacityLimiter | None = None
         self._busy = 0
+        self._clients: Counter[str] = Counter()
 
-    async def serve(self, build: Callable[[], T]) -> T | Response:
-        """What `build` gives, made in a thread; or a 503, at once, where there is no room."""
-        if self._busy >= self._room:
+    async def serve(self, build: Callable[[], T], client: str = "") -> T | Response:
+        """What `build` gives, made in a thread; or a 503, immediately, where there is no room.
+
+        `client`: who asks; empty if that is not known.
+        """
+        if self._busy >= self._room or (client and self._clients[client] >= max(1, self._room // 2)):
             return PlainTextResponse(
                 "Busy: please repeat the request after the time in Retry-After.\n",
                 503,
@@ -95,10 +103,14 @@ class RequestSlots:
         if self._limiter is None:
             self._limiter = anyio.CapacityLimiter(self._room)
         self._busy += 1
+        self._clients[client] += 1
         try:
             return await anyio.to_thread.run_sync(build, limiter=self._limiter)
         finally:
             self._busy -= 1
+            self._clients[client] -= 1
+            if not self._clients[client]:
+                del self._clients[client]
 
 
 def health_slots(settings: Serve) -> RequestSlots:

@@ -10,6 +10,7 @@ from indlet.provider.hierarchy import Entry
 from indlet.provider.site.ask import HeadAnswer
 
 REFUSED = (401, 403, 407)
+BUSY = (429, 503)  # the server asks for patience, and says nothing about the file
 
 
 class Finding(Enum):

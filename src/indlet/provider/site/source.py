@@ -96,7 +96,7 @@ class SiteSource:
         )
 
     def datestamp(self, resource: Resource) -> int:
-        return resource.files[0].modified // 10**9
+        return max(0, resource.files[0].modified // 10**9)
 
     def records(
         self, resource: Resource, primary: Entry | None, documents: Sequence[Analysed]

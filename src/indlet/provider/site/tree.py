@@ -14,10 +14,12 @@ from typing import Final
 from urllib.parse import quote, urlsplit
 
 from indlet.errors import ExtractionError
+from indlet.model import JsonObject
 from indlet.provider.hierarchy import Entry, Listing, Local, Served, Skip, TreeRules, explain
 from indlet.provider.site.ask import HeadAnswer, WebServer
 from indlet.provider.site.ignore import IndexIgnore
 from indlet.provider.site.judge import Finding, Verdict, judge
+from indlet.provider.site.rules import RulesMet
 from indlet.settings import Site
 
 ASKED: Final = 2000  # files that are asked for together
@@ -49,6 +51,7 @@ class SiteTree:
         root = Path(site.root)
         self._files = Local(root, TreeRules(exclude=tuple(path.resolve() for path in exclude)))
         self._root = Path(os.path.realpath(root))
+        self._met = RulesMet(site)
         self._ignore = IndexIgnore(self._root, site.ignore, map(Path, site.config))
         self._server = WebServer(site.url, site.server, site.connections)
         self._base = urlsplit(site.url).path.rstrip("/")
@@ -61,6 +64,9 @@ class SiteTree:
     def identity(self) -> str:
         return self._files.identity()
 
+    def facts(self) -> JsonObject:
+        return {"rules": self._met.states}
+
     def close(self) -> None:
         self._files.close()
         self._server.close()
@@ -68,6 +74,7 @@ class SiteTree:
     def walk(self) -> Iterator[Listing]:
         waiting: list[Listing] = []
         for listing in self._files.walk():
+            self._met.enter(listing.folder)
             waiting.append(self._allowed(listing))
             if sum(len(one.files) for one in waiting) >= ASKED:
                 yield from self._judged(waiting)
