@@ -132,7 +132,7 @@ class LibraryFolder:
     mapping: str = ""  # a table of local features on top of the standard crosswalk
     title: str = ""
     rights: str = ""
-    every: str = ""  # as crawl.every, which holds where this is empty
+    every: str = ""  # as crawl.every, which holds where this is empty; "1h" where both are
 
 
 @dataclass(frozen=True, slots=True)

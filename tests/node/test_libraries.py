@@ -12,6 +12,7 @@ import threading
 import unicodedata
 from dataclasses import replace
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import pymarc
@@ -34,6 +35,7 @@ from indlet.provider.pipeline import crawl
 from indlet.service.harvest.cache import KEPT_AS
 from indlet.service.records.normalise import Normaliser
 from indlet.settings import Crawl, LibraryFolder, Settings, Write
+from indlet.settings_file import load
 from indlet.store import Store, open_store, withheld
 from indlet.text import Analyzer, Policy
 
@@ -374,6 +376,22 @@ def test_what_a_catalogue_imported_is_known_as_soon_as_its_origin_is_harvested(
     assert [summary.deleted for summary in crawl(store, settings)] == [1]
     assert set(records(store)) == {"r/Flutter", "larc/all.mrc;8"}
     assert [(s.records, s.deleted) for s in crawl(store, settings)] == [(0, 0)]
+
+
+def test_the_first_example_keeps_subtitles_and_whole_marc(tmp_path: Path, store: Store) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "libraries.md").read_text()
+    _, example, *_ = text.split("```toml\n")
+    (tmp_path / "larc.toml").write_text(dedent(example.partition("```")[0]))
+    settings = load(tmp_path / "larc.toml")
+    export = Path(settings.library[0].read)
+    export.mkdir(parents=True)
+    title = (("a", "Flutter :"), ("b", "a survey /"), ("c", "A. Wells"))
+    record = Marc("00000cam a2200000 a 4500", (Field("001", "7"), Field("245", "", "10", title)))
+    (export / "a.mrc").write_bytes(write_iso2709(record))
+    crawl(store, replace(settings, crawl=Crawl(settle_seconds=0.0, workers=1)))
+    (found,) = records(store).values()
+    assert found.metadata["title"] == ["Flutter : a survey"]
+    assert [source.metadata for source in settings.source] == ["marc21"]
 
 
 # Local write

@@ -20,7 +20,7 @@ KINDS: Final = {
     "duplicates": "records that may be of one work",
     "silent": "a source that was not harvested for longer than its interval",
     "twice": "an origin that is held under two names",
-    "folder": "a folder that cannot be written",
+    "folder": "a folder that cannot be read or written",
     "deletions": "deletions that wait for an operator",
 }
 

@@ -22,7 +22,7 @@ from indlet.errors import SettingsError, StoreError, StoreUnavailable
 from indlet.model import JsonObject
 from indlet.node import job_entries
 from indlet.node.harvest_child import harvest_in_child
-from indlet.node.schedule import NotDone, NotYet, Schedule, Work, next_run
+from indlet.node.schedule import NotDone, NotYet, Schedule, Step, Work, next_run
 from indlet.service.harvest.cache import KEPT_AS
 from indlet.service.harvest.negotiate import source_name
 from indlet.service.harvest.one_origin import SILENT, TWICE, claim, keep_renamed, same_source
@@ -337,6 +337,7 @@ class Harvests:
             self.work(name, source),
             at_once=at_once or bool(every and last is None),
             kind="harvest",
+            step=Step.HARVEST,
             paused=self._decided()["paused"].get(name, source.paused),
             last=last,
             succeeded=succeeded,

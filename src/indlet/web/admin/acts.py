@@ -18,6 +18,7 @@ from indlet.settings import Node, Source, without_credentials
 from indlet.store import decisions
 from indlet.web.admin.alerts import AlertsDesk
 from indlet.web.admin.desk_log import DeskLog
+from indlet.web.admin.job_acts import JobActs
 from indlet.web.admin.upkeep import DeskUpkeep
 from indlet.web.auth import Session
 
@@ -40,6 +41,7 @@ class Acts:
         self._harvests = jobs.harvests
         self.upkeep = DeskUpkeep(library, jobs.schedule)
         self.alerts = AlertsDesk(library.store, library.settings)
+        self.jobs = JobActs(library, jobs.schedule, jobs.harvests)
         acts = (
             Act("harvest", "operator", lambda form: self._start(form, full=False)),
             Act("full", "operator", lambda form: self._start(form, full=True)),
@@ -52,6 +54,8 @@ class Acts:
             Act("withdraw", "operator", self._withdraw),
             Act("restore", "operator", self._restore),
             Act("release", "admin", self.alerts.release),
+            Act("run", "operator", self.jobs.run),
+            Act("round", "operator", self.jobs.round),
             Act("check", "operator", lambda form: self._upkeep("check")),
             Act("rebuild", "admin", lambda form: self._upkeep("rebuild")),
             Act("add", "admin", self._add),
