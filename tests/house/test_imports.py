@@ -10,6 +10,7 @@ import indlet
 ROOMS = [
     "model",
     "errors",
+    "limits",
     "harvest_settings",
     "settings",
     "settings_file",

@@ -20,6 +20,7 @@ from indlet.formats.index import tf_basic, tf_boolean, tf_compact, tf_positions
 from indlet.formats.index.terms import IndexFormat
 from indlet.formats.metadata import cosati, dcterms, marc21, mods, oai_dc, oai_marc, rfc1807
 from indlet.formats.record import CommonRecord, MetadataFormat
+from indlet.limits import Budget
 from indlet.model import Stored
 from indlet.oai.dates import written
 from indlet.oai.xml import element
@@ -51,15 +52,15 @@ def format_of(root: etree._Element) -> MetadataFormat | None:
     return ROOTS.get(str(root.tag))
 
 
-def pairs(root: etree._Element, roots: Roots = ROOTS) -> list[tuple[str, str]]:
+def pairs(root: etree._Element, roots: Roots = ROOTS, budget: Budget | None = None) -> list[tuple[str, str]]:
     """(element, value) for what a harvested metadata part says, by the crosswalk of its format.
 
     A part of no known format is read for whatever is Dublin Core by its local name. BadResponse if it has
-    text of which nothing could be mapped.
+    text of which nothing could be mapped, or if the values exceed the budget.
     """
     known = roots.get(str(root.tag))
     try:
-        found = list(_loose(root)) if known in (None, oai_dc.FORMAT) else known.read(root).pairs()
+        found = list(_loose(root, budget)) if known in (None, oai_dc.FORMAT) else known.read(root).pairs()
     except ValueError as e:
         raise BadResponse(f"not readable as {known.title if known else root.tag}: {e}") from e
     if not found and "".join(map(str, root.itertext())).strip():
@@ -77,12 +78,17 @@ def by_name(raw: bytes, roots: Roots = ROOTS) -> bool:
     return raw.startswith(oai_dc.START) or roots.get(root_name(raw)) in (None, oai_dc.FORMAT)
 
 
-def _loose(root: etree._Element) -> Iterable[tuple[str, str]]:
-    """(element, value) for everything below the root that is Dublin Core by its local name."""
+def _loose(root: etree._Element, budget: Budget | None) -> Iterable[tuple[str, str]]:
+    """(element, value) for everything below the root that is Dublin Core by its local name. An element has
+    the text of those within it too, so the text of a deep tree counts many times.
+    """
     for node in root.iter(etree.Element):
         meant = element_of(str(node.tag).rpartition("}")[2])
         if meant and node is not root:
-            yield meant, "".join(map(str, node.itertext())).strip()
+            value = "".join(map(str, node.itertext())).strip()
+            if budget is not None:
+                budget.charge(len(value))
+            yield meant, value
 
 
 def root_name(raw: bytes) -> str:

@@ -7,12 +7,10 @@ from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from typing import Final
 
-from lxml import etree
-
 from indlet.errors import BadResponse
 from indlet.model import Failure, Packed, Record
 from indlet.oai.provenance import is_translation
-from indlet.oai.read import Item, Page
+from indlet.oai.read import Item, Page, as_it_came
 from indlet.service.harvest import owed
 from indlet.service.harvest.cache import Cache
 from indlet.service.harvest.client import NoAnswer
@@ -247,4 +245,4 @@ def _raw(item: Item) -> bytes:
         page, begin, end = item.source
         return page[begin:end]
     part = item.metadata if item.whole is None else item.whole
-    return b"" if part is None else etree.tostring(part, with_tail=False)
+    return b"" if part is None else as_it_came(part, item.budget)

@@ -18,8 +18,10 @@ from lxml import etree
 from indlet.errors import BadResponse
 from indlet.formats import INDEX, bundle, by_name, pairs
 from indlet.formats.dublin import PDF_MARKS, doi, folded, iso_date, pdf_text
+from indlet.formats.index.terms import IndexFormat
 from indlet.formats.metadata.oai_dc import START
 from indlet.formats.registry import ROOTS, Roots
+from indlet.limits import LENGTH_SLACK, OCCURRENCES, Budget
 from indlet.memo import remembered
 from indlet.model import DUBLIN_CORE, JsonObject, Metadata, Packed, Record, TermVector
 from indlet.oai.provenance import is_translation
@@ -125,7 +127,8 @@ class Normaliser:
             part, index = bundle.read(part)
         if part is None:
             raise BadResponse("a record without metadata that is not marked as deleted")
-        return canonical(part), cleaned(pairs(part, self.roots)), index
+        raw = canonical(part, item.budget)
+        return raw, cleaned(pairs(part, self.roots, Budget(len(raw)))), index
 
     def _about(self, item: Item, metadata: Metadata) -> tuple[JsonObject, str]:
         """The properties of a record, and the key of its resource."""
@@ -160,11 +163,44 @@ class Normaliser:
         if vector is None:
             if index is None:
                 return None
-            prefix = self.index_prefix or bundle.INSIDE[self.bundle_prefix].prefix
-            vector = INDEX[prefix].read(index)
+            vector = self._format.read(index)
+            _charge(item, vector)
+        self._check_length(vector)
         if self.reconciliation.kind == "identical":
             return vector
-        return renormalise(vector, self.policy, self.analyzer)
+        made = renormalise(vector, self.policy, self.analyzer)
+        _charge(item, made)
+        return made
+
+    @property
+    def _format(self) -> IndexFormat:
+        return INDEX[self.index_prefix] if self.index_prefix else bundle.INSIDE[self.bundle_prefix]
+
+    def _check_length(self, vector: TermVector) -> None:
+        """BadResponse if a document would be longer than its terms allow: its length counts in the average
+        of all documents.
+        """
+        total = terms = 0
+        for line in filter(None, vector.packed.split(b"\n")):
+            count = line.count(b" ")
+            terms += count
+            total += count * int(line[: line.index(b" ")])
+        policy = self.policy
+        complete = policy is not None and policy.prune is None and policy.lead is None
+        if complete and self._format.frequencies:
+            most = 2 * total + LENGTH_SLACK
+        else:
+            most = max(total, OCCURRENCES * max(terms, 1))
+        if vector.length > most:
+            raise BadResponse(
+                f"a length of {vector.length} contradicts its vector of {terms} terms that occur {total} "
+                "times; have the source state the number of its tokens, or leave it out"
+            )
+
+
+def _charge(item: Item, vector: TermVector) -> None:
+    if item.budget is not None:
+        item.budget.charge(len(vector.packed) + len(vector.positions or b""))
 
 
 def cleaned(pairs: Sequence[tuple[str, str]]) -> dict[str, list[str]]:

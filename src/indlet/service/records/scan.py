@@ -23,6 +23,7 @@ from indlet.kernels import describe, identify
 from indlet.kernels import scan as k
 from indlet.kernels.utf8 import is_utf8
 from indlet.kernels.vector_check import totals
+from indlet.limits import EXPANSION, Budget
 from indlet.memo import SHORT, remembered
 from indlet.model import DUBLIN_CORE, TermVector
 from indlet.oai import markup
@@ -36,8 +37,6 @@ _RECORD = re.compile(rb"<((?:[\w.-]+:)?record)[\s>]", re.IGNORECASE)
 _PADDING: Final = b"<" + bytes(k.PADDING - 1)
 # Tags of one page that are new to the table: with more of them, the tolerant reader is no slower.
 _NEW: Final = 2000
-# What is written of a page may take this many times its bytes.
-_LARGER: Final = 20
 # Bytes of an array that is kept for the next page, and setSpecs that are.
 _KEPT: Final = 1 << 26
 _SPECS: Final = 4096
@@ -91,11 +90,12 @@ def scan(body: bytes, charset: str = "") -> Page | None:
     Records that are not well-formed are repaired as that reader would: then most pages need nothing else of
     it. What is around them must be sound.
     """
+    budget = Budget(len(body))
     body, repairs = decoded(body, charset, _is_utf8)
     begin, end = _region(body)
     if not end:
         return None
-    page = _scanned(body, begin, end)
+    page = _scanned(body, begin, end, budget)
     if page is None and _DOCTYPE.search(body) is None and _is_sound(body[:begin] + body[end:]):
         if body.count(b"<") > markup.TAGS or parsed(body) is not None:
             return None
@@ -103,7 +103,7 @@ def scan(body: bytes, charset: str = "") -> Page | None:
             body, more = repaired(body, foreign_entities=True)
         except BadResponse:
             return None
-        page, repairs = _scanned(body, *_region(body)), repairs + more
+        page, repairs = _scanned(body, *_region(body), budget), repairs + more
     if page is not None:
         page.repairs = repairs
     return page
@@ -130,13 +130,13 @@ def _region(body: bytes) -> tuple[int, int]:
     return first.start(), body.find(b">", last) + 1
 
 
-def _scanned(body: bytes, begin: int, end: int) -> Page | None:
+def _scanned(body: bytes, begin: int, end: int, budget: Budget) -> Page | None:
     # What is around the records is soon read in the usual way.
     try:
         page = read(body[:begin] + body[end:])
     except BadResponse:
         return None
-    root, page.root = page.root, None
+    root, page.root, page.budget = page.root, None, budget
     if page.verb != "ListRecords" or page.items or page.problems or page.errors or page.repairs:
         return None
     if root is None or root.get("version") == "1":
@@ -149,7 +149,10 @@ def _scanned(body: bytes, begin: int, end: int) -> Page | None:
     told = _told(pages)
     if told is None:
         return None
-    page.items = _items(region, pages, told)
+    state = pages.state[0]
+    if not budget.try_charge(int(state["raw"] + state["packed"])):
+        return None
+    page.items = _items(region, pages, told, budget)
     return None if any(not item.identifier for item in page.items) else page
 
 
@@ -171,7 +174,7 @@ def _walked(region: bytes, declared: dict[str | None, str]) -> k.PageArrays | No
     pages.state["seed"] = table.seed
     new = 0
     while (why := k.walk(table.tags, pages)) != k.DONE:
-        if why == k.FULL and pages.raw.size < _LARGER * size:
+        if why == k.FULL and pages.raw.size < EXPANSION * size:
             pages = pages._replace(raw=np.concatenate((pages.raw, np.empty(pages.raw.size, np.uint8))))
         elif why == k.UNKNOWN and new < _NEW:
             new += 1
@@ -239,7 +242,7 @@ def _written(name: str, size: int, ends: k.Numbers, write: Callable[[k.Bytes], i
     """What a kernel writes for each record of a page of so many bytes, into an array that is made larger
     while it is too small; None where the kernel refuses, or would write too much.
     """
-    room, most = size, _LARGER * size
+    room, most = size, EXPANSION * size
     while (why := write(out := _known.array(name, room, np.uint8))) == k.FULL and room < most:
         room *= 2
     return _cut(out, ends) if why == k.DONE else None
@@ -258,7 +261,9 @@ def _form(value: str) -> str:
     return FORMS[DUBLIN_CORE[ord(value[0]) - ord("A")]](value[1:])
 
 
-def _items(region: bytes, pages: k.PageArrays, told: Iterator[tuple[bytes, bytes, int]]) -> list[Item]:
+def _items(
+    region: bytes, pages: k.PageArrays, told: Iterator[tuple[bytes, bytes, int]], budget: Budget
+) -> list[Item]:
     """The records of a page, each with what its metadata say: column by column, and tuples made of these,
     which takes a fraction of what a call for each record takes.
     """
@@ -282,7 +287,7 @@ def _items(region: bytes, pages: k.PageArrays, told: Iterator[tuple[bytes, bytes
         _headers(region, heads, "identifier"), _headers(region, heads, "datestamp"),
         _sets(region, pages.sets[: state["sets"]], column["sets"]), map(bool, column["deleted"]),
         repeat(None), repeat(None), abouts, repeat(None), parts, vectors,
-        zip(repeat(region), column["begin"], column["end"]),
+        zip(repeat(region), column["begin"], column["end"]), repeat(budget),
     )  # fmt: skip
     return [made(Item, row) for row in rows]
 
