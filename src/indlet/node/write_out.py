@@ -38,7 +38,7 @@ from indlet.formats.translate import format_named, on_top, own_table
 from indlet.model import DUBLIN_CORE, Stored
 from indlet.node.write_state import RaisedAlert, WriteBatch, WritePlace, Written, settings_digest
 from indlet.oai.dates import written
-from indlet.oai.provenance import own_sets, version_of
+from indlet.oai.provenance import own_sets, state_at_origin
 from indlet.service.harvest.cache import KEPT_AS
 from indlet.settings import Settings, Write
 from indlet.store import FileState, Origin, Store
@@ -84,6 +84,10 @@ class WriteTask:
         except (KeyError, IndexError, ValueError) as e:
             known = ", ".join(f"{{{place}}}" for place in _PLACES)
             raise SettingsError(f"[[write]]: path {task.path!r}: {e}; it may hold {known}") from e
+        if "{name}" not in task.path:
+            raise SettingsError(
+                f"[[write]]: path {task.path!r} is the same for several records; add {{name}} to it"
+            )
         self._store, self._task, self._roots = store, task, roots
         self._format: MetadataFormat = format_named(task.format)
         self._table: Crosswalk = on_top(task.mapping, self._format.crosswalk(()), self._format)
@@ -247,7 +251,7 @@ class WriteTask:
             batch.raised.append(RaisedAlert("translation", stored.identifier, reason, remedy))
             return None
         batch.raised += raised
-        path, version = self._path(stored, source), _version(stored)
+        path, version = self._path(stored, source), state_at_origin(orjson.loads(stored.properties or b"{}"))
         digest = blake2b(data, digest_size=16).hexdigest()
         file, when = self._folder / path, written(stored.datestamp)
         same = before is not None and before.path == path and before.digest == digest
@@ -343,15 +347,6 @@ class WriteTask:
             what = "deleted at its source" if stored.deleted else "no longer among what [[write]] selects of"
             said = f"{what} {source.name} on {when}; {before.path} was written from it"
             batch.raised.append(RaisedAlert("deleted", stored.identifier, said, "delete it in the catalogue"))
-
-
-def _version(stored: Stored) -> str:
-    """Which state of its origin's record a copy is; empty where that is not known."""
-    properties = orjson.loads(stored.properties or b"{}")
-    if "version" not in properties:
-        return ""
-    version = version_of(properties)
-    return f"{version.epoch} {version.datestamp} {version.revision}"
 
 
 def _tombstone(place: Path) -> Path:

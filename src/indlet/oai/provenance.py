@@ -78,6 +78,12 @@ def version_of(properties: JsonMapping) -> Version:
     return Version(0, str(properties.get("source_datestamp", "")))
 
 
+def state_at_origin(properties: JsonMapping) -> str:
+    """Which state of its origin's record a stored copy is; empty where that is not known."""
+    version = version_of(properties) if "version" in properties else None
+    return f"{version.epoch} {version.datestamp} {version.revision}" if version else ""
+
+
 def own_sets(specs: Iterable[str]) -> tuple[str, ...]:
     """The sets that a record has at its origin: all but the one that names the origin itself."""
     return tuple(spec for spec in specs if spec != FROM and not spec.startswith(f"{FROM}:"))
