@@ -69,7 +69,7 @@ def test_what_is_wrong_is_told(node: Path) -> None:
     assert status == 1
     assert found["folder", "gone"][0] == "problem"
     assert found["source", "dead"][0] == "problem" and "127.0.0.1:9" in found["source", "dead"][1]
-    assert found["index", "index"] == ("warning", "1 changes behind; a running node catches up")
+    assert found["index", "index"] == ("warning", "1 change behind; a running node catches up")
     assert "chmod 600" in found["settings", "indlet.toml"][1]
     assert found["rights", "data"][0] == "warning"
     assert found["settings", "node.base_url"][0] == found["settings", "admin.public"][0] == "warning"
@@ -102,4 +102,4 @@ def test_last_runs_that_failed_are_told_without_asking(node: Path) -> None:
     with Store.open(node.parent / "data") as store, store.write() as tx:
         tx.note_run(tx.start_run(tx.origin("source", "good"), "harvest"), {"reason": "no answer"}, "failed")
     status, found = check(node, "--offline")
-    assert status == 0 and found["source", "good"] == ("warning", "its last run was failed: no answer")
+    assert status == 0 and found["source", "good"] == ("warning", "its last run failed: no answer")

@@ -16,6 +16,7 @@ ROOMS = [
     "settings_file",
     "logs",
     "memo",
+    "wording",
     "durable",
     "process",
     "text",

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _TIGHT: Final = 1024**3  # bytes of free disk below which it is told
 _TOO_LITTLE: Final = 100 * 1024**2
+_ENDED: Final = {"failed": "its last run failed", "incomplete": "its last run was incomplete"}
 _AT_ONCE: Final = 4  # sources that are asked at one time
 
 
@@ -189,7 +190,7 @@ def _index(store: Store) -> Iterator[CheckResult]:
                 "index",
                 "index",
                 "warning",
-                f"{newest - position:,} changes behind; a running node catches up",
+                f"{amount(newest - position, 'change')} behind; a running node catches up",
             )
         else:
             with store.read() as view:
@@ -199,7 +200,7 @@ def _index(store: Store) -> Iterator[CheckResult]:
             told = (
                 f"holds {'all ' * (live > 1)}{amount(live, 'record')}"
                 if good
-                else f"{documents:,} records for {live:,}:  indlet reindex"
+                else f"{amount(documents, 'record')} for {live:,}:  indlet reindex"
             )
             yield CheckResult("index", "index", "ok" if good else "problem", told)
     except IndletError as e:
@@ -217,9 +218,9 @@ def _sources(store: Store, settings: Settings, offline: bool) -> Iterator[CheckR
         origins = {origin.name: origin for origin in view.origins("source")}
         for name in sources:
             runs = view.runs(origins[name].id, 1) if name in origins else []
-            if runs and runs[0].outcome in ("failed", "incomplete"):
+            if runs and runs[0].outcome in _ENDED:
                 reason = str(runs[0].detail.get("reason", ""))
-                yield CheckResult("source", name, "warning", f"its last run was {runs[0].outcome}: {reason}")
+                yield CheckResult("source", name, "warning", f"{_ENDED[runs[0].outcome]}: {reason}")
     asked = {name: source for name, source in sources.items() if not source.paused and not offline}
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         yield from pool.map(lambda one: _asked(one[0], one[1], settings), asked.items())

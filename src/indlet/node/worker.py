@@ -46,6 +46,7 @@ from indlet.service.harvest.run import RunOptions
 from indlet.service.index.engines import index_of
 from indlet.settings import Settings, Source
 from indlet.store import Store, configured_for, withheld
+from indlet.wording import amount
 
 LOOK: Final = 2.0  # seconds between looks at what is due
 ASKED: Final = -1  # the priority of what somebody waits for
@@ -196,8 +197,8 @@ class Worker:
         works: dict[str, Work] = {
             "check": lambda stop: upkeep.check(store, index_of(store).searcher()),
             "rebuild": lambda stop: upkeep.rebuild(store, settings, stop),
-            "remove": lambda stop: f"{self._harvests.forget(name)} records deleted",
-            "release": lambda stop: f"{withheld.release(store, name)} records deleted",
+            "remove": lambda stop: f"{amount(self._harvests.forget(name), 'record')} deleted",
+            "release": lambda stop: f"{amount(withheld.release(store, name), 'record')} deleted",
         }
         return WorkerJob(job, ASKED, "", works[kind], request=request) if kind in works else None
 

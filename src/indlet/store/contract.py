@@ -304,8 +304,8 @@ class Journal(Protocol):
 
     def state(self, origin: int) -> JsonObject: ...
 
-    def runs(self, origin: int | None = None, limit: int = 50) -> list[RunEntry]:
-        """The journal, newest first."""
+    def runs(self, origin: int | None = None, limit: int = 50, outcome: str | None = None) -> list[RunEntry]:
+        """The journal, newest first: all of it, or the runs of one origin or with one outcome."""
 
     def failures(self, origin: int | None = None) -> Iterator[StoredFailure]:
         """In the order of origin, place and stage."""

@@ -119,7 +119,7 @@ class Records:
             return pages.render(request, "choices.html", 300, identifier=identifier, choices=choices)
         action = (t("error.start"), "/")
         if found:
-            told = t("record.gone_when", day=t.day(found[0][0].datestamp), identifier=identifier)
+            told = t("record.gone_when", day=t.day(_deleted_at(found[0][0])), identifier=identifier)
             return pages.message(request, 410, t("record.gone"), told, action=action)
         told = t("record.missing_text", identifier=identifier)
         return pages.message(request, 404, t("record.missing"), told, action=action)
@@ -242,6 +242,12 @@ def _of_page(name: str) -> tuple[str, str]:
     parts = urlsplit(name)
     given = dict(parse_qsl(parts.query))
     return given.get("id") or parts.path.removeprefix("/record/"), given.get("source", "")
+
+
+def _deleted_at(stored: Stored) -> float:
+    """When the source deleted a record; when that became known here, where the source does not date it."""
+    at = parse(str(stored.record.properties.get("source_datestamp", "")))
+    return stored.datestamp if at is None else at.timestamp()
 
 
 def _cited(stored: Stored, origin: Origin) -> Citation:

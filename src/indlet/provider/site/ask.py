@@ -110,7 +110,8 @@ class WebServer:
             except (OSError, ValueError) as e:
                 connection.close()
                 raise HierarchyError(
-                    f"http{'s' * self._secure}://{self._host}:{self._port}: the server does not answer: {e}"
+                    f"http{'s' * self._secure}://{self._host}:{self._port}: the server does not answer: "
+                    f"{getattr(e, 'strerror', None) or e}"
                 ) from e
             if connection.open:
                 with self._guard:

@@ -55,6 +55,7 @@ from indlet.service.records.stored_policy import remember
 from indlet.settings import Harvest, Source, seconds
 from indlet.store import Store, Transaction
 from indlet.text import Analyzer
+from indlet.wording import amount
 
 Extract = Callable[[bytes, str, str], str]  # content, URL, media type -> text
 FEED: Final = "feed"  # what a source's `metadata` says where it is one
@@ -564,7 +565,8 @@ class Run:
         if len(identifiers) <= decide.ONE_BY_ONE:
             return self.intake.missing(identifiers, lambda: None)
         self._remember(marks={})
-        return f"{len(identifiers)} records are listed that never came; the next run lists everything anew"
+        missing = amount(len(identifiers), "record")
+        return f"{missing} of the list never came; the next run lists everything again"
 
     # What the source may take of the disk
 

@@ -76,7 +76,8 @@ class Normaliser:
     def record(self, item: Item) -> Record:
         """The record that an item of a list is to us; BadResponse says what is wrong with it."""
         if item.deleted:
-            return Record(item.identifier, sets=item.sets, deleted=True)
+            told: JsonObject = {"source_datestamp": item.datestamp} if item.datestamp else {}
+            return Record(item.identifier, sets=item.sets, deleted=True, properties=told)
         raw, metadata, index = self._read(item)
         vector = self._vector(item, index, metadata)
         properties, resource = self._about(item, metadata)

@@ -21,6 +21,7 @@ from indlet.web.admin.desk_log import DeskLog
 from indlet.web.admin.job_acts import JobActs
 from indlet.web.admin.upkeep import DeskUpkeep
 from indlet.web.auth import Session
+from indlet.wording import amount
 
 Form = dict[str, str]
 NAME: Final = 100  # characters of a source's name
@@ -144,7 +145,7 @@ class Acts:
     def _remove(self, form: Form) -> tuple[str, str]:
         name, records = form.get("name", ""), bool(form.get("records"))
         count = self._harvests.remove(name, records=records)
-        return "/admin", f"{name}, with {count} records" if records else f"{name}, its records left"
+        return "/admin", f"{name}, with {amount(count, 'record')}" if records else f"{name}, its records left"
 
     # Records
 

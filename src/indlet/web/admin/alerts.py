@@ -18,6 +18,7 @@ from indlet.oai.dates import written
 from indlet.oai.xml import attribute, text
 from indlet.settings import Settings
 from indlet.store import Store, withheld
+from indlet.wording import amount
 
 SHOWN: Final = 500
 FEED: Final = "/admin/alerts.atom"
@@ -65,12 +66,12 @@ class AlertsDesk:
             job_entries.ask(self._store, f"release {name}")
             return "/admin/alerts", f"{name}: asked of the workers"
         count = withheld.release(self._store, name)
-        return "/admin/alerts", f"{name}: {count} records deleted"
+        return "/admin/alerts", f"{name}: {amount(count, 'record')} deleted"
 
     def keep(self, form: Form) -> tuple[str, str]:
         name = form.get("name", "")
         count = withheld.keep(self._store, name, form.get("by", "") or "operator")
-        return "/admin/alerts", f"{name}: {count} records kept"
+        return "/admin/alerts", f"{name}: {amount(count, 'record')} kept"
 
 
 def _atom(found: Sequence[Alert], settings: Settings) -> bytes:
