@@ -6,6 +6,9 @@ budget, and what would exceed that is not made.
 
 from __future__ import annotations
 
+import errno
+import os
+from pathlib import Path
 from typing import Final
 
 from indlet.errors import BadResponse
@@ -27,6 +30,17 @@ VERIFIED_RECORDS: Final = 5_000
 # Memory that a child may allocate, mapped files apart, and bytes that must be free on the disk of a commit.
 CHILD_MEMORY_MB: Final = 4096
 FREE_DISK: Final = 64 * MB
+
+
+def require_room(folder: Path, size: int, floor: int = FREE_DISK) -> None:
+    """OSError (ENOSPC) if a commit of `size` bytes would leave less than the floor on the disk of a folder.
+
+    Whoever fills a disk to its end takes the room from the journal, the logs and every other program.
+    """
+    found = os.statvfs(folder)
+    free = found.f_bavail * found.f_frsize
+    if free < floor + size:
+        raise OSError(errno.ENOSPC, f"{free:,} bytes are free on the disk, and {floor + size:,} are needed")
 
 
 class Budget:

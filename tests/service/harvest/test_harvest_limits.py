@@ -15,6 +15,7 @@ from tests.service.harvest.test_harvest_hostile import QUICK, harvest, held, sta
 
 from indlet.cli.harvest import harvest as harvest_command
 from indlet.cli.harvest import sources as sources_command
+from indlet.limits import FREE_DISK
 from indlet.service.harvest.progress import Progress
 from indlet.service.harvest.run import Run, RunOptions
 from indlet.service.search import statistics
@@ -22,6 +23,7 @@ from indlet.settings import Source
 from indlet.settings_file import from_mapping
 from indlet.store import Store, open_store
 from indlet.store.sqlite.migrations import STEPS, credentials_out_of_urls
+from indlet.store.sqlite.store import SqliteStore
 from indlet.text import Analyzer, Policy
 
 PASSWORD = "hunter2"
@@ -151,3 +153,16 @@ def test_a_namespace_that_the_canonical_form_repeats_takes_no_room(tmp_path: Pat
 def failures(store: Store) -> str:
     with store.read() as view:
         return " ".join(str(failure) for failure in view.failures(1))
+
+
+def test_a_commit_leaves_some_room_on_the_disk(tmp_path: Path) -> None:
+    """The run fails and says why, and with more room the next one has everything."""
+    with SqliteStore.open(tmp_path) as store, m.Provider() as provider:
+        store.free_disk = 1 << 60
+        first = harvest(store, provider.url)
+        assert first.outcome == "failed"
+        assert "bytes are free on the disk" in first.reason
+        assert not held(store)
+        store.free_disk = FREE_DISK
+        assert harvest(store, provider.url).ok
+        assert set(held(store)) == provider.live()

@@ -95,7 +95,10 @@ def scan(body: bytes, charset: str = "") -> Page | None:
     begin, end = _region(body)
     if not end:
         return None
-    page = _scanned(body, begin, end, budget)
+    try:
+        page = _scanned(body, begin, end, budget)
+    except MemoryError:  # the room for all that may be in a very large page; the other reader needs less
+        return None
     if page is None and _DOCTYPE.search(body) is None and _is_sound(body[:begin] + body[end:]):
         if body.count(b"<") > markup.TAGS or parsed(body) is not None:
             return None

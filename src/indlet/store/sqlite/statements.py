@@ -80,10 +80,18 @@ class SqliteView(SqlView):
 
 
 class SqliteTransaction(SqlTransaction):
-    def __init__(self, connection: sqlite3.Connection, clock: Clock, answered: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        clock: Clock,
+        answered: Callable[[], int],
+        require_room: Callable[[int], None],
+    ) -> None:
+        """`require_room` raises where the disk has no room for so many bytes."""
         super().__init__(clock)
         self._connection = connection
         self._answered_by_file = answered
+        self._require_room = require_room
         self.begin()
 
     def _answered(self) -> int:
@@ -99,6 +107,10 @@ class SqliteTransaction(SqlTransaction):
         self._connection.executemany(statement, rows)
 
     def _upsert(self, records: Sequence[Dated]) -> Sequence[int]:
+        # Deletions need little room, and make some.
+        size = sum(len(r.metadata) + len(r.raw) + len(r.vector or b"") for *_, r in records if not r.deleted)
+        if size:
+            self._require_room(size)
         first, now = self._seq, self._now()
         before = self._connection.total_changes
         for start in range(0, len(records), _TOGETHER):

@@ -14,6 +14,7 @@ from typing import Self
 
 from indlet.durable import open_private
 from indlet.errors import StoreError
+from indlet.limits import FREE_DISK, require_room
 from indlet.model import JsonObject
 from indlet.store.contract import Clock, Transaction, View
 from indlet.store.private import keep_private
@@ -56,6 +57,13 @@ class SqliteStore(SqlStore):
         self._writer: sqlite3.Connection | None = None
         self._idle: list[tuple[sqlite3.Connection, float]] = []  # and when it was used, the latest last
         self._guard = threading.Lock()
+        self.free_disk = FREE_DISK  # bytes that a commit of records must leave on the disk
+
+    def _require_room(self, size: int) -> None:
+        try:
+            require_room(self._folder, 2 * size, self.free_disk)  # in the journal first, then in the store
+        except OSError as e:
+            raise StoreError(f"{self._path}: {e.strerror}; make room, what is held stays as it is") from e
 
     def now(self) -> float:
         return self._clock()
@@ -123,7 +131,7 @@ class SqliteStore(SqlStore):
                 self._writer.create_function("shown_properties", 1, shown_properties, deterministic=True)
             connection = self._writer
             with _committed(connection):
-                tx = SqliteTransaction(connection, self._clock, self._answered.second)
+                tx = SqliteTransaction(connection, self._clock, self._answered.second, self._require_room)
                 yield tx
                 tx.stamp()
             while tx.late():

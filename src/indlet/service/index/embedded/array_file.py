@@ -22,6 +22,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from indlet.durable import open_private
 from indlet.errors import IndexDamaged
+from indlet.limits import require_room
 from indlet.model import JsonMapping, JsonObject
 from indlet.service.index.embedded.manifest import REMEDY, SegmentFile
 
@@ -49,6 +50,7 @@ class ArrayFile:
         self._directory: _Directory = {}
 
     def begin(self, name: str, dtype: DTypeLike) -> None:
+        require_room(self._path.parent, 0)
         self._write(b"\0" * (-self._at % ALIGN))
         self._directory[name] = [np.dtype(dtype).str, self._at, 0]
 
