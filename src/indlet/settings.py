@@ -208,6 +208,7 @@ class Site:
     remember_seconds: float = 10.0  # how long the server's word on one requester holds
     always_ask: bool = False  # ask for every record, also for those that strangers get
     connections: int = 4
+    requests_per_second: float = 0.0  # of a crawl; 0: as many as the server answers, fewer if it limits them
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,7 @@ class Served(NamedTuple):
     guarded: bool = False  # refused to strangers
     rendered: bool = False  # a handler makes what the server gives
     read: bool = True  # its text is to be extracted
+    digest: str = ""  # SHA-256 of what a handler made
 
 
 class Entry(NamedTuple):
@@ -107,6 +108,11 @@ class TreeRules:
         if self._pattern is not None and (self._pattern.match(name) or self._pattern.match(path)):
             return "matches an ignore pattern"
         return ""
+
+
+def no_etag(path: str) -> str:
+    """For a storage of which nothing is known yet."""
+    return ""
 
 
 def open_tree(hierarchy: Hierarchy, crawl: Crawl, exclude: tuple[Path, ...] = ()) -> Tree:

@@ -7,7 +7,7 @@ to one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -17,7 +17,7 @@ from indlet.formats.translate import format_named, own_table
 from indlet.model import Record
 from indlet.provider.echoes import CLAIM, origin_identifier
 from indlet.provider.extract.catalogue import Reader
-from indlet.provider.hierarchy import Entry, Listing, Tree, shown
+from indlet.provider.hierarchy import Entry, Listing, Tree, no_etag, shown
 from indlet.provider.resources import FileTree, Resource, place_of
 from indlet.provider.workers import Analysed
 from indlet.settings import Access, Hierarchy, LibraryFolder, Settings
@@ -49,7 +49,7 @@ class LibrarySource(FileTree):
     def made(self) -> str:
         return f"{self.place.made} {self.reader} {self.tables} {LAYOUT}"
 
-    def open(self, exclude: tuple[Path, ...]) -> Tree:
+    def open(self, exclude: tuple[Path, ...], known_etag: Callable[[str], str] = no_etag) -> Tree:
         """The export folder. SettingsError if the format or a table is wrong: then nothing is read."""
         if self.reader is not None:
             metadata = format_named(self.reader.format)

@@ -245,7 +245,9 @@ class _Run:
     def _crawl(self) -> str:
         settings = self._settings.crawl
         with (
-            contextlib.closing(self._source.open((self._store.local_folder,))) as tree,
+            contextlib.closing(
+                self._source.open((self._store.local_folder,), self._found.known_etag)
+            ) as tree,
             _scratch(self._store.local_folder, self._crawled.name) as scratch,
         ):
             with self._store.read() as view:

@@ -29,6 +29,19 @@ _SELECTIVE: Final = re.compile(
 )
 
 
+# What lets some addresses in. A server that takes the crawl for one of them answers it as it answers nobody
+# else. The addresses are named, so that it can be tried whether the server tells them from others.
+_BY_ADDRESS: Final = re.compile(
+    rb"""(?imx) (?:^|[;{}]) \s* (?:
+        Require \s+ (?P<local>local)\b | Require \s+ (?:ip|host|forward-dns) \s+ (?P<ip>[^\s]+)
+        | Require \s+ expr \b .* REMOTE_(?:ADDR|HOST) | SetEnvIf(?:NoCase)? \s+ Remote_
+        | Allow \s+ from \s+ (?!all\b) (?P<allow>[^\s]+)
+        | allow \s+ (?!all\s*;|from\b) (?P<nginx>[^\s;]+) \s* ;
+        | RewriteCond \s+ "? %\{ REMOTE_(?:ADDR|HOST) \} "? \s+ "? ! (?P<rewrite>[^\s"]+)
+    )"""
+)
+
+
 class AccessRules:
     """The rules of a site as they are now, beside those that its last crawl `met` (see `RulesMet`)."""
 
@@ -65,6 +78,7 @@ class RulesMet:
     def __init__(self, site: Site) -> None:
         self._root = Path(site.root)
         self.states: dict[str, str] = {}
+        self._by_address: dict[str, set[str]] = {}
         for file in rules_for_all(site):
             self._note(file, str(file))
 
@@ -74,6 +88,14 @@ class RulesMet:
     def _note(self, file: Path, name: str) -> None:
         if state := _state(file):
             self.states[name] = state
+            if (found := _addresses(str(file), state)) is not None:
+                self._by_address[name] = found
+
+    def addresses(self, path: str) -> set[str] | None:
+        """Addresses that rules for a path name as let in; None if no rule for it goes by addresses."""
+        names = [name for name in self._by_address if name[:2] != "./"]
+        names += [name for name in map(_inside, _folders(path)) if name in self._by_address]
+        return {one for name in names for one in self._by_address[name]} if names else None
 
 
 def rules_for_all(site: Site) -> list[Path]:
@@ -113,3 +135,19 @@ def _is_selective(path: str, state: str) -> bool:
             return _SELECTIVE.search(file.read(_LARGEST)) is not None
     except OSError:
         return True
+
+
+@lru_cache(4096)
+def _addresses(path: str, state: str) -> set[str] | None:
+    """Addresses that a file's rules let in; None if none of its rules goes by addresses."""
+    try:
+        with Path(path).open("rb") as file:
+            found = list(_BY_ADDRESS.finditer(file.read(_LARGEST)))
+    except OSError:
+        return None
+    if not found:
+        return None
+    named = {
+        re.sub(r"[\\^$=]", "", one.decode("latin-1")) for match in found for one in match.groups() if one
+    }
+    return {"127.0.0.1" if one.lower() == "local" else one.partition("/")[0] for one in named}
