@@ -7,6 +7,7 @@ the metadata formats that bind oai_dc and an index part. What a reader cannot us
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Iterable, Mapping
@@ -159,6 +160,10 @@ def in_format(stored: Stored, metadata: MetadataFormat, roots: Roots = ROOTS) ->
     if root in metadata.roots:
         own = root.startswith(f"{{{metadata.namespace}}}")
         return stored.raw if own else _renamed(stored.raw, metadata)
+    known = roots.get(root)
+    if known is not None and known.crosswalk is metadata.crosswalk:  # MARC in another dress: all of it
+        with contextlib.suppress(BadResponse, ValueError):
+            return metadata.xml(known.fields(element(stored.raw)))
     described = json.loads(stored.metadata)
     if metadata is oai_dc.FORMAT:
         return oai_dc.write(described)

@@ -8,8 +8,9 @@ from hashlib import blake2b
 from typing import Final
 
 from indlet.errors import BadResponse
+from indlet.formats.metadata import oai_dc
 from indlet.model import Failure, Packed, Record
-from indlet.oai.provenance import is_translation
+from indlet.oai.provenance import BY_ORIGIN, distance, is_translation
 from indlet.oai.read import Item, Page, as_it_came
 from indlet.service.harvest import owed
 from indlet.service.harvest.cache import Cache
@@ -30,6 +31,10 @@ REFUSED_IN_A_ROW: Final = 20
 LISTED: Final = "listed"
 # Said where no record has an index part, though one was asked for.
 BARE: Final = "records without the index that is offered"
+
+
+# Said where Dublin Core is taken of a node that keeps MARC, say.
+RICHER: Final = "records that their source keeps in a richer format than oai_dc (setting metadata)"
 
 
 class UnusableRecord(BadResponse):
@@ -82,6 +87,12 @@ class RecordIntake:
 
     def _add(self, item: Item, record: Record | Packed) -> None:
         """A record of this source alone, or a copy of one that goes round among nodes."""
+        if (
+            item.about
+            and self._agreement.metadata_prefix == oai_dc.PREFIX
+            and distance(item.about) == BY_ORIGIN
+        ):
+            self._repairs[RICHER] += 1
         passed_on = self._republish or any(not is_translation(one) for one in item.about)
         if self._cache is not None and passed_on:
             if isinstance(record, Packed):
