@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -556,9 +556,18 @@ class Run:
         done = self.committer.settle_deletions()
         counted = len(found.gone) if self.source.republish else 0  # as they were handed in
         self.progress.deleted += max(done - counted, 0)
-        back = [identifier for identifier in found.back if identifier not in self.committer.failures]
+        back = self._not_held(i for i in found.back if i not in self.committer.failures)
         said = self._bring_back(back) if back else ""
         self._end("incomplete" if said else "complete", said)
+
+    def _not_held(self, identifiers: Iterable[str]) -> list[str]:
+        """Of what the source lists, the records that are not held under their origin either: a node that
+        passes on records lists those of others, and ours."""
+        if not self.source.republish:
+            return list(identifiers)
+        with self.store.read() as view:
+            others = [origin.id for origin in view.origins() if origin.id != self.origin]
+            return [identifier for identifier in identifiers if view.get(identifier, others) is None]
 
     def _bring_back(self, identifiers: list[str]) -> str:
         """Take what the source lists and we do not hold; why that cannot be done now, if it cannot."""
