@@ -495,6 +495,7 @@ def test_deletions(store: Store, folder: Path, deletions: str) -> None:
     names = sorted(name.rpartition(".")[2] for name in files(folder))
     assert names == {"alert": ["xml", "xml"], "file": ["deleted", "xml", "xml"], "remove": ["xml"]}[deletions]
     waiting = [a.record for a in alerts(store)]
+    assert all(a.title == "Flutter" for a in alerts(store))  # though it is deleted
     assert waiting == ([] if deletions == "remove" else ["oai:lanl.example.org:r/Flutter"])
     for record in waiting:
         acknowledge(store, record, "Ada Wells")

@@ -120,34 +120,51 @@ def _told(
 @config_option
 @click.option("--jsonl", is_flag=True, help="A line of JSON for each.")
 @click.option("--all", "everything", is_flag=True, help="Also those that somebody has seen to.")
+@click.option("--kind", default="", help="Only alerts of this kind, such as deleted or changed.")
 @click.option(
-    "--done", metavar="ALERT", help="Somebody has seen to the alert of this number, record or source."
+    "--done",
+    metavar="ALERT",
+    help="Somebody has seen to the alert of this number, record or source; all: to all, or all of --kind.",
 )
 @by_option
 def alerts(
-    data: Path | None, config: Path | None, jsonl: bool, everything: bool, done: str | None, by: str
+    data: Path | None,
+    config: Path | None,
+    jsonl: bool,
+    everything: bool,
+    kind: str,
+    done: str | None,
+    by: str,
 ) -> None:
     """List what waits for somebody: written records that were deleted, folders that cannot be written.
 
     \b
     indlet alerts --data larc-data
     indlet alerts --data larc-data --done oai:lanl.example.org:reports/1 --by "Ada Wells"
+    indlet alerts --data larc-data --kind changed --done all --by "Ada Wells"
     """
-    from indlet.node.alerts import acknowledge
+    from indlet.node.alerts import KINDS, acknowledge, acknowledge_all
     from indlet.node.alerts import alerts as waiting
     from indlet.store import open_configured
 
+    if kind and kind not in KINDS:
+        raise SettingsError(f"no alerts are of the kind {kind!r}; one of {', '.join(KINDS)}")
     with open_configured(settings_of_node(data, config), create=False) as store:
+        if done == "all":
+            say(f"{amount(acknowledge_all(store, by, kind=kind), 'alert')} seen to")
+            return
         if done is not None:
             acknowledge(store, done, by)
             return
-        found = list(waiting(store, acknowledged=everything))
+        found = list(waiting(store, acknowledged=everything, kind=kind))
     for alert in found:
         if jsonl:
             say_json(asdict(alert))
         else:
             seen = f"  (seen to by {alert.acknowledged_by})" if alert.acknowledged else ""
             say(f"{alert.at}  {alert.id}  {alert.kind}  {printable(alert.record)}{printable(seen)}")
+            if alert.title:
+                say(f"    {printable(alert.title)}")
             say(f"    {printable(alert.reason)}")
             if alert.remedy:
                 say(f"    to do: {printable(alert.remedy)}")

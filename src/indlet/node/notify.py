@@ -136,7 +136,8 @@ def _mail(notify: Notify, node: str, news: Sequence[Alert]) -> None:
     message["To"] = ", ".join(notify.email)
     parts = [
         f"{alert.at}  {KINDS.get(alert.kind, alert.kind)}\n  {_line(alert.record)}"
-        f"{f'  ({_line(alert.source)})' if alert.source != alert.record else ''}\n  {_line(alert.reason)}\n"
+        f"{f'  ({_line(alert.source)})' if alert.source != alert.record else ''}"
+        f"{f'  {_line(alert.title)}' if alert.title else ''}\n  {_line(alert.reason)}\n"
         f"  to do: {_line(alert.remedy)}\n"
         for alert in news[:_IN_ONE_MAIL]
     ]

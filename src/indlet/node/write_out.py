@@ -15,7 +15,7 @@ import errno
 import re
 import threading
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 from hashlib import blake2b
@@ -32,10 +32,10 @@ from indlet.formats.dublin import year
 from indlet.formats.marc_originals import MarcOriginals
 from indlet.formats.registry import ROOTS, Roots
 from indlet.formats.subject_translation import subject_translation
-from indlet.formats.subjects import SubjectClassifier
 from indlet.formats.table_formats import known_roots
 from indlet.formats.translate import format_named, on_top, own_table
 from indlet.model import DUBLIN_CORE, Stored
+from indlet.node.subject_learning import learned_subjects
 from indlet.node.write_state import RaisedAlert, WriteBatch, WritePlace, Written, settings_digest
 from indlet.oai.dates import written
 from indlet.oai.provenance import own_sets, state_at_origin
@@ -48,10 +48,10 @@ KIND: Final = "write"
 DELETIONS: Final = ("alert", "file", "remove")
 _BATCH: Final = 200
 _PARTS: Final = ("metadata", "properties", "raw")
-_SAMPLE: Final = 20_000  # records that subjects are learned from
 _PLACES: Final = ("source", "year", "name", "set")
 _UNSAFE = re.compile(r"[^\w.,=@+-]+")
 _ELEMENT = re.compile(r"[.\[]")  # what follows an element: a refinement or a scheme
+_TITLE: Final = 300  # characters
 _PART_BYTES: Final = 120
 _MEND: Final = "mend the record at its source, or the table of [[write]]"
 _REMEDIES: Final = {
@@ -162,7 +162,9 @@ class WriteTask:
             if not changes:
                 return
             if learns and self._subjects is not None:  # once a run, and only if there is something to write
-                self._subjects = replace(self._subjects, learned=_learned(self._store, self._analyzer))
+                self._subjects = replace(
+                    self._subjects, learned=learned_subjects(self._store, self._analyzer)
+                )
                 learns = False
             batch = WriteBatch()
             for stored in changes:
@@ -279,8 +281,9 @@ class WriteTask:
             remedy = "import it again in the catalogue"
             batch.raised.append(RaisedAlert("changed", stored.identifier, said, remedy))
         return FileState(
-            path, stored.identifier, len(data), int(time.time()), version, digest, self._task.format, KIND, ""
-        )
+            path, stored.identifier, len(data), int(time.time()), version, digest, self._task.format, KIND,
+            _title(stored),
+        )  # fmt: skip
 
     def _data(self, stored: Stored) -> tuple[bytes, list[RaisedAlert]]:
         """A record in the catalogue's format, and what of it is lacking there that ought not to be."""
@@ -349,6 +352,11 @@ class WriteTask:
             batch.raised.append(RaisedAlert("deleted", stored.identifier, said, "delete it in the catalogue"))
 
 
+def _title(stored: Stored) -> str:
+    """Kept with the file, in place of a policy: a deleted record has no title any more."""
+    return str(next(iter(orjson.loads(stored.metadata).get("title", ())), ""))[:_TITLE]
+
+
 def _tombstone(place: Path) -> Path:
     return place.with_name(f"{place.name}.deleted")
 
@@ -357,21 +365,6 @@ def _names(sources: Collection[Origin]) -> dict[int, list[str]]:
     """What each source is called: its own name, and those of the sources whose records it keeps."""
     kept_as = [(o.name, o.settings.get(KEPT_AS)) for o in sources]
     return {o.id: [o.name, *(name for name, keeper in kept_as if keeper == o.name)] for o in sources}
-
-
-def _learned(store: Store, analyzer: Analyzer) -> SubjectClassifier:
-    """The subjects of our own records, learned from their terms: of the latest, where there are many."""
-    kept = deque[tuple[dict[str, int], list[str]]](maxlen=_SAMPLE)
-    with store.read() as view:
-        ours = {origin.id for origin in view.origins() if origin.kind not in ("source", KIND)}
-        for stored in view.changes(parts=("metadata", "vector")):
-            if stored.deleted or stored.origin not in ours:
-                continue
-            if codes := orjson.loads(stored.metadata).get("subject"):
-                kept.append((analyzer.frequencies(stored), codes))
-    classifier = SubjectClassifier()
-    classifier.learn(kept)
-    return classifier
 
 
 def _safe(text: str) -> str:

@@ -50,6 +50,7 @@ class Acts:
             Act("resume", "operator", lambda form: self._pause(form, paused=False)),
             Act("retry", "operator", self._retry),
             Act("acknowledge", "operator", self.alerts.acknowledge),
+            Act("acknowledge_all", "operator", self.alerts.acknowledge_all),
             Act("keep", "operator", self.alerts.keep),
             *(Act(said, "operator", partial(self._decide, said)) for said in decisions.CHOICES),
             Act("withdraw", "operator", self._withdraw),

@@ -287,7 +287,8 @@ class Desk:
         return self._render(request, session, "log", "admin/log.html", entries=self.log.entries(_LOGGED))
 
     def alerts(self, request: Request, t: Strings, session: Session) -> Response:
-        return self._render(request, session, "alerts", "admin/alerts.html", **self.acts.alerts.context())
+        context = self.acts.alerts.context(request.query_params)
+        return self._render(request, session, "alerts", "admin/alerts.html", **context)
 
     def duplicates(self, request: Request, t: Strings, session: Session) -> Response:
         context = duplicates.pairs_at_desk(self.portal.store)
