@@ -25,7 +25,8 @@ def load(path: Path) -> Settings:
     except FileNotFoundError as e:
         raise SettingsError(f"{path}: no such file. Write one with  indlet init {path}") from e
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as e:
-        raise SettingsError(f"{path}: cannot be read as TOML: {e}") from e
+        twice = "; write settings below the [table] that is there already" if " twice " in str(e) else ""
+        raise SettingsError(f"{path}: cannot be read as TOML: {e}{twice}") from e
     settings = from_mapping(raw, str(path))
     here = path.resolve().parent
     return replace(

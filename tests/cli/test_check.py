@@ -53,6 +53,14 @@ def test_a_good_node_has_no_problem(node: Path) -> None:
     assert "ok       store" in said and " source " not in said
 
 
+def test_a_data_folder_that_is_not_there_is_not_called_ok(node: Path) -> None:
+    node.write_text(node.read_text().replace('data = "data"', 'data = "elsewhere"'))
+    status, found = check(node, "--offline")
+    assert status == 1 and found["rights", "elsewhere"][0] == "warning"
+    assert "is not there" in found["rights", "elsewhere"][1]
+    assert found["store", "elsewhere"][0] == "problem"
+
+
 def test_what_is_wrong_is_told(node: Path) -> None:
     node.chmod(0o644)
     node.write_text(

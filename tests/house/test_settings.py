@@ -70,6 +70,9 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_text("[node")
     with pytest.raises(SettingsError, match="cannot be read as TOML"):
         load(tmp_path / "bad.toml")
+    (tmp_path / "twice.toml").write_text("[node]\n[serve]\n[node]\n")
+    with pytest.raises(SettingsError, match=r"below the .table. that is there already"):
+        load(tmp_path / "twice.toml")
 
 
 @pytest.mark.parametrize(("text", "value"), [("90s", 90), ("15m", 900), ("1.5h", 5400), ("1d", 86400)])

@@ -146,7 +146,10 @@ def _folder(folder: Path) -> Iterator[CheckResult]:
         there = there.parent
     if not os.access(there, os.W_OK):
         yield CheckResult("rights", str(there), "problem", "may not be written by this user")
-    elif folder.exists() and (wide := stat.S_IMODE(folder.stat().st_mode) & 0o077):
+    elif not folder.exists():
+        message = "is not there: indlet serve creates it; if the node uses another folder, name that one"
+        yield CheckResult("rights", str(folder), "warning", f"{message} with --data or in the settings")
+    elif wide := stat.S_IMODE(folder.stat().st_mode) & 0o077:
         message = f"others may enter it ({wide:03o}); the next start takes that right away"
         yield CheckResult("rights", str(folder), "warning", message)
     else:
