@@ -81,7 +81,8 @@ def harvest(
     Exit status
       0  every source was had in full
       1  a source could not be harvested, or not in full; what came was kept
-      3  complete, but some records failed, now or before, and are owed (see  indlet failures)
+      3  complete, but some records failed, now or before, and are owed (see  indlet failures), or
+         deletions wait for an operator (see  indlet deletions)
       130  interrupted; the same command goes on from there
     """
     settings = _adjusted(settings_given(data, config), timeout, retries, at_once)

@@ -95,7 +95,8 @@ def _problems(read: list[Summary], harvested: list[Progress], written: list[Writ
             yield f"local read, {s.hierarchy}: {why}"
     for p in harvested:
         if not p.ok:
-            yield f"harvest, {p.source}: {p.reason or 'records are owed'}"
+            waiting = f"{amount(p.withheld, 'deletion')} for an operator to decide; see  indlet deletions"
+            yield f"harvest, {p.source}: {p.reason or (waiting if p.withheld else 'records are owed')}"
     for w in written:
         if why := w.reason or (f"{w.failed} could not be written; see  indlet alerts" if w.failed else ""):
             yield f"local write, {w.folder}: {why}"

@@ -163,7 +163,8 @@ def crawl(
     Exit status
       0  everything became a record, was unchanged, or was left alone by rule
       1  a hierarchy could not be read at all
-      3  complete, but some files failed (see  indlet failures) or some folders could not be listed
+      3  complete, but some files failed (see  indlet failures), some folders could not be listed, or
+         deletions wait for an operator (see  indlet deletions)
       130  interrupted
     """
     from indlet.cli.show import print_summaries, progress

@@ -91,3 +91,24 @@ def stated_policy(identify: etree._Element | None) -> str:
         if (named.text or "").strip().startswith(_POLICY_URN) and container is not None:
             return (container.findtext(f"{_DC}description") or "").strip()
     return ""
+
+
+_REVIEWED_URN = "urn:indlet:deletions:reviewed"
+
+
+def reviewed_deletions(share: float, records: int) -> dict[str, list[str]]:
+    """The Dublin Core by which Identify states that mass deletions are reviewed before they are listed."""
+    return {
+        "title": ["Deletions are reviewed"],
+        "description": [
+            f"Deletions of more than {records} records and {share:.0%} of a collection at once are listed "
+            "only after an operator has released them, or if the documents were renamed."
+        ],
+        "identifier": [_REVIEWED_URN],
+    }
+
+
+def reviews_deletions(identify: etree._Element | None) -> bool:
+    """Whether an Identify answer states that its mass deletions are reviewed."""
+    named = identify.iter(f"{_DC}identifier") if identify is not None else ()
+    return any((node.text or "").strip() == _REVIEWED_URN for node in named)

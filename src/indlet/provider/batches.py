@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -176,13 +177,13 @@ class Batches:
         what is known of their files; `moved` files belong to another resource now.
 
         `allowed` is asked whether so many of so many live records may go; it is asked apart for those that a
-        web server refuses to strangers now. What may not go is kept, its deletion waits, and its files do not
-        count as read: the next crawl finds the same. How many deletions wait is returned.
+        web server refuses to strangers now. Resources that were renamed go in any case. What may not go is
+        kept, its deletion waits, and its files do not count as read: the next crawl finds the same. How many
+        deletions wait is returned.
         """
-        resources = list(gone.items())
         with self._store.read() as view:
             self._stale[self._origin].update(dict.fromkeys(self._echoes.found_since(view)))
-            for name, _ in resources:
+            for name in gone:
                 for origin in self._origins:
                     self._stale[origin].update(dict.fromkeys(view.documents(origin, name)))
             rows = {o: view.withheld(o) for o in self._origins}
@@ -196,6 +197,8 @@ class Batches:
             total = sum(map(len, leave.values()))
             live = sum(view.totals().get(o, (0, 0))[0] for o in self._origins) if total or refused else 0
             waited = {row.identifier for row in rows[self._origin]}.difference(refused)
+            renamed = {} if allowed(total, live) else self._renamed(view, gone, moved)
+            former = {o: {i for name in renamed for i in view.documents(o, name)} for o in self._origins}
         if self._guarded != self._origin:
             # What became public again does not stay guarded as well.
             copies = [*elsewhere[self._guarded], *self._public_copies(waited)]
@@ -205,13 +208,18 @@ class Batches:
             self._delete({self._origin: refused})
         else:
             waiting[self._origin] += refused
+        if renamed:
+            self._delete({o: [i for i in names if i in former[o]] for o, names in leave.items()})
+            leave = {o: [i for i in names if i not in former[o]] for o, names in leave.items()}
+            total, live = (lost := sum(map(len, leave.values()))), live - total + lost
+        done = gone
         if allowed(total, live):
             self._delete(leave)
-            paths = [path for _, found in resources for path in found if path not in moved]
         else:
-            paths = []
+            done = renamed
             for origin, names in leave.items():
                 waiting[origin] += names
+        paths = [path for found in done.values() for path in found if path not in moved]
         held = {name for found in waiting.values() for name in found}
         with self._store.write() as tx:
             if not held:
@@ -227,6 +235,30 @@ class Batches:
         wanted = list(names)
         with self._store.read() as view:
             return sorted(view.live(self._origin, wanted) & view.live(self._guarded, wanted))
+
+    def _renamed(self, view: View, gone: Mapping[str, list[str]], moved: set[str]) -> dict[str, list[str]]:
+        """The resources among those that are gone whose contents are at another path now.
+
+        Each file that is there stands for one that is gone at most: of many equal files that vanish, those
+        without a counterpart count as lost.
+        """
+        away = {path for paths in gone.values() for path in paths if path not in moved}
+        here, digests = Counter[str](), dict[str, str]()
+        for file in view.files(self._origin):
+            if file.path not in away:
+                here[file.digest] += 1
+            elif file.state == "primary":
+                digests[file.path] = file.digest
+        found = dict[str, list[str]]()
+        for name, paths in gone.items():
+            if all(path in moved for path in paths):
+                found[name] = paths
+                continue
+            for digest in filter(None, (digests.get(path, "") for path in paths)):
+                if here[digest]:
+                    here[digest] -= 1
+                    found[name] = paths
+        return found
 
     def _is_elsewhere(self, view: View, origin: int, name: str) -> bool:
         """Whether a record has gone from one of the origins to the other: public before, guarded now."""

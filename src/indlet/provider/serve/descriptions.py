@@ -33,6 +33,9 @@ def descriptions(settings: Settings, formats: Dissemination, epoch: str) -> list
         oai_dc.write(describe.policy(formats.policy, formats.digest)),
         oai_dc.write(describe.store(epoch)),
     ]
+    crawl = settings.crawl
+    if crawl.withhold_share < 1:
+        found.append(oai_dc.write(describe.reviewed_deletions(crawl.withhold_share, crawl.withhold_records)))
     if node.rights:
         found.append(describe.rights(node.rights, oai_dc.write({"rights": [node.rights]})))
     if node.friends:

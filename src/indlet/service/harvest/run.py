@@ -226,6 +226,7 @@ class Run:
         url = address_of(self.store, self.name, agreement.identity.base_url, agreement.url)
         cache = Cache(self.store, self.name, url, self.own, self.source.republish)
         self.committer.cache = cache
+        self.committer.guard.reviewing = self.name if agreement.identity.reviews_deletions else ""
         self.intake = RecordIntake(
             self.fetcher, agreement, normaliser, self.committer, self.halt, cache, self.source.republish
         )
@@ -523,6 +524,7 @@ class Run:
         """Delete what the source no longer lists; nothing at all unless its whole list could be read."""
         self.progress.phase = "reconciling"
         self.committer.settle()
+        self.committer.guard.reviewing = ""  # nobody has reviewed what is merely not listed
         lists = partial(
             whole_list, self.fetcher, self.agreement, traits=self.traits, rules=self.rules, sleep=self._sleep,
             window=Window(*self._limits(self.agreement)), size_counts=not self.state.size_lies,
