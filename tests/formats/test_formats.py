@@ -164,7 +164,7 @@ def test_entities_are_not_expanded() -> None:
 def test_a_bundle_binds_both_parts(prefix: str) -> None:
     raw = oai_dc.write({"title": ["Wings"]})
     vector = TermVector.of_positions({"wing": [0, 4], "air": [2]}, language="en")
-    index, start = bundle.INSIDE[prefix], bundle.opening("http://x.org/schema/bundle.xsd")
+    index, start = bundle.INSIDE[prefix], bundle.opening("http://x.org/schema/bundle.xsd", "a1")
     inner, again = bundle.read(element(bundle.write(start, raw, index.write(vector))))
     assert inner is not None
     assert oai_dc.FORMAT.read(inner) == CommonRecord.of({"title": ["Wings"]})

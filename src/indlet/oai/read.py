@@ -55,6 +55,7 @@ class Item(NamedTuple):
     vector: TermVector | None = None
     source: tuple[bytes, int, int] | None = None  # a page, and from where to where the record stands there
     budget: Budget | None = None  # of the response that it came with
+    policy: str = ""  # digest that the index part names, where it is not the one that was expected
 
 
 class Problem(NamedTuple):
@@ -78,6 +79,7 @@ class Page:
     cursor: int | None = None
     size: int | None = None
     extended: bool = False
+    policies: frozenset[str] = frozenset()  # digests that index parts name, but for the one expected
     repairs: Counter[str] = field(default_factory=Counter)
     root: etree._Element | None = None
     budget: Budget = field(default_factory=lambda: Budget(0))

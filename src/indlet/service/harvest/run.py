@@ -54,10 +54,11 @@ from indlet.service.records.normalise import Normaliser
 from indlet.service.records.stored_policy import remember
 from indlet.settings import Harvest, Source, seconds
 from indlet.store import Store, Transaction
-from indlet.text import Analyzer
+from indlet.text import Analyzer, Policy
 from indlet.wording import amount
 
 Extract = Callable[[bytes, str, str], str]  # content, URL, media type -> text
+POLICY_CHANGES: Final = 3  # in one run: more, and the source does not know what it wants
 FEED: Final = "feed"  # what a source's `metadata` says where it is one
 
 
@@ -71,6 +72,10 @@ class RunOptions:
     reconcile: bool = False
     historical: bool = False  # everything, in date windows; one that was interrupted goes on
     only: tuple[str, ...] = ()  # ask for these records that failed, and for nothing else
+
+
+class PolicyChanged(Exception):
+    """The source states another analysis policy than at the beginning of the run."""
 
 
 class Run:
@@ -209,11 +214,40 @@ class Run:
         if self.source.metadata == FEED:
             self._read_feed()
             return
-        progress = self.progress
-        progress.phase = "negotiating"
+        for _ in range(POLICY_CHANGES):
+            try:
+                self._harvest_by(self._negotiate())
+                return
+            except PolicyChanged:
+                self.progress.repairs["runs begun again: the source changed its analysis policy"] += 1
+                self.committer.commit(None)
+        self._end("incomplete", f"its analysis policy changed {POLICY_CHANGES} times while it was harvested")
+
+    def _negotiate(self) -> Agreement:
+        self.progress.phase = "negotiating"
         known = self.state.url if self.state.identified else ""
-        agreement = negotiate(self.fetcher, self.source, self.analyzer.policy.positions, known)
+        return negotiate(self.fetcher, self.source, self.analyzer.policy.positions, known)
+
+    def _notice(self, policies: frozenset[str]) -> None:
+        """Index parts name these policies, and not the one that was agreed on. PolicyChanged if the source
+        states another one now; otherwise its records are still of several, and come again when they change.
+        """
+        if policies <= self.policies_noticed:
+            return
+        self.policies_noticed |= policies
+        stated = self._negotiate().policy
+        if stated is not None and stated.digest != self.fetcher.policy:
+            raise PolicyChanged
+        self.progress.phase = "harvesting"
+        self.progress.repairs["index parts of another policy than the source states"] += 1
+
+    def _harvest_by(self, agreement: Agreement) -> None:
+        progress = self.progress
         progress.form = agreement.form
+        before = Policy.read(self.state.policy)
+        policies = [p for p in (before, agreement.policy, self.analyzer.policy) if p is not None]
+        self.policies_noticed = frozenset[str]()
+        self.fetcher.policy = agreement.policy.digest if agreement.policy else ""
         full_text = self._full_text if self.source.fulltext == "fetch" and self.extract else None
         normaliser = Normaliser(
             self.analyzer,
@@ -222,6 +256,7 @@ class Run:
             agreement.policy,
             full_text,
             self.roots,
+            {policy.digest: policy for policy in policies},
         )
         url = address_of(self.store, self.name, agreement.identity.base_url, agreement.url)
         cache = Cache(self.store, self.name, url, self.own, self.source.republish)
@@ -423,6 +458,7 @@ class Run:
         except NoAnswer as e:
             return self._no_page(state, e)
         self._count()
+        self._notice(page.policies)
         self.listed = self.listed or bool(page.items or page.problems)
         self.timed = self.timed or any(dates.timed(item.datestamp) for item in page.items)
         listing = isinstance(state, ListState)

@@ -6,7 +6,7 @@ item of a page -> Record, or BadResponse that says what is wrong with it
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
@@ -66,6 +66,7 @@ class Normaliser:
     policy: Policy | None = None
     full_text: FullText | None = None
     roots: Roots = field(default_factory=lambda: ROOTS)  # the formats that are known
+    policies: Mapping[str, Policy] = field(default_factory=dict)  # others that records may name, by digest
     reconciliation: Reconciliation = field(init=False)
     has_index: bool = field(init=False)
 
@@ -94,7 +95,7 @@ class Normaliser:
                 if part is None or item.deleted or item.about or not self._as_stored(part):
                     out.append(self.record(item))
                     continue
-                if known and part.properties:
+                if known and part.properties and not item.policy:
                     vector = self._vector(item, None, {}) if self.has_index else None
                     properties, resource = part.properties, part.resource
                 else:
@@ -141,8 +142,10 @@ class Normaliser:
             if "/" in form and is_media_type(form):
                 properties["media_type"] = form
                 break
-        if self.has_index and not self.reconciliation.exact:
-            properties["policy"] = self.policy.digest if self.policy else "unknown"
+        if self.has_index:
+            policy, reconciliation = self._made_by(item)
+            if not reconciliation.exact:
+                properties["policy"] = policy.digest if policy else "unknown"
         if about := [a.decode("utf-8", "replace") for a in item.about if not is_translation(a)]:
             properties["about"] = about
         return properties, resource_key(item.identifier, metadata, url)
@@ -166,18 +169,26 @@ class Normaliser:
                 return None
             vector = self._format.read(index)
             _charge(item, vector)
-        self._check_length(vector)
-        if self.reconciliation.kind == "identical":
+        policy, reconciliation = self._made_by(item)
+        self._check_length(vector, policy)
+        if reconciliation.kind == "identical":
             return vector
-        made = renormalise(vector, self.policy, self.analyzer)
+        made = renormalise(vector, policy, self.analyzer)
         _charge(item, made)
         return made
+
+    def _made_by(self, item: Item) -> tuple[Policy | None, Reconciliation]:
+        """The policy by which an item's terms were made: the one that its index part names, if we know it,
+        else the one that the source states."""
+        if item.policy and (policy := self.policies.get(item.policy)):
+            return policy, loss(policy, self.analyzer.policy)
+        return self.policy, self.reconciliation
 
     @property
     def _format(self) -> IndexFormat:
         return INDEX[self.index_prefix] if self.index_prefix else bundle.INSIDE[self.bundle_prefix]
 
-    def _check_length(self, vector: TermVector) -> None:
+    def _check_length(self, vector: TermVector, policy: Policy | None) -> None:
         """BadResponse if a document would be longer than its terms allow: its length counts in the average
         of all documents.
         """
@@ -186,7 +197,6 @@ class Normaliser:
             count = line.count(b" ")
             terms += count
             total += count * int(line[: line.index(b" ")])
-        policy = self.policy
         complete = policy is not None and policy.prune is None and policy.lead is None
         if complete and self._format.frequencies:
             most = 2 * total + LENGTH_SLACK

@@ -290,7 +290,7 @@ def _items(
         _headers(region, heads, "identifier"), _headers(region, heads, "datestamp"),
         _sets(region, pages.sets[: state["sets"]], column["sets"]), map(bool, column["deleted"]),
         repeat(None), repeat(None), abouts, repeat(None), parts, vectors,
-        zip(repeat(region), column["begin"], column["end"]), repeat(budget),
+        zip(repeat(region), column["begin"], column["end"]), repeat(budget), repeat(""),
     )  # fmt: skip
     return [made(Item, row) for row in rows]
 
