@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from indlet import process
-from indlet.errors import IndletError, StoreError, StoreUnavailable
+from indlet.errors import IndexBusy, IndletError, StoreUnavailable
 from indlet.formats.table_formats import known_roots
 from indlet.service.harvest.concurrency import RunQueue
 from indlet.service.harvest.mesh import origin_key
@@ -116,10 +116,11 @@ def _in_threads(
 
 
 def bring_up(store: Store, analyzer: Analyzer | None = None) -> None:
-    """The index catches up; where another process is at it, that one does the rest."""
+    """The index catches up; where another process is at it, that one does the rest. StoreError if the index
+    cannot be written."""
     try:
         follow.catch_up(store, analyzer=analyzer)
-    except StoreError:
+    except IndexBusy:
         newest, position = follow.lag(store)
         if position < 0 or newest == 0:
             raise

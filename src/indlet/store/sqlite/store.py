@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import secrets
 import sqlite3
 import threading
 import time
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Self
 
 from indlet.durable import open_private
-from indlet.errors import StoreError
+from indlet.errors import StoreError, StoreFull
 from indlet.limits import FREE_DISK, require_room
 from indlet.model import JsonObject
 from indlet.store.contract import Clock, Transaction, View
@@ -31,6 +32,10 @@ BUSY_SECONDS = 60.0
 # two files, a cache, and the store's pages once more in the memory that is counted for the process.
 IDLE_CONNECTIONS = 8
 IDLE_SECONDS = 60.0  # after which one that nobody has needed is closed, too
+_NO_ROOM = (
+    sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_SHMMAP, sqlite3.SQLITE_IOERR_SHMOPEN,
+    sqlite3.SQLITE_IOERR_WRITE,
+)  # fmt: skip
 _TRIES, _LOOK_SECONDS = 3, 0.01  # to get a job's permit
 
 
@@ -57,13 +62,14 @@ class SqliteStore(SqlStore):
         self._writer: sqlite3.Connection | None = None
         self._idle: list[tuple[sqlite3.Connection, float]] = []  # and when it was used, the latest last
         self._guard = threading.Lock()
+        self._secrets: dict[str, bytes] = {}  # that could not be kept
         self.free_disk = FREE_DISK  # bytes that a commit of records must leave on the disk
 
     def _require_room(self, size: int) -> None:
         try:
             require_room(self._folder, 2 * size, self.free_disk)  # in the journal first, then in the store
         except OSError as e:
-            raise StoreError(f"{self._path}: {e.strerror}; make room, what is held stays as it is") from e
+            raise StoreFull(f"{self._path}: {e.strerror}; make room, what is held stays as it is") from e
 
     def now(self) -> float:
         return self._clock()
@@ -126,7 +132,7 @@ class SqliteStore(SqlStore):
             raise StoreError(f"{self._path}: may not be written; get the right to, or work on a copy")
         with self._writing, _explained(self._path):
             if self._writer is None:
-                self._writer = self._connect()
+                self._writer = self._connect_writing()
                 # Once: every prepared statement is prepared anew after it.
                 self._writer.create_function("shown_properties", 1, shown_properties, deterministic=True)
             connection = self._writer
@@ -170,6 +176,15 @@ class SqliteStore(SqlStore):
             spare, self._idle = self._idle[: -len(used)], self._idle[-len(used) :]
         for each, _ in spare:
             each.close()
+
+    def secret(self, name: str) -> bytes:
+        """On a full disk a new one is for this process alone: better than not to serve at all."""
+        if name in self._secrets:
+            return self._secrets[name]
+        try:
+            return super().secret(name)
+        except StoreFull:
+            return self._secrets.setdefault(name, secrets.token_bytes(32))
 
     @contextlib.contextmanager
     def job(self, name: str) -> Iterator[None]:
@@ -253,9 +268,19 @@ class SqliteStore(SqlStore):
                 self._writer = None
 
     def _connect(self) -> sqlite3.Connection:
-        if not self.writable:
-            with _explained(self._path):
+        """A connection to read by. On a full disk, where SQLite cannot make the files that it writes by, one
+        that needs none, if there is something to read."""
+        with _explained(self._path):
+            if not self.writable:
                 return self._connect_reading()
+            try:
+                return self._connect_writing()
+            except StoreFull:
+                if not self._path.stat().st_size:
+                    raise
+                return self._connect_reading()
+
+    def _connect_writing(self) -> sqlite3.Connection:
         with _explained(self._path):
             connection = sqlite3.connect(
                 self._path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
@@ -325,6 +350,13 @@ def _committed(connection: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
+def _is_full(error: BaseException | None) -> bool:
+    """Whether SQLite has found no room on the disk: for data, or for the file by which processes share its
+    journal (SQLITE_IOERR_SHMSIZE and its like)."""
+    code = getattr(error, "sqlite_errorcode", 0)
+    return code == sqlite3.SQLITE_FULL or code in _NO_ROOM
+
+
 @contextlib.contextmanager
 def _explained(path: Path) -> Iterator[None]:
     try:
@@ -334,8 +366,8 @@ def _explained(path: Path) -> Iterator[None]:
             raise StoreError(
                 f"{path}: another process kept it locked for {BUSY_SECONDS:.0f} s; stop that one and retry"
             ) from e
-        if "full" in str(e):
-            raise StoreError(
+        if _is_full(e):
+            raise StoreFull(
                 f"{path}: the disk is full; nothing was lost, free some room and run again"
             ) from e
         if "unable to open" in str(e) or "readonly" in str(e):
