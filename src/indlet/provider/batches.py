@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from indlet.model import Failure, Record
 from indlet.provider.crawl import Work
@@ -32,6 +33,20 @@ class ResourceResult:
     failures: list[Failure]
     forgiven: list[str]
     keep: bool = False  # records that are not among these stay
+
+
+class Departures(NamedTuple):
+    """Records that are to leave at the end of a crawl."""
+
+    leave: dict[int, list[str]]  # by origin: their files are gone, or no longer hold them
+    refused: list[str]  # public before, refused to strangers now
+    public_again: list[str]  # refused before
+    waited: set[str]  # whose deletions waited, for another reason
+    live: int  # how many records there are
+
+
+def _count(names: Mapping[int, Sequence[str]]) -> int:
+    return sum(map(len, names.values()))
 
 
 class Batches:
@@ -181,6 +196,41 @@ class Batches:
         kept, its deletion waits, and its files do not count as read: the next crawl finds the same. How many
         deletions wait is returned.
         """
+        found = self._departures(gone)
+        leave, live = found.leave, found.live
+        if self._guarded != self._origin:
+            # What became public again does not stay guarded as well.
+            copies = [*found.public_again, *self._public_copies(found.waited)]
+            self._delete({self._guarded: copies})
+        waiting: dict[int, list[str]] = {origin: [] for origin in self._origins}
+        if allowed(len(found.refused), live):
+            self._delete({self._origin: found.refused})
+        else:
+            waiting[self._origin] += found.refused
+        done = gone
+        if not allowed(_count(leave), live):
+            done = self._renamed(gone, moved)
+            leave = self._delete_renamed(done, leave)
+            live -= _count(found.leave) - _count(leave)
+        if allowed(_count(leave), live):
+            done = gone
+            self._delete(leave)
+        else:
+            for origin, names in leave.items():
+                waiting[origin] += names
+        paths = [path for known in done.values() for path in known if path not in moved]
+        held = {name for names in waiting.values() for name in names}
+        with self._store.write() as tx:
+            if not held:
+                self._echoes.keep(tx)
+            self._know_files(tx, (result for result, left in self._late if held.isdisjoint(left)))
+            tx.drop_files(self._origin, paths)
+            tx.forgive(self._origin, paths)
+        self._withhold(waiting)
+        return len(held)
+
+    def _departures(self, gone: Iterable[str]) -> Departures:
+        """The records of resources that are gone, and those that files no longer hold."""
         with self._store.read() as view:
             self._stale[self._origin].update(dict.fromkeys(self._echoes.found_since(view)))
             for name in gone:
@@ -194,41 +244,10 @@ class Batches:
             stay = {o: kept[o].union(names) for o, names in elsewhere.items()}
             leave = {o: [i for i in names if i not in stay[o]] for o, names in self._stale.items()}
             refused = [i for i in elsewhere[self._origin] if i not in kept[self._origin]]
-            total = sum(map(len, leave.values()))
-            live = sum(view.totals().get(o, (0, 0))[0] for o in self._origins) if total or refused else 0
-            waited = {row.identifier for row in rows[self._origin]}.difference(refused)
-            renamed = {} if allowed(total, live) else self._renamed(view, gone, moved)
-            former = {o: {i for name in renamed for i in view.documents(o, name)} for o in self._origins}
-        if self._guarded != self._origin:
-            # What became public again does not stay guarded as well.
-            copies = [*elsewhere[self._guarded], *self._public_copies(waited)]
-            self._delete({self._guarded: copies})
-        waiting: dict[int, list[str]] = {origin: [] for origin in self._origins}
-        if allowed(len(refused), live):
-            self._delete({self._origin: refused})
-        else:
-            waiting[self._origin] += refused
-        if renamed:
-            self._delete({o: [i for i in names if i in former[o]] for o, names in leave.items()})
-            leave = {o: [i for i in names if i not in former[o]] for o, names in leave.items()}
-            total, live = (lost := sum(map(len, leave.values()))), live - total + lost
-        done = gone
-        if allowed(total, live):
-            self._delete(leave)
-        else:
-            done = renamed
-            for origin, names in leave.items():
-                waiting[origin] += names
-        paths = [path for found in done.values() for path in found if path not in moved]
-        held = {name for found in waiting.values() for name in found}
-        with self._store.write() as tx:
-            if not held:
-                self._echoes.keep(tx)
-            self._know_files(tx, (result for result, left in self._late if held.isdisjoint(left)))
-            tx.drop_files(self._origin, paths)
-            tx.forgive(self._origin, paths)
-        self._withhold(waiting)
-        return len(held)
+            totals = view.totals() if _count(leave) or refused else {}
+        live = sum(totals.get(o, (0, 0))[0] for o in self._origins)
+        waited = {row.identifier for row in rows[self._origin]}.difference(refused)
+        return Departures(leave, refused, elsewhere[self._guarded], waited, live)
 
     def _public_copies(self, names: Iterable[str]) -> list[str]:
         """Those of the names that are live in both origins: refused for a while, and public all the time."""
@@ -236,7 +255,14 @@ class Batches:
         with self._store.read() as view:
             return sorted(view.live(self._origin, wanted) & view.live(self._guarded, wanted))
 
-    def _renamed(self, view: View, gone: Mapping[str, list[str]], moved: set[str]) -> dict[str, list[str]]:
+    def _delete_renamed(self, renamed: Iterable[str], leave: Mapping[int, list[str]]) -> dict[int, list[str]]:
+        """Delete the records of resources that were renamed; the others that are to leave."""
+        with self._store.read() as view:
+            former = {o: {i for name in renamed for i in view.documents(o, name)} for o in self._origins}
+        self._delete({o: [i for i in names if i in former[o]] for o, names in leave.items()})
+        return {o: [i for i in names if i not in former[o]] for o, names in leave.items()}
+
+    def _renamed(self, gone: Mapping[str, list[str]], moved: set[str]) -> dict[str, list[str]]:
         """The resources among those that are gone whose contents are at another path now.
 
         Each file that is there stands for one that is gone at most: of many equal files that vanish, those
@@ -244,11 +270,12 @@ class Batches:
         """
         away = {path for paths in gone.values() for path in paths if path not in moved}
         here, digests = Counter[str](), dict[str, str]()
-        for file in view.files(self._origin):
-            if file.path not in away:
-                here[file.digest] += 1
-            elif file.state == "primary":
-                digests[file.path] = file.digest
+        with self._store.read() as view:
+            for file in view.files(self._origin):
+                if file.path not in away:
+                    here[file.digest] += 1
+                elif file.state == "primary":
+                    digests[file.path] = file.digest
         found = dict[str, list[str]]()
         for name, paths in gone.items():
             if all(path in moved for path in paths):
