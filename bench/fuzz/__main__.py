@@ -1,7 +1,8 @@
 """Fuzzing, for as long as is asked: make fuzz, or  python -m bench.fuzz [TARGET …] [--seconds 60].
 
 By atheris (coverage-guided) where it is installed, otherwise by mutations of our own. Each target runs in a
-process of its own with bounds of memory and of time for one input. What is found is kept in `--findings`, and
+process of its own with limits of memory and of time for one input, and its kernels check each place in an
+array (NUMBA_BOUNDSCHECK). What is found is kept in `--findings`, and
 `python -m bench.fuzz TARGET --input FILE` runs one input again. `api` asks a running node, by schemathesis.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import importlib.util
+import os
 import pkgutil
 import random
 import re
@@ -38,6 +40,8 @@ def by_mutation(name: str, seconds: float, folder: Path, seed: int) -> None:
     target = TARGETS[name]
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_MB << 20, MEMORY_MB << 20))
     chance, inputs = random.Random(seed), target.seeds()
+    for data in inputs:
+        target.run(data)  # compiles kernels, fills memos
     pool, count, end = list(inputs), 0, time.monotonic() + seconds
     while time.monotonic() < end:
         data = mutated(chance.choice(pool), inputs, target.words, chance)
@@ -90,7 +94,10 @@ def fuzzed(name: str, seconds: float, folder: Path, engine: str) -> Fuzzed:
         command = [sys.executable, "-m", "bench.fuzz", name, "--child", engine, "--seconds", str(left)]
         command += ["--findings", str(folder), "--seed", str(seed)]
         before = set(folder.glob("*"))
-        child = subprocess.run(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, check=False)
+        environment = {**os.environ, "NUMBA_BOUNDSCHECK": "1"}
+        child = subprocess.run(
+            command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, check=False, env=environment
+        )
         told = child.stderr.decode("utf-8", "replace")
         counts = re.findall(r"^#(\d+)", told, re.MULTILINE) + re.findall(r"executed_units:\s*(\d+)", told)
         inputs += max(map(int, counts), default=0)

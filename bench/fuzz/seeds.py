@@ -76,8 +76,37 @@ def pages() -> list[bytes]:
                 b"<metadata>" + oai_dc.write(record.metadata) + b"</metadata><index>" + index + b"</index>"
             )
         body.append(b"</record>")
+    return [*found, _page(body), *swelling_pages()]
+
+
+def _page(body: list[bytes]) -> bytes:
     endpoint = frames.Endpoint.at("http://x.org", True)
-    return [*found, endpoint.answer(1_700_000_000, {"verb": "ListRecords"}, "ListRecords", body)]
+    return endpoint.answer(1_700_000_000, {"verb": "ListRecords"}, "ListRecords", body)
+
+
+def swelling_pages(records: int = 20) -> list[bytes]:
+    """Pages of which more is written than they hold: a value with a long normal form in each record,
+    datestamps that consist of escapes, a long namespace that the canonical form repeats in each element.
+    """
+
+    def page(status: str, stamp: str, metadata: str = "", uri: str = "") -> bytes:
+        body = "".join(
+            f"<record><header{status}><identifier>oai:x:{n}</identifier><datestamp>{stamp}</datestamp></header>"
+            f"{metadata}</record>"
+            for n in range(records)
+        )
+        made = _page([body.encode()])
+        return made.replace(b"<ListRecords>", f'<ListRecords xmlns:x="{uri}">'.encode()) if uri else made
+
+    def metadata(inside: str) -> str:
+        return f"<metadata>{oai_dc.write({'title': ['T']}).decode().replace('</oai_dc:dc>', inside)}</oai_dc:dc></metadata>"
+
+    return [
+        page("", "2024-01-01", metadata("<dc:format>docx</dc:format>")),
+        *(page(' status="deleted"', sign * 999) for sign in ('"', "\\")),
+        page("", "2024-01-01", metadata("<x:a/>" * 10 * records), "urn:x:" + "y" * 1000),
+        page("", "2024-01-01", metadata("<dc:title>" * 50 + "words " * 50 + "</dc:title>" * 50)),
+    ]
 
 
 def catalogues() -> list[bytes]:

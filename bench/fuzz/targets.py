@@ -12,6 +12,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -27,7 +28,7 @@ from indlet.formats import METADATA
 from indlet.formats.feed import read_feed
 from indlet.formats.metadata import oai_dc, oai_didl
 from indlet.formats.record import Broken
-from indlet.kernels.jit import Kernel
+from indlet.kernels.jit import CHECKED, Kernel
 from indlet.model import Document, Record, Stored
 from indlet.oai.read import Item, read
 from indlet.provider.archive import ArchiveTree
@@ -73,7 +74,7 @@ def oai(data: bytes) -> None:
     assert not slow.problems
     assert not slow.errors
     for prefix in ("", "tf_compact"):
-        assert _stored(quick.items, prefix) == _stored(slow.items, prefix)
+        assert _stored(quick.items, prefix) == _stored(read(data).items, prefix)  # with a new budget
 
 
 def _stored(items: list[Item], prefix: str) -> list[object]:
@@ -84,8 +85,10 @@ def _stored(items: list[Item], prefix: str) -> list[object]:
 
 
 def bounds(data: bytes) -> None:
-    """Kernels that read pages and index records stay within their arrays: Python runs them, and checks."""
-    with mock.patch.object(Kernel, "__call__", Kernel.by_python):
+    """Kernels that read pages and index records stay within their arrays: machine code with bounds checks,
+    or, in a process without them, Python, which checks as well.
+    """
+    with nullcontext() if CHECKED else mock.patch.object(Kernel, "__call__", Kernel.by_python):
         page = scan(data)
         if page is None:
             return
@@ -222,7 +225,7 @@ def tokens(data: bytes) -> None:
     repository, given = _repository()
     pairs = parse_qsl(data.decode("latin-1"), keep_blank_values=True)[:50]
     for extended in (False, True):
-        body = repository.answer(pairs, Permit(), extended).body
+        body = repository.answer(pairs, Permit(), extended).body.data
         etree.fromstring(body)
         named = [value for name, value in pairs if name == "resumptionToken"]
         if named and not any(value in given for value in named):
@@ -241,7 +244,7 @@ def _repository() -> tuple[Repository, frozenset[str]]:
         for extended in (False, True):
             pairs = [("verb", verb), ("metadataPrefix", "oai_dc")]
             while True:
-                page = read(repository.answer(pairs, Permit(), extended).body)
+                page = read(repository.answer(pairs, Permit(), extended).body.data)
                 if not page.token:
                     break
                 given.add(page.token)

@@ -4,28 +4,42 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final, Literal
 
 FEW: Final = 50  # files that are synced one by one
 
 
 def write_whole(path: Path, data: bytes, mode: int = 0o600) -> None:
-    """Gives a file these bytes: until they are on the disk, it has those of before."""
-    handle, draft = tempfile.mkstemp(prefix=".", suffix=".part", dir=path.parent)
+    """Give a file these bytes: until they are on the disk, it keeps its old ones. One writer at a time.
+
+    The draft has a fixed name, so that one left by a killed process is replaced by the next.
+    """
+    draft = draft_of(path)
+    draft.unlink(missing_ok=True)
+    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()
             os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())
-        Path(draft).replace(path)
+        draft.replace(path)
     except BaseException:
-        Path(draft).unlink(missing_ok=True)
+        draft.unlink(missing_ok=True)
         raise
     sync(path.parent)
+
+
+def open_private(path: Path, mode: Literal["wb", "ab"]) -> BinaryIO:
+    """A file opened for writing which, if it is new, only its owner may read, whatever the umask is."""
+    return open(path, mode, opener=lambda name, flags: os.open(name, flags, 0o600))
+
+
+def draft_of(path: Path) -> Path:
+    """Where the new bytes of a file are until they are complete."""
+    return path.with_name(f".{path.name}.part")
 
 
 def sync(path: Path) -> None:

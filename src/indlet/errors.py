@@ -5,6 +5,7 @@ IndletError
 ├── MissingExtra         install the named extra
 ├── StoreError           repair, migrate or unlock the store
 │   ├── StoreUnavailable the store does not answer now: try again, or start its server
+│   ├── StoreFull        the disk has no room: make some
 │   ├── IndexBusy        another process is writing the index: let it
 │   └── IndexDamaged     the index is derived: rebuild it
 ├── RemoteError          retry, or talk to the remote's operator
@@ -46,6 +47,10 @@ class StoreError(IndletError):
 
 
 class StoreUnavailable(StoreError):
+    pass
+
+
+class StoreFull(StoreError):
     pass
 
 

@@ -23,10 +23,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
+from indlet.limits import CHILD_MEMORY_MB, MB
+
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-MB: Final = 1024 * 1024
 # What no child needs to read in its environment, and what a parser of foreign files must not: the latter has
 # neither the database nor the remote hierarchies, whose passwords the drivers take from there.
 _SECRET: Final = ("INDLET_TOKEN", "INDLET_ADMIN_PASSWORD", "INDLET_ADMIN_PASSWORD_HASH")
@@ -192,7 +193,8 @@ def lower_priority(pid: int = 0) -> None:
 
 
 def receive_task() -> Any:
-    """What the parent sent by `send_task`."""
+    """What the parent sent by `send_task`; from here on the child may allocate so much memory and no more."""
+    limit_data(CHILD_MEMORY_MB)
     return pickle.load(sys.stdin.buffer)  # noqa: S301 - our own parent wrote it
 
 
@@ -211,6 +213,19 @@ def stop_event() -> threading.Event:
 
     threading.Thread(target=watch, name="parent-watch", daemon=True).start()
     return stop
+
+
+def limit_data(megabytes: int) -> None:
+    """This process may allocate so much memory, the files that it maps apart, and leaves no core file.
+
+    For one that maps an index or a store, whose size is no measure of what it does.
+    """
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    most = megabytes * MB
+    if hard != resource.RLIM_INFINITY:
+        most = min(most, hard)
+    resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def limit_memory(megabytes: int) -> None:

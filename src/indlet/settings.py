@@ -132,7 +132,7 @@ class LibraryFolder:
     mapping: str = ""  # a table of local features on top of the standard crosswalk
     title: str = ""
     rights: str = ""
-    every: str = ""  # as crawl.every, which holds where this is empty
+    every: str = ""  # as crawl.every, which holds where this is empty; "1h" where both are
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +208,7 @@ class Site:
     remember_seconds: float = 10.0  # how long the server's word on one requester holds
     always_ask: bool = False  # ask for every record, also for those that strangers get
     connections: int = 4
+    requests_per_second: float = 0.0  # of a crawl; 0: as many as the server answers, fewer if it limits them
 
 
 @dataclass(frozen=True, slots=True)

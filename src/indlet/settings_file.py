@@ -19,19 +19,20 @@ from indlet.settings import ROLES, IndexEngine, Settings
 
 
 def load(path: Path) -> Settings:
-    """The settings that a file states, checked; `data` and local roots are relative to the file."""
+    """The settings that a file states, checked; local paths are relative to the file, or begin with "~"."""
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as e:
         raise SettingsError(f"{path}: no such file. Write one with  indlet init {path}") from e
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as e:
-        raise SettingsError(f"{path}: cannot be read as TOML: {e}") from e
+        twice = "; write settings below the [table] that is there already" if " twice " in str(e) else ""
+        raise SettingsError(f"{path}: cannot be read as TOML: {e}{twice}") from e
     settings = from_mapping(raw, str(path))
     here = path.resolve().parent
     return replace(
         settings,
-        data=here / settings.data,
-        portal=replace(settings.portal, logo=settings.portal.logo and str(here / settings.portal.logo)),
+        data=Path(_path(here, str(settings.data))),
+        portal=replace(settings.portal, logo=settings.portal.logo and _path(here, settings.portal.logo)),
         store=replace(settings.store, url=settings.store.url and _beside(here, settings.store.url)),
         hierarchy=tuple(replace(h, root=_beside(here, h.root)) for h in settings.hierarchy),
         library=tuple(
@@ -54,7 +55,7 @@ def load(path: Path) -> Settings:
             for x in settings.write
         ),
         site=tuple(
-            replace(s, root=str(here / s.root), config=tuple(str(here / path) for path in s.config))
+            replace(s, root=_path(here, s.root), config=tuple(_path(here, path) for path in s.config))
             for s in settings.site
         ),
     )
@@ -161,7 +162,7 @@ def _bare(url: str) -> str:
 
 def _table(here: Path, name: str) -> str:
     """A table beside the settings; a bare name is one that comes with indlet."""
-    return str(here / name) if "." in name or "/" in name else name
+    return _path(here, name) if "." in name or "/" in name else name
 
 
 def _text_format(here: Path, name: str) -> str:
@@ -170,7 +171,15 @@ def _text_format(here: Path, name: str) -> str:
 
 
 def _beside(here: Path, root: str) -> str:
-    return root if "://" in root or "::" in root else str(here / root)
+    return root if "://" in root or "::" in root else _path(here, root)
+
+
+def _path(here: Path, path: str) -> str:
+    """A path of the settings: relative to their folder, "~" for the home of whoever runs the node."""
+    try:
+        return str(here / Path(path).expanduser())
+    except RuntimeError as e:
+        raise SettingsError(f"{path}: the home folder is not known here; write the whole path") from e
 
 
 T = TypeVar("T")

@@ -53,6 +53,14 @@ def test_a_good_node_has_no_problem(node: Path) -> None:
     assert "ok       store" in said and " source " not in said
 
 
+def test_a_data_folder_that_is_not_there_is_not_called_ok(node: Path) -> None:
+    node.write_text(node.read_text().replace('data = "data"', 'data = "elsewhere"'))
+    status, found = check(node, "--offline")
+    assert status == 1 and found["rights", "elsewhere"][0] == "warning"
+    assert "is not there" in found["rights", "elsewhere"][1]
+    assert found["store", "elsewhere"][0] == "problem"
+
+
 def test_what_is_wrong_is_told(node: Path) -> None:
     node.chmod(0o644)
     node.write_text(
@@ -69,7 +77,7 @@ def test_what_is_wrong_is_told(node: Path) -> None:
     assert status == 1
     assert found["folder", "gone"][0] == "problem"
     assert found["source", "dead"][0] == "problem" and "127.0.0.1:9" in found["source", "dead"][1]
-    assert found["index", "index"] == ("warning", "1 changes behind; a running node catches up")
+    assert found["index", "index"] == ("warning", "1 change behind; a running node catches up")
     assert "chmod 600" in found["settings", "indlet.toml"][1]
     assert found["rights", "data"][0] == "warning"
     assert found["settings", "node.base_url"][0] == found["settings", "admin.public"][0] == "warning"
@@ -102,4 +110,4 @@ def test_last_runs_that_failed_are_told_without_asking(node: Path) -> None:
     with Store.open(node.parent / "data") as store, store.write() as tx:
         tx.note_run(tx.start_run(tx.origin("source", "good"), "harvest"), {"reason": "no answer"}, "failed")
     status, found = check(node, "--offline")
-    assert status == 0 and found["source", "good"] == ("warning", "its last run was failed: no answer")
+    assert status == 0 and found["source", "good"] == ("warning", "its last run failed: no answer")

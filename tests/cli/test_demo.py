@@ -109,6 +109,28 @@ def test_the_portal_stays_until_it_is_told_to_go(tmp_path: Path) -> None:
         assert processes_naming(folder) == set()
 
 
+def test_the_last_lines_name_a_command_that_can_be_typed(tmp_path: Path) -> None:
+    folder = tmp_path / "demo data"
+    elsewhere = {**os.environ, "PATH": "/usr/bin:/bin"}
+    command = [*COMMAND, "--port", "0", "--data", str(folder)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=elsewhere) as process:
+        try:
+            assert process.stdout is not None
+            lines = list[str]()
+            for line in process.stdout:
+                lines.append(line.strip())
+                if "harvest --config service.toml" in line:
+                    break
+            (folder / "orchard" / "quince.txt").write_text("Quince\n\nQuinces keep until January.\n")
+            typed = " && ".join(lines[-3:])
+            done = subprocess.run(["/bin/sh", "-c", typed], env=elsewhere, capture_output=True, text=True)
+            assert done.returncode == 0, (typed, done.stderr)
+            assert re.search(r"Orchard school .* 1 changed", done.stdout), done.stdout
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(30)
+
+
 def test_children_do_not_outlive_a_killed_parent(tmp_path: Path) -> None:
     folder = tmp_path / "demo"
     command = [*COMMAND, "--once", "--data", str(folder)]

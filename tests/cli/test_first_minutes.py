@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import socket
@@ -94,6 +95,50 @@ def test_every_command_of_the_readme_works_as_typed(tmp_path: Path) -> None:
     served = next(said for line, said in told.items() if line.startswith("indlet serve"))
     assert "search    http://127.0.0.1:8081/" in served and "desk      http://127.0.0.1:8081/admin" in served
     assert "oai" not in served  # this node has nothing to be harvested
+
+
+def free_ports(count: int) -> list[int]:
+    with contextlib.ExitStack() as stack:
+        bound = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
+        return [one.getsockname()[1] for one in bound]
+
+
+def test_the_tutorial_of_the_portal_can_be_followed(tmp_path: Path) -> None:
+    """Every block, in one empty folder; settings go to the end of the file, as the text says."""
+    text = (ROOT / "docs" / "tutorials" / "portal.md").read_text(encoding="utf-8")
+    first, second, portal = free_ports(3)
+    text = text.replace("8081", str(first)).replace("8082", str(second))
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    told: dict[str, str] = {}
+    with contextlib.ExitStack() as stack:
+        for language, block in re.findall(r"```(sh|toml)\n(.*?)```", text, re.DOTALL):
+            if language == "toml":
+                with (tmp_path / "indlet.toml").open("a") as file:
+                    file.write(f"\n{block}")
+                continue
+            for line in block.splitlines():
+                if line.startswith("indlet serve"):
+                    typed = line if "--port" in line else f"{line} --port {portal}"
+                    told[line] = stack.enter_context(running(typed, tmp_path, environment))
+                    continue
+                done = subprocess.run(
+                    ["/bin/sh", "-c", line], cwd=tmp_path, env=environment, text=True, capture_output=True,
+                    input="open sesame\nopen sesame\n", timeout=300, start_new_session=True,
+                )  # fmt: skip
+                assert done.returncode == 0, (line, done.stdout, done.stderr)
+                told[line] = done.stdout
+        assert f"search    http://127.0.0.1:{portal}/" in told["indlet serve"]
+        searches = [said for line, said in told.items() if line.startswith("indlet search")]
+        assert len(searches) == 2 and not any(said.startswith("0 records") for said in searches)
+        shown = subprocess.run(
+            ["indlet", "sources", "--json"], cwd=tmp_path, env=environment, capture_output=True, check=True
+        )
+    rows = {row["source"]: row for row in json.loads(shown.stdout)}
+    assert {name: row["records"] for name, row in rows.items()} == {
+        "Harbour station": 111,
+        "Orchard school": 100,
+    }
+    assert all(row["next"] for row in rows.values())
 
 
 def test_a_wheel_is_enough(tmp_path: Path) -> None:

@@ -103,3 +103,14 @@ def test_a_hostile_answer_ends_the_check_within_bounds(fault: bad.Fault) -> None
 def test_nobody_there_is_one_finding() -> None:
     done = identify("http://127.0.0.1:9/oai")
     assert done.exit_code == 1 and "one thing is wrong" in done.output
+
+
+def test_a_host_that_is_not_known_is_reported_without_the_number_of_an_error() -> None:
+    told = identify("http://no-such-host.invalid/oai").output
+    assert "such host: " in " ".join(told.split()) and "[Errno" not in told
+
+
+def test_one_page_is_not_called_pages() -> None:
+    with bad.Provider(page=100) as provider:
+        told = " ".join(identify(provider.url, "--pages", "1").output.split())
+    assert "on 1 page," in told and "1 pages" not in told

@@ -14,6 +14,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import get_origin, get_type_hints
 
 import pytest
 from click.testing import CliRunner, Result
@@ -21,7 +22,7 @@ from click.testing import CliRunner, Result
 from indlet.cli import cli, main
 from indlet.cli.template import template
 from indlet.model import Failure, Record
-from indlet.settings import Hierarchy, LibraryFolder, SetRule, Settings, Site, User, Write
+from indlet.settings import Hierarchy, LibraryFolder, SetRule, Settings, Site, User, VirtualRepository, Write
 from indlet.settings_file import from_mapping, load
 from indlet.store import Store
 
@@ -182,6 +183,25 @@ def test_forget(papers: Path, tmp_path: Path) -> None:
     assert indlet("records", "--data", tmp_path / "data", "--live").stdout == ""
 
 
+def test_a_folder_that_is_named_is_the_one_that_is_opened(tmp_path: Path) -> None:
+    """Whatever an indlet.toml of the current folder says."""
+    for name in ("mine", "other"):
+        with Store.open(tmp_path / name) as store, store.write() as tx:
+            origin = tx.origin("hierarchy", name, {})
+            tx.put(origin, [Record(f"oai:{name}:1", {"title": [name]})])
+            tx.fail(origin, Failure(f"{name}.pdf", "extract", "encrypted"))
+    (tmp_path / "indlet.toml").write_text('[store]\nurl = "other"\n')
+    for command in ("records", "failures"):
+        told = indlet(command, "--data", "mine", cwd=tmp_path).stdout
+        assert "mine" in told and "other" not in told
+        assert "other" in indlet(command, cwd=tmp_path).stdout
+    kept = json.loads(indlet("backup", tmp_path / "b", "--data", "mine", "--json", cwd=tmp_path).stdout)
+    assert kept["records"] == 1 and not list((tmp_path / "b").glob("*.toml"))
+    done = indlet("restore", tmp_path / "b", "--data", "back", cwd=tmp_path)
+    assert done.exit_code == 0, done.exception
+    assert "oai:mine:1" in indlet("records", "--data", "back", cwd=tmp_path).stdout
+
+
 def test_init_writes_every_setting_with_its_default(tmp_path: Path) -> None:
     place = tmp_path / "indlet.toml"
     done = indlet("init", place, "--root", "papers", "--password", "opensesame")
@@ -217,7 +237,10 @@ def test_all_of_the_template_uncommented_is_the_defaults() -> None:
     assert found == Settings(
         hierarchy=(hierarchy,), library=(library,), set_=(SetRule(by="type"),), site=(site,),
         source=(source,), write=(write,), user=(User("anna"),),
+        repository=(VirtualRepository("/oai/theses"),),
     )  # fmt: skip
+    kinds = get_type_hints(Settings)
+    assert all(getattr(found, name) for name, kind in kinds.items() if get_origin(kind) is tuple)
     assert from_mapping(tomllib.loads(template("x"))) == Settings()
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from indlet.cli import main
 from indlet.model import Record
+from indlet.service.rank import MODELS
 from indlet.service.search.library import Library
 from indlet.store import Store
 from indlet.text import Analyzer, Policy
@@ -256,3 +257,8 @@ def test_the_real_command_answers(data: Path) -> None:
     done = subprocess.run(command, capture_output=True, timeout=120, env=os.environ, check=True)
     assert json.loads(done.stdout)["total"] == 2
     assert done.stderr == b""
+
+
+def test_help_names_every_model(indlet: Indlet) -> None:
+    _, told, _ = indlet("search", "--help")
+    assert [name for name in MODELS if name not in told] == []

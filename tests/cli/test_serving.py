@@ -14,6 +14,7 @@ import pytest
 from tests.stores import store_in
 
 from indlet.cli.serving import _announce, _plan_crawls, bind
+from indlet.node.alerts import alerts
 from indlet.node.schedule import Schedule
 from indlet.provider.pipeline import crawl_groups
 from indlet.settings import Crawl, Hierarchy, LibraryFolder, Node, Settings
@@ -49,14 +50,42 @@ def test_each_hierarchy_has_its_interval_and_its_lane() -> None:
     )
     found = crawl_groups(settings)
     assert [(g.names, g.every) for g in found] == [
-        (("a", "lib"), "1d"),
+        (("lib",), "1d"),
+        (("a",), "1d"),
         (("b",), "15m"),
         (("c",), "1d"),
         (("d",), "0 3 * * *"),
     ]
-    assert found[0].lane == found[1].lane and len({g.lane for g in found}) == 3
+    assert found[0].lane == found[1].lane == found[2].lane and len({g.lane for g in found}) == 3
     in_turn = crawl_groups(replace(settings, crawl=Crawl(every="1d", side_by_side=False)))
-    assert len({g.lane for g in in_turn}) == 1 and in_turn[0].names == ("a", "c", "lib")
+    assert len({g.lane for g in in_turn}) == 1 and in_turn[1].names == ("a", "c")
+    (exports, _) = crawl_groups(Settings(library=settings.library, hierarchy=(Hierarchy("/srv/a"),)))
+    assert exports.every == "1h"  # exports are read again and again, though nothing says how often
+
+
+def test_a_missing_export_folder_is_an_alert_and_a_failed_job(tmp_path: Path) -> None:
+    settings = Settings(
+        data=tmp_path / "data",
+        crawl=Crawl(workers=1, settle_seconds=0.0),
+        library=(LibraryFolder("larc", str(tmp_path / "export")),),
+    )
+    with store_in(tmp_path / "data") as store, Schedule() as schedule:
+        _plan_crawls(settings, schedule, at_once=True)
+
+        def run_once() -> str:
+            (job,) = schedule.jobs()
+            runs = job.runs
+            schedule.wake(job.name)
+            deadline = time.monotonic() + 60
+            while job.runs == runs and time.monotonic() < deadline:
+                time.sleep(0.05)
+            assert job.runs > runs
+            return job.error
+
+        assert "export" in run_once()
+        assert [(alert.kind, alert.record) for alert in alerts(store)] == [("folder", "larc")]
+        (tmp_path / "export").mkdir()
+        assert run_once() == "" and not list(alerts(store))
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import re
 import stat
 import subprocess
@@ -104,6 +105,27 @@ def test_a_data_folder_is_its_owners_alone(tmp_path: Path) -> None:
         assert stat.S_IMODE((folder / "mine.txt").stat().st_mode) == 0o644
         (folder / "mine.txt").unlink()
         assert modes(folder) == {0o700, 0o600}
+
+
+def test_files_of_a_data_folder_are_private_from_the_start(tmp_path: Path) -> None:
+    """Not from the next start on: whatever the umask, whoever makes them."""
+    files, data = tmp_path / "files", tmp_path / "data"
+    files.mkdir()
+    (files / "zebra.txt").write_text("Zebras\n\nA text on zebras.\n")
+    before = os.umask(0o022)
+    try:
+        for command in (["crawl", str(files)], ["search", "zebras"], ["reindex"]):
+            done = subprocess.run(
+                [sys.executable, "-m", "indlet", *command, "--data", str(data)],
+                cwd=tmp_path,
+                capture_output=True,
+                check=False,
+            )
+            assert done.returncode == 0, done.stderr
+            assert modes(data) == {0o700, 0o600}, command
+    finally:
+        os.umask(before)
+    assert any((data / "index").glob("seg-*"))
 
 
 def modes(folder: Path) -> set[int]:

@@ -164,7 +164,7 @@ def test_entities_are_not_expanded() -> None:
 def test_a_bundle_binds_both_parts(prefix: str) -> None:
     raw = oai_dc.write({"title": ["Wings"]})
     vector = TermVector.of_positions({"wing": [0, 4], "air": [2]}, language="en")
-    index, start = bundle.INSIDE[prefix], bundle.opening("http://x.org/schema/bundle.xsd")
+    index, start = bundle.INSIDE[prefix], bundle.opening("http://x.org/schema/bundle.xsd", "a1")
     inner, again = bundle.read(element(bundle.write(start, raw, index.write(vector))))
     assert inner is not None
     assert oai_dc.FORMAT.read(inner) == CommonRecord.of({"title": ["Wings"]})
@@ -188,3 +188,17 @@ def test_a_field_that_no_element_can_be_named_after_is_left_out(tag: str) -> Non
         assert "kept" in "".join(map(str, root.itertext()))
         if "/" not in tag:
             assert "odd" not in "".join(map(str, root.itertext()))
+
+
+def test_positions_of_several_words_have_a_limit() -> None:
+    many = range(40_000)
+    names, places = " ".join(f"w{n}" for n in many), " ".join(map(str, many))
+    part = f'<term name="{names}" freq="40000" at="{places}"/>'
+    with pytest.raises(BadResponse, match="20 times its size"):
+        tf_positions.read(element(f'<terms xmlns="{TF_NAMESPACE}">{part}</terms>'.encode()))
+
+
+def test_positions_of_a_term_that_comes_again_add_up() -> None:
+    part = "".join(f'<term name="wing" freq="1" at="{n}"/>' for n in reversed(range(20_000)))
+    found = tf_positions.read(element(f'<terms xmlns="{TF_NAMESPACE}">{part}</terms>'.encode()))
+    assert found == TermVector.of_positions({"wing": range(20_000)})

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from indlet.formats import METADATA, CommonRecord, pairs
+from indlet.formats import METADATA, CommonRecord, in_format, pairs
 from indlet.formats.crosswalk import Lost
-from indlet.formats.record import Statement
+from indlet.formats.metadata import marc21
+from indlet.formats.record import Field, Statement
+from indlet.model import Stored
 from indlet.oai.xml import element
 
 MODS = b"""<mods xmlns="http://www.loc.gov/mods/v3" version="3.3">
@@ -94,13 +96,28 @@ def test_what_is_no_uri_is_not_written_where_the_schema_wants_one(address: str, 
     assert METADATA["mods"].read(root).simple() == {"identifier": [address]}
 
 
-def test_oai_marc() -> None:
-    raw = b"""<oai_marc xmlns="http://www.openarchives.org/OAI/1.1/oai_marc" status="n" type="a" level="m">
+OAI_MARC = b"""<oai_marc xmlns="http://www.openarchives.org/OAI/1.1/oai_marc" status="n" type="a" level="m">
       <fixfield id="1">"x17"</fixfield>
       <fixfield id="8">"000313s2000    enk           000 0 eng d"</fixfield>
       <varfield id="100" i1="1" i2=""><subfield label="a">Austen, Jane,</subfield></varfield>
       <varfield id="245" i1="1" i2="0"><subfield label="a">Wings /</subfield></varfield></oai_marc>"""
-    assert sorted(pairs(element(raw))) == [
+
+
+def test_oai_marc() -> None:
+    assert sorted(pairs(element(OAI_MARC))) == [
         ("creator", "Austen, Jane"), ("date", "2000"), ("language", "en"),
         ("title", "Wings"), ("type", "text"),
     ]  # fmt: skip
+
+
+def test_oai_marc_and_marc21_are_one_record_in_two_forms() -> None:
+    local = b'<varfield id="999" i1="f" i2="f"><subfield label="i"> 17  b</subfield></varfield></oai_marc>'
+    raw = OAI_MARC.replace(b"</oai_marc>", local).replace(b'level="m"', b'level="m" encLvl="7" catForm="a"')
+    stored = Stored(1, 1, 1, "oai:x.org:1", 0, 0, "", "", 0, 0, b"{}", b"{}", raw, None, None, b"")
+    whole = in_format(stored, METADATA["marc21"])
+    made = marc21.read_xml(element(whole))
+    assert made.leader == "00000nam a22000007a 4500"
+    assert made.control("001") == "x17" and made.control("008") == "000313s2000    enk           000 0 eng d"
+    assert made.fields[-1] == Field("999", "", "ff", (("i", " 17  b"),))
+    back = in_format(stored._replace(raw=whole), METADATA["oai_marc"])
+    assert METADATA["oai_marc"].fields(element(back)) == METADATA["oai_marc"].fields(element(raw))

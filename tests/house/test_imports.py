@@ -10,11 +10,13 @@ import indlet
 ROOMS = [
     "model",
     "errors",
+    "limits",
     "harvest_settings",
     "settings",
     "settings_file",
     "logs",
     "memo",
+    "wording",
     "durable",
     "process",
     "text",

@@ -28,6 +28,25 @@ def test_a_file_is_relative_to_itself(tmp_path: Path) -> None:
     assert settings.crawl.limits.seconds == 5.0
 
 
+def test_a_home_folder_is_expanded_in_every_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    path = tmp_path / "indlet.toml"
+    path.write_text(
+        'data = "~/data"\n[[hierarchy]]\nroot = "~/x"\n[[site]]\nroot = "~/www"\nurl = "http://a.org"\n'
+        'config = ["~/site.conf"]\n[[library]]\nname = "l"\nread = "~/out"\nmapping = "~/map.toml"\n'
+        '[[write]]\nfolder = "~/in"\nsubjects = ["~/s.tsv"]\n[portal]\nlogo = "~/logo.svg"\n'
+    )
+    settings = load(path)
+    (site,), (library,), (write,) = settings.site, settings.library, settings.write
+    paths = [settings.data, settings.hierarchy[0].root, site.root, *site.config, library.read]
+    paths += [library.mapping, write.folder, *write.subjects, settings.portal.logo]
+    names = ["data", "x", "www", "site.conf", "out", "map.toml", "in", "s.tsv", "logo.svg"]
+    assert list(map(str, paths)) == [str(tmp_path / "home" / name) for name in names]
+    path.write_text('data = "~nobody-is-called-so/data"')
+    with pytest.raises(SettingsError, match="write the whole path"):
+        load(path)
+
+
 @pytest.mark.parametrize(
     ("raw", "message"),
     [
@@ -51,6 +70,9 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_text("[node")
     with pytest.raises(SettingsError, match="cannot be read as TOML"):
         load(tmp_path / "bad.toml")
+    (tmp_path / "twice.toml").write_text("[node]\n[serve]\n[node]\n")
+    with pytest.raises(SettingsError, match=r"below the .table. that is there already"):
+        load(tmp_path / "twice.toml")
 
 
 @pytest.mark.parametrize(("text", "value"), [("90s", 90), ("15m", 900), ("1.5h", 5400), ("1d", 86400)])

@@ -140,3 +140,22 @@ def test_a_listener_that_fails_leaves_no_child_behind(stubborn: str) -> None:
     with pytest.raises(ValueError, match="ready"):
         children.run(stubborn, None, hear)
     assert not [t for t in threading.enumerate() if t.name.startswith("watch-")]
+
+
+GREEDY = """
+import orjson
+from indlet import process
+from indlet.limits import CHILD_MEMORY_MB
+from indlet.node import children
+process.receive_task()
+with children.ending():
+    taken = bytearray((CHILD_MEMORY_MB + 1) << 20)
+"""
+
+
+def test_a_child_has_so_much_memory_and_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "greedy_child.py").write_text(GREEDY)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    said: list[bytes] = []
+    assert children.run("greedy_child", None, said.append) == 1
+    assert b"MB of memory would be needed" in b"".join(said)

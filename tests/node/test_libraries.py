@@ -5,11 +5,14 @@ from __future__ import annotations
 import io
 import os
 import shutil
+import signal
 import subprocess
+import sys
 import threading
 import unicodedata
 from dataclasses import replace
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import pymarc
@@ -18,11 +21,11 @@ import pytest
 from indlet.errors import SettingsError
 from indlet.formats import METADATA, CommonRecord
 from indlet.formats.iso2709 import Marc, write_iso2709
-from indlet.formats.metadata import marc21
+from indlet.formats.metadata import marc21, oai_dc
 from indlet.formats.record import Broken, Field
 from indlet.formats.registry import root_name
 from indlet.formats.table_formats import known_roots
-from indlet.formats.translate import format_named
+from indlet.formats.translate import format_named, on_top
 from indlet.model import Record, TermVector
 from indlet.node.alerts import acknowledge, alerts
 from indlet.node.write_out import WriteTask, _replace, write_out
@@ -32,6 +35,7 @@ from indlet.provider.pipeline import crawl
 from indlet.service.harvest.cache import KEPT_AS
 from indlet.service.records.normalise import Normaliser
 from indlet.settings import Crawl, LibraryFolder, Settings, Write
+from indlet.settings_file import load
 from indlet.store import Store, open_store, withheld
 from indlet.text import Analyzer, Policy
 
@@ -334,6 +338,62 @@ def test_export_files_that_vanish_wait_and_may_be_kept(tmp_path: Path, store: St
     assert (summary.deleted, len(records(store))) == (1, 10)
 
 
+@pytest.mark.parametrize("format", ["marc21", "marcxml", "mods", "rfc1807", "cosati"])
+def test_what_a_catalogue_imported_is_not_exported_as_its_own(
+    tmp_path: Path, store: Store, format: str
+) -> None:
+    settings = exported(tmp_path, store, format=format.replace("marcxml", "marc21"))
+    put(store, "lanl", "Flutter", "Waves")
+    write = Write(str(tmp_path / "export"), format, path="{name}")
+    assert [done.files for done in write_out(store, Settings(write=(write,)))] == [2]
+    (summary,) = crawl(store, settings)
+    assert (summary.records, summary.echoes) == (0, 2)
+    with store.write() as tx:  # deleted at its origin, it does not come back as ours
+        tx.delete(tx.origin("source", "lanl"), ["oai:lanl.example.org:r/Waves"])
+    (path, _) = (tmp_path / "export").iterdir()
+    path.rename(path.with_stem("moved"))
+    assert [summary.records for summary in crawl(store, settings)] == [0]
+
+
+def test_marc_that_was_written_whole_is_known_by_its_035(tmp_path: Path, store: Store) -> None:
+    settings = exported(tmp_path, store)
+    raw = marc21.write_xml(PERFORMED.leader, PERFORMED.fields)
+    with store.write() as tx:
+        origin = tx.origin("source", "lanl", {"url": "http://lanl.example.org"})
+        tx.put(origin, [Record("oai:lanl.example.org:1", marc21.dublin_core(PERFORMED), raw=raw)])
+    write_out(store, Settings(write=(Write(str(tmp_path / "export"), path="{name}"),)))
+    assert [(summary.records, summary.echoes) for summary in crawl(store, settings)] == [(0, 1)]
+
+
+def test_what_a_catalogue_imported_is_known_as_soon_as_its_origin_is_harvested(
+    tmp_path: Path, store: Store
+) -> None:
+    settings = exported(tmp_path, store)
+    named = marc("oai:lanl.example.org:r/Flutter", "Flutter")
+    (tmp_path / "export" / "all.mrc").write_bytes(named + marc("8", "Waves"))
+    assert [summary.records for summary in crawl(store, settings)] == [2]  # nobody else has it
+    put(store, "lanl", "Flutter")
+    assert [summary.deleted for summary in crawl(store, settings)] == [1]
+    assert set(records(store)) == {"r/Flutter", "larc/all.mrc;8"}
+    assert [(s.records, s.deleted) for s in crawl(store, settings)] == [(0, 0)]
+
+
+def test_the_first_example_keeps_subtitles_and_whole_marc(tmp_path: Path, store: Store) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "libraries.md").read_text()
+    _, example, *_ = text.split("```toml\n")
+    (tmp_path / "larc.toml").write_text(dedent(example.partition("```")[0]))
+    settings = load(tmp_path / "larc.toml")
+    export = Path(settings.library[0].read)
+    export.mkdir(parents=True)
+    title = (("a", "Flutter :"), ("b", "a survey /"), ("c", "A. Wells"))
+    record = Marc("00000cam a2200000 a 4500", (Field("001", "7"), Field("245", "", "10", title)))
+    (export / "a.mrc").write_bytes(write_iso2709(record))
+    crawl(store, replace(settings, crawl=Crawl(settle_seconds=0.0, workers=1)))
+    (found,) = records(store).values()
+    assert found.metadata["title"] == ["Flutter : a survey"]
+    assert [source.metadata for source in settings.source] == ["marc21"]
+
+
 # Local write
 
 
@@ -401,6 +461,28 @@ def test_killed_before_it_could_say_so_it_rewrites_nothing(store: Store, folder:
     assert (done.files, [alert.kind for alert in alerts(store)]) == (0, ["changed"])
 
 
+def test_a_better_form_of_the_same_version_is_not_called_a_change(store: Store, folder: Path) -> None:
+    settings = Settings(write=(Write(str(folder)),))
+    said = marc21.dublin_core(PERFORMED)
+    whole = marc21.write_xml(PERFORMED.leader, PERFORMED.fields)
+    properties = {"version": [0, "2026-01-01T00:00:00Z", True, 0]}
+
+    def put_copy(raw: bytes, **more: object) -> None:
+        with store.write() as tx:
+            origin = tx.origin("source", "lanl", {"url": "http://lanl.example.org"})
+            record = Record("oai:lanl.example.org:1", said, raw=raw, properties={**properties, **more})
+            tx.put(origin, [record])
+        write_out(store, settings)
+
+    put_copy(oai_dc.write(said), distance=1)
+    put_copy(whole)
+    (alert,) = alerts(store)
+    assert alert.reason.startswith("not changed at its source lanl, but here in a better form")
+    properties["version"] = [0, "2026-01-02T00:00:00Z", True, 0]
+    put_copy(whole.replace(b"stacks", b"annex"))
+    assert [alert.reason[:25] for alert in alerts(store)] == ["changed at its source lan"]
+
+
 @pytest.mark.parametrize("deletions", ["alert", "file", "remove"])
 def test_deletions(store: Store, folder: Path, deletions: str) -> None:
     settings = Settings(write=(Write(str(folder), format="oai_dc", deletions=deletions),))
@@ -413,6 +495,7 @@ def test_deletions(store: Store, folder: Path, deletions: str) -> None:
     names = sorted(name.rpartition(".")[2] for name in files(folder))
     assert names == {"alert": ["xml", "xml"], "file": ["deleted", "xml", "xml"], "remove": ["xml"]}[deletions]
     waiting = [a.record for a in alerts(store)]
+    assert all(a.title == "Flutter" for a in alerts(store))  # though it is deleted
     assert waiting == ([] if deletions == "remove" else ["oai:lanl.example.org:r/Flutter"])
     for record in waiting:
         acknowledge(store, record, "Ada Wells")
@@ -420,6 +503,99 @@ def test_deletions(store: Store, folder: Path, deletions: str) -> None:
     put(store, "lanl", "Flutter")
     write_out(store, settings)
     assert sorted(name.rpartition(".")[2] for name in files(folder)) == ["xml", "xml"]  # no tombstone
+
+
+def test_changed_settings_apply_to_records_that_were_written_before(store: Store, folder: Path) -> None:
+    put(store, "lanl", "Flutter", "Waves")
+    put(store, "afrl", "Ice")
+    task = Write(str(folder), "oai_dc", from_=("lanl",))
+    write_out(store, Settings(write=(task,)))
+    assert len(files(folder)) == 2
+    task = replace(task, from_=("lanl", "afrl"))
+    (done,) = write_out(store, Settings(write=(task,)))
+    assert (done.files, done.unchanged) == (1, 2) and not list(alerts(store))
+    task = replace(task, format="marcxml")
+    (done,) = write_out(store, Settings(write=(task,)))
+    assert done.files == 3 and all(b"<leader>" in data for data in files(folder).values())
+    (alert,) = alerts(store)  # one for all of them, and nothing is said to have changed at its source
+    assert alert.kind == "rewritten" and "3 files were written again" in alert.reason
+    acknowledge(store, alert.source, "Ada Wells")
+    task = replace(task, from_=("afrl",))
+    (done,) = write_out(store, Settings(write=(task,)))
+    (alert,) = alerts(store)
+    assert alert.kind == "rewritten" and "2 records are no longer selected" in alert.reason
+    assert [(done.files, done.deleted) for done in write_out(store, Settings(write=(task,)))] == [(0, 0)]
+
+
+def test_a_changed_table_is_a_changed_setting(store: Store, folder: Path) -> None:
+    table = folder.parent / "own.tsv"
+    table.write_text("246\ta\t\ttitle\t\tout\tours\n")
+    put(store, "lanl", "Flutter")
+    settings = Settings(write=(Write(str(folder), "marcxml", mapping=str(table)),))
+    write_out(store, settings)
+    table.write_text("242\ta\t\ttitle\t\tout\tours, too\n")
+    on_top.cache_clear()  # as in another process
+    (done,) = write_out(store, settings)
+    assert (done.files, [alert.kind for alert in alerts(store)]) == (1, ["rewritten"])
+    assert all(b'tag="242"' in data for data in files(folder).values())
+
+
+def test_a_historical_round_opens_no_alert_that_somebody_has_seen_to(store: Store, folder: Path) -> None:
+    put(store, "lanl", "Flutter")
+    settings = Settings(write=(Write(str(folder), required=("title", "rights")),))
+    write_out(store, settings)
+    acknowledge(store, "oai:lanl.example.org:r/Flutter", "Ada Wells")
+    write_out(store, settings, historical=True)
+    assert not list(alerts(store))
+
+
+@pytest.mark.parametrize("seen_to", [True, False])
+def test_a_record_that_returns_is_written_again(store: Store, folder: Path, seen_to: bool) -> None:
+    settings = Settings(write=(Write(str(folder), "oai_dc"),))
+    put(store, "lanl", "Flutter")
+    write_out(store, settings)
+    (name,) = files(folder)
+    inode = (folder / name).stat().st_ino
+    with store.write() as tx:
+        tx.delete(tx.origin("source", "lanl"), ["oai:lanl.example.org:r/Flutter"])
+    write_out(store, settings)
+    if seen_to:  # deleted in the catalogue
+        acknowledge(store, "oai:lanl.example.org:r/Flutter", "Ada Wells")
+    put(store, "lanl", "Flutter")
+    (done,) = write_out(store, settings)
+    assert [alert.kind for alert in alerts(store)] == (["returned"] if seen_to else [])
+    assert (done.files == 1) is seen_to and ((folder / name).stat().st_ino != inode) is seen_to
+
+
+def test_a_record_that_another_source_also_has_keeps_its_file(store: Store, folder: Path) -> None:
+    settings = Settings(write=(Write(str(folder), "oai_dc", from_=("lanl",)),))
+    put(store, "lanl", "Flutter")
+    write_out(store, settings)
+    with store.read() as view, store.write() as tx:
+        (copy,) = (stored.record for stored in view.changes())
+        tx.put(tx.origin("source", "afrl", {"url": "http://afrl.example.org"}), [copy])
+    (done,) = write_out(store, settings)
+    assert done.deleted == 0 and not list(alerts(store)) and len(files(folder)) == 1
+
+
+def test_a_killed_run_leaves_no_draft_behind(store: Store, folder: Path) -> None:
+    put(store, "lanl", "Flutter")
+    script = (
+        "import os, signal, sys\n"
+        "from indlet.node.write_out import write_out\n"
+        "from indlet.settings import Settings, Write\n"
+        "from indlet.store import open_store\n"
+        "os.fsync = lambda handle: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "task = Write(sys.argv[2], 'oai_dc', path='{name}')\n"
+        "write_out(open_store(sys.argv[1]), Settings(write=(task,)))\n"
+    )
+    command = [sys.executable, "-c", script, str(folder.parent / "data"), str(folder)]
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    assert [path.suffix for path in folder.iterdir()] == [".part"]
+    with store.write() as tx:  # the file that was half written is never written
+        tx.forget(tx.origin("source", "lanl"))
+    write_out(store, Settings(write=(Write(str(folder), "oai_dc", path="{name}"),)))
+    assert not files(folder)
 
 
 def test_only_what_is_asked_for(store: Store, folder: Path) -> None:

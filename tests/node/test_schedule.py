@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from indlet.errors import SettingsError, StoreError, StoreUnavailable
-from indlet.node.schedule import SOON, Schedule, next_run
+from indlet.node.schedule import SOON, STEP_PATIENCE, Schedule, Step, Work, next_run
 
 
 def at(text: str) -> float:
@@ -174,3 +174,65 @@ def test_a_job_never_runs_twice_at_once() -> None:
         assert thread is not None
         thread.join(10)
         assert schedule.jobs()[0].state == "paused" and not begun.acquire(timeout=0.1)
+
+
+def test_the_steps_of_a_round_keep_their_order() -> None:
+    begun: list[str] = []
+    names = ("read", "harvest", "write")
+    go_on = {name: threading.Event() for name in names}
+    started = {name: threading.Event() for name in names}
+
+    def step(name: str) -> Work:
+        def work(stop: threading.Event) -> None:
+            begun.append(name)
+            started[name].set()
+            go_on[name].wait(30)
+
+        return work
+
+    with Schedule() as schedule:
+        other = threading.Event()
+        schedule.add("read", "1d", step("read"), at_once=True, step=Step.READ)
+        schedule.add("harvest", "1d", step("harvest"), at_once=True, step=Step.HARVEST)
+        schedule.add("write", "1d", step("write"), at_once=True, step=Step.WRITE)
+        schedule.add("index", "1d", lambda stop: other.set(), at_once=True)
+        assert other.wait(10)  # what is no step waits for nothing
+        for number, name in enumerate(names, 1):
+            assert started[name].wait(10)
+            assert begun == list(names[:number])
+            go_on[name].set()
+
+
+def test_somebody_may_start_a_step_at_any_time() -> None:
+    written, go_on = threading.Event(), threading.Event()
+    with Schedule() as schedule:
+        schedule.add("harvest", "1d", lambda stop: go_on.wait(30), at_once=True, step=Step.HARVEST)
+        schedule.add("write", "1d", lambda stop: written.set(), at_once=True, step=Step.WRITE)
+        assert schedule.run_now("write")
+        assert written.wait(10)
+        go_on.set()
+
+
+def test_a_step_does_not_wait_for_ever() -> None:
+    now = [1000.0]
+    schedule = Schedule(clock=lambda: now[0])
+    written, go_on = threading.Event(), threading.Event()
+    with schedule:
+        schedule.add("harvest", "1d", lambda stop: go_on.wait(30), at_once=True, step=Step.HARVEST)
+        schedule.add("write", "1d", lambda stop: written.set(), at_once=True, step=Step.WRITE)
+        assert not written.wait(0.2)
+        now[0] += STEP_PATIENCE
+        schedule.wake("harvest")  # the scheduler looks
+        assert written.wait(10)
+        go_on.set()
+
+
+def test_a_step_waits_for_nothing_that_came_due_after_it() -> None:
+    now = [1000.0]
+    written = threading.Event()
+    with Schedule(clock=lambda: now[0]) as schedule:
+        schedule.add("write", "1h", lambda stop: written.set(), step=Step.WRITE)
+        now[0] += 3601
+        schedule.add("harvest", "1d", lambda stop: None, step=Step.HARVEST, paused=True, at_once=True)
+        schedule.wake("harvest")
+        assert written.wait(10)

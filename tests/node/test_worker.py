@@ -15,10 +15,10 @@ import pytest
 from tests.stores import command_options, store_in
 
 from indlet.errors import StoreUnavailable, Unreachable
-from indlet.node.job_entries import last_runs, pause, permit
-from indlet.node.schedule import SOON, Work, rest_after
+from indlet.node.job_entries import EndedJob, ask, last_runs, note_end, pause, permit
+from indlet.node.schedule import SOON, Step, Work, rest_after
 from indlet.node.worker import Worker, WorkerJob
-from indlet.settings import Crawl, Hierarchy, IndexEngine, Node, Settings, Source
+from indlet.settings import Crawl, Hierarchy, IndexEngine, Node, Settings, Source, Write
 from indlet.store import Store
 
 
@@ -335,3 +335,29 @@ def test_the_command_crawls_and_drains(tmp_path: Path) -> None:
     finally:
         child.kill()
         child.wait()
+
+
+def test_the_steps_of_a_round_keep_their_order(stores: tuple[Store, Store]) -> None:
+    done: list[str] = []
+    jobs = (
+        WorkerJob("write x", 3, "1h", noting(done, "write"), step=Step.WRITE),
+        WorkerJob("harvest lanl", 2, "1d", noting(done, "harvest"), step=Step.HARVEST),
+        WorkerJob("crawl larc", 1, "1h", noting(done, "read"), step=Step.READ),
+    )
+    worker = Given(stores[0], *jobs, at_once=5)
+    begun = []
+    for _ in range(4):
+        begun.append(worker.look())
+        worker.rest()
+    assert begun == [["crawl larc"], ["harvest lanl"], ["write x"], []]
+    ended = last_runs(stores[0])["write x"]
+    note_end(stores[0], "harvest lanl", EndedJob(ended.ended + 0.001, "", "other"))
+    wait_for(lambda: worker.look() == ["write x"])  # what a harvest brought is written at its end
+    worker.rest()
+
+
+def test_the_desk_asks_for_any_job(stores: tuple[Store, Store], tmp_path: Path) -> None:
+    settings = Settings(write=(Write(str(tmp_path)),), node=Node(jobs=False))
+    ask(stores[0], f"write {tmp_path}")
+    jobs = {job.name: job for job in Worker(stores[0], settings).jobs()}
+    assert jobs[f"write {tmp_path}"].request is not None

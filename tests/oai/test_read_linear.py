@@ -210,3 +210,25 @@ def test_a_page_in_what_is_no_character_set_is_read_at_once() -> None:
         read.read(body)
     text = b'<?xml version="1.0" encoding="idna"?><record>\xff</record><record>b</record>'
     assert list(xml_records(text, ("record",), lambda element: element.text))[1] == "b"
+
+
+def test_what_is_kept_of_broken_records_has_a_limit() -> None:
+    """Each would be kept with the declarations around it."""
+    declared = b"urn:" + b"y" * 60_000
+    body = b'<ListRecords xmlns:x="%b">%b</ListRecords>' % (declared, b"<record/>" * 5000)
+    page = read.read(b'<OAI-PMH xmlns="http://www.openarchives.org/OAI/2.0/">%b</OAI-PMH>' % body)
+    assert len(page.problems) == 5000
+    assert sum(len(problem.raw) for problem in page.problems) <= 20 * len(body) + 2_000_000
+
+
+def test_about_parts_have_a_limit() -> None:
+    declared = b"urn:" + b"y" * 60_000
+    header = b"<header><identifier>oai:x:%d</identifier><datestamp>2024-01-01</datestamp></header>"
+    records = [
+        b"<record>" + header % n + b"<about><a>" + b"<x:a/>" * (n * 1000) + b"</a></about></record>"
+        for n in range(2)
+    ]
+    body = b'<ListRecords xmlns:x="%b">%b</ListRecords>' % (declared, b"".join(records))
+    page = read.read(b'<OAI-PMH xmlns="http://www.openarchives.org/OAI/2.0/">%b</OAI-PMH>' % body)
+    assert [item.identifier for item in page.items] == ["oai:x:0"]
+    assert [problem.where for problem in page.problems] == ["oai:x:1"]

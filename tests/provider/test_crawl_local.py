@@ -416,3 +416,27 @@ def test_times_far_away(bench: Bench, at: int) -> None:
     bench.write("a.txt", at=at)
     assert bench.crawl().records == 1
     assert bench.crawl().unchanged == 1
+
+
+def test_an_edit_that_metadata_does_not_show_is_no_news_for_metadata(bench: Bench) -> None:
+    """Neither another body of the primary file nor another size of a copy changes what oai_dc says."""
+    page, old = "<html><head><title>Wings</title></head><body>{}</body></html>", 1_500_000_000
+    bench.write("a.html", page.format("a wing in the air and the river"), old)
+    bench.write("a.txt", "a copy of it", old)
+
+    def seqs(metadata_only: bool) -> list[int]:
+        with bench.store.read() as view:
+            return [stored.seq for stored in view.page(10, metadata_only=metadata_only)]
+
+    bench.crawl()
+    before, whole = seqs(True), seqs(False)
+    bench.write("a.html", page.format("a wing in the air and the river of stone"), old + 1)
+    bench.crawl()
+    assert seqs(True) == before and seqs(False) != whole
+    whole = seqs(False)
+    bench.write("a.txt", "a longer copy of it", old + 2)
+    bench.crawl()
+    assert seqs(True) == before and seqs(False) != whole
+    bench.write("a.html", page.format("a wing").replace("Wings", "Air"), old + 3)
+    bench.crawl()
+    assert seqs(True) != before

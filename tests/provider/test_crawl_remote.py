@@ -12,6 +12,7 @@ import sys
 import tarfile
 import zipfile
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from importlib.util import module_from_spec, spec_from_file_location
@@ -23,6 +24,7 @@ import pytest
 from indlet.errors import HierarchyError, MissingExtra, SettingsError
 from indlet.provider.connect import answer_deadline, connect
 from indlet.provider.hierarchy import open_tree
+from indlet.provider.pipeline import _scratch
 from indlet.settings import Crawl, Hierarchy, Limits
 
 if TYPE_CHECKING:
@@ -309,7 +311,17 @@ def test_nothing_that_was_fetched_is_left_behind(bench: Bench) -> None:
     left.write_text("wings")
     bench.at(str(place))
     bench.crawl()
-    assert not left.parent.exists()
+    assert not list(left.parent.iterdir())
+
+
+def test_crawls_that_end_take_no_folder_away_from_those_that_begin(tmp_path: Path) -> None:
+    def crawl_often(name: str) -> None:
+        for _ in range(300):
+            with _scratch(tmp_path, name) as folder:
+                (folder / "fetched").write_text("wings")
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(crawl_often, ("a", "b", "c")))
 
 
 @pytest.mark.parametrize(

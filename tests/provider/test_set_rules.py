@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -83,3 +85,12 @@ def test_records_are_in_several_sets_that_change_with_the_rules(bench: Bench) ->
         (stored,) = view.page(10)
         assert stored.sets == "docs:a"
         assert view.page(10, set_spec="flow") == []
+
+
+def test_a_wrong_rule_is_reported_where_assertions_are_left_out() -> None:
+    program = (
+        "from indlet.provider.set_rules import SetRules\nfrom indlet.settings import SetRule\n"
+        "SetRules((SetRule(by='colour'),))"
+    )
+    done = subprocess.run([sys.executable, "-O", "-c", program], capture_output=True, text=True)
+    assert "SettingsError: [[set]]: by is 'colour'" in done.stderr

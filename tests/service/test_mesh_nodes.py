@@ -19,7 +19,8 @@ import pytest
 import uvicorn
 from lxml import etree
 
-from indlet.model import Record
+from indlet.formats.metadata import oai_dc
+from indlet.model import Record, TermVector
 from indlet.oai import provenance
 from indlet.oai.read import canonical
 from indlet.provider.pipeline import crawl
@@ -28,7 +29,7 @@ from indlet.provider.workers import Workers
 from indlet.service.harvest.cache import address_of
 from indlet.service.harvest.one_origin import keeper
 from indlet.service.harvest.progress import Progress
-from indlet.service.harvest.run import Run
+from indlet.service.harvest.run import Run, RunOptions
 from indlet.service.pipeline import harvest_all
 from indlet.settings import Crawl, Harvest, Hierarchy, Node, Settings, Source
 from indlet.store import Store, open_store
@@ -98,6 +99,19 @@ class Laboratory:
 
     def own(self) -> Held:
         return {i: record for i, record in self.holds().items() if f":{self.name}.example.org:" in i}
+
+    def rebuild(self) -> None:
+        """Lose the store, and make another one of the files."""
+        self.store.close()
+        self.settings = replace(self.settings, data=self.settings.data.with_name(f"{self.name}-again"))
+        self.store = open_store(self.settings.data, clock=self._clock)
+        self.app = application(self.store, self.settings, clock=self._clock)
+        self.crawl()
+
+    def reconcile(self) -> list[tuple[str, str]]:
+        """The outcomes and reasons of harvests that compare whole lists."""
+        done = harvest_all(self.store, self.settings, index=False, options=RunOptions(reconcile=True))
+        return [(progress.outcome, progress.reason) for progress in done]
 
     def close(self) -> None:
         self._server.should_exit = True
@@ -537,3 +551,28 @@ def test_what_comes_by_way_of_others_does_not_republish_a_source(laboratories: l
     assert found is not None
     assert found.settings["republish"] is False
     assert "learned_from" not in found.settings
+
+
+def test_records_that_an_origin_dropped_with_its_store_go_everywhere(laboratories: list[Laboratory]) -> None:
+    larc, lanl, *_ = laboratories
+    for number, laboratory in enumerate(laboratories):
+        laboratory.harvests(*(other for other in laboratories if other is not laboratory))
+        for name in ("a", "b", "c"):
+            laboratory.write(f"{name}.txt", f"Report {name} of number {number} about wings")
+        laboratory.crawl()
+    with lanl.store.write() as tx:
+        origin = tx.origin("hierarchy", "more")
+        described = {f"oai:lanl.example.org:{n}": {"title": [f"Note {n}"]} for n in range(400)}
+        note = TermVector.of({"note": 1})
+        tx.put(origin, [Record(i, said, note, raw=oai_dc.write(said)) for i, said in described.items()])
+    rounds(laboratories)
+    agree(laboratories)
+    (larc.root / "b.txt").unlink()
+    larc.rebuild()
+    larc.harvest()
+    for laboratory in laboratories:
+        # Each lists the records of all others, which are held under their own origins.
+        assert laboratory.reconcile() == [("complete", "")] * 3, laboratory.name
+    rounds(laboratories)
+    assert len(larc.own()) == 2
+    agree(laboratories)

@@ -235,3 +235,21 @@ def test_a_newer_or_foreign_schema_is_refused(server: PostgresServer, store: Sto
         admin.execute("CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0 LOCALE 'C'")
         with pytest.raises(StoreError, match="encoding is LATIN1"):
             open_store(server.url.replace("/postgres?", "/latin?"))
+
+
+def test_tables_that_a_restore_has_made_begin_a_new_epoch(server: PostgresServer) -> None:
+    def opened() -> tuple[str, bytes]:
+        with open_store(server.url) as store:
+            return store.epoch(), store.secret("tokens")
+
+    first = opened()
+    assert opened() == first
+    with psycopg.connect(server.url, autocommit=True) as connection:
+        # What pg_restore --clean does: tables of the same rows, and the same single values.
+        connection.execute("ALTER TABLE records RENAME TO dumped")
+        connection.execute("CREATE TABLE records (LIKE dumped INCLUDING ALL)")
+        connection.execute("INSERT INTO records SELECT * FROM dumped")
+        connection.execute("DROP TABLE dumped")
+    epoch, tokens = opened()
+    assert epoch.partition(":")[0] == first[0].partition(":")[0]
+    assert epoch != first[0] and tokens != first[1] and opened() == (epoch, tokens)

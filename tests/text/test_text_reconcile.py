@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from indlet.errors import BadResponse
 from indlet.model import TermVector
 from indlet.text import LANGUAGES, Analyzer, Policy, loss, renormalise, stop_words
 
@@ -155,3 +156,10 @@ def test_positions_survive() -> None:
 def test_a_length_that_is_too_short_is_not_believed() -> None:
     vector = TermVector.of({"wing": 5}, length=1)
     assert renormalise(vector, Policy(stem=False), Analyzer()).length == 5
+
+
+def test_positions_of_a_term_that_is_many_words_have_a_limit() -> None:
+    term = "-".join(f"w{n}" for n in range(40_000))
+    vector = TermVector.of_positions({term: range(40_000)})
+    with pytest.raises(BadResponse, match="20 times its size"):
+        renormalise(vector, None, Analyzer(Policy(positions=True)))

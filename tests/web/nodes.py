@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
+from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
+from indlet.provider.serve import server
 from indlet.service.index import follow
 from indlet.settings import Admin, Harvest, Node, Settings
 from indlet.store import Store
@@ -60,6 +62,20 @@ def listening(app: Any, bound: socket.socket) -> Iterator[None]:
         yield
     finally:
         server.should_exit = True
+        thread.join(15)
+
+
+@contextlib.contextmanager
+def shipped(app: Starlette, settings: Settings, bound: socket.socket) -> Iterator[None]:
+    """The server of `indlet serve`, in a thread."""
+    running = server(app, settings)
+    thread = threading.Thread(target=running.run, kwargs={"sockets": [bound]}, daemon=True)
+    thread.start()
+    until(lambda: running.started)
+    try:
+        yield
+    finally:
+        running.should_exit = True
         thread.join(15)
 
 

@@ -14,6 +14,7 @@ from indlet.model import Record
 from indlet.node.duplicates import look
 from indlet.store import Store, withheld
 from indlet.store.decisions import PairDecision, decisions, take
+from indlet.web.admin.alerts import ON_PAGE
 
 Desk = tuple[Store, TestClient, str]
 
@@ -51,6 +52,29 @@ def test_an_alert_is_acknowledged_by_name(desk: Desk) -> None:
         tx.alert("deleted", "import", "oai:lanl:7", "deleted once more", "delete it in the catalogue")
     with store.read() as view:
         assert len(view.alerts()) == 2
+
+
+def test_many_alerts_are_paged_filtered_and_seen_to_together(desk: Desk) -> None:
+    store, client, csrf = desk
+    with store.write() as tx:
+        tx.put(tx.origin("source", "lanl"), [Record("oai:lanl:9", {"title": ["Flutter of <wings>"]})])
+        for number in range(120):
+            tx.alert("changed", "import", f"oai:lanl:{number}", "changed at its source", "import it again")
+    page = client.get("/admin/alerts?kind=changed").text
+    assert page.count('value="acknowledge"') == ON_PAGE and "not harvested" not in page
+    assert "Flutter of &lt;wings&gt;" in page and 'href="/record?id=oai%3Alanl%3A9"' in page
+    assert 'href="/admin/alerts?kind=changed&amp;page=2"' in page
+    assert client.get("/admin/alerts?kind=changed&page=3").text.count('value="acknowledge"') == 20
+    assert client.get("/admin/alerts?page=x&kind=no").status_code == 200
+    (until,) = re.findall(r'name="until" value="([^"]+)"', page)
+    form = {"action": "acknowledge_all", "csrf": csrf, "kind": "changed", "until": until}
+    assert client.post("/admin/act", data={**form, "until": ""}).status_code == 409
+    assert client.post("/admin/act", data=form).status_code == 303
+    with store.read() as view:
+        assert sorted(alert.kind for alert in view.alerts()) == ["deleted", "silent"]
+    assert client.post("/admin/act", data={**form, "until": "1970-01-01T00:00:00Z"}).status_code == 303
+    with store.read() as view:
+        assert len(view.alerts()) == 2  # what came after the page was made is left alone
 
 
 def test_the_feed_needs_its_key(desk: Desk) -> None:

@@ -13,12 +13,11 @@ from pathlib import Path
 
 import httpx
 import pytest
-from tests.web.nodes import PASSWORD, free_socket, settings_for, until
+from tests.web.nodes import PASSWORD, free_socket, settings_for, shipped
 
 from indlet.model import Record
 from indlet.node.probe import probe_in_child
 from indlet.provider.pipeline import crawl
-from indlet.provider.serve import server
 from indlet.service.index import follow
 from indlet.settings import Access, Admin, Crawl, Hierarchy, Node, Serve, Settings
 from indlet.store import Store
@@ -47,15 +46,8 @@ def serving(folder: Path, **changes: object) -> Iterator[str]:
                 ],
             )
         follow.catch_up(store)
-        running = server(application(store, settings), settings)
-        thread = threading.Thread(target=running.run, kwargs={"sockets": [bound]}, daemon=True)
-        thread.start()
-        until(lambda: running.started)
-        try:
+        with shipped(application(store, settings), settings, bound):
             yield f"http://127.0.0.1:{port}"
-        finally:
-            running.should_exit = True
-            thread.join(15)
 
 
 @pytest.fixture(scope="module")
@@ -140,9 +132,11 @@ def test_a_script_in_the_collection_is_no_script_of_ours(node: str) -> None:
             continue
         assert answer.headers["content-type"].startswith("text/plain"), name
         assert answer.headers["x-content-type-options"] == "nosniff"
-        assert answer.headers["content-security-policy"].startswith("sandbox;")
+        assert answer.headers["content-security-policy"].startswith("default-src 'none'; sandbox")
     page = get(f"{node}/content/files/evil.html")
-    assert page.status_code == 200 and page.headers["content-security-policy"].startswith("sandbox;")
+    assert page.status_code == 200 and page.headers["content-security-policy"].startswith(
+        "default-src 'none'; sandbox"
+    )
 
 
 def test_an_rss_description_is_text_for_whoever_takes_it_for_html(node: str) -> None:

@@ -189,7 +189,7 @@ def test_store_and_index_are_checked_and_rebuilt(desk: Operator, empty: tuple[St
         tx.put(tx.origin("source", "s"), [Record("oai:s:1", {"title": ["T"]})])
     office = desk.client.app.state.desk  # type: ignore[attr-defined]
     for action, said in (
-        ("rebuild", "1 changes applied"),
+        ("rebuild", "1 change applied"),
         ("check", "store: ok; index: ok, 1 record in both"),
     ):
         desk.act(action)

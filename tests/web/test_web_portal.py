@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,14 @@ import pytest
 from lxml import html
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 from starlette.testclient import TestClient
+from tests.hostile import misbehaving as m
 from tests.web.collection import SOURCES
 from tests.web.nodes import make_client, settings_for
 
 from indlet.model import Record, TermVector
-from indlet.settings import Access, Hierarchy
-from indlet.store import Store
+from indlet.service.pipeline import harvest_all
+from indlet.settings import Access, Hierarchy, Source
+from indlet.store import Store, open_store
 
 RECORD = "/record/oai:north.example.org:1000"
 
@@ -295,9 +298,12 @@ def test_hierarchies_that_are_not_for_everybody_stay_hidden(tmp_path: Path) -> N
         assert client.get("/about").status_code == 200
 
 
-def test_metrics_are_in_the_text_format(client: TestClient) -> None:
+def test_metrics_are_in_the_text_format(library_store: Store) -> None:
+    settings = settings_for(library_store.local_folder)
+    settings = replace(settings, admin=replace(settings.admin, metrics_token="scrape"))
+    client = make_client(library_store, settings)
     client.get("/?q=wave")
-    body = client.get("/metrics").text
+    body = client.get("/metrics", headers={"authorization": "Bearer scrape"}).text
     values = dict(line.rsplit(" ", 1) for line in body.splitlines() if not line.startswith("#"))
     assert float(values['indlet_records{kind="source",origin="North Library"}']) == 88
     assert float(values["indlet_index_lag"]) == 0
@@ -315,8 +321,53 @@ def test_static_files_and_only_those(client: TestClient) -> None:
 def test_pages_are_compressed_for_those_who_take_it(client: TestClient) -> None:
     plain = client.get("/?q=wave", headers={"accept-encoding": "identity"})
     small = client.get("/?q=wave", headers={"accept-encoding": "br, gzip;q=0.8"})
-    refused = client.get("/?q=wave", headers={"accept-encoding": "gzip;q=0"})
-    assert "content-encoding" not in plain.headers and "content-encoding" not in refused.headers
+    assert "content-encoding" not in plain.headers
+    for weight in ("0", "0.0", "0.000", " 0.00", "-1", "x"):
+        for address in ("/?q=wave", "/static/portal.css", "/oai?verb=Identify"):
+            refused = client.get(address, headers={"accept-encoding": f"gzip; q={weight}"})
+            assert "content-encoding" not in refused.headers, (address, weight)
     assert small.headers["content-encoding"] == "gzip" and "Accept-Encoding" in small.headers["vary"]
     assert int(small.headers["content-length"]) < int(plain.headers["content-length"]) / 3
     assert "content-encoding" not in client.get("/admin/sign-in").headers
+
+
+def test_metrics_of_runs_hold_while_the_next_one_is_on(tmp_path: Path) -> None:
+    clock = [1_700_000_000.0]
+    with open_store(tmp_path, clock=lambda: clock[0]) as store:
+        client = make_client(store, settings_for(tmp_path))
+
+        def metrics() -> dict[str, float]:
+            lines = [line for line in client.get("/metrics").text.splitlines() if 'origin="s"' in line]
+            values = (line.rsplit(" ", 1) for line in lines)
+            return {name.partition("{")[0].removeprefix("indlet_last_"): float(at) for name, at in values}
+
+        def run(outcome: str) -> None:
+            with store.write() as tx:
+                tx.note_run(tx.start_run(tx.origin("source", "s", {}), "harvest"), {}, outcome)
+            clock[0] += 100
+
+        run("running")
+        assert "run_ok" not in metrics()  # nothing has ended
+        run("complete")
+        done = metrics()
+        assert done["run_ok"] == 1 and done["complete_run_timestamp_seconds"] == 1_700_000_100
+        for _ in range(12):
+            run("failed")
+        for outcome in ("running", "failed"):
+            run(outcome)
+            told = metrics()
+            assert told["run_ok"] == 0
+            assert told["complete_run_timestamp_seconds"] == 1_700_000_100
+
+
+def test_a_deleted_record_is_dated_by_its_deletion(tmp_path: Path) -> None:
+    with m.Provider() as provider, open_store(tmp_path) as store:
+        settings = settings_for(tmp_path)
+        harvest_all(store, settings, [Source(provider.url, name="s")])
+        with store.read() as view:
+            gone = next(s for s in view.changes() if s.deleted)
+        (stamp,) = [one.datestamp for one in provider.records if one.identifier == gone.identifier]
+        told = make_client(store, settings).get(f"/record/{gone.identifier}")
+    assert told.status_code == 410
+    at = datetime.fromisoformat(stamp)
+    assert f"It was withdrawn on {at.day} {at:%B} {at.year}" in told.text, told.text

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use super::bytes::{Reader, write_varint};
@@ -22,7 +23,7 @@ pub struct FileWriter {
 
 impl FileWriter {
     pub fn create(path: &Path) -> Result<FileWriter> {
-        let file = File::create(path).map_err(|error| Error::io(path, &error))?;
+        let file = create_private(path)?;
         Ok(FileWriter {
             path: path.to_owned(),
             out: Some(BufWriter::with_capacity(1 << 18, file)),
@@ -81,6 +82,13 @@ impl FileWriter {
         }
         Ok(Stamp { size: self.size, checksum: self.hasher.clone().finalize() })
     }
+}
+
+/// Create a file that only its owner may read.
+pub fn create_private(path: &Path) -> Result<File> {
+    let mut options = File::options();
+    options.create(true).truncate(true).read(true).write(true).mode(0o600);
+    options.open(path).map_err(|error| Error::io(path, &error))
 }
 
 impl Drop for FileWriter {

@@ -10,7 +10,7 @@ use std::path::Path;
 use super::codec::write_list;
 use super::columns::{FacetBuilder, write_numbers};
 use super::dictionary::{DictionaryWriter, Terms};
-use super::file::FileWriter;
+use super::file::{FileWriter, create_private};
 use super::segment::{FACETS, Segment};
 use crate::map::Stamp;
 use crate::{Error, Result};
@@ -221,8 +221,7 @@ struct Spool {
 impl Spool {
     fn new(beside: &Path, needed: bool) -> Result<Spool> {
         let path = beside.with_extension("positions");
-        let open = || File::options().create(true).truncate(true).read(true).write(true).open(&path);
-        let file = if needed { Some(BufWriter::new(open().map_err(|error| Error::io(&path, &error))?)) } else { None };
+        let file = if needed { Some(BufWriter::new(create_private(&path)?)) } else { None };
         Ok(Spool { file, path, term: Vec::new() })
     }
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _TIGHT: Final = 1024**3  # bytes of free disk below which it is told
 _TOO_LITTLE: Final = 100 * 1024**2
+_ENDED: Final = {"failed": "its last run failed", "incomplete": "its last run was incomplete"}
 _AT_ONCE: Final = 4  # sources that are asked at one time
 
 
@@ -145,7 +146,10 @@ def _folder(folder: Path) -> Iterator[CheckResult]:
         there = there.parent
     if not os.access(there, os.W_OK):
         yield CheckResult("rights", str(there), "problem", "may not be written by this user")
-    elif folder.exists() and (wide := stat.S_IMODE(folder.stat().st_mode) & 0o077):
+    elif not folder.exists():
+        message = "is not there: indlet serve creates it; if the node uses another folder, name that one"
+        yield CheckResult("rights", str(folder), "warning", f"{message} with --data or in the settings")
+    elif wide := stat.S_IMODE(folder.stat().st_mode) & 0o077:
         message = f"others may enter it ({wide:03o}); the next start takes that right away"
         yield CheckResult("rights", str(folder), "warning", message)
     else:
@@ -189,7 +193,7 @@ def _index(store: Store) -> Iterator[CheckResult]:
                 "index",
                 "index",
                 "warning",
-                f"{newest - position:,} changes behind; a running node catches up",
+                f"{amount(newest - position, 'change')} behind; a running node catches up",
             )
         else:
             with store.read() as view:
@@ -199,7 +203,7 @@ def _index(store: Store) -> Iterator[CheckResult]:
             told = (
                 f"holds {'all ' * (live > 1)}{amount(live, 'record')}"
                 if good
-                else f"{documents:,} records for {live:,}:  indlet reindex"
+                else f"{amount(documents, 'record')} for {live:,}:  indlet reindex"
             )
             yield CheckResult("index", "index", "ok" if good else "problem", told)
     except IndletError as e:
@@ -217,9 +221,9 @@ def _sources(store: Store, settings: Settings, offline: bool) -> Iterator[CheckR
         origins = {origin.name: origin for origin in view.origins("source")}
         for name in sources:
             runs = view.runs(origins[name].id, 1) if name in origins else []
-            if runs and runs[0].outcome in ("failed", "incomplete"):
+            if runs and runs[0].outcome in _ENDED:
                 reason = str(runs[0].detail.get("reason", ""))
-                yield CheckResult("source", name, "warning", f"its last run was {runs[0].outcome}: {reason}")
+                yield CheckResult("source", name, "warning", f"{_ENDED[runs[0].outcome]}: {reason}")
     asked = {name: source for name, source in sources.items() if not source.paused and not offline}
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         yield from pool.map(lambda one: _asked(one[0], one[1], settings), asked.items())

@@ -81,33 +81,56 @@ def harvest(
     Exit status
       0  every source was had in full
       1  a source could not be harvested, or not in full; what came was kept
-      3  complete, but some records failed, now or before, and are owed (see  indlet failures)
+      3  complete, but some records failed, now or before, and are owed (see  indlet failures), or
+         deletions wait for an operator (see  indlet deletions)
       130  interrupted; the same command goes on from there
     """
     settings = _adjusted(settings_given(data, config), timeout, retries, at_once)
+    _check_command(settings, urls, index_format, name)
     with _indexer_ahead(settings) as indexer:
         from indlet.node.fetched import extractor
-        from indlet.service.harvest.negotiate import not_offered
         from indlet.service.harvest.run import RunOptions
         from indlet.service.pipeline import harvest_all
         from indlet.store import open_configured
 
-        sources = _sources(
-            settings, urls, set_spec, index_format, fulltext, name, secret(token, token_file) or ""
-        )
-        if delay is not None:
-            sources = [replace(s, delay_seconds=delay) for s in sources]
         options = RunOptions(full, since, until, reconcile, historical)
         with open_configured(settings) as store, Shown(quiet or as_json) as shown:
-            done = harvest_all(
-                store, settings, sources, options=options, extract=extractor(settings.crawl.limits),
-                started=shown.follow, indexer_ahead=indexer,
-            )  # fmt: skip
+            sources = _sources(
+                store, settings, urls, set_spec, index_format, fulltext, name, secret(token, token_file) or ""
+            )
+            if delay is not None:
+                sources = [replace(s, delay_seconds=delay) for s in sources]
+            try:
+                done = harvest_all(
+                    store, settings, sources, options=options, extract=extractor(settings.crawl.limits),
+                    started=shown.follow, indexer_ahead=indexer,
+                )  # fmt: skip
+            finally:
+                _put_on_schedule(store, settings, sources, shown.progress)
+            twins = _twins(store, sources)
     if as_json:
         say_json([p.to_json() for p in done], indent=True)
     else:
         for progress in done:
             say(line(progress, settings.data))
+    _warn(done, twins, index_format)
+    if any(p.outcome != "complete" for p in done):
+        sys.exit(1)
+    if not all(p.ok for p in done):
+        sys.exit(3)
+
+
+def _warn(done: list[Progress], twins: list[tuple[str, str]], index_format: str) -> None:
+    from indlet.service.harvest.negotiate import not_offered
+
+    for one, other in twins:
+        say(
+            printable(
+                f"{one}: has the same address as {other}, so that their records are held twice; "
+                "keep one of the two, and remove the other at the desk with its records"
+            ),
+            err=True,
+        )
     for progress in done:
         if progress.outcome == "complete" and not_offered(index_format) in progress.repairs:
             say(
@@ -115,10 +138,6 @@ def harvest(
                 "leave --index out for the best format that it has",
                 err=True,
             )
-    if any(p.outcome != "complete" for p in done):
-        sys.exit(1)
-    if not all(p.ok for p in done):
-        sys.exit(3)
 
 
 @contextlib.contextmanager
@@ -229,14 +248,14 @@ class Shown:
     def __init__(self, quiet: bool) -> None:
         self._quiet = quiet
         self._live: Any = None
-        self._progress: list[Progress] = []
+        self.progress: list[Progress] = []
         self._last = time.monotonic()
 
     def __enter__(self) -> Shown:
         return self
 
     def follow(self, progress: list[Progress]) -> None:
-        self._progress = progress
+        self.progress = progress
         if self._quiet or not progress:
             return
         if sys.stderr.isatty():
@@ -265,14 +284,14 @@ class Shown:
         told: dict[str, str] = {}
         due = time.monotonic() + LINE_SECONDS
         while not self._done.wait(LOOK_SECONDS):
-            for p in self._progress:
+            for p in self.progress:
                 if p.trouble and p.trouble != told.get(p.source):
                     say(printable(f"{p.source}: {p.trouble}"), err=True)
                 told[p.source] = p.trouble
             if time.monotonic() < due:
                 continue
             due = time.monotonic() + LINE_SECONDS
-            for p in self._progress:
+            for p in self.progress:
                 if not p.outcome and p.phase != "waiting":
                     left = "" if p.remaining is None else f", {p.remaining:,} to come"
                     say(
@@ -291,7 +310,7 @@ class Shown:
         )
         for column in table.columns[2:]:
             column.justify = "right"
-        for p in self._progress:
+        for p in self.progress:
             left = "" if p.remaining is None or p.outcome else f"{p.remaining:,}"
             state = Text(printable(p.trouble[:WIDTH]) or p.phase)
             table.add_row(
@@ -301,7 +320,27 @@ class Shown:
         return table
 
 
+def _check_command(settings: Settings, urls: tuple[str, ...], index: str, name: str) -> None:
+    """Mistakes on the command line are reported before a store is created."""
+    from indlet.formats import INDEX
+
+    if name and len(urls) != 1:
+        raise click.UsageError("--name goes with a single URL")
+    if index not in ("", "auto", "none", *INDEX):
+        raise click.UsageError(f"--index is {index!r}: choose from auto, none, {', '.join(INDEX)}")
+    if not urls and not settings.source:
+        raise click.UsageError("name a URL, or a settings file that has sources:  indlet harvest URL")
+    if not settings.store.url and not _holds_something(settings.data):
+        for url in set(urls) - _by_address_or_name(settings).keys():
+            _checked(url)
+
+
+def _by_address_or_name(settings: Settings) -> dict[str, Source]:
+    return {s.url: s for s in settings.source} | {s.name: s for s in settings.source if s.name}
+
+
 def _sources(
+    store: Store,
     settings: Settings,
     urls: tuple[str, ...],
     set_spec: str,
@@ -310,24 +349,40 @@ def _sources(
     name: str,
     token: str,
 ) -> list[Source]:
-    from indlet.formats import INDEX
-
-    if name and len(urls) != 1:
-        raise click.UsageError("--name goes with a single URL")
-    if index not in ("", "auto", "none", *INDEX):
-        raise click.UsageError(f"--index is {index!r}: choose from auto, none, {', '.join(INDEX)}")
-    known = {s.url: s for s in settings.source} | {s.name: s for s in settings.source if s.name}
-    if urls:
-        found = [_given(url, known) for url in urls]
-    else:
-        found = list(settings.source)
-        if not found:
-            raise click.UsageError("name a URL, or a settings file that has sources:  indlet harvest URL")
+    known = _by_address_or_name(settings)
+    found = [_given(store, url, set_spec, name, known) for url in urls] or list(settings.source)
     changes: JsonObject = {"set": set_spec, "index": index, "name": name, "token": token}
     changes = {key: value for key, value in changes.items() if value}
     if fulltext:
         changes["fulltext"] = "fetch"
     return [replace(source, **changes) for source in found]
+
+
+def _put_on_schedule(store: Store, settings: Settings, sources: list[Source], begun: list[Progress]) -> None:
+    """What was named on the command line is harvested again by a node that serves this store.
+
+    A source that never answered is not: its address may be a slip.
+    """
+    from indlet.service.harvest.negotiate import source_name
+    from indlet.store import desk_sources
+
+    written = {source_name(source) for source in settings.source}
+    answered = {progress.source for progress in begun if progress.pages or progress.outcome == "complete"}
+    new = [s for s in sources if source_name(s) in answered - written]
+    if new:
+        with store.write() as tx:
+            for source in new:
+                desk_sources.add(tx, source_name(source), source)
+
+
+def _twins(store: Store, sources: list[Source]) -> list[tuple[str, str]]:
+    """The sources whose records an earlier one holds as well, and that one."""
+    from indlet.service.harvest.negotiate import source_name
+    from indlet.service.harvest.one_origin import same_source
+
+    with store.read() as view:
+        found = [(source_name(s), same_source(view, source_name(s), s)) for s in sources if not s.republish]
+    return [(name, other.name) for name, other in found if other is not None]
 
 
 def _checked(url: str) -> str:
@@ -343,27 +398,54 @@ def _checked(url: str) -> str:
     return url
 
 
-def _given(url: str, known: dict[str, Source]) -> Source:
-    """The source of the settings that a URL or a name stands for, or a new one."""
+def _given(store: Store, url: str, set_spec: str, name: str, known: dict[str, Source]) -> Source:
+    """The source that a URL or a name stands for: one of the settings, one harvested before, or a new one."""
+    from indlet.service.harvest.negotiate import source_name
+    from indlet.service.harvest.one_origin import same_source
+    from indlet.store import desk_sources
+
     plain, user, password = without_credentials(url)
-    found = known.get(plain)
-    if found is None:
-        return Source(_checked(url))
-    return replace(found, user=user or found.user, password=password or found.password)
+    if (found := known.get(plain)) is not None:
+        return replace(found, user=user or found.user, password=password or found.password)
+    with store.read() as view:
+        if (found := desk_sources.added(view).get(plain)) is not None:
+            return found
+        new = Source(_checked(url), set=set_spec, name=name)
+        twin = same_source(view, source_name(new), new)
+    if twin is None:
+        return new
+    if name:
+        raise SettingsError(
+            f"{plain}: is harvested already, as {twin.name!r}; leave --name out, or rename it at the desk "
+            "or in the settings"
+        )
+    return replace(new, name=twin.name)
 
 
 def _rows(store: Store, settings: Settings) -> list[JsonObject]:
+    from indlet.service.harvest.one_origin import source_ranks
+
+    scheduled = source_ranks(store, settings).keys()
     with store.read() as view:
         totals, failures = view.totals(), view.failure_counts()
         return [
-            _row(o, totals.get(o.id, (0, 0)), failures.get(o.id, 0), settings) for o in view.origins("source")
+            _row(
+                o,
+                totals.get(o.id, (0, 0)),
+                failures.get(o.id, 0),
+                settings,
+                o.name in scheduled or not settings.node.jobs,
+            )
+            for o in view.origins("source")
         ]
 
 
-def _row(origin: Origin, totals: tuple[int, int], failures: int, settings: Settings) -> JsonObject:
+def _row(
+    origin: Origin, totals: tuple[int, int], failures: int, settings: Settings, scheduled: bool
+) -> JsonObject:
     state = origin.state
     last = state.get("last", {})
-    every = origin.settings.get("every") or settings.harvest.every
+    every = (origin.settings.get("every") or settings.harvest.every) if scheduled else ""
     return {
         "source": origin.name,
         "url": state.get("url", origin.settings.get("url", "")),

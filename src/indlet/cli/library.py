@@ -18,7 +18,7 @@ from indlet.model import JsonObject
 from indlet.settings_file import load
 
 if TYPE_CHECKING:
-    from indlet.node.write_out import Written
+    from indlet.node.write_state import Written
     from indlet.provider.summary import Summary
     from indlet.service.harvest.progress import Progress
 
@@ -91,11 +91,12 @@ def sync(config: Path, historical: bool, as_json: bool) -> None:
 def _problems(read: list[Summary], harvested: list[Progress], written: list[Written]) -> Iterator[str]:
     """What was not done of a round."""
     for s in read:
-        if why := s.reason or (f"{s.failed} could not be read; see  indlet failures" if s.failed else ""):
+        if why := s.reason or (f"{s.failures} could not be read; see  indlet failures" if s.failures else ""):
             yield f"local read, {s.hierarchy}: {why}"
     for p in harvested:
         if not p.ok:
-            yield f"harvest, {p.source}: {p.reason or 'records are owed'}"
+            waiting = f"{amount(p.withheld, 'deletion')} for an operator to decide; see  indlet deletions"
+            yield f"harvest, {p.source}: {p.reason or (waiting if p.withheld else 'records are owed')}"
     for w in written:
         if why := w.reason or (f"{w.failed} could not be written; see  indlet alerts" if w.failed else ""):
             yield f"local write, {w.folder}: {why}"
@@ -120,34 +121,51 @@ def _told(
 @config_option
 @click.option("--jsonl", is_flag=True, help="A line of JSON for each.")
 @click.option("--all", "everything", is_flag=True, help="Also those that somebody has seen to.")
+@click.option("--kind", default="", help="Only alerts of this kind, such as deleted or changed.")
 @click.option(
-    "--done", metavar="ALERT", help="Somebody has seen to the alert of this number, record or source."
+    "--done",
+    metavar="ALERT",
+    help="Somebody has seen to the alert of this number, record or source; all: to all, or all of --kind.",
 )
 @by_option
 def alerts(
-    data: Path | None, config: Path | None, jsonl: bool, everything: bool, done: str | None, by: str
+    data: Path | None,
+    config: Path | None,
+    jsonl: bool,
+    everything: bool,
+    kind: str,
+    done: str | None,
+    by: str,
 ) -> None:
     """List what waits for somebody: written records that were deleted, folders that cannot be written.
 
     \b
     indlet alerts --data larc-data
     indlet alerts --data larc-data --done oai:lanl.example.org:reports/1 --by "Ada Wells"
+    indlet alerts --data larc-data --kind changed --done all --by "Ada Wells"
     """
-    from indlet.node.alerts import acknowledge
+    from indlet.node.alerts import KINDS, acknowledge, acknowledge_all
     from indlet.node.alerts import alerts as waiting
     from indlet.store import open_configured
 
+    if kind and kind not in KINDS:
+        raise SettingsError(f"no alerts are of the kind {kind!r}; one of {', '.join(KINDS)}")
     with open_configured(settings_of_node(data, config), create=False) as store:
+        if done == "all":
+            say(f"{amount(acknowledge_all(store, by, kind=kind), 'alert')} seen to")
+            return
         if done is not None:
             acknowledge(store, done, by)
             return
-        found = list(waiting(store, acknowledged=everything))
+        found = list(waiting(store, acknowledged=everything, kind=kind))
     for alert in found:
         if jsonl:
             say_json(asdict(alert))
         else:
             seen = f"  (seen to by {alert.acknowledged_by})" if alert.acknowledged else ""
             say(f"{alert.at}  {alert.id}  {alert.kind}  {printable(alert.record)}{printable(seen)}")
+            if alert.title:
+                say(f"    {printable(alert.title)}")
             say(f"    {printable(alert.reason)}")
             if alert.remedy:
                 say(f"    to do: {printable(alert.remedy)}")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from indlet.cli.options import CONFIG
-from indlet.cli.provider import config_option, data_option, open_existing, settings_of
+from indlet.cli.options import CONFIG, config_option, data_option, settings_given
+from indlet.cli.provider import open_existing
 from indlet.cli.show import amount, printable, say, say_json
 from indlet.errors import SettingsError
 
@@ -68,7 +68,7 @@ def backup(folder: Path, data: Path | None, config: Path | None, as_json: bool) 
     """
     from indlet.store import back_up
 
-    settings_file = config or (CONFIG if CONFIG.exists() else None)
+    settings_file = config or (CONFIG if data is None and CONFIG.exists() else None)
     with open_existing(data, config) as store:
         contents = back_up(store, folder, settings_file)
     if as_json:
@@ -95,7 +95,7 @@ def restore(folder: Path, data: Path | None, config: Path | None, index: bool) -
     from indlet.store import open_store, settings_in
     from indlet.store import restore as restored
 
-    settings = settings_of(config)
+    settings = settings_given(data, config)
     if settings.store.url.startswith("postgres"):
         raise SettingsError("[store] url names a PostgreSQL server: bring its dump back with  pg_restore")
     if settings.store.url and data is None:
@@ -112,6 +112,6 @@ def restore(folder: Path, data: Path | None, config: Path | None, index: bool) -
         with open_store(target, create=False) as store:
             store.index_engine = settings.index
             done = follow.catch_up(store)
-        say(f"the index was made anew, from {done.applied:,} changes")
+        say(f"the index was made anew, from {amount(done.applied, 'change')}")
     if kept := settings_in(folder):
         say(f"the settings of that time are in {kept}; they were not put into use", err=True)

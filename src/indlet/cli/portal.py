@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import secrets
+import shlex
 import signal
 import sys
 import tempfile
@@ -171,6 +172,7 @@ def _portal(console: Console, tour: Any, library: Any, settings: Settings, bound
     from rich.text import Text
 
     from indlet.cli.serving import listen
+    from indlet.demo.stage import typed_command
     from indlet.web.app import application
 
     app = application(library.store, settings)
@@ -187,7 +189,12 @@ def _portal(console: Console, tour: Any, library: Any, settings: Settings, bound
     console.print()
     tour.say("Change a file of the orchard, and let the change arrive:")
     console.print()
-    for line in (f"cd {home}", "indlet crawl --config orchard.toml", "indlet harvest --config service.toml"):
+    command = typed_command()
+    for line in (
+        f"cd {shlex.quote(str(home))}",
+        f"{command} crawl --config orchard.toml",
+        f"{command} harvest --config service.toml",
+    ):
         console.print(Text(f"      {line}"), soft_wrap=True)
     console.file.flush()
     listen(app, settings, bound)

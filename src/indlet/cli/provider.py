@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
 
-from indlet.cli.options import CONFIG
+from indlet.cli.options import CONFIG, settings_given
 from indlet.cli.secret import secret
 from indlet.cli.show import amount, escaped, printable, say, say_json
 from indlet.errors import SettingsError
@@ -163,7 +163,8 @@ def crawl(
     Exit status
       0  everything became a record, was unchanged, or was left alone by rule
       1  a hierarchy could not be read at all
-      3  complete, but some files failed (see  indlet failures) or some folders could not be listed
+      3  complete, but some files failed (see  indlet failures), some folders could not be listed, or
+         deletions wait for an operator (see  indlet deletions)
       130  interrupted
     """
     from indlet.cli.show import print_summaries, progress
@@ -262,7 +263,7 @@ def records(data: Path | None, config: Path | None, jsonl: bool, set_spec: str |
     from indlet.text import Analyzer
 
     with open_existing(data, config) as store, store.read() as view:
-        analyzer = Analyzer(policy_for(store, settings_of(config).analysis))
+        analyzer = Analyzer(policy_for(store, settings_given(data, config).analysis))
         names = {origin.id: origin.name for origin in view.origins()}
         after = 0
         out = sys.stdout.buffer
@@ -442,10 +443,10 @@ def _from_options(
 
 
 def open_existing(data: Path | None, config: Path | None) -> Any:
+    """The store of a folder that is named, of a settings file that is named, or of the one here."""
     from indlet.store import open_configured
 
-    settings = settings_of(config)
-    return open_configured(replace(settings, data=data or settings.data), create=False)
+    return open_configured(settings_given(data, config), create=False)
 
 
 def settings_of(config: Path | None) -> Settings:

@@ -24,7 +24,7 @@ WIDTH = 78
 RUN_DEPTH = 1000
 
 model_option = click.option(
-    "--model", metavar="M", default="", help="bm25, vsm, lm-dirichlet, lm-jm or boolean."
+    "--model", metavar="M", default="", help="bm25, vsm, lm-dirichlet, lm-jm, bm25-plus, pl2 or boolean."
 )
 param_option = click.option(
     "--param", "parameters", multiple=True, metavar="K=V", help="A parameter of the model, such as k1=0.9."

@@ -16,7 +16,7 @@ from indlet import logs, process
 from indlet.cli.show import progress, say, summary_lines
 from indlet.errors import MissingExtra, SettingsError
 from indlet.node.crawl_child import crawl_in_child
-from indlet.node.schedule import Schedule
+from indlet.node.schedule import NotDone, Schedule, Step
 from indlet.provider.hierarchy import named
 from indlet.provider.pipeline import crawl_groups
 from indlet.settings import Log, Settings
@@ -56,7 +56,11 @@ def application(
             if (e.name or "").startswith("indlet"):
                 raise
             # A node that holds nothing of its own is there to be searched.
-            if portal_asked or settings.source or not (settings.hierarchy or settings.site):
+            if (
+                portal_asked
+                or settings.source
+                or not (settings.hierarchy or settings.site or settings.library)
+            ):
                 raise MissingExtra(f"the portal (it imports {e.name})", "service") from e
         else:
             return whole(store, settings, jobs=jobs)
@@ -123,7 +127,9 @@ def _plan_crawls(settings: Settings, schedule: Schedule, at_once: bool) -> None:
         name = f"crawl {', '.join(group.names)}" if len(groups) > 1 else "crawl"
         shown = not lanes
         lane = lanes.setdefault(group.lane, threading.Lock())
-        schedule.add(name, group.every, _Crawl(settings, group.names, lane, shown), at_once=at_once)
+        step = Step.READ if group.library else Step.NONE
+        work = _Crawl(settings, group.names, lane, shown)
+        schedule.add(name, group.every, work, at_once=at_once, step=step)
 
 
 class _Crawl:
@@ -164,6 +170,8 @@ class _Crawl:
                 for line in summary_lines(summary, self._settings.data):
                     say(line, err=True)
         self._first = False
+        if reasons := [f"{summary.hierarchy}: {summary.reason}" for summary in summaries if summary.reason]:
+            raise NotDone("; ".join(reasons))
 
 
 def _jobs(store: Store, settings: Settings, schedule: Schedule, wanted: bool) -> Any:
@@ -212,7 +220,7 @@ def _announce(settings: Settings, *, searched: bool) -> None:
                 f"            {root}/ft-oai?verb=ListIndexFormats",
                 f"  or say    indlet harvest {root}/ft-oai",
             ]
-            if settings.hierarchy or settings.site
+            if settings.hierarchy or settings.site or settings.library
             else []
         ),
         f"  data in   {settings.data}",

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Final
 import click
 import orjson
 
+from indlet.wording import amount as amount
+
 if TYPE_CHECKING:  # and all that crawls, which most commands do not need
     from indlet.provider.summary import Report, Summary
 
@@ -38,11 +40,6 @@ def printable(text: str) -> str:
 def say(text: str = "", *, err: bool = False, nl: bool = True) -> None:
     """Everything that a command prints goes through here: whatever is in it, it commands no terminal."""
     click.echo(_COMMANDS.sub(" ", text), err=err, nl=nl)
-
-
-def amount(count: int, noun: str) -> str:
-    """So many of something: "1 record", "2,000 records"."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def say_json(value: object, *, indent: bool = False) -> None:
@@ -150,11 +147,15 @@ def summary_lines(summary: Summary, data: Path | None = None, names: int = 10) -
         f"{amount(summary.records, 'record')} new or changed",
         f"{summary.deleted:,} deleted",
     ]
+    if summary.echoes:
+        parts.append(f"{summary.echoes:,} left out that are other libraries' records")
     if summary.withheld:
-        parts.append(f"{summary.withheld:,} deletions wait for an operator (see indlet deletions)")
+        parts.append(
+            f"{amount(summary.withheld, 'deletion')} for an operator to decide (see indlet deletions)"
+        )
     if summary.failures:
         place = f" --data {data}" if data else ""
-        parts.append(f"{summary.failures:,} failures (see indlet failures{place})")
+        parts.append(f"{amount(summary.failures, 'failure')} (see indlet failures{place})")
     how = {"interrupted": " (interrupted)", "partial": " (in part)"}.get(summary.outcome, "")
     lines = [f"{summary.hierarchy}{how}: {', '.join(parts)}, in {summary.seconds:.1f} s"]
     if summary.outcome == "complete" and not summary.files:

@@ -8,17 +8,23 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import MISSING, Field, fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 from indlet import settings
 
 _COMMENT = re.compile(r"^    (\w+): [^#\n]*(?:\(\n[^#\n]*)?  # (?!fmt:)(.+)$", re.MULTILINE)
 
-# What the first setting of an entry may be.
+# What an entry must state.
 _EXAMPLES = {
-    "root": "/srv/documents", "by": "type", "url": "https://library.example.org/ft-oai", "name": "larc",
-    "folder": "catalogue/import",
-}  # fmt: skip
+    "hierarchy": {"root": "/srv/documents"},
+    "library": {"name": "larc", "read": "catalogue/export"},
+    "repository": {"path": "/oai/theses"},
+    "set": {"by": "type"},
+    "site": {"root": "/srv/documents", "url": "https://www.example.org/docs"},
+    "source": {"url": "https://library.example.org/ft-oai"},
+    "user": {"name": "anna"},
+    "write": {"folder": "catalogue/import"},
+}
 
 HEAD = """\
 # Settings of an indlet node. What is commented out is the default.
@@ -34,17 +40,20 @@ def template(name: str, roots: Iterable[str] = (), password_hash: str = "") -> s
         default = field.default_factory() if field.default_factory is not MISSING else None
         if is_dataclass(default) and not isinstance(default, type):
             parts += _table(f"[{field.name}]", type(default), {"password_hash": password_hash})
-    for field_name, kind in (
-        ("hierarchy", settings.Hierarchy),
-        ("site", settings.Site),
-        ("library", settings.LibraryFolder),
-        ("set", settings.SetRule),
-        ("source", settings.Source),
-        ("user", settings.User),
-        ("write", settings.Write),
-    ):
+    for field_name, kind in list_tables().items():
         parts += _entries(field_name, kind, list(roots) if kind is settings.Hierarchy else [])
     return "\n".join(parts) + "\n"
+
+
+def list_tables() -> dict[str, type]:
+    """The tables that a settings file may have several times, such as [[source]], and what each entry is."""
+    hints = get_type_hints(settings.Settings)
+    inner = {f.name: next(iter(get_args(hints[f.name])), None) for f in fields(settings.Settings)}
+    return {
+        name.rstrip("_"): kind
+        for name, kind in inner.items()
+        if isinstance(kind, type) and is_dataclass(kind)
+    }
 
 
 def _table(title: str, kind: type, stated: dict[str, str]) -> Iterator[str]:
@@ -66,14 +75,10 @@ def _entries(name: str, kind: type, roots: list[str]) -> Iterator[str]:
         yield from _values(settings.Access)
     if not roots:
         first = next(iter(fields(kind))).name
-        example = "anna" if kind is settings.User else _EXAMPLES[first]
-        yield f"\n# {_doc(kind)} As many as you like.\n# [[{name}]]\n# {first} = {json.dumps(example)}"
-        if kind is settings.Site:
-            yield '# url = "https://www.example.org/docs"'
-        if kind is settings.LibraryFolder:
-            yield '# read = "catalogue/export"'
+        yield f"\n# {_doc(kind)} As many as you like.\n# [[{name}]]"
+        yield from (f"# {key} = {json.dumps(value)}" for key, value in _EXAMPLES[name].items())
         yield from _values(kind, skip=first)
-        if kind is settings.Hierarchy:
+        if any(field.name == "access" for field in fields(kind)):
             yield f"# [{name}.access]"
             yield from _values(settings.Access)
 

@@ -12,7 +12,6 @@ import click
 from indlet.cli.show import amount, say
 from indlet.errors import SettingsError
 from indlet.formats.crosswalk import Lost
-from indlet.formats.metadata import oai_marc
 from indlet.formats.record import Broken
 from indlet.formats.subject_translation import subject_translation
 from indlet.formats.translate import Translator, format_named
@@ -50,8 +49,6 @@ def translate(
     that comes with indlet (larc). A record that cannot be read, mapped or written is named on standard error,
     the others are translated; the status is then 3.
     """
-    if target == oai_marc.FORMAT.prefix:
-        raise SettingsError("oai_marc is only read; translate to marc21")
     method = "words" if words else "codes"
     translator = Translator(
         format_named(source), format_named(target), mapping, to_mapping, subject_translation(subjects, method)

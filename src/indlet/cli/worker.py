@@ -39,6 +39,7 @@ def worker(data: Path | None, config: Path | None, at_once: int, wish: str | Non
     try:
         from indlet.node import job_entries
         from indlet.node import worker as workers
+        from indlet.service.harvest.one_origin import keep_renamed
     except ModuleNotFoundError as e:
         if (e.name or "").startswith("indlet"):
             raise
@@ -51,6 +52,7 @@ def worker(data: Path | None, config: Path | None, at_once: int, wish: str | Non
         if wish is not None:
             job_entries.pause(store, wish == "pause")
             return
+        keep_renamed(store, settings)
         working = workers.Worker(store, settings, at_once)
 
         def heard(number: int, frame: object) -> None:

@@ -18,7 +18,7 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
-from indlet.demo.stage import Children
+from indlet.demo.stage import Children, typed_command
 from indlet.demo.tour import grid
 from indlet.errors import IndletError
 from indlet.formats import CommonRecord
@@ -284,7 +284,8 @@ class MeshTour:
         for lab in self.laboratories:
             path = min(_files(lab.imported))
             self._say(f"{lab.format:<8} {path.relative_to(lab.home)}")
-        self._say("To keep these folders, and the settings files beside them:  indlet demo --mesh --data DIR")
+        self._say("To keep these folders, and the settings files next to them:")
+        self._say(f"{typed_command()} demo --mesh --data DIR")
 
     def _head(self, verb: str, text: str) -> None:
         self._step += 1

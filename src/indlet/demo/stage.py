@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shlex
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -140,6 +142,15 @@ class Provider:
             for name, title in self.hierarchies.items()
         ]
         self.config.write_text(head + "".join(parts), "utf-8")
+
+
+def typed_command() -> str:
+    """What to type for this program: its name where that is on the path, otherwise its file."""
+    beside, found = Path(sys.executable).with_name("indlet"), shutil.which("indlet")
+    if not beside.exists():
+        return f"{shlex.quote(sys.executable)} -m indlet"
+    on_path = found is not None and Path(found).samefile(beside)
+    return "indlet" if on_path else shlex.quote(str(beside))
 
 
 def providers(home: Path) -> tuple[Provider, Provider]:

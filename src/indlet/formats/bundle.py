@@ -5,6 +5,8 @@ A record without an index part is a bundle without `terms`.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from lxml import etree
 
 from indlet.formats.index import tf_basic, tf_boolean, tf_compact, tf_positions
@@ -23,11 +25,13 @@ INSIDE: dict[str, IndexFormat] = {
 }
 
 
-def opening(schema: str) -> bytes:
-    """The start of every bundle that names this URL as its schema."""
+@lru_cache(maxsize=64)
+def opening(schema: str, policy: str) -> bytes:
+    """The start of every bundle with this schema, whose terms were made by the policy of this digest."""
     where = attribute(f"{BUNDLE_NAMESPACE} {schema}")
     return (
-        f'<ft:bundle xmlns:ft="{BUNDLE_NAMESPACE}" xmlns:xsi="{XSI_NAMESPACE}" xsi:schemaLocation="{where}">'
+        f'<ft:bundle policy="{attribute(policy)}" xmlns:ft="{BUNDLE_NAMESPACE}" '
+        f'xmlns:xsi="{XSI_NAMESPACE}" xsi:schemaLocation="{where}">'
     ).encode()
 
 

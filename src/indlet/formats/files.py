@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import re
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Final, TypeVar
 
 from lxml import etree
@@ -17,6 +17,9 @@ from indlet.text.charset import charset
 T = TypeVar("T")
 
 RAW_BYTES: Final = 65_536
+PROBLEMS: Final = 1_000  # after so many errors of XML a file is given up
+# A character that XML does not allow is left out of its record, which is whole otherwise.
+_FLAWS: Final = ("ERR_INVALID_CHAR", "ERR_UNDECLARED_ENTITY", "WAR_UNDECLARED_ENTITY")
 _WRAPPER: Final = f"{{{OAI_NAMESPACE}}}record"  # stands around records in saved answers of a repository
 _PROLOGUE = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml([^>]{0,200})\?>)?")
 
@@ -24,13 +27,12 @@ _PROLOGUE = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml([^>]{0,200})\?>)?")
 def xml_records(
     data: bytes, names: tuple[str, ...], make: Callable[[etree._Element], T]
 ) -> Iterator[T | Broken]:
-    """What each element of these local names makes; those that are broken, and the end of a torn file.
+    """What each element of these local names makes, and what is broken: records, the end of a cut file.
 
-    A catalogue of a million records needs the memory of one.
+    A record is taken only if the XML is in order from the end of the one before to its own end. A catalogue
+    of a million records needs the memory of one.
     """
-    number = 0
-    events = etree.iterparse(
-        io.BytesIO(_one_root(data, names)),
+    parser = etree.XMLPullParser(
         events=("end",),
         tag=tuple(f"{{*}}{name}" for name in names),
         resolve_entities=False,
@@ -41,24 +43,53 @@ def xml_records(
         remove_comments=True,
         remove_pis=True,
     )
+    number, known, flawed = 0, 0, ""
     try:
-        for _, element in events:
-            if element.tag == _WRAPPER:
+        for piece in chain(_up_to_ends(_one_root(data, names), names), (None,)):
+            if piece is None:
+                parser.close()
+            else:
+                parser.feed(piece)
+            log = parser.feed_error_log
+            problems = [entry for entry in list(log)[known:] if entry.level_name == "FATAL"]
+            known = len(log)
+            torn = next((entry.message for entry in problems if entry.type_name not in _FLAWS), "")
+            flawed = flawed or next((entry.message for entry in problems), "")
+            for _, element in parser.read_events():
+                assert isinstance(element, etree._Element)
+                if element.tag == _WRAPPER:
+                    _forget(element)
+                    continue
+                number += 1
+                if torn:
+                    raw = etree.tostring(element)[:RAW_BYTES]
+                    yield Broken(number, f"XML that is not well-formed: {torn}", raw)
+                else:
+                    try:
+                        yield make(element)
+                    except (ValueError, LookupError) as error:
+                        raw = etree.tostring(element)[:RAW_BYTES]
+                        yield Broken(number, f"broken XML record: {error}", raw)
                 _forget(element)
-                continue
-            number += 1
-            try:
-                yield make(element)
-            except (ValueError, LookupError) as error:
-                yield Broken(number, f"broken XML record: {error}", etree.tostring(element)[:RAW_BYTES])
-            _forget(element)
+            if known > PROBLEMS:
+                yield Broken(number + 1, f"more than {PROBLEMS} errors of XML; the rest is not read")
+                return
     except etree.XMLSyntaxError as error:
         yield Broken(number + 1, f"XML broken after record {number}: {error}")
         return
     if not number:
         yield Broken(1, f"no element {' or '.join(names)} in this file; check its format")
-    elif problem := next((entry.message for entry in events.error_log if entry.level_name == "FATAL"), ""):
-        yield Broken(number + 1, f"XML that is not well-formed: {problem}; more records may be lost")
+    elif flawed:
+        yield Broken(number + 1, f"XML that is not well-formed: {flawed}; more records may be lost")
+
+
+def _up_to_ends(data: bytes, names: tuple[str, ...]) -> Iterator[bytes]:
+    """The data in pieces that end where a record may end, so that errors are known to be before or after."""
+    ends = re.finditer(rb"</(?:[\w.-]+:)?(?:%b)\s*>" % "|".join(names).encode(), data)
+    start = 0
+    for end in chain((found.end() for found in ends), (len(data),)):
+        yield data[start:end]
+        start = end
 
 
 def _forget(element: etree._Element) -> None:

@@ -1,7 +1,8 @@
 """MARC records in the exchange format ISO 2709, read and written.
 
-Reading forgives what library systems really write: wrong lengths, wrong directories, MARC-8 in records that
-claim UTF-8 and the reverse. What is written is right: UTF-8, or MARC-8 where that is asked for.
+Reading forgives what library systems really write: wrong lengths and positions, MARC-8 in records that claim
+UTF-8 and the reverse. A record that is not all there (cut, or without a directory that fits its fields) is an
+error, never a shorter record. What is written is right: UTF-8, or MARC-8 where that is asked for.
 """
 
 from __future__ import annotations
@@ -61,12 +62,20 @@ def read_iso2709(record: bytes) -> Marc:
     entry = 3 + _digit(leader[20], 4) + _digit(leader[21], 5) + _digit(leader[22], 0)
     if len(directory) < entry:
         raise ValueError("MARC record with an empty directory")
-    entries = [directory[at : at + entry] for at in range(0, len(directory) - entry + 1, entry)]
-    pieces = _by_directory(entries, body, _digit(leader[20], 4))
-    if pieces is None:
-        # The directory does not fit the fields, as after a conversion of the encoding: the fields stand in
-        # its order, so count them instead.
-        pieces = [(item[:3], raw) for item, raw in zip(entries, body.split(_FIELD_END), strict=False)]
+    entries = [directory[at : at + entry] for at in range(0, len(directory), entry)]
+    if not all(len(item) == entry and item[:3].isalnum() and item[3:].isdigit() for item in entries):
+        raise ValueError("MARC record with a destroyed directory")
+    *in_order, rest = body.split(_FIELD_END)
+    if len(in_order) != len(entries) or rest.strip(b" \r\n\t\x00" + _RECORD_END):
+        raise ValueError(
+            f"truncated or damaged MARC record: its directory names {len(entries)} fields, "
+            f"{len(in_order)} are there"
+        )
+    # Where the directory does not fit the fields, as after a conversion of the encoding, their order is the
+    # directory's.
+    pieces = _by_directory(entries, body, _digit(leader[20], 4)) or [
+        (item[:3], raw) for item, raw in zip(entries, in_order, strict=True)
+    ]
     decode = _decoder(leader, body)
     fields = tuple(_field(tag.decode("latin-1"), raw, decode) for tag, raw in pieces if raw)
     if not fields:
@@ -82,8 +91,6 @@ def _by_directory(entries: list[bytes], body: bytes, width: int) -> list[tuple[b
     found, left = [], len(body)
     for item in entries:
         length, start = item[3 : 3 + width], item[3 + width :]
-        if not (length.isdigit() and start.isdigit()):
-            return None
         begin, end = int(start), int(start) + int(length) - 1
         if body[end : end + 1] != _FIELD_END or (begin and body[begin - 1 : begin] != _FIELD_END):
             return None

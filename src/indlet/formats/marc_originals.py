@@ -10,7 +10,7 @@ from indlet.errors import BadResponse
 from indlet.formats.crosswalk import Crosswalk
 from indlet.formats.metadata import marc21
 from indlet.formats.record import CommonRecord, Field, Fields, MetadataFormat
-from indlet.formats.registry import root_name
+from indlet.formats.registry import ROOTS, root_name
 from indlet.oai.xml import element
 
 
@@ -19,7 +19,7 @@ class MarcOriginals:
 
     def __init__(self, metadata: MetadataFormat, own: Crosswalk | None, table: Crosswalk) -> None:
         """`own`: the site's own table, which in `table` stands on top of the standard one."""
-        self._marc = metadata.prefix == marc21.FORMAT.prefix
+        self._marc = metadata.crosswalk is marc21.crosswalk
         self._table = table
         self._own = own
         self._of_every_record = table.write(CommonRecord()) if self._marc else []
@@ -53,9 +53,10 @@ class MarcOriginals:
 
 def _marc_fields(raw: bytes) -> Fields | None:
     """The fields of an original in MARC; None if it is none."""
-    if root_name(raw) not in marc21.FORMAT.roots:
+    known = ROOTS.get(root_name(raw))
+    if known is None or known.crosswalk is not marc21.crosswalk:
         return None
     try:
-        return marc21.FORMAT.fields(element(raw))
+        return known.fields(element(raw))
     except (BadResponse, ValueError):
         return None

@@ -7,6 +7,7 @@ the metadata formats that bind oai_dc and an index part. What a reader cannot us
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Iterable, Mapping
@@ -20,6 +21,7 @@ from indlet.formats.index import tf_basic, tf_boolean, tf_compact, tf_positions
 from indlet.formats.index.terms import IndexFormat
 from indlet.formats.metadata import cosati, dcterms, marc21, mods, oai_dc, oai_marc, rfc1807
 from indlet.formats.record import CommonRecord, MetadataFormat
+from indlet.limits import Budget
 from indlet.model import Stored
 from indlet.oai.dates import written
 from indlet.oai.xml import element
@@ -51,15 +53,15 @@ def format_of(root: etree._Element) -> MetadataFormat | None:
     return ROOTS.get(str(root.tag))
 
 
-def pairs(root: etree._Element, roots: Roots = ROOTS) -> list[tuple[str, str]]:
+def pairs(root: etree._Element, roots: Roots = ROOTS, budget: Budget | None = None) -> list[tuple[str, str]]:
     """(element, value) for what a harvested metadata part says, by the crosswalk of its format.
 
     A part of no known format is read for whatever is Dublin Core by its local name. BadResponse if it has
-    text of which nothing could be mapped.
+    text of which nothing could be mapped, or if the values exceed the budget.
     """
     known = roots.get(str(root.tag))
     try:
-        found = list(_loose(root)) if known in (None, oai_dc.FORMAT) else known.read(root).pairs()
+        found = list(_loose(root, budget)) if known in (None, oai_dc.FORMAT) else known.read(root).pairs()
     except ValueError as e:
         raise BadResponse(f"not readable as {known.title if known else root.tag}: {e}") from e
     if not found and "".join(map(str, root.itertext())).strip():
@@ -77,12 +79,17 @@ def by_name(raw: bytes, roots: Roots = ROOTS) -> bool:
     return raw.startswith(oai_dc.START) or roots.get(root_name(raw)) in (None, oai_dc.FORMAT)
 
 
-def _loose(root: etree._Element) -> Iterable[tuple[str, str]]:
-    """(element, value) for everything below the root that is Dublin Core by its local name."""
+def _loose(root: etree._Element, budget: Budget | None) -> Iterable[tuple[str, str]]:
+    """(element, value) for everything below the root that is Dublin Core by its local name. An element has
+    the text of those within it too, so the text of a deep tree counts many times.
+    """
     for node in root.iter(etree.Element):
         meant = element_of(str(node.tag).rpartition("}")[2])
         if meant and node is not root:
-            yield meant, "".join(map(str, node.itertext())).strip()
+            value = "".join(map(str, node.itertext())).strip()
+            if budget is not None:
+                budget.charge(len(value))
+            yield meant, value
 
 
 def root_name(raw: bytes) -> str:
@@ -95,6 +102,28 @@ def root_name(raw: bytes) -> str:
     space = re.search(declared, rest)
     local = name.decode("utf-8", "replace")
     return f"{{{space[1].decode('utf-8', 'replace')}}}{local}" if space else local
+
+
+def is_original(raw: bytes, metadata: MetadataFormat) -> bool:
+    """Whether a record's stored metadata part is in a format, so that it is given out untranslated."""
+    if metadata is oai_dc.FORMAT and (not raw or raw.startswith(oai_dc.START)):
+        return True
+    return root_name(raw) in metadata.roots
+
+
+# What a format has room for, the least first. One that is not known here says more than oai_dc, as a rule.
+_BY_ROOM: Final = (
+    oai_dc.FORMAT, None, cosati.FORMAT, rfc1807.FORMAT, dcterms.FORMAT, mods.FORMAT, oai_marc.FORMAT,
+    marc21.FORMAT,
+)  # fmt: skip
+
+
+def richness(raw: bytes) -> int:
+    """How much the format of a metadata part has room for, in comparison with others."""
+    if not raw or raw.startswith(oai_dc.START):
+        return 0
+    known = ROOTS.get(root_name(raw))
+    return _BY_ROOM.index(known) if known in _BY_ROOM else _BY_ROOM.index(None)
 
 
 def common_record(raw: bytes, record: CommonRecord, roots: Roots = ROOTS) -> CommonRecord:
@@ -131,6 +160,10 @@ def in_format(stored: Stored, metadata: MetadataFormat, roots: Roots = ROOTS) ->
     if root in metadata.roots:
         own = root.startswith(f"{{{metadata.namespace}}}")
         return stored.raw if own else _renamed(stored.raw, metadata)
+    known = roots.get(root)
+    if known is not None and known.crosswalk is metadata.crosswalk:  # MARC in another dress: all of it
+        with contextlib.suppress(BadResponse, ValueError):
+            return metadata.xml(known.fields(element(stored.raw)))
     described = json.loads(stored.metadata)
     if metadata is oai_dc.FORMAT:
         return oai_dc.write(described)

@@ -12,12 +12,13 @@ The table's own lines say how the text looks:
 !delimiter   delimited: "," unless told; "tab" for a tab. The first line names the columns
 !namespace   that of its records in XML; "urn:indlet:fields:table-NAME" unless told
 !repeat      delimited: what stands between several values of a column; ";" unless told
+!several     delimited: the columns that may hold several values, separated by "|"; unless told, those of
+             creators, contributors, subjects, types and languages. In any other column the mark is text
+!ignore      delimited: columns that no row needs to know, separated by "|"
 """
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 import textwrap
 from collections.abc import Iterator
@@ -27,8 +28,9 @@ from typing import Final
 from lxml import etree
 
 from indlet.errors import SettingsError
-from indlet.formats import crosswalk
+from indlet.formats import crosswalk, delimited
 from indlet.formats.crosswalk import Crosswalk
+from indlet.formats.delimited import decoded
 from indlet.formats.record import Broken, Field, Fields, MetadataFormat
 from indlet.oai.xml import attribute, text
 
@@ -57,9 +59,9 @@ def text_format(
         fields=_read_xml,
         xml=lambda fields: _write_xml(namespace, fields),
         crosswalk=lambda _: table,
-        load=lambda data: _load(data, table) if tagged else _load_delimited(data, table),
-        pack=lambda fields: _pack(fields, table) if tagged else _pack_row(fields, table),
-        around=(b"", b"") if tagged else (_row(_columns(table), table), b""),
+        load=lambda data: _load(data, table) if tagged else delimited.load(data, table),
+        pack=lambda fields: _pack(fields, table) if tagged else delimited.pack(fields, table),
+        around=(b"", b"") if tagged else (delimited.header(table), b""),
         suffix=suffix,
         served=bool(schema),
     )
@@ -76,13 +78,6 @@ def named_format(name: str) -> MetadataFormat:
     return text_format(table, f"table:{Path(name).stem}", Path(name).stem)
 
 
-def _decoded(data: bytes) -> str:
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return data.decode("cp1252", "replace")
-
-
 # Tagged
 
 
@@ -91,7 +86,7 @@ def _load(data: bytes, table: Crosswalk) -> Iterator[Fields | Broken]:
     end, unmarked = table.about.get("end", "").strip().lower(), "unmarked" in table.about
     found: list[Field] = []
     number, problem, started = 1, "", 1
-    for place, line in enumerate(_decoded(data).splitlines(), 1):
+    for place, line in enumerate(decoded(data).splitlines(), 1):
         tag, mark, value = line.partition(separator.rstrip() or separator)
         tag = tag.strip()
         ends = tag.lower() == end and bool(mark or not unmarked) if end else not line.strip()
@@ -154,66 +149,6 @@ def _lines(line: str, separator: str, width: int) -> Iterator[str]:
             yield whole
         whole = part
     yield whole
-
-
-# Delimited
-
-
-def _dialect(table: Crosswalk) -> str:
-    delimiter = table.about.get("delimiter", ",").strip() or ","
-    return "\t" if delimiter == "tab" else delimiter[:1]
-
-
-def _columns(table: Crosswalk) -> list[str]:
-    return list(dict.fromkeys(rule.tags[0] for rule in table.rules))
-
-
-def _repeat(table: Crosswalk) -> str:
-    return table.about.get("repeat", ";").strip() or ";"
-
-
-def _load_delimited(data: bytes, table: Crosswalk) -> Iterator[Fields | Broken]:
-    # Lines of their own iterator: a reader of the csv module that met an error goes on with the next line.
-    rows = csv.reader(io.StringIO(_decoded(data), newline=""), delimiter=_dialect(table))
-    header: list[str] | None = None
-    number = 0
-    while True:
-        try:
-            row = next(rows)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            number += 1
-            yield Broken(number, f"record {number}, line {rows.line_num}: {error}")
-            continue
-        if header is None:
-            header = [name.strip() for name in row]
-        elif row:
-            number += 1
-            if len(row) > len(header):
-                yield Broken(number, f"record {number}, line {rows.line_num}: more cells than columns")
-                continue
-            yield [
-                Field(tag, value.strip())
-                for tag, cell in zip(header, row, strict=False)
-                for value in cell.split(_repeat(table))
-                if value.strip()
-            ]
-
-
-def _pack_row(fields: Fields, table: Crosswalk) -> bytes:
-    cells: dict[str, list[str]] = {}
-    for field in fields:
-        # The mark between values cannot stand in one of them.
-        cells.setdefault(field.tag, []).append(" ".join(field.value.replace(_repeat(table), ",").split()))
-    joined = f"{_repeat(table)} "
-    return _row([joined.join(cells.get(column, ())) for column in _columns(table)], table)
-
-
-def _row(cells: list[str], table: Crosswalk) -> bytes:
-    out = io.StringIO()
-    csv.writer(out, delimiter=_dialect(table), lineterminator="\n").writerow(cells)
-    return out.getvalue().encode("utf-8", "replace")
 
 
 # XML

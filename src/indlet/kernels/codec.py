@@ -48,8 +48,17 @@ def _word(typing_context: Llvm, array: Llvm, at: Int) -> Llvm:
     return types.uint64(array, types.int64), generate
 
 
+def _word_checked(array: Bytes, at: Int) -> np.uint64:
+    if at < 0:
+        raise IndexError("a place before an array")
+    value = np.uint64(0)
+    for i in range(8):
+        value |= np.uint64(array[at + i]) << np.uint64(8 * i)
+    return value
+
+
 # word(array, at): the eight bytes from `at` on as one little-endian integer, aligned or not.
-word: Llvm = Intrinsic(_word, Array.word)
+word: Llvm = Intrinsic(_word, Array.word, _word_checked)
 
 
 def _ones(typing_context: Llvm, value: Int) -> Llvm:

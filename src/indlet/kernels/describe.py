@@ -9,8 +9,19 @@ from __future__ import annotations
 import numpy as np
 
 from indlet.kernels.codec import lowest_bit, word
-from indlet.kernels.jit import allocating_kernel, kernel
-from indlet.kernels.scan import Bytes, Numbers, Rows, as_int, copy_words, equal_to, put_word
+from indlet.kernels.jit import allocating_kernel, kernel, part
+from indlet.kernels.scan import (
+    DONE,
+    FULL,
+    REFUSED,
+    Bytes,
+    Numbers,
+    Rows,
+    as_int,
+    copy_words,
+    equal_to,
+    put_word,
+)
 from indlet.kernels.term_hash import digest
 
 # Which values of an element Python is asked for: none, all, those that do not begin with a digit, dates that
@@ -18,6 +29,8 @@ from indlet.kernels.term_hash import digest
 NOT_ASKED, ASKED, NO_NUMBERS, DATES = range(4)
 # Looks at a table of values, for each of them, after which a page is left to the tolerant reader.
 _LOOKS = 64
+# Bytes that are written between two values: the longest name, punctuation, and a word that is copied whole.
+BETWEEN = 64
 
 
 @kernel
@@ -105,9 +118,15 @@ def _ordered(values: Rows, low: int, high: int, out: Numbers) -> None:
         out[at] = i
 
 
+@part
+def json_room(low: int, high: int) -> int:
+    """The most bytes that a value can take as a string of JSON, with what stands before it."""
+    return 2 * (high - low) + BETWEEN
+
+
 @kernel
 def json_string(text: Bytes, low: int, high: int, out: Bytes, to: int) -> int:
-    """Writes a value as a string of JSON; gives where it ends."""
+    """Writes a value as a string of JSON; gives where it ends. `json_room` says how much room it needs."""
     out[to] = 34
     to += 1
     while low < high:
@@ -167,13 +186,14 @@ def _begins(text: Bytes, low: int, high: int, marks: Bytes) -> bool:
 def described(
     heads: Rows, values: Rows, text: Bytes, forms: int, lows: Numbers, highs: Numbers, lines: Numbers,
     marks: Bytes, names: Bytes, name_ends: Numbers, out: Bytes, ends: Numbers,
-) -> bool:  # fmt: skip
+) -> int:  # fmt: skip
     """Writes the metadata of each record into `out`: elements in the order of `names`, each value once; and
     in `ends` where they end. For `lows`, `highs` and `lines` see `gathered`; what Python made of its lines
     stands in `text` from `forms` on.
 
-    False if a title begins with one of `marks`, or if it would take too long: many values within others, or
-    with equal hashes. Long because its parts would hand its tables around.
+    DONE; FULL if `out` is too small, and the call can be repeated with a larger one; REFUSED if a title
+    begins with one of `marks`, or if it would take too long: many values within others, or with equal hashes.
+    Long because its parts would hand its tables around.
     """
     _take_forms(text, forms, lines, np.empty(lines.size + 1, np.int64), lows, highs)
     order, counts = np.empty(values.size, np.int64), np.empty(name_ends.size, np.int64)
@@ -188,27 +208,33 @@ def described(
         counts[:] = 0
         for i in range(first, last):
             counts[values[i].code] += 1
+        if out.size - to < BETWEEN:
+            return FULL
         out[to] = 123
         to += 1
         for code in range(counts.size):
             if counts[code] == 0:
                 continue
+            if out.size - to < BETWEEN:
+                return FULL
             if out[to - 1] != 123:
                 out[to] = 44
                 to += 1
             to = copy_words(names, name_ends[code - 1] if code > 0 else 0, name_ends[code], out, to)
             for i in order[first:last]:
                 if looks < 0:
-                    return False
+                    return REFUSED
                 if values[i].code != code:
                     continue
                 if code == 0 and _begins(text, lows[i], highs[i], marks):
-                    return False
+                    return REFUSED
                 if counts[code] > 1:
                     slot, looks = _looked_up(text, values, first, i, lows, highs, slots, looks)
                     if slots[slot] > 0:
                         continue
                     slots[slot] = i + 1
+                if out.size - to < json_room(lows[i], highs[i]):
+                    return FULL
                 if out[to - 1] != 91:
                     out[to] = 44
                     to += 1
@@ -219,7 +245,7 @@ def described(
         to += 1
         ends[record] = to
         first = last
-    return bool(looks >= 0)
+    return DONE if looks >= 0 else REFUSED
 
 
 @kernel

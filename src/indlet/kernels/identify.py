@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from indlet.kernels.blake2b import IV, SIGMA, STATE, digest
-from indlet.kernels.describe import json_string
+from indlet.kernels.describe import json_room, json_string
 from indlet.kernels.jit import allocating_kernel, kernel
-from indlet.kernels.scan import Bytes, Numbers, Rows, as_int, starts, write
+from indlet.kernels.scan import DONE, FULL, Bytes, Numbers, Rows, as_int, starts, write
 
 # The longest key of a resource, in bytes, and the longest identifier in which a DOI is looked for.
 _LONGEST = 1000
@@ -153,9 +153,10 @@ def _key(
 def identified(
     page: Bytes, heads: Rows, values: Rows, text: Bytes, lows: Numbers, highs: Numbers, lines: Numbers,
     media: Bytes, codes: tuple[int, int], out: Bytes, ends: Numbers, resources: Numbers,
-) -> None:  # fmt: skip
+) -> int:  # fmt: skip
     """Writes the properties of each record, and where they end: nowhere for one that Python must look at;
-    and the number of its resource. `media` tells which lines (`describe.gathered`) are media types; `codes`
+    and the number of its resource. DONE, or FULL if `out` is too small, and the call can be repeated with a
+    larger one. `media` tells which lines (`describe.gathered`) are media types; `codes`
     are the elements format and identifier.
     """
     key, state = np.empty(_LONGEST + 200, np.uint8), np.empty(STATE, np.uint64)
@@ -167,12 +168,18 @@ def identified(
         if plain and _is_plain(page, head.datestamp, head.datestamp_end):
             size, url = _key(page, head, values, (first, last), codes[1], text, lows, highs, key)
         if size >= 0:
+            if out.size - to < json_room(head.datestamp, head.datestamp_end):
+                return FULL
             to = write(out, to, _DATED)
             to = json_string(page, head.datestamp, head.datestamp_end, out, to)
             if url >= 0:
+                if out.size - to < json_room(lows[url], highs[url]):
+                    return FULL
                 to = json_string(text, lows[url], highs[url], out, write(out, to, _URL))
             for i in range(first, last):
                 if values[i].code == codes[0] and lines[i] >= 0 and media[lines[i]] != 0:
+                    if out.size - to < json_room(lows[i], highs[i]):
+                        return FULL
                     to = json_string(text, lows[i], highs[i], out, write(out, to, _MEDIA))
                     break
             out[to] = 125
@@ -183,3 +190,4 @@ def identified(
             resources[record] = np.int64(swapped) if swapped != np.uint64(0) else 1
         ends[record] = to
         first = last
+    return DONE

@@ -36,6 +36,9 @@ _FLAGS = 0x501
 # Python runs a kernel on arrays of so many bytes in all, and for so many seconds in all.
 _SMALL = 4 << 20
 _PATIENCE = 3.0
+# With NUMBA_BOUNDSCHECK=1 each place in an array is checked, also by intrinsics, and a place outside is an
+# IndexError. Such machine code is not kept.
+CHECKED = os.environ.get("NUMBA_BOUNDSCHECK") == "1"
 
 
 class Kernel:
@@ -53,6 +56,10 @@ class Kernel:
         self._met: list[object] = []
 
     def __call__(self, *arguments: object) -> object:
+        if CHECKED:
+            with LOCK:
+                dispatcher = self._dispatcher
+            return dispatcher(*arguments)
         entry = self._entries.get(fingerprint(arguments))
         return (entry or self._entry(arguments))(*arguments)
 
@@ -72,7 +79,7 @@ class Kernel:
         known = self.__wrapped__.__globals__
         for name, value in known.items():
             if isinstance(value, Intrinsic):
-                known[name] = value.made
+                known[name] = value.checked if CHECKED and value.checked else value.made
         return _translated(self.__wrapped__, **self._options)
 
     def _entry(self, arguments: tuple[object, ...]) -> Callable[..., object]:
@@ -121,8 +128,15 @@ class Kernel:
 class Intrinsic:
     """What numba is told in terms of LLVM, and what that is to Python. It means something in kernels only."""
 
-    def __init__(self, function: Callable[..., object], plain: Callable[..., object]) -> None:
+    def __init__(
+        self,
+        function: Callable[..., object],
+        plain: Callable[..., object],
+        checked: Callable[..., object] | None = None,
+    ) -> None:
+        """`checked` does the same place by place, where `function` would look at several at once."""
         self._function, self.plain = function, plain
+        self.checked = checked and Kernel(checked, _nrt=False)
 
     @cached_property
     def made(self) -> object:

@@ -61,13 +61,16 @@ OPEN: Final = np.dtype([(name, np.int64) for name in ("tag", "name", "order", "c
 VALUE: Final = np.dtype([("code", np.int64), ("order", np.int64), ("end", np.int64)])
 # A stretch of bytes.
 SPAN: Final = np.dtype([("begin", np.int64), ("end", np.int64)])
-# Where `walk` is, from call to call.
+# Where `walk` is, from call to call. `seed` is part of the hash of a tag: nobody outside knows it.
 STATE: Final = np.dtype(
     [(name, np.int64) for name in (
         "at", "raw", "folded", "packed", "records", "sets", "abouts", "values", "elements", "depth",
-        "copying", "context", "tag_begin", "tag_end", "tag_hash",
+        "copying", "seed", "context", "tag_begin", "tag_end", "tag_hash",
     )]
 )  # fmt: skip
+# Slots of the table of tags that are looked at for one tag. It is a quarter full at most: more of them means
+# that tags were made to meet.
+_PROBES: Final = 64
 
 
 class Tags(NamedTuple):
@@ -128,8 +131,15 @@ def _put_word(typing_context: Llvm, array: Llvm, at: Llvm, value: Llvm) -> Llvm:
     return types.void(array, types.int64, types.uint64), generate
 
 
+def _put_word_checked(array: Bytes, at: int, value: np.uint64) -> None:
+    if at < 0:
+        raise IndexError("a place before an array")
+    for i in range(8):
+        array[at + i] = np.uint8(value >> np.uint64(8 * i) & np.uint64(255))
+
+
 # put_word(array, at, value): writes eight bytes from `at` on; the inverse of `codec.word`.
-put_word: Llvm = Intrinsic(_put_word, Array.put_word)
+put_word: Llvm = Intrinsic(_put_word, Array.put_word, _put_word_checked)
 
 
 @part
@@ -405,8 +415,8 @@ def _point(raw: Bytes, low: int) -> tuple[int, int]:
 
 
 @kernel
-def tag_hash(text: Bytes, low: int, high: int, context: int) -> int:
-    value = np.uint64(14695981039346656037) ^ np.uint64(context)
+def tag_hash(text: Bytes, low: int, high: int, context: int, seed: int) -> int:
+    value = (np.uint64(14695981039346656037) ^ np.uint64(seed)) + np.uint64(context)
     while low < high:
         eight = word(text, low)
         if high - low < 8:
@@ -419,17 +429,19 @@ def tag_hash(text: Bytes, low: int, high: int, context: int) -> int:
 
 @kernel
 def _find(tags: Tags, text: Bytes, low: int, high: int, context: int, hashed: int) -> int:
-    """The place of a tag in the table, -1 if it is not in there."""
+    """The place of a tag in the table, -1 if it is not in there, -2 if that takes too many probes."""
     mask = tags.slots.size - 1
     slot = hashed & mask
-    while tags.slots[slot] > 0:
+    for _ in range(_PROBES):
+        if tags.slots[slot] == 0:
+            return -1
         place = as_int(tags.slots[slot] - 1)
         row = tags.rows[place]
         alike = row.hash == hashed and row.context == context and row.end - row.begin == high - low
         if alike and _same(text, low, tags.text, row.begin, high - low):
             return place
         slot = (slot + 1) & mask
-    return -1
+    return -2
 
 
 @kernel
@@ -520,8 +532,10 @@ def walk(tags: Tags, page: PageArrays) -> int:
                     return REFUSED
                 closed = text[high - 1] == 47
                 end = high - 1 if closed else high
-                hashed = tag_hash(text, at + 1, end, context)
+                hashed = tag_hash(text, at + 1, end, context, s.seed)
                 place = _find(tags, text, at + 1, end, context, hashed)
+                if place < -1:
+                    return REFUSED
                 if place < 0:
                     s.at, s.raw = at, to
                     s.context, s.tag_begin, s.tag_end, s.tag_hash = context, at + 1, end, hashed

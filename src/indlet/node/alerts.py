@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+import orjson
+
 from indlet.errors import StoreError
 from indlet.oai.dates import written
-from indlet.store import Store, StoredAlert
+from indlet.store import Store, StoredAlert, View
 
 # What there are alerts about, and how people call it.
 KINDS: Final = {
     "deleted": "a record that was written out was deleted at its origin",
     "changed": "a record that was written out was changed at its origin",
+    "returned": "a record that was deleted is there again",
+    "rewritten": "files that were written again because [[write]] changed",
     "translation": "a record that cannot be translated, or lost a required field",
     "duplicates": "records that may be of one work",
     "silent": "a source that was not harvested for longer than its interval",
     "twice": "an origin that is held under two names",
-    "folder": "a folder that cannot be written",
+    "folder": "a folder that cannot be read or written",
     "deletions": "deletions that wait for an operator",
 }
 
@@ -36,19 +40,54 @@ class Alert:
     remedy: str
     acknowledged_by: str = ""
     acknowledged: str = ""
+    title: str = ""  # of the record
 
 
-def alerts(store: Store, *, acknowledged: bool = False) -> Iterator[Alert]:
-    """What waits, oldest first; with `acknowledged` also what somebody has seen to."""
+def alerts(store: Store, *, acknowledged: bool = False, kind: str = "", source: str = "") -> Iterator[Alert]:
+    """What waits, oldest first; with `acknowledged` also what somebody has seen to.
+
+    `kind` and `source`: those alone.
+    """
     with store.read() as view:
-        found = view.alerts(acknowledged=acknowledged)
-    return map(_shown, found)
+        found = [
+            alert
+            for alert in view.alerts(acknowledged=acknowledged)
+            if kind in ("", alert.kind) and source in ("", alert.source)
+        ]
+        return iter(described(view, found))
+
+
+def described(view: View, found: Iterable[StoredAlert]) -> list[Alert]:
+    """Alerts as people see them, with the titles of their records."""
+    titles = _Titles(view)
+    return [_shown(alert, titles.of(alert)) for alert in found]
+
+
+class _Titles:
+    """Titles of records. A deleted record has none: then the one that its file was written with."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._written: dict[str, dict[str, str]] = {}  # by task and record
+
+    def of(self, alert: StoredAlert) -> str:
+        if not alert.record:
+            return ""
+        stored = self._view.get(alert.record, metadata_only=True)
+        described = orjson.loads(stored.metadata or b"{}") if stored is not None else {}
+        return next(iter(described.get("title", ())), "") or self._of_file(alert)
+
+    def _of_file(self, alert: StoredAlert) -> str:
+        if alert.source not in self._written:
+            task = self._view.origin("write", alert.source)
+            files = self._view.files(task.id) if task is not None else ()
+            self._written[alert.source] = {file.resource: file.policy for file in files}
+        return self._written[alert.source].get(alert.record, "")
 
 
 def acknowledge(store: Store, which: str, by: str) -> int:
     """Somebody has seen to the alerts of a number, or about a record or source; how many there were."""
-    if not by.strip():
-        raise StoreError("an alert is acknowledged by somebody: give a name")
+    _need_name(by)
     with store.write() as tx:
         with store.read() as view:
             mine = [
@@ -62,9 +101,32 @@ def acknowledge(store: Store, which: str, by: str) -> int:
     return count
 
 
-def _shown(alert: StoredAlert) -> Alert:
+def acknowledge_all(store: Store, by: str, *, kind: str = "", source: str = "", until: str = "") -> int:
+    """Somebody has seen to all open alerts of a kind and source (empty: of all); how many there were.
+
+    `until`: not to those that were raised, or raised again, after that second.
+    """
+    _need_name(by)
+    with store.write() as tx:
+        with store.read() as view:
+            mine = [
+                alert.id
+                for alert in view.alerts()
+                if kind in ("", alert.kind)
+                and source in ("", alert.source)
+                and (not until or written(alert.at) <= until)
+            ]
+        return sum(tx.acknowledge(alert, by.strip()) for alert in mine)
+
+
+def _need_name(by: str) -> None:
+    if not by.strip():
+        raise StoreError("an alert is acknowledged by somebody: give a name")
+
+
+def _shown(alert: StoredAlert, title: str) -> Alert:
     seen = written(alert.acknowledged) if alert.acknowledged is not None else ""
     return Alert(
         alert.id, alert.kind, alert.source, alert.record or alert.source, written(alert.at), alert.reason,
-        alert.remedy, alert.acknowledged_by, seen,
+        alert.remedy, alert.acknowledged_by, seen, title,
     )  # fmt: skip

@@ -13,19 +13,19 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 from typing import Any, Final
 
 import orjson
 
 from indlet.errors import SettingsError, StoreError, StoreUnavailable
-from indlet.model import JsonMapping, JsonObject
+from indlet.model import JsonObject
 from indlet.node import job_entries
 from indlet.node.harvest_child import harvest_in_child
-from indlet.node.schedule import NotDone, NotYet, Schedule, Work, next_run
+from indlet.node.schedule import NotDone, NotYet, Schedule, Step, Work, next_run
 from indlet.service.harvest.cache import KEPT_AS
 from indlet.service.harvest.negotiate import source_name
-from indlet.service.harvest.one_origin import TWICE, claim
+from indlet.service.harvest.one_origin import SILENT, TWICE, claim, keep_renamed, same_source
 from indlet.service.harvest.progress import Progress
 from indlet.service.harvest.run import RunOptions
 from indlet.settings import Settings, Source
@@ -68,17 +68,17 @@ class Harvests:
         with self._store.read() as view:
             origins = view.origins("source")
         found = {
-            name: _source({**asdict(source), **kept["changed"].get(name, {})})
+            name: desk_sources.source_from({**asdict(source), **kept["changed"].get(name, {})})
             for name, source in self.in_file().items()
         }
         for name, raw in kept["added"].items():
-            found.setdefault(name, _source(raw))
+            found.setdefault(name, desk_sources.source_from(raw))
         for origin in origins:
             if origin.settings.get("url") and not origin.state.get("removed"):
                 # One whose records another keeps is republished by that one.
                 republish = origin.settings.get("republish") or KEPT_AS in origin.settings
                 settings = {**origin.settings, "name": origin.name, "republish": bool(republish)}
-                found.setdefault(origin.name, _source(settings))
+                found.setdefault(origin.name, desk_sources.source_from(settings))
         return {
             name: replace(source, paused=kept["paused"].get(name, source.paused))
             for name, source in found.items()
@@ -121,6 +121,12 @@ class Harvests:
         name = source_name(source)
         if name in self.sources():
             raise SettingsError(f"there is a source called {name!r} already; give this one another name")
+        with self._store.read() as view:
+            twin = same_source(view, name, source)
+        if twin is not None and twin.name in self.sources():
+            raise SettingsError(
+                f"{source.url}: is harvested already, as {twin.name!r}; rename that one, or name another set"
+            )
         every = source.every or self._settings.harvest.every
         if every:
             next_run(every, self._clock())
@@ -166,7 +172,7 @@ class Harvests:
         if wanted == name and not different:
             return []
         self._not_running(name)
-        edited = _source({**asdict(source), "name": wanted, **different})
+        edited = desk_sources.source_from({**asdict(source), "name": wanted, **different})
         keeping = self._keeping()
         with keeping as kept:
             if wanted != name and not keeping.tx.rename_origin("source", name, wanted):
@@ -242,7 +248,7 @@ class Harvests:
                 # A source that comes back is harvested from its beginning.
                 left = {k: v for k, v in origin.state.items() if k not in ("marks", "run")}
                 tx.state(origin.id, {**left, "removed": True})
-                for kind in ("silent", TWICE):  # which only its harvests would take back
+                for kind in (SILENT, TWICE):  # which only its harvests would take back
                     tx.resolve_alerts(kind, name, [""])
             if records and self._by_workers:
                 job_entries.ask(self._store, f"remove {name}")
@@ -308,6 +314,7 @@ class Harvests:
 
     def plan(self, *, at_once: bool = False) -> None:
         """Puts the settings' sources (`at_once`: a first time now) and those added here on the schedule."""
+        keep_renamed(self._store, self._settings)
         sources, written = self.sources(), self.in_file()
         for name in written:
             self._plan(name, sources[name], at_once=at_once)
@@ -330,6 +337,7 @@ class Harvests:
             self.work(name, source),
             at_once=at_once or bool(every and last is None),
             kind="harvest",
+            step=Step.HARVEST,
             paused=self._decided()["paused"].get(name, source.paused),
             last=last,
             succeeded=succeeded,
@@ -389,8 +397,3 @@ class _Keeping:
         if error[0] is None:
             self.tx.meta(desk_sources.KEY, orjson.dumps(self._kept))
         self._writing.__exit__(*error)
-
-
-def _source(raw: JsonMapping) -> Source:
-    known = {f.name for f in fields(Source)}
-    return Source(**{name: value for name, value in raw.items() if name in known})

@@ -16,7 +16,7 @@ from indlet.node.duplicates import duplicates_job
 from indlet.node.harvests import Harvests
 from indlet.node.indexing import EVERY, IndexJob
 from indlet.node.notify import tell, watch
-from indlet.node.schedule import Schedule, Work
+from indlet.node.schedule import Schedule, Step, Work
 from indlet.node.write_out import WriteTask
 from indlet.service.harvest.progress import Progress
 from indlet.settings import Settings, Write
@@ -36,7 +36,8 @@ class Jobs:
         self._store, self._settings = store, settings
         self.schedule = schedule or Schedule()
         self.index = IndexJob(store, settings)
-        self.harvests = Harvests(store, settings, self.schedule, self._changed, report)
+        self._report = report
+        self.harvests = Harvests(store, settings, self.schedule, self._changed, self._harvested)
 
     def begin(self, *, harvest_at_once: bool = False) -> None:
         """Puts the jobs on the schedule and starts it; `harvest_at_once`: the settings' sources now.
@@ -49,7 +50,7 @@ class Jobs:
             self.harvests.plan(at_once=harvest_at_once)
             for task in self._settings.write:
                 write = write_job(self._store, self._settings, task)
-                self.schedule.add(f"write {task.folder}", task.every, write, at_once=True)
+                self.schedule.add(_write(task), task.every, write, at_once=True, step=Step.WRITE)
             notify = self._settings.notify
             if self._settings.source or self._settings.write or notify.webhook or notify.email:
                 work = alerts_job(self._store, self._settings)
@@ -63,10 +64,21 @@ class Jobs:
     def _own_index(self) -> bool:
         return self._settings.node.jobs or self._store.index_engine.engine == "embedded"
 
+    def _harvested(self, done: Progress) -> None:
+        """A harvest has ended: what it brought is written, which completes the round."""
+        self._report(done)
+        if done.changed or done.deleted:
+            for task in self._settings.write:
+                self.schedule.wake(_write(task))
+
     def _changed(self) -> None:
         """A harvest has ended, or records were removed: the index should know soon."""
         if self._own_index and not self.schedule.wake(INDEX):
             self.index(threading.Event())
+
+
+def _write(task: Write) -> str:
+    return f"write {task.folder}"
 
 
 def alerts_job(store: Store, settings: Settings) -> Work:

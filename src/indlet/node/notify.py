@@ -19,7 +19,7 @@ from indlet.node.schedule import next_run
 from indlet.oai.dates import period
 from indlet.service.harvest.cache import KEPT_AS
 from indlet.service.harvest.negotiate import source_name
-from indlet.service.harvest.one_origin import source_ranks
+from indlet.service.harvest.one_origin import SILENT, source_ranks
 from indlet.settings import Notify, Settings
 from indlet.store import Origin, Store, View, desk_sources
 
@@ -39,7 +39,7 @@ def watch(store: Store, settings: Settings, now: Callable[[], float] = time.time
         # One whose records another keeps is not harvested.
         known = (o for o in view.origins("source") if o.name in asked and KEPT_AS not in o.settings)
         origins = {o.name: o for o in known}
-        told = {alert.source for alert in view.alerts(acknowledged=True) if alert.kind == "silent"}
+        told = {alert.source for alert in view.alerts(acknowledged=True) if alert.kind == SILENT}
         silent = dict[str, str]()
         for name, origin in origins.items():
             every = intervals.get(name) or settings.harvest.every
@@ -51,9 +51,9 @@ def watch(store: Store, settings: Settings, now: Callable[[], float] = time.time
         for name, said in silent.items():
             why = origins[name].state.get("last", {}).get("reason", "")
             remedy = f"see whether it answers{f' ({why})' if why else ''}; its records stay"
-            tx.alert("silent", name, "", said, remedy)
+            tx.alert(SILENT, name, "", said, remedy)
         for name in told - silent.keys():
-            tx.resolve_alerts("silent", name, [""])
+            tx.resolve_alerts(SILENT, name, [""])
 
 
 def _silence(view: View, origin: Origin, every: str, now: float) -> str:
@@ -136,7 +136,8 @@ def _mail(notify: Notify, node: str, news: Sequence[Alert]) -> None:
     message["To"] = ", ".join(notify.email)
     parts = [
         f"{alert.at}  {KINDS.get(alert.kind, alert.kind)}\n  {_line(alert.record)}"
-        f"{f'  ({_line(alert.source)})' if alert.source != alert.record else ''}\n  {_line(alert.reason)}\n"
+        f"{f'  ({_line(alert.source)})' if alert.source != alert.record else ''}"
+        f"{f'  {_line(alert.title)}' if alert.title else ''}\n  {_line(alert.reason)}\n"
         f"  to do: {_line(alert.remedy)}\n"
         for alert in news[:_IN_ONE_MAIL]
     ]

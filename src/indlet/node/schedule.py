@@ -2,6 +2,9 @@
 
 Each run has a thread of its own, so that a long crawl does not hold up a harvest; one job never runs twice at
 the same time. A job is a function, so a new kind of work is a new row and nothing else.
+
+Jobs that are steps of a library's round keep its order: local read, remote harvest, local write. One that is
+due waits for those of earlier steps that were due or running before it.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from enum import IntEnum
 from typing import Final, Self
 
 from indlet import logs
@@ -30,7 +34,21 @@ SHORTEST: Final = 1.0
 SOON: Final = 10.0
 # A crawl may be waiting for a file that takes its time. It can be cut off: what it did is committed.
 PATIENCE: Final = 10.0
+# A step waits for earlier ones no longer than this: a harvest may take days.
+STEP_PATIENCE: Final = 3600.0
 _LONGEST_WAIT: Final = 5.0  # a clock that is set forward is noticed by then
+
+
+class Step(IntEnum):
+    """The steps of a round, in their order. Jobs that are none of them wait for nothing."""
+
+    NONE = 0
+    READ = 1
+    HARVEST = 2
+    WRITE = 3
+
+    def follows(self, earlier: Step) -> bool:
+        return Step.NONE < earlier < self
 
 
 def rest_after(losses: int) -> float:
@@ -79,9 +97,11 @@ class Job:
     kind: str  # "crawl", "harvest", "index" …
     every: str
     work: Work = field(repr=False)
+    step: Step = Step.NONE
     paused: bool = False
     due: float | None = None
     started: float | None = None  # of the run that is on; None: none is
+    since: float = 0.0  # when that run was due
     ended: float | None = None
     succeeded: float | None = None
     error: str = ""  # of the last run; empty if it succeeded
@@ -131,6 +151,7 @@ class Schedule:
         *,
         at_once: bool = False,
         kind: str = "",
+        step: Step = Step.NONE,
         paused: bool = False,
         last: float | None = None,
         succeeded: float | None = None,
@@ -141,7 +162,8 @@ class Schedule:
         """
         now = self._clock()
         first = next_run(every, now if last is None else last) if every else None
-        job = Job(name, kind or name.partition(" ")[0], every, work, paused, now if at_once else first)
+        kind = kind or name.partition(" ")[0]
+        job = Job(name, kind, every, work, step, paused, now if at_once else first)
         job.ended, job.succeeded = last, succeeded
         with self._changed:
             self._jobs[name] = job
@@ -227,7 +249,7 @@ class Schedule:
                 now = self._clock()
                 for job in self._jobs.values():
                     _after_a_clock_set_back(job, now)
-                    if _is_due(job, now):
+                    if _is_due(job, now) and not self._waits(job, now):
                         try:
                             self._start(job, job.work)
                         except RuntimeError as e:  # there is no room for a thread: the other jobs go on
@@ -236,9 +258,21 @@ class Schedule:
                 soon = [j.due - now for j in self._jobs.values() if j.due is not None and j.due > now]
                 self._changed.wait(min([_LONGEST_WAIT, *soon]))
 
+    def _waits(self, job: Job, now: float) -> bool:
+        """Whether a job that is due waits for an earlier step of its round."""
+        due = job.due or now
+        return now < due + STEP_PATIENCE and any(
+            job.step.follows(other.step)
+            and not (other.paused and other.started is None)
+            and (since := other.due if other.started is None else other.since) is not None
+            and since <= due
+            for other in self._jobs.values()
+        )
+
     def _start(self, job: Job, work: Work) -> None:
         """With the lock held."""
         due, job.started, job.due = job.due, self._clock(), None
+        job.since = min(job.started, due or job.started)
         job.stop = threading.Event()
         job.thread = threading.Thread(target=self._run, args=(job, work), name=f"job {job.name}", daemon=True)
         try:

@@ -8,6 +8,7 @@ from indlet.node.indexing import index_in_child
 from indlet.service.index import Searcher
 from indlet.settings import Settings
 from indlet.store import Store
+from indlet.wording import amount
 
 
 def check(store: Store, searcher: Searcher) -> str:
@@ -18,9 +19,9 @@ def check(store: Store, searcher: Searcher) -> str:
         live = sum(count for count, _ in view.totals().values())
         newest = view.last_seq()
     if searcher.position < newest:
-        return f"store: ok; index: {newest - searcher.position} changes behind, check again later"
+        return f"store: ok; index: {amount(newest - searcher.position, 'change')} behind, check again later"
     if searcher.collection.documents != live:
-        return f"store: ok; index: {searcher.collection.documents} records for {live}: rebuild it"
+        return f"store: ok; index: {amount(searcher.collection.documents, 'record')} for {live:,}: rebuild it"
     return f"store: ok; index: ok, {live} {'record' if live == 1 else 'records'} in both"
 
 
@@ -28,4 +29,4 @@ def rebuild(store: Store, settings: Settings, stop: threading.Event) -> str:
     progress = index_in_child(store, settings, stop, rebuild=True)
     if progress is None:
         return "stopped; the index is as it was"
-    return f"{progress.applied} changes applied; the index stands at {progress.position}"
+    return f"{amount(progress.applied, 'change')} applied; the index stands at {progress.position}"

@@ -30,12 +30,23 @@ from indlet.node.harvests import Harvests
 from indlet.node.indexing import EVERY, IndexJob
 from indlet.node.job_entries import EndedJob, JobRequest, last_runs, note_end, paused, permit, requests
 from indlet.node.jobs import alerts_job, write_job
-from indlet.node.schedule import Job, NotDone, NotYet, Schedule, Work, next_run, rest_after
+from indlet.node.schedule import (
+    STEP_PATIENCE,
+    Job,
+    NotDone,
+    NotYet,
+    Schedule,
+    Step,
+    Work,
+    next_run,
+    rest_after,
+)
 from indlet.provider.pipeline import CrawlGroup, crawl_groups
 from indlet.service.harvest.run import RunOptions
 from indlet.service.index.engines import index_of
 from indlet.settings import Settings, Source
 from indlet.store import Store, configured_for, withheld
+from indlet.wording import amount
 
 LOOK: Final = 2.0  # seconds between looks at what is due
 ASKED: Final = -1  # the priority of what somebody waits for
@@ -47,7 +58,8 @@ log = logging.getLogger("indlet.worker")
 class WorkerJob(NamedTuple):
     """Lower priorities come first; of one, what is overdue the longest.
 
-    `host` is who will be asked, `lane` a disk that one job at a time reads.
+    `host` is who will be asked, `lane` a disk that one job at a time reads. A `step` of a round waits for
+    the earlier ones (schedule.py).
     """
 
     name: str
@@ -57,6 +69,7 @@ class WorkerJob(NamedTuple):
     host: str = ""
     lane: str = ""
     request: JobRequest | None = None
+    step: Step = Step.NONE
 
 
 class _Running(NamedTuple):
@@ -140,7 +153,18 @@ class Worker:
 
         What the desk asks for stands after what is done by the clock, and takes the place of a job so called.
         """
-        sources = self._harvests.sources()
+        sources, planned = self._harvests.sources(), dict[str, WorkerJob]()
+        for job in self._planned(sources):
+            planned[job.name] = job
+            yield job
+        for name, request in requests(self._store).items():
+            if (asked := self._asked(name, request, sources)) is not None:
+                yield asked
+            elif name in planned:
+                yield planned[name]._replace(priority=ASKED, request=request)
+
+    def _planned(self, sources: dict[str, Source]) -> Iterator[WorkerJob]:
+        """What is done by the clock."""
         if self._store.index_engine.engine != "embedded":  # that is an affair of each web node
             yield WorkerJob("index", 0, EVERY, self._index)
         for group in crawl_groups(self._settings):
@@ -149,19 +173,16 @@ class Worker:
             every = source.every or self._settings.harvest.every
             if not source.paused:
                 work = self._harvests.work(name, source)
-                yield WorkerJob(f"harvest {name}", 2, every, work, _host(source.url))
+                host = _host(source.url)
+                yield WorkerJob(f"harvest {name}", 2, every, work, host, step=Step.HARVEST)
         for write in self._settings.write:
-            yield WorkerJob(
-                f"write {write.folder}", 3, write.every, write_job(self._store, self._settings, write)
-            )
+            work = write_job(self._store, self._settings, write)
+            yield WorkerJob(f"write {write.folder}", 3, write.every, work, step=Step.WRITE)
         if sources or self._settings.write:
             every = self._settings.notify.every
             yield WorkerJob("alerts", 4, every, alerts_job(self._store, self._settings))
         if every := self._settings.duplicates.every:
             yield WorkerJob("duplicates", 4, every, partial(duplicates_job, self._settings))
-        for name, request in requests(self._store).items():
-            if (asked := self._asked(name, request, sources)) is not None:
-                yield asked
 
     def _asked(self, job: str, request: JobRequest, sources: dict[str, Source]) -> WorkerJob | None:
         kind, _, name = job.partition(" ")
@@ -176,8 +197,8 @@ class Worker:
         works: dict[str, Work] = {
             "check": lambda stop: upkeep.check(store, index_of(store).searcher()),
             "rebuild": lambda stop: upkeep.rebuild(store, settings, stop),
-            "remove": lambda stop: f"{self._harvests.forget(name)} records deleted",
-            "release": lambda stop: f"{withheld.release(store, name)} records deleted",
+            "remove": lambda stop: f"{amount(self._harvests.forget(name), 'record')} deleted",
+            "release": lambda stop: f"{amount(withheld.release(store, name), 'record')} deleted",
         }
         return WorkerJob(job, ASKED, "", works[kind], request=request) if kind in works else None
 
@@ -190,8 +211,17 @@ class Worker:
 
     def _due(self, known: dict[str, WorkerJob]) -> list[WorkerJob]:
         ended, now = last_runs(self._store), self._store.now()
-        due = [(job.priority, when, job) for job in known.values() if (when := _due_at(job, ended)) <= now]
-        return [job for _, _, job in sorted(due, key=lambda entry: entry[:2])]
+        at = {job.name: _due_at(job, ended) for job in known.values()}
+        due = [(job.priority, at[job.name], job) for job in known.values() if at[job.name] <= now]
+
+        def waits(job: WorkerJob) -> bool:
+            # One that is being done is due as before until it has ended.
+            earlier = [other for _, _, other in due if job.step.follows(other.step)]
+            since = at[job.name] or now
+            return now < since + STEP_PATIENCE and any(at[other.name] <= at[job.name] for other in earlier)
+
+        ready = [entry for entry in due if not waits(entry[2])]
+        return [job for _, _, job in sorted(ready, key=lambda entry: entry[:2])]
 
     def _do(self, job: WorkerJob, stop: threading.Event) -> None:
         done = False
@@ -269,14 +299,15 @@ class Worker:
 
         roots = [h.root for h in self._settings.hierarchy if group.lane and h.name in group.names]
         host = _host(roots[0]) if roots else ""
-        return WorkerJob(f"crawl {', '.join(group.names)}", 1, group.every, work, host, lane)
+        step = Step.READ if group.library else Step.NONE
+        return WorkerJob(f"crawl {', '.join(group.names)}", 1, group.every, work, host, lane, step=step)
 
 
 def table(store: Store, settings: Settings) -> list[Job]:
     """The jobs of all workers, as a desk shows them."""
     ended, rows = last_runs(store), []
     for job in {job.name: job for job in Worker(store, settings).jobs()}.values():
-        row = Job(job.name, job.name.partition(" ")[0], job.every, job.work)
+        row = Job(job.name, job.name.partition(" ")[0], job.every, job.work, job.step)
         if (last := ended.get(job.name)) is not None:
             row.ended, row.error = last.ended, last.error
             row.succeeded = None if last.error else last.ended
@@ -304,4 +335,8 @@ def _due_at(job: WorkerJob, ended: dict[str, EndedJob]) -> float:
     last = ended.get(job.name)
     if last is None:
         return 0.0
-    return next_run(job.every, last.ended) if job.every else float("inf")
+    due = next_run(job.every, last.ended) if job.every else float("inf")
+    if job.step is Step.WRITE:  # what a harvest brought is written when it has ended
+        harvests = (end.ended for name, end in ended.items() if name.startswith("harvest "))
+        due = min(due, next(filter(lambda at: at > last.ended, sorted(harvests)), due))
+    return due

@@ -3,6 +3,10 @@
 A task follows the store's change feed. Files have stable names, appear whole, and are left alone where their
 bytes would be the same. What was written commits with how far the task is; killed in between, it writes the
 same bytes again. A folder that cannot be written stops its task and no other: nothing is passed over.
+
+A task whose settings or tables changed, and a historical run, go through the whole feed again. What such a
+pass finds up to the position reached before (`WritePlace.reached`) did not change at its source, and raises
+no alert about a record.
 """
 
 from __future__ import annotations
@@ -11,12 +15,12 @@ import errno
 import re
 import threading
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import orjson
 
@@ -28,12 +32,13 @@ from indlet.formats.dublin import year
 from indlet.formats.marc_originals import MarcOriginals
 from indlet.formats.registry import ROOTS, Roots
 from indlet.formats.subject_translation import subject_translation
-from indlet.formats.subjects import SubjectClassifier
 from indlet.formats.table_formats import known_roots
 from indlet.formats.translate import format_named, on_top, own_table
 from indlet.model import DUBLIN_CORE, Stored
+from indlet.node.subject_learning import learned_subjects
+from indlet.node.write_state import RaisedAlert, WriteBatch, WritePlace, Written, settings_digest
 from indlet.oai.dates import written
-from indlet.oai.provenance import own_sets
+from indlet.oai.provenance import own_sets, state_at_origin
 from indlet.service.harvest.cache import KEPT_AS
 from indlet.settings import Settings, Write
 from indlet.store import FileState, Origin, Store
@@ -43,10 +48,10 @@ KIND: Final = "write"
 DELETIONS: Final = ("alert", "file", "remove")
 _BATCH: Final = 200
 _PARTS: Final = ("metadata", "properties", "raw")
-_SAMPLE: Final = 20_000  # records that subjects are learned from
 _PLACES: Final = ("source", "year", "name", "set")
 _UNSAFE = re.compile(r"[^\w.,=@+-]+")
 _ELEMENT = re.compile(r"[.\[]")  # what follows an element: a refinement or a scheme
+_TITLE: Final = 300  # characters
 _PART_BYTES: Final = 120
 _MEND: Final = "mend the record at its source, or the table of [[write]]"
 _REMEDIES: Final = {
@@ -54,28 +59,8 @@ _REMEDIES: Final = {
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "make room on its disk"),
     **dict.fromkeys((errno.EROFS, errno.EACCES, errno.EPERM), "give the right to write"),
 }
+_GONE: Final = "deleted"  # the state of a file whose record was deleted at its source, and which stays
 _SHORTEN: Final = f'{_MEND}; format = "marcxml" has no limits of length'
-
-
-class RaisedAlert(NamedTuple):
-    """What a task has to say about a record."""
-
-    kind: str
-    record: str
-    reason: str
-    remedy: str
-
-
-@dataclass(slots=True)
-class Written:
-    """What a task came to. `reason`: why it stopped before its end."""
-
-    folder: str
-    files: int = 0
-    unchanged: int = 0
-    deleted: int = 0
-    failed: int = 0
-    reason: str = ""
 
 
 def write_out(store: Store, settings: Settings, *, historical: bool = False) -> list[Written]:
@@ -99,6 +84,10 @@ class WriteTask:
         except (KeyError, IndexError, ValueError) as e:
             known = ", ".join(f"{{{place}}}" for place in _PLACES)
             raise SettingsError(f"[[write]]: path {task.path!r}: {e}; it may hold {known}") from e
+        if "{name}" not in task.path:
+            raise SettingsError(
+                f"[[write]]: path {task.path!r} is the same for several records; add {{name}} to it"
+            )
         self._store, self._task, self._roots = store, task, roots
         self._format: MetadataFormat = format_named(task.format)
         self._table: Crosswalk = on_top(task.mapping, self._format.crosswalk(()), self._format)
@@ -108,18 +97,29 @@ class WriteTask:
         self._analyzer = Analyzer(Policy())
         self._folder = Path(task.folder)
         self._name = str(self._folder)
+        self._made = settings_digest(task)
 
     def run(self, stop: threading.Event, historical: bool = False) -> Written:
         """Bring the folder up to the store; interrupted, the next run goes on from there."""
-        done, remedy = Written(str(self._folder)), ""
-        with self._store.job(f"write-{blake2b(str(self._folder).encode(), digest_size=6).hexdigest()}"):
+        done, remedy = Written(self._name), ""
+        with self._store.job(f"write-{blake2b(self._name.encode(), digest_size=6).hexdigest()}"):
             with self._store.write() as tx:
-                origin = tx.origin(KIND, str(self._folder), {"format": self._task.format})
+                origin = tx.origin(KIND, self._name, {"format": self._task.format})
+            with self._store.read() as view:
+                place = WritePlace.of(view.state(origin))
+                killed = [run for run in view.runs(origin, 1) if run.outcome == "running"]
+            if historical or place.made != self._made:
+                place.start_over()
+                place.made = self._made
+            with self._store.write() as tx:
+                for run_before in killed:  # the permit is ours, so that run is over
+                    tx.note_run(run_before.id, run_before.detail, "interrupted")
                 run = tx.start_run(origin, KIND)
-                if historical:
-                    tx.state(origin, {"position": 0})
+                tx.state(origin, asdict(place))
             try:
-                self._follow(origin, stop, done)
+                if killed:
+                    self._remove_drafts()
+                self._follow(origin, place, stop, done)
             except OSError as e:
                 done.reason = (
                     f"{e.filename or self._folder}: {e.strerror}; nothing is lost, the next run goes on"
@@ -135,59 +135,93 @@ class WriteTask:
                     tx.resolve_alerts("folder", self._name, [""])
         return done
 
-    def _follow(self, origin: int, stop: threading.Event, done: Written) -> None:
+    def _remove_drafts(self) -> None:
+        """Remove what a killed run left half written."""
+        for draft in self._folder.rglob(".*.part"):
+            if draft.name.endswith((f"{self._format.suffix}.part", ".deleted.part")):
+                draft.unlink(missing_ok=True)
+
+    def _follow(self, origin: int, place: WritePlace, stop: threading.Event, done: Written) -> None:
         if not self._folder.is_dir():
-            raise FileNotFoundError(errno.ENOENT, "no such folder", str(self._folder))
+            raise FileNotFoundError(errno.ENOENT, "no such folder", self._name)
         with self._store.read() as view:
             known = {state.resource: state for state in view.files(origin)}
-            position = int(view.state(origin).get("position", 0))
+            # Whether somebody has deleted these in the catalogue: they may come back.
+            imported_no_more = {
+                alert.record: alert.acknowledged is not None
+                for alert in view.alerts(acknowledged=True)
+                if (alert.kind, alert.source) == ("deleted", self._name)
+            }
         learns = self._task.subject_method == "learned"
         parts = (*_PARTS, "vector") if learns else _PARTS
         while not stop.is_set():
             with self._store.read() as view:
-                changes = list(view.changes(position, _BATCH, parts=parts))
+                changes = list(view.changes(place.position, _BATCH, parts=parts))
                 sources = {o.id: o for o in view.origins("source")}
             names = _names(sources.values())
             if not changes:
                 return
             if learns and self._subjects is not None:  # once a run, and only if there is something to write
-                self._subjects = replace(self._subjects, learned=_learned(self._store, self._analyzer))
+                self._subjects = replace(
+                    self._subjects, learned=learned_subjects(self._store, self._analyzer)
+                )
                 learns = False
-            rows, gone, raised = list[FileState](), list[str](), list[RaisedAlert]()
+            batch = WriteBatch()
             for stored in changes:
                 source = sources.get(stored.origin)
                 if source is None:
                     continue
                 before = known.get(stored.identifier)
                 if stored.deleted or not self._wanted(stored, names[source.id]):
-                    if before is not None and not (stored.deleted and self._elsewhere(stored, names)):
-                        raised += self._gone(stored, source, before, done)
-                        gone.append(before.path)
-                        known.pop(stored.identifier, None)
+                    if before is None or before.state == _GONE:
+                        continue
+                    if self._elsewhere(stored, names):
+                        continue
+                    self._drop(stored, source, before, place, batch, done)
+                    known.pop(stored.identifier, None)
                     continue
-                state, said = self._put(stored, source, before, done)
-                raised += said
+                deleted = imported_no_more.pop(stored.identifier, None)
+                state = self._put(stored, source, before, deleted, place, batch, done)
                 if state is not None:
-                    rows.append(state)
+                    batch.rows.append(state)
                     if before is not None and before.path != state.path:
-                        gone.append(before.path)
+                        batch.gone.append(before.path)
                         (self._folder / before.path).unlink(missing_ok=True)
+                        _tombstone(self._folder / before.path).unlink(missing_ok=True)
                     known[stored.identifier] = state
-            position = changes[-1].seq
-            with self._store.write() as tx:
-                tx.drop_files(origin, gone)
-                tx.put_files(origin, rows)
-                for kind in ("deleted", "translation"):
-                    tx.resolve_alerts(kind, self._name, [state.resource for state in rows])
-                for alert in raised:
-                    tx.alert(alert.kind, self._name, alert.record, alert.reason, alert.remedy)
-                tx.state(origin, {"position": position})
+            place.position = changes[-1].seq
+            self._commit(origin, place, batch)
+
+    def _commit(self, origin: int, place: WritePlace, batch: WriteBatch) -> None:
+        raised = {(alert.kind, alert.record) for alert in batch.raised}
+        with self._store.write() as tx:
+            tx.drop_files(origin, batch.gone)
+            tx.put_files(origin, batch.rows)
+            for kind in ("deleted", "translation"):
+                over = [
+                    s.resource for s in batch.rows if s.state != _GONE and (kind, s.resource) not in raised
+                ]
+                tx.resolve_alerts(kind, self._name, over)
+            for alert in batch.raised:
+                tx.alert(alert.kind, self._name, alert.record, alert.reason, alert.remedy)
+            if batch.again or batch.dropped:
+                place.again, place.dropped = place.again + batch.again, place.dropped + batch.dropped
+                said = f"[[write]] or its tables changed: {place.again:,} files were written again"
+                said += f", {place.dropped:,} records are no longer selected" if place.dropped else ""
+                remedy = "import the folder again" + (
+                    "; delete in the catalogue what is no longer selected" if place.dropped else ""
+                )
+                tx.alert("rewritten", self._name, "", said, remedy)
+            tx.state(origin, asdict(place))
 
     def _elsewhere(self, stored: Stored, names: Mapping[int, Sequence[str]]) -> bool:
-        """Whether a record that was deleted under one source is live under another, which keeps its file."""
+        """Whether another source has the record alive and is selected: then that one keeps its file."""
         with self._store.read() as view:
-            live = view.get(stored.identifier)
-        return live is not None and not live.deleted and self._wanted(live, names.get(live.origin, []))
+            copies = (view.get(stored.identifier, [origin]) for origin in names if origin != stored.origin)
+            return any(
+                copy is not None and not copy.deleted and self._wanted(copy, names[copy.origin])
+                for copy in copies
+            )
 
     def _wanted(self, stored: Stored, names: Sequence[str]) -> bool:
         specs = stored.sets.split()
@@ -200,37 +234,56 @@ class WriteTask:
         return False
 
     def _put(
-        self, stored: Stored, source: Origin, before: FileState | None, done: Written
-    ) -> tuple[FileState | None, list[RaisedAlert]]:
+        self,
+        stored: Stored,
+        source: Origin,
+        before: FileState | None,
+        deleted: bool | None,
+        place: WritePlace,
+        batch: WriteBatch,
+        done: Written,
+    ) -> FileState | None:
+        """Write a record's file. `deleted`: it was deleted before, and whether somebody has seen to that."""
         try:
             data, raised = self._data(stored)
         except ValueError as e:
             done.failed += 1
             reason = f"cannot be written as {self._task.format}: {e}"
             remedy = _SHORTEN if self._task.format in ("marc21", "marc8") else _MEND
-            return None, [RaisedAlert("translation", stored.identifier, reason, remedy)]
-        path = self._path(stored, source)
+            batch.raised.append(RaisedAlert("translation", stored.identifier, reason, remedy))
+            return None
+        batch.raised += raised
+        path, version = self._path(stored, source), state_at_origin(orjson.loads(stored.properties or b"{}"))
         digest = blake2b(data, digest_size=16).hexdigest()
-        place = self._folder / path
-        if before is not None and before.path == path and before.digest == digest and place.exists():
+        file, when = self._folder / path, written(stored.datestamp)
+        same = before is not None and before.path == path and before.digest == digest
+        # A catalogue imports what is new in its folder: what was deleted there has to be written again.
+        if not deleted and ((same and file.exists()) or _same(file, data)):
             done.unchanged += 1
         else:
-            if _same(place, data):
-                done.unchanged += 1  # written by a run that was killed before it could say so
-            else:
-                _replace(place, data)
-                done.files += 1
-            if before is None:
-                _tombstone(place).unlink(missing_ok=True)  # it is back
-            elif (before.path, before.digest) != (path, digest):
-                when = written(stored.datestamp)
-                said = f"changed at its source {source.name} on {when}; {path} was written anew"
+            _replace(file, data)
+            done.files += 1
+        if before is None or before.state == _GONE:
+            _tombstone(file).unlink(missing_ok=True)  # it is back
+            if deleted or (before is not None and not same):
+                said = f"deleted before, and given again by its source {source.name} on {when}; {path} was "
                 remedy = "import it again in the catalogue"
-                raised.append(RaisedAlert("changed", stored.identifier, said, remedy))
-        state = FileState(
-            path, stored.identifier, len(data), int(time.time()), "", digest, self._task.format, KIND, ""
-        )
-        return state, raised
+                batch.raised.append(
+                    RaisedAlert("returned", stored.identifier, f"{said}written again", remedy)
+                )
+        elif not same and stored.seq <= place.reached:
+            batch.again += 1
+        elif not same:
+            said = f"changed at its source {source.name} on {when}; {path} was written again"
+            if version and before.etag == version:
+                said = f"not changed at its source {source.name}, but here in a better form since {when}; "
+                said += f"{path} was written again"
+            remedy = "import it again in the catalogue"
+            batch.raised.append(RaisedAlert("changed", stored.identifier, said, remedy))
+        return FileState(
+            path, stored.identifier, len(data), int(time.time()), version, digest, self._task.format, KIND,
+            _title(stored),
+        )  # fmt: skip
 
     def _data(self, stored: Stored) -> tuple[bytes, list[RaisedAlert]]:
         """A record in the catalogue's format, and what of it is lacking there that ought not to be."""
@@ -270,18 +323,38 @@ class WriteTask:
         parts = [_safe(part) for part in self._task.path.format(**places).split("/") if part.strip(". ")]
         return "/".join(parts) + self._format.suffix
 
-    def _gone(self, stored: Stored, source: Origin, before: FileState, done: Written) -> list[RaisedAlert]:
+    def _drop(
+        self,
+        stored: Stored,
+        source: Origin,
+        before: FileState,
+        place: WritePlace,
+        batch: WriteBatch,
+        done: Written,
+    ) -> None:
+        """Deal with the file of a record that is deleted at its source, or no longer selected."""
+        file, when = self._folder / before.path, written(stored.datestamp)
         done.deleted += 1
-        place = self._folder / before.path
         if self._task.deletions == "remove":
-            place.unlink(missing_ok=True)
-            return []
-        when = written(stored.datestamp)
-        said = f"deleted at its source {source.name} on {when}; {before.path} was written from it"
-        if self._task.deletions == "file":
-            tombstone = {"identifier": stored.identifier, "deleted": written(stored.datestamp)}
-            _replace(_tombstone(place), orjson.dumps(tombstone) + b"\n")
-        return [RaisedAlert("deleted", stored.identifier, said, "delete it in the catalogue")]
+            file.unlink(missing_ok=True)
+        elif self._task.deletions == "file":
+            tombstone = {"identifier": stored.identifier, "deleted": when}
+            _replace(_tombstone(file), orjson.dumps(tombstone) + b"\n")
+        if self._task.deletions == "remove" or not stored.deleted:
+            batch.gone.append(before.path)
+        else:
+            batch.rows.append(before._replace(state=_GONE))
+        if not stored.deleted and stored.seq <= place.reached:
+            batch.dropped += 1
+        elif self._task.deletions != "remove":
+            what = "deleted at its source" if stored.deleted else "no longer among what [[write]] selects of"
+            said = f"{what} {source.name} on {when}; {before.path} was written from it"
+            batch.raised.append(RaisedAlert("deleted", stored.identifier, said, "delete it in the catalogue"))
+
+
+def _title(stored: Stored) -> str:
+    """Kept with the file, in place of a policy: a deleted record has no title any more."""
+    return str(next(iter(orjson.loads(stored.metadata).get("title", ())), ""))[:_TITLE]
 
 
 def _tombstone(place: Path) -> Path:
@@ -292,21 +365,6 @@ def _names(sources: Collection[Origin]) -> dict[int, list[str]]:
     """What each source is called: its own name, and those of the sources whose records it keeps."""
     kept_as = [(o.name, o.settings.get(KEPT_AS)) for o in sources]
     return {o.id: [o.name, *(name for name, keeper in kept_as if keeper == o.name)] for o in sources}
-
-
-def _learned(store: Store, analyzer: Analyzer) -> SubjectClassifier:
-    """The subjects of our own records, learned from their terms: of the latest, where there are many."""
-    kept = deque[tuple[dict[str, int], list[str]]](maxlen=_SAMPLE)
-    with store.read() as view:
-        ours = {origin.id for origin in view.origins() if origin.kind not in ("source", KIND)}
-        for stored in view.changes(parts=("metadata", "vector")):
-            if stored.deleted or stored.origin not in ours:
-                continue
-            if codes := orjson.loads(stored.metadata).get("subject"):
-                kept.append((analyzer.frequencies(stored), codes))
-    classifier = SubjectClassifier()
-    classifier.learn(kept)
-    return classifier
 
 
 def _safe(text: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from lxml import etree
 
-from indlet.oai.describe import stated_policy
+from indlet.oai.describe import reviews_deletions, stated_policy, stated_store
 from indlet.oai.read import Page, local_name, text_of
 
 _VERSION = re.compile("[^0-9.]")  # what a version is not made of
@@ -24,6 +24,8 @@ class Identity:
     granularity: str = ""
     policy: str = ""
     version: str = ""
+    store: str = ""  # names the store behind it, and its history
+    reviews_deletions: bool = False  # its own guard or operator has let the deletions that it lists pass
 
 
 def identity(page: Page) -> Identity:
@@ -40,6 +42,8 @@ def identity(page: Page) -> Identity:
         "YYYY-MM-DD" if former else values.get("granularity", ""),
         text_of(policies[0]) if policies else stated_policy(node),
         _VERSION.sub("", values.get("protocolVersion", ""))[:10],
+        stated_store(node),
+        reviews_deletions(node),
     )
 
 

@@ -54,6 +54,8 @@ def rights(statement: str, inline: bytes) -> bytes:
 
 # The policy of the plain endpoint travels in Dublin Core: strict validators know no schema of ours.
 _POLICY_URN = "urn:indlet:policy:"
+_STORE_URN = "urn:indlet:store:"
+_LONGEST_EPOCH = 100
 _DC = "{http://purl.org/dc/elements/1.1/}"
 
 
@@ -66,6 +68,22 @@ def policy(json: str, digest: str) -> dict[str, list[str]]:
     }
 
 
+def store(epoch: str) -> dict[str, list[str]]:
+    """The Dublin Core by which Identify names the store behind a repository, and the store's history."""
+    return {
+        "title": ["Store: another identifier means an earlier state was restored; compare with a full list"],
+        "identifier": [_STORE_URN + epoch],
+    }
+
+
+def stated_store(identify: etree._Element | None) -> str:
+    """What an Identify answer names the store and its history by; empty if it does not."""
+    for named in identify.iter(f"{_DC}identifier") if identify is not None else ():
+        if (value := (named.text or "").strip()).startswith(_STORE_URN):
+            return value.removeprefix(_STORE_URN)[:_LONGEST_EPOCH]
+    return ""
+
+
 def stated_policy(identify: etree._Element | None) -> str:
     """The policy, as JSON, that an Identify answer states; empty if it states none."""
     for named in identify.iter(f"{_DC}identifier") if identify is not None else ():
@@ -73,3 +91,24 @@ def stated_policy(identify: etree._Element | None) -> str:
         if (named.text or "").strip().startswith(_POLICY_URN) and container is not None:
             return (container.findtext(f"{_DC}description") or "").strip()
     return ""
+
+
+_REVIEWED_URN = "urn:indlet:deletions:reviewed"
+
+
+def reviewed_deletions(share: float, records: int) -> dict[str, list[str]]:
+    """The Dublin Core by which Identify states that mass deletions are reviewed before they are listed."""
+    return {
+        "title": ["Deletions are reviewed"],
+        "description": [
+            f"Deletions of more than {records} records and {share:.0%} of a collection at once are listed "
+            "only after an operator has released them, or if the documents were renamed."
+        ],
+        "identifier": [_REVIEWED_URN],
+    }
+
+
+def reviews_deletions(identify: etree._Element | None) -> bool:
+    """Whether an Identify answer states that its mass deletions are reviewed."""
+    named = identify.iter(f"{_DC}identifier") if identify is not None else ()
+    return any((node.text or "").strip() == _REVIEWED_URN for node in named)

@@ -24,6 +24,11 @@ SCHEMA: Final = "http://www.openarchives.org/OAI/2.0/provenance.xsd"
 # The set of all records of one origin, beside the origin's own sets.
 FROM: Final = "from"
 VERSION_NAMESPACE: Final = "urn:indlet:version:1.0"
+_TRANSLATION: Final = f'<translation xmlns="{VERSION_NAMESPACE}" distance="'.encode()
+# How far a translation is from the form that the origin keeps: made by the origin, or by a node on the way.
+BY_ORIGIN: Final = 1
+ON_THE_WAY: Final = 2
+_MOST_DISTANCE: Final = 99
 _NUMBER = re.compile("[0-9]{1,9}")
 _MOST_HOPS: Final = 50  # no honest chain is longer; a deeper one is cut
 
@@ -73,6 +78,12 @@ def version_of(properties: JsonMapping) -> Version:
     return Version(0, str(properties.get("source_datestamp", "")))
 
 
+def state_at_origin(properties: JsonMapping) -> str:
+    """Which state of its origin's record a stored copy is; empty where that is not known."""
+    version = version_of(properties) if "version" in properties else None
+    return f"{version.epoch} {version.datestamp} {version.revision}" if version else ""
+
+
 def own_sets(specs: Iterable[str]) -> tuple[str, ...]:
     """The sets that a record has at its origin: all but the one that names the origin itself."""
     return tuple(spec for spec in specs if spec != FROM and not spec.startswith(f"{FROM}:"))
@@ -102,6 +113,39 @@ def write_version(stated: Stated) -> bytes:
         f'settled="{"true" if stated.version.settled else "false"}" revision="{stated.version.revision}">'
         f"{''.join(f'<set>{text(spec)}</set>' for spec in stated.sets)}</version>"
     ).encode()
+
+
+def write_translation(distance: int) -> bytes:
+    """The container of a metadata part that is not in the form that the record's origin keeps."""
+    return b'%b%d"/>' % (_TRANSLATION, min(distance, _MOST_DISTANCE))
+
+
+def is_translation(container: bytes) -> bool:
+    """Whether a container says how a metadata part was made, and nothing of where it came from."""
+    return container.lstrip()[:200].startswith(_TRANSLATION) or (
+        VERSION_NAMESPACE.encode() in container and _root(container) == f"{{{VERSION_NAMESPACE}}}translation"
+    )
+
+
+def distance(containers: Iterable[bytes]) -> int:
+    """How far a metadata part is from the form that its origin keeps: 0 where that is the form.
+
+    Other software marks the hops at which a record was altered.
+    """
+    altered = 0
+    for container in containers:
+        if is_translation(container):
+            stated = element(container).get("distance", "").strip()
+            return min(int(stated), _MOST_DISTANCE) if _NUMBER.fullmatch(stated) else ON_THE_WAY
+        altered = altered or sum(hop.altered for hop in read((container,))[0])
+    return min(altered * ON_THE_WAY, _MOST_DISTANCE)
+
+
+def _root(container: bytes) -> str:
+    try:
+        return str(element(container).tag)
+    except BadResponse:
+        return ""
 
 
 def read(containers: Iterable[bytes]) -> tuple[tuple[Hop, ...], Stated | None]:

@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from lxml import etree
 
 from indlet.errors import BadResponse
+from indlet.limits import Budget
 from indlet.oai import markup
+from indlet.oai.canonical import as_it_came, canonical
 from indlet.oai.names import FT_NAMESPACE, OAI_NAMESPACE
 from indlet.oai.read_repair import decoded, repaired, without_doctype
 
@@ -52,6 +54,8 @@ class Item(NamedTuple):
     part: MetadataPart | None = None
     vector: TermVector | None = None
     source: tuple[bytes, int, int] | None = None  # a page, and from where to where the record stands there
+    budget: Budget | None = None  # of the response that it came with
+    policy: str = ""  # digest that the index part names, where it is not the one that was expected
 
 
 class Problem(NamedTuple):
@@ -75,8 +79,10 @@ class Page:
     cursor: int | None = None
     size: int | None = None
     extended: bool = False
+    policies: frozenset[str] = frozenset()  # digests that index parts name, but for the one expected
     repairs: Counter[str] = field(default_factory=Counter)
     root: etree._Element | None = None
+    budget: Budget = field(default_factory=lambda: Budget(0))
 
 
 class Truncated(BadResponse):
@@ -102,6 +108,7 @@ def read(body: bytes, charset: str = "") -> Page:
     """The page that a body holds."""
     if not body.strip():
         raise BadResponse("an empty answer")
+    budget = Budget(len(body))
     body, repairs = decoded(body, charset)
     if body.count(b"<") > markup.TAGS:
         raise BadResponse(f"an answer with more than {markup.TAGS} tags")
@@ -118,7 +125,7 @@ def read(body: bytes, charset: str = "") -> Page:
         body, more = without_doctype(body)  # one that the repair has brought to light
         repairs += more
         root = parsed(body)
-    page = Page(repairs=repairs)
+    page = Page(repairs=repairs, budget=budget)
     if root is not None:
         _fill(page, root)
     else:
@@ -236,7 +243,7 @@ def _number(value: str | None) -> int | None:
 
 def _record(page: Page, node: etree._Element) -> None:
     header = metadata = index = None
-    about = list[bytes]()
+    abouts = list[etree._Element]()
     for child in node:
         name = local_name(child).lower()
         if name == "header":
@@ -255,8 +262,18 @@ def _record(page: Page, node: etree._Element) -> None:
         elif name == "index":
             index = next((c for c in child if isinstance(c.tag, str)), None)
         elif name == "about":
-            about += [canonical(c) for c in child if isinstance(c.tag, str)]
-    _add(page, node, header, metadata, index, tuple(about))
+            abouts += [c for c in child if isinstance(c.tag, str)]
+    try:
+        about = tuple([canonical(c, page.budget) for c in abouts])
+    except BadResponse as e:
+        named = (text_of(c) for c in (() if header is None else header) if _is_identifier(c))
+        page.problems.append(Problem(next(named, ""), str(e), as_it_came(node, page.budget)))
+        return
+    _add(page, node, header, metadata, index, about)
+
+
+def _is_identifier(node: etree._Element) -> bool:
+    return local_name(node).lower() == "identifier"
 
 
 def _written_as_text(container: etree._Element) -> etree._Element | None:
@@ -287,9 +304,7 @@ def _add(
         elif name == "setspec" and (spec := "".join(text_of(child).split())):
             sets.append(spec)
     if not identifier:
-        page.problems.append(
-            Problem("", "a record without identifier", etree.tostring(node, with_tail=False))
-        )
+        page.problems.append(Problem("", "a record without identifier", as_it_came(node, page.budget)))
         return
     status = header.get("status", "") if header is not None else ""
     if not status and node.get("status"):
@@ -299,18 +314,8 @@ def _add(
     deleted = status.strip().lower() in ("deleted", "delete")
     if deleted and status != "deleted":
         page.repairs["spelling of status"] += 1
-    page.items.append(
-        Item(identifier, datestamp, tuple(dict.fromkeys(sets)), deleted, metadata, index, about, whole=node)
-    )
-
-
-def canonical(node: etree._Element) -> bytes:
-    """An element as bytes that stand alone, with the declarations that it needs and no others."""
-    # Relative namespaces have no canonical form; such an element keeps all declarations in scope.
-    try:
-        return etree.tostring(node, method="c14n", exclusive=True, with_comments=False, with_tail=False)
-    except etree.LxmlError:
-        return etree.tostring(node, with_tail=False)
+    about_it = (identifier, datestamp, tuple(dict.fromkeys(sets)), deleted)
+    page.items.append(Item(*about_it, metadata, index, about, whole=node, budget=page.budget))
 
 
 def _salvage(page: Page, body: bytes) -> None:
@@ -333,10 +338,14 @@ def _salvage(page: Page, body: bytes) -> None:
     page.repairs["pages taken record by record"] += 1
     for begin, end in records:
         piece = body[begin:end]
-        alone = parsed(opening + piece + closing)
+        try:
+            page.budget.charge(len(opening) + len(piece))
+            alone = parsed(opening + piece + closing)
+            reason = "" if alone is not None else f"not well-formed XML{_fault(opening + piece + closing)}"
+        except BadResponse as e:
+            alone, reason = None, str(e)
         if alone is None:
             where = html.unescape(markup.identifier(piece).decode("utf-8", "replace"))
-            reason = f"not well-formed XML{_fault(opening + piece + closing)}"
             page.problems.append(Problem(where, reason, piece))
         else:
             _record(page, alone[0])
@@ -355,6 +364,7 @@ __all__ = [
     "Page",
     "Problem",
     "Truncated",
+    "as_it_came",
     "canonical",
     "local_name",
     "read",

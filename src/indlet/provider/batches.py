@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from indlet.model import Failure, Record
-from indlet.provider.answered import ANSWERED
 from indlet.provider.crawl import Work
+from indlet.provider.echoes import Echoes
 from indlet.provider.set_rules import SetRules
 from indlet.provider.source import RecordSource
 from indlet.provider.withdrawn import withdrawn_now
@@ -30,7 +32,21 @@ class ResourceResult:
     rows: list[FileState]
     failures: list[Failure]
     forgiven: list[str]
-    keep: bool = False  # the records stay; only the state of the files is brought up to date
+    keep: bool = False  # records that are not among these stay
+
+
+class Departures(NamedTuple):
+    """Records that are to leave at the end of a crawl."""
+
+    leave: dict[int, list[str]]  # by origin: their files are gone, or no longer hold them
+    refused: list[str]  # public before, refused to strangers now
+    public_again: list[str]  # refused before
+    waited: set[str]  # whose deletions waited, for another reason
+    live: int  # how many records there are
+
+
+def _count(names: Mapping[int, Sequence[str]]) -> int:
+    return sum(map(len, names.values()))
 
 
 class Batches:
@@ -49,11 +65,18 @@ class Batches:
         self._sets: set[tuple[int, str]] = set()
         # What changed files no longer hold: it goes when the crawl has come to its end.
         self._stale: dict[int, dict[str, None]] = {origin: {} for origin in self._origins}
-        self._late: list[ResourceResult] = []  # results whose files are known as read only then
+        self._echoes = Echoes(store, origin)
+        # Results whose files are known as read only then, with the records that they leave behind.
+        self._late: list[tuple[ResourceResult, set[str]]] = []
         with store.read() as view:
             self._waiting = {origin for origin in self._origins if origin in view.withheld_counts()}
         self.written = 0
         self.deleted = 0
+
+    @property
+    def echoes(self) -> int:
+        """Records that were left out because they are of others."""
+        return self._echoes.count
 
     def add(self, result: ResourceResult) -> None:
         if self._rules.rules:
@@ -93,7 +116,11 @@ class Batches:
         done = list[ResourceResult]()
         with self._store.read() as view:
             for result in batch:
-                (self._late if self._leaves_something(view, result) else done).append(result)
+                result.records = self._echoes.leave_out(view, result.records)
+                if left := self._left_behind(view, result):
+                    self._late.append((result, left))
+                else:
+                    done.append(result)
         with self._store.write() as tx:
             # As it is now: somebody may have marked a record while its file was read.
             if marked := {i for origin in self._origins for i in withdrawn_now(tx, origin)}:
@@ -107,16 +134,17 @@ class Batches:
             self._know_files(tx, done)
         self.written += written
 
-    def _leaves_something(self, view: View, result: ResourceResult) -> bool:
-        """Whether a resource no longer has some records that it had. Those are noted."""
+    def _left_behind(self, view: View, result: ResourceResult) -> set[str]:
+        """The records that a resource had and no longer has. They are noted."""
+        found: set[str] = set()
         if not result.work.known or result.keep:
-            return False
-        made, found = {record.identifier for record in result.records}, False
+            return found
+        made = {record.identifier for record in result.records}
         for origin in self._origins:
             kept = made if origin == self._home(result.work) else ()
             gone = [i for i in view.documents(origin, result.work.identifier) if i not in kept]
             self._stale[origin].update(dict.fromkeys(gone))
-            found = found or bool(gone)
+            found.update(gone)
         return found
 
     def _know_files(self, tx: Transaction, results: Iterable[ResourceResult]) -> None:
@@ -136,7 +164,7 @@ class Batches:
                     others.append(record)
                 else:
                     dated.append((self._home(result.work), date, record))
-        return tx.put_dated(dated, tx.meta_value(ANSWERED, 0)) + tx.put(self._origin, others)
+        return tx.put_dated(dated) + tx.put(self._origin, others)
 
     def _date(self, result: ResourceResult) -> int | None:
         return self._source.datestamp(result.work.resource)
@@ -163,36 +191,101 @@ class Batches:
         """After a walk to the end: delete resources that are gone and records that files no longer hold, and
         what is known of their files; `moved` files belong to another resource now.
 
-        `allowed` is asked whether so many of so many live records may go. If not, nothing is deleted and none
-        of these files counts as read: the next crawl finds the same. How many deletions wait is returned.
+        `allowed` is asked whether so many of so many live records may go; it is asked apart for those that a
+        web server refuses to strangers now. Resources that were renamed go in any case. What may not go is
+        kept, its deletion waits, and its files do not count as read: the next crawl finds the same. How many
+        deletions wait is returned.
         """
-        resources = list(gone.items())
+        found = self._departures(gone)
+        leave, live = found.leave, found.live
+        if self._guarded != self._origin:
+            # What became public again does not stay guarded as well.
+            copies = [*found.public_again, *self._public_copies(found.waited)]
+            self._delete({self._guarded: copies})
+        waiting: dict[int, list[str]] = {origin: [] for origin in self._origins}
+        if allowed(len(found.refused), live):
+            self._delete({self._origin: found.refused})
+        else:
+            waiting[self._origin] += found.refused
+        done = gone
+        if not allowed(_count(leave), live):
+            done = self._renamed(gone, moved)
+            leave = self._delete_renamed(done, leave)
+            live -= _count(found.leave) - _count(leave)
+        if allowed(_count(leave), live):
+            done = gone
+            self._delete(leave)
+        else:
+            for origin, names in leave.items():
+                waiting[origin] += names
+        paths = [path for known in done.values() for path in known if path not in moved]
+        held = {name for names in waiting.values() for name in names}
+        with self._store.write() as tx:
+            if not held:
+                self._echoes.keep(tx)
+            self._know_files(tx, (result for result, left in self._late if held.isdisjoint(left)))
+            tx.drop_files(self._origin, paths)
+            tx.forgive(self._origin, paths)
+        self._withhold(waiting)
+        return len(held)
+
+    def _departures(self, gone: Iterable[str]) -> Departures:
+        """The records of resources that are gone, and those that files no longer hold."""
         with self._store.read() as view:
-            for name, _ in resources:
+            self._stale[self._origin].update(dict.fromkeys(self._echoes.found_since(view)))
+            for name in gone:
                 for origin in self._origins:
                     self._stale[origin].update(dict.fromkeys(view.documents(origin, name)))
-            kept = {o: {row.identifier for row in view.withheld(o) if row.kept_by} for o in self._origins}
-            # What is guarded now must not wait to cease being public.
+            rows = {o: view.withheld(o) for o in self._origins}
+            kept = {o: {row.identifier for row in rows[o] if row.kept_by} for o in self._origins}
             elsewhere = {
                 o: [i for i in names if self._is_elsewhere(view, o, i)] for o, names in self._stale.items()
             }
-            for origin, names in elsewhere.items():
-                kept[origin].update(names)
-            leave = {o: [i for i in names if i not in kept[o]] for o, names in self._stale.items()}
-            total = sum(map(len, leave.values()))
-            live = sum(view.totals().get(o, (0, 0))[0] for o in self._origins) if total else 0
-        self._delete(elsewhere)
-        if not allowed(total, live):
-            self._withhold(leave)
-            return total
-        self._delete(leave)
-        paths = [path for _, found in resources for path in found if path not in moved]
-        with self._store.write() as tx:
-            self._know_files(tx, self._late)
-            tx.drop_files(self._origin, paths)
-            tx.forgive(self._origin, paths)
-        self._withhold({origin: [] for origin in self._origins})
-        return 0
+            stay = {o: kept[o].union(names) for o, names in elsewhere.items()}
+            leave = {o: [i for i in names if i not in stay[o]] for o, names in self._stale.items()}
+            refused = [i for i in elsewhere[self._origin] if i not in kept[self._origin]]
+            totals = view.totals() if _count(leave) or refused else {}
+        live = sum(totals.get(o, (0, 0))[0] for o in self._origins)
+        waited = {row.identifier for row in rows[self._origin]}.difference(refused)
+        return Departures(leave, refused, elsewhere[self._guarded], waited, live)
+
+    def _public_copies(self, names: Iterable[str]) -> list[str]:
+        """Those of the names that are live in both origins: refused for a while, and public all the time."""
+        wanted = list(names)
+        with self._store.read() as view:
+            return sorted(view.live(self._origin, wanted) & view.live(self._guarded, wanted))
+
+    def _delete_renamed(self, renamed: Iterable[str], leave: Mapping[int, list[str]]) -> dict[int, list[str]]:
+        """Delete the records of resources that were renamed; the others that are to leave."""
+        with self._store.read() as view:
+            former = {o: {i for name in renamed for i in view.documents(o, name)} for o in self._origins}
+        self._delete({o: [i for i in names if i in former[o]] for o, names in leave.items()})
+        return {o: [i for i in names if i not in former[o]] for o, names in leave.items()}
+
+    def _renamed(self, gone: Mapping[str, list[str]], moved: set[str]) -> dict[str, list[str]]:
+        """The resources among those that are gone whose contents are at another path now.
+
+        Each file that is there stands for one that is gone at most: of many equal files that vanish, those
+        without a counterpart count as lost.
+        """
+        away = {path for paths in gone.values() for path in paths if path not in moved}
+        here, digests = Counter[str](), dict[str, str]()
+        with self._store.read() as view:
+            for file in view.files(self._origin):
+                if file.path not in away:
+                    here[file.digest] += 1
+                elif file.state == "primary":
+                    digests[file.path] = file.digest
+        found = dict[str, list[str]]()
+        for name, paths in gone.items():
+            if all(path in moved for path in paths):
+                found[name] = paths
+                continue
+            for digest in filter(None, (digests.get(path, "") for path in paths)):
+                if here[digest]:
+                    here[digest] -= 1
+                    found[name] = paths
+        return found
 
     def _is_elsewhere(self, view: View, origin: int, name: str) -> bool:
         """Whether a record has gone from one of the origins to the other: public before, guarded now."""
@@ -201,7 +294,7 @@ class Batches:
         return found is not None and not found.deleted
 
     def _delete(self, names: Mapping[int, Sequence[str]]) -> None:
-        for start in range(0, max(map(len, names.values())), BATCH_RECORDS):
+        for start in range(0, max(map(len, names.values()), default=0), BATCH_RECORDS):
             with self._store.write() as tx:
                 self._put(tx, [])
                 for origin, gone in names.items():

@@ -74,6 +74,12 @@ class Survey:
                 intern(policy),
             )  # fmt: skip
 
+    def known_etag(self, path: str) -> str:
+        """The etag under which a file that was not met yet is known; empty if it is not known."""
+        name = shown(path)
+        file = self.unmet.get(name.rpartition("/")[0], {}).get(name)
+        return file.etag if file is not None else ""
+
     def skip(self, skip: Skip) -> None:
         self.skipped[skip.reason] += 1
         if len(self.left_out) < KEPT:

@@ -17,6 +17,7 @@ from typing import NamedTuple, Protocol
 from urllib.parse import unquote, urlsplit
 
 from indlet.errors import HierarchyError
+from indlet.model import JsonObject
 from indlet.settings import FILE, Crawl, Hierarchy
 
 # Folders nested deeper than this are not listed: no real collection is, a looping server is.
@@ -37,6 +38,7 @@ class Served(NamedTuple):
     guarded: bool = False  # refused to strangers
     rendered: bool = False  # a handler makes what the server gives
     read: bool = True  # its text is to be extracted
+    digest: str = ""  # SHA-256 of what a handler made
 
 
 class Entry(NamedTuple):
@@ -79,6 +81,7 @@ class Tree(Protocol):
     def look(self, entry: Entry) -> Entry | None: ...  # the same file now; None if it is gone
     def fetch(self, entry: Entry, folder: Path, limit: int) -> Path: ...
     def identity(self) -> str: ...  # changes when another file system is mounted at the root
+    def facts(self) -> JsonObject: ...  # what is kept of the storage with the state of its crawl
     def close(self) -> None: ...
 
 
@@ -105,6 +108,11 @@ class TreeRules:
         if self._pattern is not None and (self._pattern.match(name) or self._pattern.match(path)):
             return "matches an ignore pattern"
         return ""
+
+
+def no_etag(path: str) -> str:
+    """For a storage of which nothing is known yet."""
+    return ""
 
 
 def open_tree(hierarchy: Hierarchy, crawl: Crawl, exclude: tuple[Path, ...] = ()) -> Tree:
@@ -252,6 +260,9 @@ class Local:
     def identity(self) -> str:
         found = self._root.stat()
         return f"{found.st_dev}:{found.st_ino}"
+
+    def facts(self) -> JsonObject:
+        return {}
 
     def walk(self) -> Iterator[Listing]:
         if self._single:

@@ -7,45 +7,55 @@ to one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Final
 
-from indlet.errors import SettingsError
-from indlet.formats.translate import format_named
+from indlet.formats.translate import format_named, own_table
 from indlet.model import Record
+from indlet.provider.echoes import CLAIM, origin_identifier
 from indlet.provider.extract.catalogue import Reader
-from indlet.provider.hierarchy import Entry, Listing, shown
+from indlet.provider.hierarchy import Entry, Listing, Tree, no_etag, shown
 from indlet.provider.resources import FileTree, Resource, place_of
 from indlet.provider.workers import Analysed
 from indlet.settings import Access, Hierarchy, LibraryFolder, Settings
 
-LAYOUT: Final = 4  # another number where the same export makes other records: it is then read anew
+LAYOUT: Final = 5  # another number where the same export makes other records: it is then read again
 
 
 @dataclass(frozen=True)
 class LibrarySource(FileTree):
     """A tree of files that hold records. Files of one name in several formats are not one resource."""
 
+    # A cut export, an error page in its place or a mistake in a table must not look like deleted records.
+    failures_keep_records = True
     reader: Reader | None = None
-    table: str = ""  # the digest of the library's own table
+    tables: str = ""  # digests of the tables that are files
 
     @classmethod
     def of(cls, settings: Settings, library: LibraryFolder, policy: str) -> LibrarySource:
-        format_named(library.format)  # a mistake is told before the crawl begins
         access = Access(content="private")  # the records are what is given out, not the export's files
         hierarchy = Hierarchy(
             library.read, library.name, title=library.title, rights=library.rights, access=access
         )
         place = replace(place_of(settings, hierarchy, policy), restricted=False)
         reader = Reader(library.format, library.mapping)
-        return cls(place, hierarchy, settings.crawl, reader, _digest(library.mapping))
+        tables = f"{_digest(library.mapping)} {_digest(library.format.removeprefix('table:'))}"
+        return cls(place, hierarchy, settings.crawl, reader, tables)
 
     @property
     def made(self) -> str:
-        return f"{self.place.made} {self.reader} {self.table} {LAYOUT}"
+        return f"{self.place.made} {self.reader} {self.tables} {LAYOUT}"
+
+    def open(self, exclude: tuple[Path, ...], known_etag: Callable[[str], str] = no_etag) -> Tree:
+        """The export folder. SettingsError if the format or a table is wrong: then nothing is read."""
+        if self.reader is not None:
+            metadata = format_named(self.reader.format)
+            if self.reader.mapping:
+                own_table(self.reader.mapping, metadata)
+        return super().open(exclude)
 
     def resources(self, listing: Listing) -> Iterator[Resource]:
         return (Resource(listing.folder, entry.name, (entry,)) for entry in listing.files)
@@ -57,20 +67,21 @@ class LibrarySource(FileTree):
         if primary is None:
             return
         sets = (self.place.sets(resource.folder)[-1][0],)
+        metadata_format = format_named(self.reader.format if self.reader else "marc21")
         for document in documents:
             name = self.place.identifier(resource.folder, resource.stem, document.key)
             metadata = {element: list(values) for element, values in document.metadata.items()}
             if self.place.rights and not metadata.get("rights"):
                 metadata["rights"] = [self.place.rights]
             properties = {"path": shown(primary.path), "policy": self.place.policy}
+            if claim := origin_identifier(document.raw, metadata_format, self.place.repository):
+                properties[CLAIM] = claim
             yield Record(name, metadata, document.vector, sets, raw=document.raw, properties=properties)
 
 
-def _digest(mapping: str) -> str:
-    path = Path(mapping)
-    if "." not in path.name:
-        return ""  # a table that comes with indlet, or none
+def _digest(table: str) -> str:
+    """Of a table that is a file; empty for one that comes with indlet, and for none."""
     try:
-        return blake2b(path.read_bytes(), digest_size=6).hexdigest()
-    except OSError as e:
-        raise SettingsError(f"the table {mapping}: {e.strerror}; name a file that can be read") from e
+        return blake2b(Path(table).read_bytes(), digest_size=6).hexdigest() if table else ""
+    except OSError:
+        return ""

@@ -37,6 +37,8 @@ from indlet.text import Policy, policy_of
 
 # How many resources may wait to be read, so that the progress has an end in sight.
 FORESEEN = 200_000
+# A catalogue exports again and again: how often its folder is read where no interval is set.
+EXPORTS_EVERY = "1h"
 
 
 def crawl(
@@ -86,18 +88,23 @@ class CrawlGroup(NamedTuple):
     names: tuple[str, ...]
     every: str
     lane: str  # groups of one lane take turns: those of this machine's disk; a remote hierarchy has its own
+    library: bool = False  # export folders of catalogues: the first step of a round
 
 
 def crawl_groups(settings: Settings) -> list[CrawlGroup]:
-    """What is read when, and beside what: a slow server holds up no other hierarchy than its own."""
-    found: dict[tuple[str, str], list[str]] = {}
-    planned = [(h.name, h.root, h.every) for h in named(settings.hierarchy)]
-    planned += [(library.name, library.read, library.every) for library in settings.library]
-    planned += [(site_name(site), site.root, site.every) for site in settings.site]
-    for name, root, every in planned:
+    """What is read when, and beside what: a slow server holds up no other hierarchy than its own.
+
+    Export folders come first: the rest of a round waits for them.
+    """
+    found: dict[tuple[str, str, bool], list[str]] = {}
+    usual = settings.crawl.every
+    planned = [(x.name, x.read, x.every or usual or EXPORTS_EVERY, True) for x in settings.library]
+    planned += [(h.name, h.root, h.every or usual, False) for h in named(settings.hierarchy)]
+    planned += [(site_name(site), site.root, site.every or usual, False) for site in settings.site]
+    for name, root, every, library in planned:
         lane = _own_permit(name) if _remote(root) and settings.crawl.side_by_side else ""
-        found.setdefault((every or settings.crawl.every, lane), []).append(name)
-    return [CrawlGroup(tuple(names), every, lane) for (every, lane), names in found.items()]
+        found.setdefault((every, lane, library), []).append(name)
+    return [CrawlGroup(tuple(names), *key) for key, names in found.items()]
 
 
 class _Crawled(NamedTuple):
@@ -185,6 +192,9 @@ class _Run:
         except (HierarchyError, MissingExtra, SettingsError) as e:
             outcome, self.summary.reason = "unreachable", str(e)
             self._transient["/", "list"] = Failure("/", "list", str(e))
+            with self._store.write() as tx:
+                remedy = "make the folder, or correct the settings; its records stay as they are"
+                tx.alert("folder", self._crawled.name, "", str(e), remedy)
         except BaseException:
             # Ctrl-C, a full disk, a mistake of ours: what can be kept is kept, and the error told.
             with contextlib.suppress(Exception):
@@ -216,6 +226,7 @@ class _Run:
             standing = [f for f in view.failures(self._origin) if f.stage in ("list", "fetch")]
         with self._store.write() as tx:
             if outcome in ("complete", "partial"):
+                tx.resolve_alerts("folder", self._crawled.name, [""])
                 tx.forgive(
                     self._origin, [f.where for f in standing if (f.where, f.stage) not in self._transient]
                 )
@@ -234,7 +245,9 @@ class _Run:
     def _crawl(self) -> str:
         settings = self._settings.crawl
         with (
-            contextlib.closing(self._source.open((self._store.local_folder,))) as tree,
+            contextlib.closing(
+                self._source.open((self._store.local_folder,), self._found.known_etag)
+            ) as tree,
             _scratch(self._store.local_folder, self._crawled.name) as scratch,
         ):
             with self._store.read() as view:
@@ -294,7 +307,7 @@ class _Run:
                 withheld.raise_alert(tx, self._crawled.name, waiting, live)
             else:
                 tx.resolve_alerts(withheld.ALERT, self._crawled.name, [""])
-            tx.state(self._origin, {**state, "identity": identity, "policy": self._policy})
+            tx.state(self._origin, {**state, **tree.facts(), "identity": identity, "policy": self._policy})
         return "partial" if self._found.unread else "complete"
 
     def _may_go(self, gone: int, live: int) -> bool:
@@ -305,6 +318,7 @@ class _Run:
     def _tell(self) -> None:
         self.summary.take(self._found)
         self.summary.records, self.summary.deleted = self._batches.written, self._batches.deleted
+        self.summary.echoes = self._batches.echoes
         self._report(self.summary)
 
 
@@ -324,9 +338,8 @@ def _scratch(data: Path, name: str) -> Iterator[Path]:
     try:
         yield folder
     finally:
+        # The folder above stays: another crawl may be about to create its own there.
         shutil.rmtree(folder, ignore_errors=True)
-        with contextlib.suppress(OSError):  # another crawl may be using its own
-            folder.parent.rmdir()
 
 
 def _plain(hierarchy: Hierarchy) -> JsonObject:

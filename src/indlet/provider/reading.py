@@ -278,7 +278,8 @@ class Reading:
         self.summary.failed += len(failures)
         made = list(self._source.records(work.resource, primary, documents))
         places = {row.path for row in rows} | set(work.known)
-        self._batches.add(ResourceResult(work, made, rows, failures, sorted(places - standing)))
+        keep = self._source.failures_keep_records and bool(failures or standing)
+        self._batches.add(ResourceResult(work, made, rows, failures, sorted(places - standing), keep))
 
     def _keep(self) -> None:
         self._batches.flush_if_due(self._dates.values())

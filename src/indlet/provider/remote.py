@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, TypeVar
 
 from indlet.errors import ExtractionError, HierarchyError
+from indlet.model import JsonObject
 from indlet.provider.connect import connect
 from indlet.provider.hierarchy import (
     DEEPEST,
@@ -59,6 +60,9 @@ class Remote:
     def __init__(self, root: str, storage: Storage, rules: TreeRules) -> None:
         self._root, self._storage, self._rules = root, storage, rules
         self.ahead = FETCH_AT_ONCE if storage.parallel else 0
+
+    def facts(self) -> JsonObject:
+        return {}
 
     def identity(self) -> str:
         return ""

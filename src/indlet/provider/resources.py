@@ -10,7 +10,7 @@ from __future__ import annotations
 import mimetypes
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -30,6 +30,7 @@ from indlet.provider.hierarchy import (
     Tree,
     content_root,
     join,
+    no_etag,
     open_tree,
     shown,
     web_address,
@@ -195,13 +196,14 @@ class FileTree:
     settings: Crawl
 
     touch_matters = False  # a record follows from the bytes of its file
+    failures_keep_records = False
     reader: Reader | None = None
 
     @property
     def made(self) -> str:
         return self.place.made
 
-    def open(self, exclude: tuple[Path, ...]) -> Tree:
+    def open(self, exclude: tuple[Path, ...], known_etag: Callable[[str], str] = no_etag) -> Tree:
         return open_tree(self.hierarchy, self.settings, exclude)
 
     def resources(self, listing: Listing) -> Iterator[Resource]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
 from typing import Final
@@ -28,6 +28,7 @@ _YEARS = re.compile(r"(\d{4})?(-)?(\d{4})?")
 
 NamedSet = tuple[str, str]  # setSpec, name
 _Condition = Callable[[Metadata], bool]
+_Maker = Callable[[Metadata], Iterator[NamedSet]]
 
 
 @dataclass(frozen=True)
@@ -35,9 +36,12 @@ class SetRules:
     """The rules of the settings, checked."""
 
     rules: Sequence[SetRule]
+    _made: Sequence[_Maker] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        assert self._made is not None  # a mistake is told before the crawl begins
+        """SettingsError for a wrong rule: before the crawl begins."""
+        made = [_by(rule) if rule.by else _where(rule) for rule in self.rules]
+        object.__setattr__(self, "_made", made)
 
     @cached_property
     def digest(self) -> str:
@@ -49,12 +53,8 @@ class SetRules:
         for made in self._made:
             yield from made(metadata)
 
-    @cached_property
-    def _made(self) -> list[Callable[[Metadata], Iterator[NamedSet]]]:
-        return [_by(rule) if rule.by else _where(rule) for rule in self.rules]
 
-
-def _by(rule: SetRule) -> Callable[[Metadata], Iterator[NamedSet]]:
+def _by(rule: SetRule) -> _Maker:
     if rule.by not in BY:
         raise SettingsError(f"[[set]]: by is {rule.by!r}; choose from {', '.join(BY)}")
     if rule.where:
@@ -88,7 +88,7 @@ def _paths(by: str, metadata: Metadata) -> Iterator[tuple[str, ...]]:
             yield tuple(parts)
 
 
-def _where(rule: SetRule) -> Callable[[Metadata], Iterator[NamedSet]]:
+def _where(rule: SetRule) -> _Maker:
     if not rule.where or not rule.spec:
         raise SettingsError(
             "[[set]]: give `by`, or `spec` and `where` such as  where = 'type:thesis year:2010-'"

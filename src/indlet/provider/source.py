@@ -5,13 +5,13 @@ A tree of files is one kind (`resources.FileTree`), the files of a web server an
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
 from indlet.model import Record
 from indlet.provider.extract.catalogue import Reader
-from indlet.provider.hierarchy import Entry, Listing, Tree
+from indlet.provider.hierarchy import Entry, Listing, Tree, no_etag
 from indlet.provider.resources import Resource
 from indlet.provider.workers import Analysed
 
@@ -28,11 +28,16 @@ class RecordSource(Protocol):
         """Whether a file with new times and the old bytes gives another record."""
 
     @property
+    def failures_keep_records(self) -> bool:
+        """Whether the records of a file stay as long as the file, or a part of it, cannot be read."""
+
+    @property
     def reader(self) -> Reader | None:
         """How its files are read; None where each is read as what it is."""
 
-    def open(self, exclude: tuple[Path, ...]) -> Tree:
-        """The storage; HierarchyError if it cannot be reached. `exclude`: folders of our own data."""
+    def open(self, exclude: tuple[Path, ...], known_etag: Callable[[str], str] = no_etag) -> Tree:
+        """The storage; HierarchyError if it cannot be reached. `exclude`: folders of our own data.
+        `known_etag`: gives the etag that a path had in the last crawl, or nothing."""
 
     def resources(self, listing: Listing) -> Iterator[Resource]:
         """What the files of a folder are."""

@@ -26,6 +26,7 @@ class Summary:
     read: int = 0
     records: int = 0  # new or changed
     deleted: int = 0
+    echoes: int = 0  # records of others that a catalogue exports again: left out
     withheld: int = 0  # deletions that wait for an operator
     failed: int = 0  # in this run
     failures: int = 0  # all that stand

@@ -12,12 +12,12 @@ import time
 from collections.abc import Callable, Sequence
 
 from indlet import process
-from indlet.errors import IndletError, StoreError, StoreUnavailable
+from indlet.errors import IndexBusy, IndletError, StoreUnavailable
 from indlet.formats.table_formats import known_roots
 from indlet.service.harvest.concurrency import RunQueue
 from indlet.service.harvest.mesh import origin_key
 from indlet.service.harvest.negotiate import source_name
-from indlet.service.harvest.one_origin import source_ranks
+from indlet.service.harvest.one_origin import keep_renamed, source_ranks
 from indlet.service.harvest.progress import Progress
 from indlet.service.harvest.run import Extract, Run, RunOptions
 from indlet.service.index import follow
@@ -52,6 +52,7 @@ def harvest_all(
     analyzer = Analyzer(policy_of(settings.analysis))
     queue = RunQueue(progress, settings.harvest.at_once, time.monotonic)
     stop, own = halt or threading.Event(), origin_key(settings.base_url())
+    keep_renamed(store, settings)
     roots, ranks = known_roots(settings), source_ranks(store, settings)
     broken = list[BaseException]()
 
@@ -115,10 +116,11 @@ def _in_threads(
 
 
 def bring_up(store: Store, analyzer: Analyzer | None = None) -> None:
-    """The index catches up; where another process is at it, that one does the rest."""
+    """The index catches up; where another process is at it, that one does the rest. StoreError if the index
+    cannot be written."""
     try:
         follow.catch_up(store, analyzer=analyzer)
-    except StoreError:
+    except IndexBusy:
         newest, position = follow.lag(store)
         if position < 0 or newest == 0:
             raise

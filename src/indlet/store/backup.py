@@ -22,6 +22,7 @@ from indlet.errors import StoreError
 from indlet.settings import FILE as SETTINGS_FILE
 from indlet.store.contract import Store, View
 from indlet.store.private import keep_private
+from indlet.store.sql_store import RENEWED_SECRETS
 from indlet.store.sqlite.store import FILE_NAME, SqliteStore
 
 _LIST: Final = "backup.json"
@@ -30,9 +31,6 @@ _LONGEST: Final = 64 * 1024  # bytes of the list
 _ROOM: Final = 64 * 1024 * 1024  # bytes that are left on the disk
 _USAGE: Final = "usage.json"
 _KNOWN: Final = (FILE_NAME, _USAGE, SETTINGS_FILE)
-# Keys of what was given out after the backup: resumption tokens and sessions end, an older index is not taken
-# for one of these records.
-_RENEWED: Final = ("tokens", "sessions", "index")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +129,7 @@ def restore(folder: Path, data: Path) -> Contents:
         if counted != (found.records, found.deleted, found.position):
             raise StoreError(f"{store.location}: does not hold what the backup lists; use another backup")
         with store.write() as tx:
-            for name in _RENEWED:
+            for name in RENEWED_SECRETS:
                 tx.meta(name, secrets.token_bytes(32))
     return found
 

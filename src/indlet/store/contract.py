@@ -304,8 +304,8 @@ class Journal(Protocol):
 
     def state(self, origin: int) -> JsonObject: ...
 
-    def runs(self, origin: int | None = None, limit: int = 50) -> list[RunEntry]:
-        """The journal, newest first."""
+    def runs(self, origin: int | None = None, limit: int = 50, outcome: str | None = None) -> list[RunEntry]:
+        """The journal, newest first: all of it, or the runs of one origin or with one outcome."""
 
     def failures(self, origin: int | None = None) -> Iterator[StoredFailure]:
         """In the order of origin, place and stage."""
@@ -357,12 +357,12 @@ class RecordWriter(Protocol):
         Where an identifier comes more than once, the last record stands.
         """
 
-    def put_dated(self, records: Sequence[tuple[int, int, Record | Packed]], answered: int) -> int:
+    def put_dated(self, records: Sequence[tuple[int, int, Record | Packed]]) -> int:
         """Put (origin, datestamp in seconds, record); how many records were new or different.
 
         A datestamp is kept if nothing later was given out: no record has a later one, and no list was
-        answered since (`answered` is the last second of that) which ought to have shown it. The other records
-        get the time of the commit. So lists stay in the order of datestamps, and no harvester misses one.
+        answered since (`Store.note_answer`) which ought to have shown it. The other records get the time of
+        the commit. So lists stay in the order of datestamps, and no harvester misses one.
         """
 
     def delete(self, origin: int, identifiers: Iterable[str]) -> int:
@@ -452,6 +452,7 @@ class Transaction(
     """All of it becomes visible at once, or none of it. One transaction writes at a time.
 
     Datestamps are those of the second in which the transaction became visible, and never decrease with seq.
+    They are never earlier than an answer that did not show the transaction, also after a clock was set back.
     Of a record whose index part alone is another one, the metadata keeps its seq and datestamp.
     """
 
@@ -514,6 +515,13 @@ class Store(Readable, Writable, JobLocks, Secrets, StoreUpkeep, Protocol):
     def now(self) -> float:
         """The time by the clock that datestamps are given by, in seconds since 1970."""
 
+    def note_answer(self, second: int) -> None:
+        """Remember that a list is answered in this second. To be called before the list's snapshot is taken:
+        no later commit is dated earlier. Where this process may not write, nothing is remembered."""
+
+    def last_answer(self) -> int:
+        """The last second that `note_answer` remembers; 0 if there is none."""
+
     @property
     def url(self) -> str:
         """What `open_store` opens the same store by. It may hold a password."""
@@ -526,6 +534,9 @@ class Store(Readable, Writable, JobLocks, Secrets, StoreUpkeep, Protocol):
         from indlet.store import open_store
 
         return open_store(url, create=create, clock=clock, local_folder=local_folder)
+
+    def epoch(self) -> str:
+        """Names the store and its history: another one once the store went back to an earlier state."""
 
     def settle(self) -> None:
         """Does now, while there is time for it, what closing would have to do."""

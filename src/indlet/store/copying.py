@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 
 from indlet.errors import StoreError
 from indlet.store.contract import Store, View
+from indlet.store.sql_store import TABLES_KEY
 from indlet.store.sql_transaction import SqlTransaction
 from indlet.store.sql_view import Row, SqlView
 from indlet.store.tables import RENEWED, TABLES
@@ -22,7 +23,7 @@ from indlet.store.tables import RENEWED, TABLES
 MARK: Final = "copying"  # in the new store: the identity of the old one, as long as the copy is not complete
 _POSITION: Final = "copied"
 _BATCH: Final = 1000
-_OURS: Final = (MARK, _POSITION)
+_OURS: Final = (MARK, _POSITION, TABLES_KEY, "answered")  # an answer during the copy changes the last one
 
 
 class Copied(NamedTuple):
@@ -42,6 +43,7 @@ def copy_store(source: Store, target: Store, report: Callable[[int], None] = lam
             with source.read() as now:
                 complete = _unchanged(_sql(view), _sql(now))
         if complete:
+            target.note_answer(source.last_answer())
             with target.write() as tx:
                 tx.meta(MARK, "")
         return Copied(count, complete)

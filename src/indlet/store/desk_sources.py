@@ -1,12 +1,18 @@
-"""What the desk has decided of sources: one entry of the store, which outlives a restart."""
+"""What was decided of sources outside the settings file, at the desk or by  indlet harvest URL.
+
+It is one entry of the store, which outlives a restart.
+"""
 
 from __future__ import annotations
 
+from dataclasses import asdict, fields
 from typing import Final
 
 import orjson
 
-from indlet.model import JsonObject
+from indlet.model import JsonMapping, JsonObject
+from indlet.settings import Source
+from indlet.store.contract import Transaction, View
 
 KEY: Final = "desk"
 
@@ -15,3 +21,22 @@ def read(raw: bytes | str | None) -> JsonObject:
     """By name: sources that were `added`, which ones are `paused`, and what was `changed` of the file's."""
     kept = orjson.loads(raw) if isinstance(raw, bytes | str) else {}
     return {part: dict(kept.get(part, {})) for part in ("added", "paused", "changed")}
+
+
+def added(view: View) -> dict[str, Source]:
+    """The sources that are on the schedule without being in the settings file, by name."""
+    return {name: source_from(raw) for name, raw in read(view.meta(KEY))["added"].items()}
+
+
+def source_from(raw: JsonMapping) -> Source:
+    """A source from what is stored of it; fields of other versions are ignored."""
+    known = {f.name for f in fields(Source)}
+    return Source(**{name: value for name, value in raw.items() if name in known})
+
+
+def add(tx: Transaction, name: str, source: Source) -> None:
+    """Put a source on the schedule that a command has harvested; one that is there gets credentials only."""
+    desk = read(tx.meta_value(KEY, None))
+    kept = desk["added"].setdefault(name, asdict(source))
+    kept.update({k: v for k in ("token", "user", "password") if (v := getattr(source, k))})
+    tx.meta(KEY, orjson.dumps(desk))

@@ -8,7 +8,7 @@ import stat
 from pathlib import Path
 
 # What we keep in a data folder. Its user may keep other things there.
-_OURS = ("store.sqlite*", "*.lock", "usage.json", "index", "index/*")
+_OURS = ("store.sqlite*", "*.lock", "answered", "usage.json", "index", "index/*")
 
 
 def keep_private(folder: Path) -> None:

@@ -5,10 +5,18 @@ from __future__ import annotations
 import secrets
 from abc import abstractmethod
 from contextlib import AbstractContextManager
-from typing import Self
+from typing import Final, Self
 
 from indlet.settings import IndexEngine
 from indlet.store.contract import Transaction, View
+
+# Keys of what names a store, and its history since it was made or restored.
+IDENTITY: Final = "identity"
+EPOCH: Final = "epoch"
+TABLES_KEY: Final = "tables"  # on PostgreSQL: the tables that a store was last opened with
+# Keys of what was given out after a backup: resumption tokens and sessions end, an older index is not taken
+# for one of these records, and harvesters notice.
+RENEWED_SECRETS: Final = ("tokens", "sessions", "index", EPOCH)
 
 
 class SqlStore:
@@ -34,6 +42,9 @@ class SqlStore:
             return found
         with self.write() as tx:
             return tx.meta_default(name, secrets.token_bytes(32))
+
+    def epoch(self) -> str:
+        return ":".join(self.secret(name).hex()[:16] for name in (IDENTITY, EPOCH))
 
     def __enter__(self) -> Self:
         return self

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence, Set
 from typing import Any, Final
 
 from indlet.model import Failure, JsonMapping, Packed, Record
-from indlet.store.contract import Clock, FileState
+from indlet.store.contract import NO_LIMIT, Clock, FileState
 from indlet.store.packed import packed
 from indlet.store.sql_view import Row, SqlValue
 from indlet.store.sql_waiting import SqlWaitingWriter
@@ -19,14 +19,15 @@ from indlet.store.tables import COLUMNS, TABLES
 
 Dated = tuple[int, int | None, Packed]  # origin, datestamp (None: that of the commit), record
 KEY: Final = "identifier, origin"
+SERVED: Final = '"headers":'  # in the properties of a file that a web server serves
 
 
 def replaced(properties: str) -> str:
     """What an upsert sets in a record that is there already, and different.
 
     Where its metadata stays as it is (only its index part has changed), its place and its datestamp in the
-    list of metadata stay too. `properties` is the database's way to read these without the policy, of which
-    metadata does not depend: `{}` stands for a table.
+    list of metadata stay too. `properties` is the database's way to read those that metadata formats show:
+    neither the policy nor, except for files of web servers, a file's size and time. `{}` stands for a table.
     """
     compared = ("deleted", "sets", "resource", "metadata", "raw")
     same = " AND ".join(f"records.{name} = excluded.{name}" for name in compared)
@@ -60,12 +61,14 @@ class SqlTransaction(SqlWaitingWriter):
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._given = 0
+        self._kept = NO_LIMIT  # the earliest datestamp that a record came with and kept
         self._dates: set[int] = set()  # that records were written with
         self._sets: dict[tuple[int, str], int] = {}
         self._joined: dict[tuple[int, str], list[int]] = {}
 
     def begin(self) -> None:
-        self._last_datestamp = self._newest_datestamp()
+        # Earlier versions kept the last answer in the store itself.
+        self._last_datestamp = max(self._newest_datestamp(), int(self.meta_value("answered", 0)))
         self._first = self._seq = int(self.meta_value("seq", 0))
         self._dated = self._first  # up to here records keep the datestamps that they came with
 
@@ -94,6 +97,10 @@ class SqlTransaction(SqlWaitingWriter):
         """Enter (set, seq) pairs."""
 
     @abstractmethod
+    def _answered(self) -> int:
+        """The last second in which a list was answered, as known now (`Store.note_answer`)."""
+
+    @abstractmethod
     def meta(self, key: str, value: float | str | bytes) -> None: ...
 
     @abstractmethod
@@ -107,12 +114,10 @@ class SqlTransaction(SqlWaitingWriter):
     def put(self, origin: int, records: Iterable[Record | Packed]) -> int:
         return self._put([(origin, None, packed(record)) for record in records])
 
-    def put_dated(self, records: Sequence[tuple[int, int, Record | Packed]], answered: int) -> int:
+    def put_dated(self, records: Sequence[tuple[int, int, Record | Packed]]) -> int:
         self._only_writer()
         assert self._seq == self._first, "dated records come first in their transaction"
-        # After the clock was set back, an answer may be later than now: nothing is dated before it.
-        self._last_datestamp = max(self._last_datestamp, answered)
-        first, now = self._last_datestamp, int(self._clock())
+        first, now = max(self._last_datestamp, self._answered()), int(self._clock())
         kept = sorted((one for one in records if first <= one[1] <= now), key=lambda one: one[1])
         changed = self._put([(origin, stamp, packed(record)) for origin, stamp, record in kept])
         self._dated = self._seq
@@ -121,6 +126,7 @@ class SqlTransaction(SqlWaitingWriter):
         )
         self._many("INSERT INTO ticks VALUES (?, ?) ON CONFLICT DO NOTHING", ticks)
         self._last_datestamp = max([self._last_datestamp, *(stamp for stamp, _ in ticks)])
+        self._kept = min((stamp for stamp, _ in ticks), default=NO_LIMIT)
         return changed + self._put(
             [(one[0], None, packed(one[2])) for one in records if not first <= one[1] <= now]
         )
@@ -199,8 +205,17 @@ class SqlTransaction(SqlWaitingWriter):
         self._date()
 
     def late(self) -> bool:
-        """Whether the clock has moved past the datestamp that this transaction gave."""
-        return self._given != 0 and int(self._clock()) > self._given
+        """Whether the clock, or an answer, has moved past a datestamp that this transaction gave."""
+        if self._kept < NO_LIMIT and self._kept < self._answered():
+            # An answer that does not show these records is later than they are: they get the commit's date.
+            self._dates.add(self._kept)
+            self._dated, self._kept = self._first, NO_LIMIT
+            return True
+        return self._given != 0 and self._second() > self._given
+
+    def _second(self) -> int:
+        """The earliest second that a commit may be dated now."""
+        return max(int(self._clock()), self._answered())
 
     def _date(self) -> None:
         given = self._given = self._now()
@@ -217,8 +232,8 @@ class SqlTransaction(SqlWaitingWriter):
         self._run("INSERT INTO ticks VALUES (?, ?) ON CONFLICT DO NOTHING", (given, self._dated + 1))
 
     def _now(self) -> int:
-        """The clock's second, but never before a datestamp that was given out already."""
-        now = max(int(self._clock()), self._last_datestamp)
+        """The clock's second, but never before a datestamp or an answer that was given out already."""
+        now = max(self._second(), self._last_datestamp)
         self._dates.add(now)
         return now
 

@@ -328,12 +328,12 @@ class SqlView(SqlWaitingView):
         row = self._one("SELECT state FROM origins WHERE id = ?", (origin,))
         return dict(json.loads(row[0])) if row else {}
 
-    def runs(self, origin: int | None = None, limit: int = 50) -> list[RunEntry]:
-        chosen, values = _equal("origin", origin)
+    def runs(self, origin: int | None = None, limit: int = 50, outcome: str | None = None) -> list[RunEntry]:
+        (chosen, values), (ended, outcomes) = _equal("origin", origin), _equal("outcome", outcome)
         rows = self._all(
-            f"SELECT id, origin, kind, started, finished, outcome, detail FROM runs WHERE {chosen} "
-            "ORDER BY id DESC LIMIT ?",
-            (*values, limit),
+            "SELECT id, origin, kind, started, finished, outcome, detail FROM runs "
+            f"WHERE {chosen} AND {ended} ORDER BY id DESC LIMIT ?",
+            (*values, *outcomes, limit),
         )
         return [RunEntry._make((*row[:6], json.loads(row[6]))) for row in rows]
 

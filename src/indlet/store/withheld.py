@@ -14,6 +14,8 @@ from indlet.model import Record
 from indlet.store.contract import Origin, Store, Transaction, Withheld
 
 ALERT: Final = "deletions"
+# In the detail of a deletion: the source has reviewed it, by its own limits or its operator.
+REVIEWED: Final = "reviewed"
 _BATCH: Final = 4000
 _EXAMPLES: Final = 5
 
@@ -44,26 +46,34 @@ def raise_alert(tx: Transaction, source: str, gone: int, live: int) -> None:
 
 
 def settle(store: Store, origin: Origin, share: float, records: int) -> tuple[int, int]:
-    """After a run that came to its end: (deletions carried out, deletions that wait for an operator)."""
+    """After a run that came to its end: (deletions carried out, deletions that wait for an operator).
+
+    Deletions that the source itself has reviewed do not count, and do not wait.
+    """
     with store.read() as view:
-        gone = view.withheld_counts().get(origin.id, (0, 0))[0]
-        live = view.totals().get(origin.id, (0, 0))[0] if gone > records else 0
-    if too_many(gone, live, share, records):
+        gone = unreviewed = view.withheld_counts().get(origin.id, (0, 0))[0]
+        if gone > records:
+            rows = [row for row in view.withheld(origin.id) if not row.kept_by]
+            unreviewed = sum(not row.detail.get(REVIEWED) for row in rows)
+        live = view.totals().get(origin.id, (0, 0))[0] if unreviewed > records else 0
+    live -= gone - unreviewed
+    if too_many(unreviewed, live, share, records):
         with store.write() as tx:
-            raise_alert(tx, origin.name, gone, live)
-        return 0, gone
+            raise_alert(tx, origin.name, unreviewed, live)
+        return carry_out(store, origin, reviewed_only=True), unreviewed
     with store.write() as tx:
         tx.resolve_alerts(ALERT, origin.name, [""])
     return (carry_out(store, origin) if gone else 0), 0
 
 
-def carry_out(store: Store, origin: Origin) -> int:
+def carry_out(store: Store, origin: Origin, *, reviewed_only: bool = False) -> int:
     """Delete what waits; how many records there were.
 
     A harvest may go on beside: what it brings again meanwhile, or somebody decides to keep, is left alone.
     """
     with store.read() as view:
-        names = [row.identifier for row in view.withheld(origin.id) if not row.kept_by]
+        rows = [row for row in view.withheld(origin.id) if not row.kept_by]
+    names = [row.identifier for row in rows if row.detail.get(REVIEWED) or not reviewed_only]
     count = 0
     for start in range(0, len(names), _BATCH):
         with store.write() as tx:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from indlet.limits import Budget
 from indlet.model import TermVector
 from indlet.text.analyse import LOST, Analyzer, counted, placed
 from indlet.text.policy import Policy
@@ -79,8 +80,10 @@ def renormalise(vector: TermVector, source: Policy | None, analyzer: Analyzer) -
     before = vector.frequencies()
     if service.positions and vector.positions is not None:
         places: defaultdict[str, list[int]] = defaultdict(list)
+        budget = Budget(len(vector.packed) + len(vector.positions))
         for term, found in vector.places().items():
             for made in become(term, term).split():
+                budget.charge(len(found))
                 places[made] += found
         for found in places.values():
             found.sort()

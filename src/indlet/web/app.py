@@ -15,13 +15,12 @@ from urllib.parse import quote
 
 from anyio.to_thread import current_default_thread_limiter
 from starlette.applications import Starlette
-from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from indlet import process
 from indlet.errors import IndletError
@@ -31,6 +30,7 @@ from indlet.provider import serve
 from indlet.provider.hierarchy import named
 from indlet.provider.serve.http import health_slots
 from indlet.provider.serve.relations import Relations
+from indlet.provider.serve.responses import LockedApplication
 from indlet.provider.serve.usage import Usage, usage_of
 from indlet.provider.site.source import guarded_name, site_name
 from indlet.service.api import routes as api
@@ -57,13 +57,6 @@ _log = logging.getLogger("indlet.web")
 # sooner; and each thread more has a connection to the store, with its files and memory.
 _THREADS: Final = 12
 _PATIENCE: Final = 0.02  # seconds that a request waits for a new snapshot, and is answered from the old then
-# What every response says, whoever made it.
-_HEADERS: Final = {
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "strict-origin-when-cross-origin",
-    "X-Frame-Options": "DENY",
-    "Cross-Origin-Opener-Policy": "same-origin",
-}
 
 
 def application(
@@ -113,11 +106,11 @@ def application(
         routes.append(Route("/healthz", _healthy(store, settings)))
 
     not_found, broken = partial(_not_found, pages), partial(_broken, pages)
-    app = Starlette(
+    app = LockedApplication(
         routes=routes,
         lifespan=lambda app: _lifespan(store, usage, jobs if own else None, follow),
         exception_handlers={HTTPException: not_found, IndletError: broken, Exception: broken},
-        middleware=[Middleware(_metered, meter=meter), Middleware(SecurityHeaders)],
+        middleware=[Middleware(_metered, meter=meter)],
     )
     app.router.redirect_slashes = False
     app.state.library, app.state.desk = library, desk
@@ -216,27 +209,6 @@ class _metered:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._app(scope, receive, send)
-
-
-class SecurityHeaders:
-    """Adds the security headers to every response."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-
-        async def careful(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in _HEADERS.items():
-                    headers.setdefault(name, value)
-            await send(message)
-
-        await self._app(scope, receive, careful)
 
 
 @cache

@@ -13,6 +13,7 @@ from indlet.formats import METADATA, CommonRecord, MetadataFormat, in_format
 from indlet.formats.metadata import oai_dc
 from indlet.formats.people import names
 from indlet.model import Metadata, Stored
+from indlet.provider.serve.responses import ForeignBytes
 from indlet.web.citation import Citation
 from indlet.web.reference import person
 
@@ -160,11 +161,11 @@ def _written(metadata_format: MetadataFormat) -> Callable[[Citation, Metadata], 
     return write
 
 
-def exported(export: Export, cited: Citation, stored: Stored) -> str:
+def exported(export: Export, cited: Citation, stored: Stored) -> ForeignBytes:
     """A stored record in one of the formats; in the one that it came in, as it came."""
     if export.name in METADATA:
-        return _XML + in_format(stored, METADATA[export.name]).decode("utf-8", "replace")
-    return export.write(cited, stored.record.metadata)
+        return ForeignBytes(_XML.encode() + in_format(stored, METADATA[export.name]))
+    return ForeignBytes(export.write(cited, stored.record.metadata).encode())
 
 
 EXPORTS: Final = {

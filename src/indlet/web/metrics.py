@@ -8,7 +8,7 @@ import threading
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final
+from typing import Final, NamedTuple, Self
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -18,6 +18,7 @@ from indlet.service.index import follow
 from indlet.service.search.library import Library
 from indlet.store import Origin, RunEntry, View
 
+_RECENT: Final = 10  # runs: one is on, and those before may have been killed
 _BOUNDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _AREAS: Final = (
     "search",
@@ -81,9 +82,10 @@ def area(path: str) -> str:
 
 
 class Metrics:
-    """Everything, for whoever has the token of the settings, and for everybody where nothing is hidden.
+    """Everything for whoever has the token of the settings; for others the origins that everybody may see.
 
-    Otherwise the numbers of the origins that everybody may see, and nothing in which other records count.
+    Whether something is hidden makes no difference: sizes and positions, in which every record counts, need
+    the token on every node.
     """
 
     def __init__(
@@ -104,10 +106,10 @@ class Metrics:
         store = self.library.store
         with store.read() as view:
             known, shown = view.origins(), set(self._visible(view))
-            whole = len(shown) == len(known) or self._proves(request)
+            whole = self._proves(request)
             origins = [o for o in known if whole or o.id in shown]
             failures = view.failure_counts()
-            runs = {o.id: next(iter(view.runs(o.id, 1)), None) for o in origins}
+            runs = {o.id: _OriginRuns.read(view, o.id) for o in origins}
         lines = self._of_origins(origins, failures, runs)
         if whole:
             lines += self._of_node()
@@ -124,11 +126,10 @@ class Metrics:
         )
 
     def _of_origins(
-        self, origins: list[Origin], failures: dict[int, int], runs: dict[int, RunEntry | None]
+        self, origins: list[Origin], failures: dict[int, int], runs: dict[int, _OriginRuns]
     ) -> list[str]:
         totals = self._totals()
         labels = {o.id: f'{{kind="{o.kind}",origin="{_label(o.name)}"}}' for o in origins}
-        ended = [(labels[i], run) for i, run in runs.items() if run is not None]
         return [
             *_gauge("records", "Live records.", [(of, totals.get(i, (0, 0))[0]) for i, of in labels.items()]),
             *_gauge(
@@ -142,15 +143,21 @@ class Metrics:
             *_gauge(
                 "last_run_timestamp_seconds",
                 "When the last run ended, or started if it is running.",
-                [(of, run.finished or run.started) for of, run in ended],
+                [(labels[i], run.finished or run.started) for i, of in runs.items() if (run := of.last)],
             ),
             *_gauge(
                 "last_run_ok",
-                "1 if the last run succeeded, and owes no record, or is running.",
+                "1 if the last run that ended succeeded, and owes no record.",
                 [
-                    (of, float(run.outcome in ("running", "complete") and not run.detail.get("owed")))
-                    for of, run in ended
+                    (labels[i], float(run.outcome == "complete" and not run.detail.get("owed")))
+                    for i, of in runs.items()
+                    if (run := of.ended)
                 ],
+            ),
+            *_gauge(
+                "last_complete_run_timestamp_seconds",
+                "When the last run ended that read everything.",
+                [(labels[i], run.finished or run.started) for i, of in runs.items() if (run := of.complete)],
             ),
         ]
 
@@ -190,6 +197,23 @@ class Metrics:
             lines.append(f'{name}_sum{{area="{where}"}} {total:.6f}')
             lines.append(f'{name}_count{{area="{where}"}} {running}')
         return lines
+
+
+class _OriginRuns(NamedTuple):
+    """The runs of an origin that metrics tell of: the last, the last that ended, the last complete one."""
+
+    last: RunEntry | None
+    ended: RunEntry | None
+    complete: RunEntry | None
+
+    @classmethod
+    def read(cls, view: View, origin: int) -> Self:
+        recent = view.runs(origin, _RECENT)
+        return cls(
+            next(iter(recent), None),
+            next((run for run in recent if run.outcome != "running"), None),
+            next(iter(view.runs(origin, 1, "complete")), None),
+        )
 
 
 def _gauge(

@@ -15,9 +15,11 @@ import jinja2
 from jinja2 import nodes
 from jinja2.compiler import CodeGenerator, Frame
 from starlette.requests import Request
-from starlette.responses import HTMLResponse
+from starlette.responses import Response
 
 from indlet.formats.feed_writer import FEEDS
+from indlet.provider.serve.coding import negotiated
+from indlet.provider.serve.responses import OwnPage
 from indlet.settings import Settings
 from indlet.web.appearance import Brand, brand
 from indlet.web.i18n import LANGUAGES, chosen, strings
@@ -43,9 +45,7 @@ def static_version() -> str:
 
 def packed(request: Request, body: bytes) -> tuple[bytes, dict[str, str]]:
     """The body as the client may have it, with the header that says so."""
-    codings = [part.partition(";") for part in request.headers.get("accept-encoding", "").lower().split(",")]
-    taken = any(name.strip() == "gzip" and rest.replace(" ", "") != "q=0" for name, _, rest in codings)
-    if not taken or len(body) < 1000:
+    if len(body) < 1000 or negotiated(request.headers.get("accept-encoding"), ("gzip",)) != "gzip":
         return body, {}
     return gzip.compress(body, 3, mtime=0), {"Content-Encoding": "gzip"}
 
@@ -118,7 +118,7 @@ class Pages:
         headers: Mapping[str, str] | None = None,
         here: str = "",
         **context: object,
-    ) -> HTMLResponse:
+    ) -> Response:
         t = strings(self.language(request))
         theme = request.cookies.get("theme", "")
         menu = [("search", "/"), ("advanced", "/advanced"), ("browse", "/browse")]
@@ -148,11 +148,11 @@ class Pages:
         )
         # The desk's pages hold a secret beside what an address puts in: they are not compressed (BREACH).
         content, coding = (body.encode(), {}) if here == "desk" else packed(request, body.encode())
-        return HTMLResponse(
+        return OwnPage(
             content,
+            POLICY,
             status,
             {
-                "Content-Security-Policy": POLICY,
                 "Content-Language": t.code,
                 "Cache-Control": "no-cache, private",
                 "Vary": "Cookie, Accept-Language, Accept-Encoding",
@@ -171,7 +171,7 @@ class Pages:
         command: str = "",
         action: tuple[str, str] | None = None,
         headers: Mapping[str, str] | None = None,
-    ) -> HTMLResponse:
+    ) -> Response:
         """A page that says one thing and what to do about it."""
         return self.render(
             request, "message.html", status, headers, title=title, lines=[line for line in lines if line],

@@ -14,6 +14,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from indlet.errors import QueryError
 from indlet.model import Facet, JsonObject, Stored
+from indlet.provider.serve.responses import LOCKED_FILE, ForeignBytes, ForeignResponse
 from indlet.service.api.routes import ENDPOINTS
 from indlet.service.rank import MODELS
 from indlet.service.search.library import Library
@@ -283,12 +284,8 @@ class Portal:
         shown = self.pages.brand
         if not shown.logo:
             raise HTTPException(404)
-        # A picture may hold a script: as a page of its own it may do nothing.
-        headers = {
-            "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
-            "Cache-Control": "public, max-age=86400",
-        }
-        return Response(shown.logo, media_type=shown.logo_type, headers=headers)
+        headers = {"Cache-Control": "public, max-age=86400"}
+        return ForeignResponse(ForeignBytes(shown.logo), 200, headers, shown.logo_type, LOCKED_FILE)
 
     def colours(self, request: Request) -> Response:
         if not self.pages.brand.style:

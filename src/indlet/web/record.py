@@ -16,6 +16,7 @@ from indlet.errors import IndletError
 from indlet.formats.feed_writer import rfc3339
 from indlet.formats.identifiers import address, keys_of
 from indlet.model import DUBLIN_CORE, JsonMapping, JsonObject, Record, Stored
+from indlet.provider.serve.responses import ForeignResponse
 from indlet.service.harvest.dates import parse
 from indlet.service.index import expression as e
 from indlet.service.search.library import one_resource
@@ -118,7 +119,7 @@ class Records:
             return pages.render(request, "choices.html", 300, identifier=identifier, choices=choices)
         action = (t("error.start"), "/")
         if found:
-            told = t("record.gone_when", day=t.day(found[0][0].datestamp), identifier=identifier)
+            told = t("record.gone_when", day=t.day(_deleted_at(found[0][0])), identifier=identifier)
             return pages.message(request, 410, t("record.gone"), told, action=action)
         told = t("record.missing_text", identifier=identifier)
         return pages.message(request, 404, t("record.missing"), told, action=action)
@@ -161,7 +162,7 @@ class Records:
         if download:
             name = citation_key(cited)
             headers["Content-Disposition"] = f'attachment; filename="{name}.{export.suffix}"'
-        return Response(exported(export, cited, stored), headers=headers)
+        return ForeignResponse(exported(export, cited, stored), 200, headers)
 
     # What the page tells
 
@@ -241,6 +242,12 @@ def _of_page(name: str) -> tuple[str, str]:
     parts = urlsplit(name)
     given = dict(parse_qsl(parts.query))
     return given.get("id") or parts.path.removeprefix("/record/"), given.get("source", "")
+
+
+def _deleted_at(stored: Stored) -> float:
+    """When the source deleted a record; when that became known here, where the source does not date it."""
+    at = parse(str(stored.record.properties.get("source_datestamp", "")))
+    return stored.datestamp if at is None else at.timestamp()
 
 
 def _cited(stored: Stored, origin: Origin) -> Citation:

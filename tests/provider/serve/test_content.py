@@ -98,7 +98,7 @@ def test_an_unchanged_file_is_not_sent_again(shelf: Provider) -> None:
 
 def test_what_a_browser_would_run_is_in_a_sandbox(shelf: Provider) -> None:
     response = shelf.client.get("/content/shelf/page.html")
-    assert response.headers["content-security-policy"].startswith("sandbox;")
+    assert response.headers["content-security-policy"].startswith("default-src 'none'; sandbox")
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,12 @@ import random
 import threading
 import urllib.request
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlencode
 
 from lxml import etree
+from tests.provider.serve.conftest import Provider
 from tests.stores import store_in
 
 from indlet.formats.metadata import oai_dc
@@ -86,3 +88,22 @@ def test_answers_are_dated_by_the_clock_that_dates_records(
         with urllib.request.urlopen(f"{url}/oai?verb=Identify", timeout=30) as response:
             root = etree.fromstring(response.read())
     assert root.findtext("{*}responseDate") == "2001-09-09T01:46:40Z"
+
+
+def test_a_clock_that_is_set_back_hides_no_change_of_a_hierarchy(filled: Provider) -> None:
+    """Nothing is dated before an answer that did not show it; also by a node that was started since."""
+    since = filled.ask(verb="ListRecords", metadataPrefix="oai_dc").findtext("{*}responseDate") or ""
+    filled.clock.now -= 3600
+    filled.configure(filled.settings)
+    filled.put([filled.record(1, ("papers:a",), "another wing")])
+    filled.delete([filled.name(2)])
+    assert filled.listed("/ft-oai", verb="ListRecords", metadataPrefix="oai_dc", indexPrefix="tf_basic",
+                         from_=since) == [filled.name(1), filled.name(2)]  # fmt: skip
+
+
+def test_an_answer_does_not_wait_for_a_writer(filled: Provider) -> None:
+    with filled.store.write() as tx:
+        tx.put(tx.origin("hierarchy", "papers"), [filled.record(99)])
+        with ThreadPoolExecutor(1) as other:
+            answer = other.submit(filled.ask, verb="ListRecords", metadataPrefix="oai_dc")
+            assert len(filled.found(answer.result(30), "identifier")) == 10

@@ -41,7 +41,7 @@ def served(text: str) -> list[bytes]:
             tx.put(tx.origin("hierarchy", "h"), [record])
         repository = Repository(store, CHOSEN, lambda: 1e9, policy_of(CHOSEN.analysis))
         return [
-            repository.answer([("verb", "ListRecords"), *arguments.items()], Permit(), extended).body
+            repository.answer([("verb", "ListRecords"), *arguments.items()], Permit(), extended).body.data
             for extended, arguments in REQUESTS
         ]
 

@@ -9,13 +9,14 @@ import pytest
 from tests.stores import store_in
 
 from indlet.provider.serve.repository import OaiAnswer
+from indlet.provider.serve.responses import ForeignBytes
 from indlet.provider.serve.usage import EVERY, NAME, Count, Usage
 
 DAY = 1_700_000_000.0  # 2023-11-14
 
 
 def answer(records: int = 10, verb: str = "ListRecords") -> OaiAnswer:
-    return OaiAnswer(b"", verb=verb, prefix="oai_dc", records=records)
+    return OaiAnswer(ForeignBytes(b""), verb=verb, prefix="oai_dc", records=records)
 
 
 def test_a_restart_forgets_nothing(tmp_path: Path) -> None:

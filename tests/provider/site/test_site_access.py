@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 from tests.provider.site.conftest import OAI, Bench, Client, Make
-from tests.provider.site.web_servers import Web
+from tests.provider.site.web_servers import Web, basic
 
-from indlet.provider.site.rules import AccessRules
-from indlet.settings import Settings, Site
+from indlet.provider.site.rules import AccessRules, RulesMet
+from indlet.settings import Settings, Site, VirtualRepository
+from indlet.store import withheld
 
 OFFICE = "203.0.113.9"
 PUBLIC = {"/a.html", "/b.html", "/c.html", "/open/d.html"}
@@ -65,7 +66,10 @@ def test_lists_hold_what_the_server_gives_the_requester(bench: Bench, user: str,
     first = next(client.pages(user=user, address=address))
     token = first.find(f".//{OAI}resumptionToken")
     assert token is not None
-    assert token.get("completeListSize") == str(len(expected))
+    # Who may see more than everybody finds a longer list than its first page promises.
+    assert token.get("completeListSize") == str(len(PUBLIC))
+    (last,) = list(client.pages(user=user, address=address))[-1].iter(f"{OAI}resumptionToken")
+    assert last.get("completeListSize") == str(len(expected))
     folders = {path.split("/")[1] for path in expected if path.count("/") > 1}
     sets = {s.text for s in client.get(user, address, verb="ListSets").iter(f"{OAI}setSpec")}
     named = {f"site:{folder}" for folder in folders}
@@ -190,8 +194,8 @@ def test_what_becomes_guarded_is_deleted_for_strangers_and_stays_for_others(apac
     assert client.harvested(address=OFFICE) == PUBLIC | {"/office/o.html"}
 
 
-def test_what_becomes_guarded_does_not_wait_for_an_operator(apache: Web, make: Make) -> None:
-    """Deletions of much at once do; but these files are still there."""
+def test_refusals_of_much_at_once_wait_and_hide_nonetheless(apache: Web, make: Make) -> None:
+    """A server that limits bursts refuses everything for a while: nothing is deleted for that, or shown."""
     guard(apache)
     apache.start()
     bench = make(apache, remember_seconds=0.0)
@@ -200,14 +204,21 @@ def test_what_becomes_guarded_does_not_wait_for_an_operator(apache: Web, make: M
     bench.crawl()
     apache.write("open/.htaccess", f"Require ip {OFFICE}\n")
     (apache.root / "a.html").unlink()
-    summary = bench.crawl()
-    assert summary.withheld == 1
+    assert bench.crawl().withheld == 2
     client = bench.serve()
-    assert client.harvested() == PUBLIC - {"/open/d.html"} | {"-/open/d.html"}
+    assert client.harvested() == PUBLIC - {"/open/d.html"}
     assert client.harvested(address=OFFICE) == PUBLIC | {"/office/o.html"}
     (apache.root / "open/.htaccess").unlink()
     assert bench.crawl().withheld == 1
     assert client.harvested() == PUBLIC
+    assert set(bench.listed("site (guarded)")) == {"staff/s.html", "staff/deep/ann.html", "office/o.html"}
+    apache.write("open/.htaccess", f"Require ip {OFFICE}\n")
+    bench.crawl()
+    assert withheld.release(bench.store, "site") == 2
+    assert bench.crawl().withheld == 0
+    strangers = PUBLIC - {"/open/d.html", "/a.html"} | {"-/open/d.html", "-/a.html"}
+    assert client.harvested() == strangers
+    assert client.harvested(address=OFFICE) == PUBLIC - {"/a.html"} | {"-/a.html", "/office/o.html"}
 
 
 def test_the_deletion_of_a_guarded_file_is_told_to_whom_it_was_for(apache: Web, make: Make) -> None:
@@ -220,8 +231,7 @@ def test_the_deletion_of_a_guarded_file_is_told_to_whom_it_was_for(apache: Web, 
     client = bench.serve()
     assert client.harvested() == PUBLIC
     assert client.harvested(user="bob") == PUBLIC | {"-/staff/s.html"}
-    size = next(client.pages(user="bob")).find(f".//{OAI}resumptionToken")
-    assert size is not None
+    (size,) = list(client.pages(user="bob"))[-1].iter(f"{OAI}resumptionToken")
     assert size.get("completeListSize") == str(len(PUBLIC) + 1)
 
 
@@ -237,11 +247,14 @@ def test_a_guarded_handlers_source_is_given_to_nobody(apache: Web, make: Make) -
 
 
 def test_a_server_that_is_away_opens_nothing(bench: Bench) -> None:
-    client = bench.serve()
+    client = bench.serve(identifiers_per_page=50)
     bench.web.stop()
-    answer = client.http.get("/oai?verb=ListIdentifiers&metadataPrefix=oai_dc")
+    answer = client.http.get(
+        "/oai?verb=ListIdentifiers&metadataPrefix=oai_dc", headers={"Authorization": basic("ann")}
+    )
     assert answer.status_code == 503
     assert "retry-after" in answer.headers
+    assert client.http.get("/oai?verb=ListIdentifiers&metadataPrefix=oai_dc").status_code == 200
 
 
 def test_nothing_is_asked_where_nothing_is_guarded(apache: Web, make: Make) -> None:
@@ -348,9 +361,76 @@ def test_a_rule_that_takes_from_some_what_others_may_have(web: Web, make: Make, 
         ("RewriteCond %{REMOTE_ADDR} ^10\\.\nRewriteRule .* - [L,F]", True),
         ("location / { allow 10.0.0.0/8; deny 10.1.0.0/16; }", True),
         ("if ($http_user_agent ~ bot) { return 403; }", True),
+        ("if ($remote_addr ~ ^203) { return 302 /; }", True),
+        ("RewriteCond %{REMOTE_ADDR} ^10\\.\nRewriteRule .* /elsewhere [R,L]", True),
+        ("RewriteCond %{REMOTE_ADDR} ^10\\.\nRewriteRule .* - [R=404,L]", True),
+        ("RewriteCond %{HTTP_HOST} !^www\nRewriteRule .* https://www.example.org/ [R=301]", False),
+        ("RewriteCond %{REQUEST_FILENAME} !-f\nRewriteRule . /index.php [L]", False),
     ],
 )
 def test_rules_that_tell_requesters_apart_are_known(tmp_path: Path, rule: str, selective: bool) -> None:
     (tmp_path / "rules").write_text(rule)
     site = Site(str(tmp_path), "http://h", config=(str(tmp_path / "rules"),))
-    assert AccessRules(site, time.time() + 9).doubtful("a") == selective
+    assert AccessRules(site, RulesMet(site).states).doubtful("a") == selective
+
+
+@pytest.mark.parametrize("answer", ["[R=302,L]", "[R=404,L]", "[G,L]", "[F,L]"])
+def test_whatever_the_server_answers_but_the_file_hides_it(apache: Web, make: Make, answer: str) -> None:
+    for path in PUBLIC:
+        apache.write(path[1:])
+    condition = f"RewriteEngine On\nRewriteCond %{{REMOTE_ADDR}} ={OFFICE}\n"
+    apache.write("open/.htaccess", f"{condition}RewriteRule .* /elsewhere {answer}\n")
+    apache.start()
+    bench = make(apache)
+    bench.crawl()
+    client = bench.serve()
+    assert client.harvested() == PUBLIC
+    assert client.harvested(address=OFFICE) == PUBLIC - {"/open/d.html"}
+
+
+def test_a_rule_above_the_folder_of_a_site_counts(apache: Web, make: Make) -> None:
+    for path in PUBLIC:
+        apache.write(path[1:])
+    apache.start()
+    bench = make(apache, remember_seconds=0.0)
+    inner = Site(str(apache.root / "open"), f"{apache.url}/open", name="site", remember_seconds=0.0)
+    bench.settings = replace(bench.settings, site=(inner,))
+    bench.crawl()
+    client = bench.serve()
+    assert client.harvested() == {"/open/d.html"}
+    apache.write(".htaccess", f"Require ip {OFFICE}\n")
+    assert client.harvested() == set()
+    assert client.harvested(address=OFFICE) == {"/open/d.html"}
+
+
+def test_a_folder_that_is_moved_into_place_brings_its_old_rules(apache: Web, make: Make) -> None:
+    guard(apache)
+    old = apache.root.parent / "old" / "deep"
+    old.mkdir(parents=True)
+    (old / ".htaccess").write_text("Require all denied\n")
+    apache.write("open/deep/d.html")
+    (old / "d.html").write_bytes((apache.root / "open/deep/d.html").read_bytes())
+    apache.start()
+    bench = make(apache, remember_seconds=0.0)
+    bench.crawl()
+    client = bench.serve()
+    assert client.harvested() == PUBLIC | {"/open/deep/d.html"}
+    (apache.root / "open/deep").rename(apache.root.parent / "away")
+    old.rename(apache.root / "open/deep")
+    assert client.harvested() == PUBLIC
+
+
+def test_a_virtual_repository_shows_guarded_records_of_its_own_sites_only(apache: Web, make: Make) -> None:
+    guard(apache)
+    apache.start()
+    bench = make(apache)
+    bench.crawl()
+    virtual = (
+        VirtualRepository("/oai/other", from_=("other",)),
+        VirtualRepository("/oai/mine", from_=("site",)),
+    )
+    bench.settings = replace(bench.settings, repository=virtual)
+    client = bench.serve(identifiers_per_page=50)
+    asked = {"verb": "ListIdentifiers", "metadataPrefix": "oai_dc", "user": "ann"}
+    assert client.get(path="/oai/other", **asked).find(f"{OAI}error") is not None
+    assert len(list(client.get(path="/oai/mine", **asked).iter(f"{OAI}header"))) == len(PUBLIC) + 2

@@ -874,9 +874,9 @@ def test_lists_that_are_cut_at_a_size_that_they_state(newest_first: bool, store:
     assert set(held(store)) == provider.live()
 
 
-def test_a_list_of_a_round_number_that_is_whole_costs_two_requests_at_most(store: Store) -> None:
+def test_a_list_of_a_round_number_that_is_whole_costs_two_requests_at_most(tmp_path: Path) -> None:
     for count, asked in ((20, ["ListRecords", "ListIdentifiers", "ListIdentifiers"]), (23, ["ListRecords"])):
-        with Provider(collection(count), page=100) as provider:
+        with Provider(collection(count), page=100) as provider, store_in(tmp_path / str(count)) as store:
             progress = harvest(store, provider.url, RunOptions(full=True))
             assert [q.verb for q in provider.requests if q.listing] == asked
         assert progress.ok

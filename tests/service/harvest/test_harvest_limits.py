@@ -15,13 +15,15 @@ from tests.service.harvest.test_harvest_hostile import QUICK, harvest, held, sta
 
 from indlet.cli.harvest import harvest as harvest_command
 from indlet.cli.harvest import sources as sources_command
+from indlet.limits import FREE_DISK
 from indlet.service.harvest.progress import Progress
 from indlet.service.harvest.run import Run, RunOptions
 from indlet.service.search import statistics
 from indlet.settings import Source
 from indlet.settings_file import from_mapping
-from indlet.store import open_store
+from indlet.store import Store, open_store
 from indlet.store.sqlite.migrations import STEPS, credentials_out_of_urls
+from indlet.store.sqlite.store import SqliteStore
 from indlet.text import Analyzer, Policy
 
 PASSWORD = "hunter2"
@@ -129,3 +131,38 @@ def test_an_older_store_is_cleaned_when_it_is_opened(tmp_path: Path) -> None:
         assert view.origins("source")[0].settings == {"url": "http://127.0.0.1:9/oai"}
         assert view.meta(f"credentials:{origin}") == json.dumps(["me", PASSWORD])
     assert PASSWORD not in everything(tmp_path)
+
+
+def test_a_namespace_that_the_canonical_form_repeats_takes_no_room(tmp_path: Path) -> None:
+    """300 kilobytes would become more than 100 megabytes; each record alone is as it should be."""
+    uri = b"urn:" + b"y" * 20_000
+    bomb = m.rewritten(rb"</oai_dc:dc>", b"<x:a/>" * 1000 + b"</oai_dc:dc>", "ListRecords")
+    declared = m.rewritten(rb"<ListRecords>", b'<ListRecords xmlns:x="%b">' % uri, "ListRecords")
+    with open_store(tmp_path) as store, m.Provider(None, bomb, declared) as provider:
+        assert harvest(store, provider.url).ok
+        assert set(held(store)) == provider.live()
+        assert store.size() < 20_000_000
+    with (
+        open_store(tmp_path / "other") as store,
+        m.Provider(None, bomb, declared, m.dead(["GetRecord"])) as provider,
+    ):
+        assert "20 times its size" in str(harvest(store, provider.url)) + failures(store)
+        assert store.size() < 20_000_000
+
+
+def failures(store: Store) -> str:
+    with store.read() as view:
+        return " ".join(str(failure) for failure in view.failures(1))
+
+
+def test_a_commit_leaves_some_room_on_the_disk(tmp_path: Path) -> None:
+    """The run fails and says why, and with more room the next one has everything."""
+    with SqliteStore.open(tmp_path) as store, m.Provider() as provider:
+        store.free_disk = 1 << 60
+        first = harvest(store, provider.url)
+        assert first.outcome == "failed"
+        assert "bytes are free on the disk" in first.reason
+        assert not held(store)
+        store.free_disk = FREE_DISK
+        assert harvest(store, provider.url).ok
+        assert set(held(store)) == provider.live()

@@ -447,3 +447,33 @@ def test_a_request_to_stop_is_heeded_while_a_source_is_silent(store: Store) -> N
         timer.join()
         assert time.monotonic() - begun < 30
     assert progress.outcome == "interrupted"
+
+
+def test_deletions_that_a_node_has_reviewed_do_not_wait_again(store: Store, tmp_path: Path) -> None:
+    cautious = replace(QUICK, withhold_records=3)
+    source = Source("", name="node")
+    with Node_(tmp_path / "node", Analysis()) as node:
+        node.put(*texts(20))
+        names = [name for name, _ in texts(20)]
+        for republish in (False, True):
+            source = Source(node.url, name="node", republish=republish)
+            harvest_all(store, Settings(harvest=cautious), [source], index=False)
+        node.delete(*names[:15])
+        (progress,) = harvest_all(store, Settings(harvest=cautious), [source], index=False)
+        assert (progress.deleted, progress.withheld, progress.ok) == (15, 0, True)
+        assert sum(c is not None for c in content(store).values()) == 5
+
+
+def test_deletions_that_wait_are_told_by_the_exit_status(tmp_path: Path) -> None:
+    settings = tmp_path / "indlet.toml"
+    with m.Provider([m.Rec(f"oai:x.org:{n}", f"2024-05-01T00:00:{n:02}Z") for n in range(20)]) as provider:
+        settings.write_text(
+            f'data = "{tmp_path / "data"}"\n[harvest]\nwithhold_records = 3\n'
+            f'[[source]]\nurl = "{provider.url}"\nname = "repo"\n'
+        )
+        command = [sys.executable, "-m", "indlet", "harvest", "--config", str(settings)]
+        assert subprocess.run(command, check=False, capture_output=True).returncode == 0
+        for r in provider.records[:15]:
+            r.deleted, r.datestamp = True, "2024-06-02T00:00:00Z"
+        found = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert found.returncode == 3 and "indlet deletions" in found.stdout, found.stderr

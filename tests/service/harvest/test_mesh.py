@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from copy import deepcopy
 from dataclasses import dataclass, field
+from hashlib import blake2b
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from indlet.oai.provenance import Version
-from indlet.service.harvest.mesh import Held, Taken, direct, origin_key, passed_on
+from indlet.oai.provenance import BY_ORIGIN, ON_THE_WAY, Version
+from indlet.service.harvest.mesh import Form, Held, Taken, direct, origin_key, passed_on
 
 RECORDS = range(3)
 
@@ -279,3 +280,111 @@ def test_a_restored_origin_is_believed() -> None:
 )
 def test_origins_are_told_apart_by_their_addresses(one: str, other: str, same: bool) -> None:
     assert (origin_key(one) == origin_key(other)) is same
+
+
+# Members that harvest in different formats
+
+
+@dataclass
+class Translating(Node):
+    """A node of a mesh in which each harvest is in a format of its own; `asks`: that in which it asks."""
+
+    asks: int = 0
+    states: dict[int, bytes] = field(default_factory=dict)  # what the origin said, whatever the form
+
+    def ask_for(self, origin: Origin, kept_in: int) -> None:
+        response = origin.now()
+        form = Form(0 if self.asks == kept_in else -BY_ORIGIN, self.asks)
+        for record, (stamp, content) in sorted(origin.records.items()):
+            if stamp >= self.since:
+                digest = content and b"%b in %d" % (content, self.asks)
+                taken, version = direct(self.held.get(record), stamp, response > stamp, digest, form)
+                if taken is Taken.KEEP:
+                    self.states[record] = content
+                    self.put(record, Held(version, digest, form))
+        self.since = response
+
+    def harvest_in(self, number: int, other: Translating, wanted: int, salt: bytes) -> None:
+        end = len(other.log)
+        for record in dict.fromkeys(other.log[self.cursors.get(number, 0) : end]):
+            copy = other.held[record]
+            digest, form = copy.digest, copy.form
+            if digest and form.richness != wanted:
+                form = Form(form.nearness - ON_THE_WAY, wanted)
+                digest = salt + blake2b(b"%b in %d" % (digest, wanted)).digest()
+            if passed_on(self.held.get(record), copy.version, digest, form) is Taken.KEEP:
+                self.states[record] = other.states[record]
+                self.put(record, Held(copy.version, digest, form))
+        self.cursors[number] = end
+
+
+FORMATS = st.integers(0, 2)
+
+
+@settings(max_examples=500, deadline=None)
+@given(
+    FORMATS,
+    st.lists(FORMATS, min_size=4, max_size=4),
+    st.lists(FORMATS, min_size=12, max_size=12),
+    st.sets(st.integers(0, 3), min_size=1, max_size=3),
+    st.lists(
+        st.one_of(
+            st.tuples(st.just("change"), st.sampled_from(RECORDS), st.sampled_from([b"", b"a", b"b"])),
+            st.tuples(st.just("tick"), st.integers(1, 3), st.none()),
+            st.tuples(st.just("ask"), st.integers(0, 3), st.none()),
+            st.tuples(st.just("harvest"), st.integers(0, 11), st.none()),
+        ),
+        max_size=30,
+    ),
+    st.sampled_from([b"", b"\x00", b"\xff"]),
+)
+def test_the_form_that_the_origin_keeps_wins_in_every_mixture_of_formats(
+    kept_in: int,
+    asks: list[int],
+    wanted: list[int],
+    askers: set[int],
+    events: list[tuple[str, int, bytes | None]],
+    salt: bytes,
+) -> None:
+    origin, nodes = Origin(), [Translating(asks=one) for one in asks]
+    links = [(a, b) for a in range(4) for b in range(4) if a != b]
+
+    def harvest(link: int) -> None:
+        a, b = links[link]
+        nodes[a].harvest_in(b, nodes[b], wanted[link], salt)
+
+    for what, number, content in events:
+        match what:
+            case "change":
+                origin.change(number, content or b"")
+            case "tick":
+                origin.clock += number
+            case "ask" if number in askers:
+                nodes[number].ask_for(origin, kept_in)
+            case "harvest":
+                harvest(number)
+    origin.clock += 2
+    for _ in range(12):
+        for number in sorted(askers):
+            nodes[number].ask_for(origin, kept_in)
+        for link in range(len(links)):
+            harvest(link)
+        origin.clock += 1
+    whole = {number for number in askers if asks[number] == kept_in}
+    for _ in nodes:
+        whole |= {a for (a, b), form in zip(links, wanted, strict=True) if b in whole and form == kept_in}
+    for number, node in enumerate(nodes):
+        for record, (stamp, content) in origin.records.items():
+            held = node.held.get(record)
+            assert held is not None or not content
+            if held is not None:
+                assert node.states[record] == content
+                assert held.version == Version(0, stamp, True, 0), "a translation is no version"
+                if content and number in whole:
+                    assert (held.digest, held.form) == (b"%b in %d" % (content, kept_in), Form(0, kept_in))
+    moved = [node.moved for node in nodes]
+    for number in sorted(askers):
+        nodes[number].ask_for(origin, kept_in)
+    for link in range(len(links)):
+        harvest(link)
+    assert [node.moved for node in nodes] == moved

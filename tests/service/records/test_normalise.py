@@ -8,8 +8,11 @@ import pytest
 from lxml import etree
 
 from indlet.errors import BadResponse
-from indlet.oai.read import Item
+from indlet.model import TermVector
+from indlet.oai.names import FT_NAMESPACE
+from indlet.oai.read import Item, read
 from indlet.service.records.normalise import Normaliser, cleaned, resource_key
+from indlet.service.records.scan import scan
 from indlet.store import Store
 from indlet.text import Analyzer, Policy
 
@@ -161,3 +164,55 @@ def test_a_record_of_which_nothing_can_be_mapped_is_a_failure() -> None:
     dean = etree.fromstring('<thesis xmlns="urn:x"><dean>A. B.</dean></thesis>')
     with pytest.raises(BadResponse, match="nothing of it could be mapped"):
         Normaliser(Analyzer(Policy())).record(Item("oai:x:1", "2024-01-01", metadata=dean))
+
+
+def test_values_within_values_have_a_limit() -> None:
+    deep = "<dc:title>" * 200 + "words " * 20_000 + "</dc:title>" * 200
+    with pytest.raises(BadResponse, match="20 times its size"):
+        Normaliser(Analyzer(Policy())).record(item(deep))
+
+
+def vector_of(prefix: str, inside: str, policy: Policy | None) -> TermVector | None:
+    index = etree.fromstring(f'<terms xmlns="urn:indlet:tf:1.0"{inside}</terms>')
+    normaliser = Normaliser(Analyzer(Policy()), index_prefix=prefix, policy=policy)
+    return normaliser.record(item("<dc:title>T</dc:title>", index_part=index)).vector
+
+
+PRUNED = Policy(prune=0.1)
+
+
+@pytest.mark.parametrize(
+    ("prefix", "term", "policy", "lengths"),
+    [
+        ("tf_basic", '<term name="wing" freq="3"/>', Policy(), (3, 7, 106)),
+        ("tf_compact", '<t f="3">wing</t>', Policy(), (3, 7, 106)),
+        ("tf_positions", '<term name="wing" freq="2" at="1 9"/>', Policy(), (2, 104)),
+        ("tf_boolean", '<term name="wing"/>', Policy(), (1, 5000)),
+        ("tf_basic", '<term name="wing" freq="3"/>', PRUNED, (3, 9000)),
+        ("tf_basic", '<term name="wing" freq="3"/>', None, (3, 9000)),
+        ("tf_basic", '<term name="wing" freq="30000"/>', PRUNED, (30_000,)),
+    ],
+)
+def test_a_length_that_contradicts_its_vector_is_refused(
+    prefix: str, term: str, policy: Policy | None, lengths: tuple[int, ...]
+) -> None:
+    for length in lengths:
+        made = vector_of(prefix, f' length="{length}">{term}', policy)
+        assert made is not None
+        assert made.length == length
+    for length in (2**31 - 1, 40_000):
+        with pytest.raises(BadResponse, match=f"a length of {length} contradicts its vector"):
+            vector_of(prefix, f' length="{length}">{term}', policy)
+
+
+def test_a_length_that_contradicts_its_vector_is_refused_of_every_reader() -> None:
+    index = '<index><terms xmlns="urn:indlet:tf:1.0" length="%d"><t f="1">wing</t></terms></index>'
+    header = "<header><identifier>oai:x:%d</identifier><datestamp>2024-01-01</datestamp></header>"
+    metadata = f"<metadata><a {DC}><dc:title>T</dc:title></a></metadata>"
+    records = [f"<record>{header % n}{metadata}{index % n}</record>" for n in (1, 999_999_999)]
+    body = f"<OAI-PMH xmlns='{FT_NAMESPACE}'><ListRecords>{''.join(records)}</ListRecords></OAI-PMH>".encode()
+    quick, normaliser = scan(body), Normaliser(Analyzer(Policy()), "tf_compact", "", Policy())
+    assert quick is not None
+    for items in (quick.items, read(body).items):
+        made = normaliser.records(items)
+        assert [isinstance(one, BadResponse) for one in made] == [False, True]

@@ -7,12 +7,14 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
+from bench.fuzz.seeds import swelling_pages
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from indlet.errors import BadResponse
 from indlet.formats import INDEX, dublin
 from indlet.formats.metadata import oai_dc
+from indlet.kernels import scan as kernels
 from indlet.kernels.jit import Kernel
 from indlet.kernels.term_hash import SEED
 from indlet.kernels.utf8 import is_utf8
@@ -24,6 +26,7 @@ from indlet.service.records import normalise
 from indlet.service.records.normalise import Normaliser
 from indlet.service.records.page import last_token
 from indlet.service.records.scan import scan
+from indlet.service.records.tags import TagTable
 from indlet.store import packed
 from indlet.text import Analyzer, Policy
 
@@ -628,3 +631,21 @@ def test_a_new_alias_holds_for_both_readers(table: str, monkeypatch: pytest.Monk
 )
 def test_the_token_at_the_end_of_a_page(tail: bytes, token: str) -> None:
     assert last_token(b"<x/>" * 5000 + tail) == token
+
+
+@pytest.mark.parametrize("body", swelling_pages(2000)[:3])
+def test_what_is_written_of_a_page_may_be_longer_than_the_page(body: bytes) -> None:
+    """Forms that are longer than their values, in every record, and datestamps of nothing but escapes."""
+    assert alike(body, "")
+
+
+def test_tags_that_are_made_to_meet_in_the_table_are_left_to_the_tolerant_reader() -> None:
+    table = TagTable()
+    table.begin({})
+    for number in range(100):
+        assert table.learn(b"a%d" % number, 0, 5)
+    page = np.frombuffer(b"a1 a99 ", np.uint8)
+    padded = np.concatenate((page, np.zeros(16, np.uint8)))
+    assert kernels._find(table.tags, padded, 0, 2, 0, 5) == 1
+    assert kernels._find(table.tags, padded, 3, 6, 0, 5) == -2
+    assert kernels.tag_hash(padded, 0, 2, 0, table.seed) != kernels.tag_hash(padded, 0, 2, 0, TagTable().seed)

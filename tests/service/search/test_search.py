@@ -7,11 +7,13 @@ import math
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from indlet.errors import QueryError, SettingsError, UnknownRecord
+from indlet.limits import MISSPELT_WORDS, VERIFIED_RECORDS
 from indlet.model import Record, TermVector
 from indlet.service.rank import MODELS
 from indlet.service.search.library import FACETS, Library
@@ -467,3 +469,41 @@ def test_limits(shelf: Library) -> None:
         with pytest.raises(SettingsError):
             shelf.search("wind", **wrong)
     assert shelf.search("wind", limit=0).total == 3
+
+
+def test_rankings_remember_a_bounded_number_of_records(shelf: Library) -> None:
+    whole = shelf.rank("wind", 10)
+    assert len(whole) > 1
+    shelf.named_limit = 1
+    for _ in range(3):
+        assert shelf.rank("wind", 1) == whole[:1]
+        assert shelf.rank("wind", 10) == whole
+        assert len(shelf._named) <= shelf.named_limit + 10
+
+
+def test_few_misspelt_words_of_a_query_are_looked_for_in_the_vocabulary(tmp_path: Path) -> None:
+    words = ["harbour", "mountain", "elephant", "crocodile", "telescope", "algorithm"]
+    with Library.open(tmp_path) as library:
+        with library.store.write() as tx:
+            tx.put(tx.origin("source", "one", {}), [Record("oai:x:1", {"title": [" ".join(words)]})])
+        library.sync()
+        misspelt = " ".join(word[:3] + "q" + word[3:] for word in words)
+        found = library.search(misspelt).suggestions
+        assert [one.instead for one in found] == [(word,) for word in words[:MISSPELT_WORDS]]
+        results = library.compare(misspelt).results
+        assert all(one.suggestions == found for one in results)
+
+
+def test_few_records_of_a_query_are_read_for_its_phrases(tmp_path: Path) -> None:
+    words = [f"word{n}" for n in range(30)]
+    with Library.open(tmp_path) as library:
+        with library.store.write() as tx:
+            titles = [Record(f"oai:x:{n}", {"title": [" ".join(words)]}) for n in range(400)]
+            tx.put(tx.origin("source", "one", {}), titles)
+        library.sync()
+        phrases = [f'title:"{one} {other}"' for one, other in pairwise(words)]
+        few = library.search(" AND ".join(phrases[: VERIFIED_RECORDS // 400]))
+        assert (few.total, few.notes) == (400, ())
+        many = library.search(" AND ".join(reversed(phrases)))
+        assert many.total == 400
+        assert any("phrase" in note for note in many.notes)

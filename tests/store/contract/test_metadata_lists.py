@@ -92,16 +92,25 @@ def _holds(store: Store, told: dict[str, tuple[Any, int]], only: bool) -> None:
             assert stored is not None and stored.datestamp == date
 
 
-def test_what_files_are_belongs_to_the_metadata(store: Store, clock: Clock) -> None:
-    """Formats of web servers, and harvesters that look for changed resources, go by it."""
-    with store.write() as tx:
-        origin = tx.origin("hierarchy", "h")
-        tx.put(origin, [made("a", 1, 1, size=10)])
-    clock.now += 5
-    with store.write() as tx:
-        tx.put(origin, [made("a", 1, 1, size=11)])
-    (stored,) = listed(store, metadata_only=True)
-    assert stored.datestamp == int(clock.now)
+def test_what_a_served_file_is_belongs_to_its_metadata(store: Store, clock: Clock) -> None:
+    """Formats for files of web servers, and harvesters that look for changed resources, go by it. Of other
+    files, no format shows size and time.
+    """
+    before = int(clock.now)
+    for size in (10, 11):
+        clock.now += 5
+        told: dict[str, Any] = {
+            "size": size,
+            "modified": f"2024-01-01T00:00:{size}Z",
+            "manifestations": [{"size": size}],
+        }
+        with store.write() as tx:
+            tx.put(
+                tx.origin("hierarchy", "h"), [made("a", 1, 1, **told), made("b", 1, 1, headers={}, **told)]
+            )
+    stamps = {stored.identifier: stored.datestamp for stored in listed(store, metadata_only=True)}
+    assert stamps == {"a": before + 5, "b": before + 10}
+    assert [stored.datestamp for stored in listed(store)] == [before + 10] * 2
 
 
 def test_a_commit_that_ran_late_dates_metadata_again(make: Make) -> None:

@@ -255,7 +255,7 @@ def test_own_datestamps_are_kept_in_order_while_nothing_later_was_given_out(
     with store.write() as tx:
         origin = tx.origin("hierarchy", "site")
         dated = [(origin, 700, record("new")), (origin, 500, record("old")), (origin, 500, record("same"))]
-        assert tx.put_dated([*dated, (origin, 2_000_000, record("future"))], answered=0) == 4
+        assert tx.put_dated([*dated, (origin, 2_000_000, record("future"))]) == 4
     assert [(s.identifier[-4:], s.datestamp) for s in listed(store)] == [
         (":old", 500), ("same", 500), (":new", 700), ("ture", 1_000_000),
     ]  # fmt: skip
@@ -268,12 +268,13 @@ def test_own_datestamps_that_a_harvester_would_miss_become_the_time_of_the_commi
 ) -> None:
     with store.write() as tx:
         origin = tx.origin("hierarchy", "site")
-        tx.put_dated([(origin, 700, record("one"))], answered=0)
+        tx.put_dated([(origin, 700, record("one"))])
+    store.note_answer(750)
     with store.write() as tx:
-        tx.put_dated([(origin, 699, record("two")), (origin, 800, record("three"))], answered=750)
+        tx.put_dated([(origin, 699, record("two")), (origin, 800, record("three"))])
     clock.now += 10
     with store.write() as tx:
-        tx.put_dated([(origin, 999_999, record("four"))], answered=0)  # earlier than what is there
+        tx.put_dated([(origin, 999_999, record("four"))])  # earlier than what is there
         tx.delete(origin, ["oai:x.org:one"])
     stamps = {s.identifier.rpartition(":")[2]: s.datestamp for s in listed(store)}
     assert stamps == {"three": 800, "two": 1_000_000, "four": 1_000_010, "one": 1_000_010}
@@ -290,24 +291,61 @@ def test_own_datestamps_that_a_harvester_would_miss_become_the_time_of_the_commi
 def test_a_harvester_misses_no_record_with_a_datestamp_of_its_own(
     new_place: Callable[[], str], batches: list[tuple[list[tuple[int, int]], int, bool]]
 ) -> None:
-    clock, harvested, since, answered = Clock(20.0), dict[str, bytes](), 0, 0
+    clock, harvested, since = Clock(20.0), dict[str, bytes](), 0
     with open_store(new_place(), clock=clock) as store:
         for number, (files, pause, harvests) in enumerate([*batches, ([], 1, True)]):
             with store.write() as tx:
                 origin = tx.origin("hierarchy", "site")
                 unique = {name: stamp for stamp, name in files}
                 tx.put_dated(
-                    [(origin, stamp, record(str(name), f"v{number}")) for name, stamp in unique.items()],
-                    answered,
+                    [(origin, stamp, record(str(name), f"v{number}")) for name, stamp in unique.items()]
                 )
             if harvests:
                 answered = int(clock.now)
+                store.note_answer(answered)
                 harvested |= {s.identifier: s.vector or b"" for s in listed(store, since=since)}
                 since = answered
             stamps = [s.datestamp for s in listed(store)]
             assert stamps == sorted(stamps)
             clock.now += pause
         assert harvested == {s.identifier: s.vector for s in listed(store)}
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["put", "delete", "harvest"]), st.integers(0, 4), st.integers(-30, 9)))
+)
+@settings(deadline=None, max_examples=60)
+def test_a_harvester_misses_nothing_whatever_the_clock_does(
+    new_place: Callable[[], str], steps: list[tuple[str, int, int]]
+) -> None:
+    clock, harvested, since = Clock(1000.0), dict[str, tuple[int, bytes | None]](), 0
+    with open_store(new_place(), clock=clock) as store:
+        for number, (action, name, pause) in enumerate([*steps, ("harvest", 0, 0)]):
+            with store.write() as tx:
+                origin = tx.origin("hierarchy", "h")
+                if action == "put":
+                    tx.put(origin, [record(str(name), f"v{number}")])
+                elif action == "delete":
+                    tx.delete(origin, [f"oai:x.org:{name}"])
+            if action == "harvest":
+                answered = int(clock.now)
+                store.note_answer(answered)
+                harvested |= {s.identifier: (s.deleted, s.vector) for s in listed(store, since=since)}
+                since = answered
+            clock.now += pause
+        assert harvested == {s.identifier: (s.deleted, s.vector) for s in listed(store)}
+
+
+def test_an_answer_during_a_commit_dates_what_it_did_not_show(store: Store, clock: Clock) -> None:
+    with store.write() as tx:
+        origin = tx.origin("hierarchy", "site")
+    clock.now += 100
+    with store.write() as tx:
+        tx.put_dated([(origin, int(clock.now) - 50, record("file"))])
+        tx.put(origin, [record("other")])
+        store.note_answer(int(clock.now) + 7)  # by a clock that runs ahead, before the commit
+        assert listed(store) == []
+    assert {s.datestamp for s in listed(store)} == {int(clock.now) + 7}
 
 
 def test_a_failure_that_occurs_again_keeps_its_beginning(make: Make) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 from lxml import etree
 
 from indlet.errors import BadResponse
 from indlet.formats.index import terms
+from indlet.limits import Budget
 from indlet.model import TermVector
 from indlet.oai.xml import attribute
 
@@ -24,15 +27,21 @@ def write(vector: TermVector) -> bytes:
 
 def read(root: etree._Element) -> TermVector:
     length, language = terms.header(root)
-    places: dict[str, list[int]] = {}
-    for t in root.iter(terms.TERM):
+    places: defaultdict[str, list[int]] = defaultdict(list)
+    found = list(root.iter(terms.TERM))
+    # Each word of a name has all of its positions.
+    budget = Budget(sum(len(t.get("name") or "") + len(t.get("at") or "") for t in found))
+    for t in found:
         name, at = t.get("name") or "", [terms.number(p, "at", 0) for p in (t.get("at") or "").split()]
         if at != sorted(at):
             raise BadResponse(f"positions of {name[:80]!r} do not rise")
         if not at or terms.number(t.get("freq"), "freq") != len(at):
             raise BadResponse(f"freq of {name[:80]!r} is not the number of its positions")
         for term in name.split():
-            places[term] = sorted(places.get(term, []) + at)
+            budget.charge(len(at))
+            places[term] += at
+    for several in places.values():
+        several.sort()
     total = sum(map(len, places.values()))
     return TermVector.of_positions(places, max(length or 0, total), language)
 

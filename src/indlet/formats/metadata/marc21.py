@@ -42,7 +42,7 @@ def read_xml(element: etree._Element) -> Marc:
             fields.append(Field(child.get("tag", ""), child.text or ""))
         elif kind == "datafield":
             subfields = tuple(
-                (sub.get("code", ""), _on_one_line("".join(map(str, sub.itertext()))))
+                (sub.get("code", ""), on_one_line("".join(map(str, sub.itertext()))))
                 for sub in child
                 if isinstance(sub.tag, str)
             )
@@ -53,7 +53,7 @@ def read_xml(element: etree._Element) -> Marc:
     return Marc(leader.ljust(24), tuple(fields))
 
 
-def _on_one_line(value: str) -> str:
+def on_one_line(value: str) -> str:
     """The value with its blanks, which may count (in 010, say); folded where XML was laid out in lines."""
     return " ".join(value.split()) if "\n" in value or "\t" in value else value
 
@@ -172,6 +172,11 @@ def write_xml(leader: str, fields: Iterable[Field]) -> bytes:
     return "".join(parts).encode()
 
 
+def valid(record: Marc) -> Marc:
+    """The record with what can stand in one."""
+    return Marc(_valid_leader(record.leader), tuple(_valid(record.fields)))
+
+
 def _valid(fields: Iterable[Field]) -> Iterator[Field]:
     """What can stand in a record: of a broken one, an indicator that is none becomes blank, a code that is
     none "?", and a field without a tag is left out."""
@@ -211,11 +216,10 @@ def _in_unicode(record: Marc) -> Marc:
 
 def pack(fields: Fields, marc8: bool = False) -> bytes:
     """The record in ISO 2709, in UTF-8 or MARC-8."""
-    record = marc(fields)
-    valid = list(_valid(record.fields))
+    record = valid(marc(fields))
     if marc8:
-        valid = _with_sets(valid)
-    return write_iso2709(Marc(_valid_leader(record.leader), tuple(valid)), marc8)
+        record = replace(record, fields=tuple(_with_sets(list(record.fields))))
+    return write_iso2709(record, marc8)
 
 
 def _with_sets(fields: list[Field]) -> list[Field]:

@@ -45,6 +45,10 @@ class Permit:
             names += f"\n{self.scope.path}"
         return blake2b(names.encode(), digest_size=6).hexdigest()
 
+    def includes(self, origin: Origin) -> bool:
+        """Whether the repository that is asked, if it is a virtual one, includes an origin."""
+        return self.scope is None or self.scope.shows(origin)
+
     def allows(self, hierarchy: str) -> bool:
         return hierarchy not in self.closed
 
@@ -54,8 +58,7 @@ class Permit:
         shown = [
             o.id
             for o in known
-            if ((o.kind == "hierarchy" and self._shows(o)) or republished(o))
-            and (self.scope is None or self.scope.shows(o))
+            if ((o.kind == "hierarchy" and self._shows(o)) or republished(o)) and self.includes(o)
         ]
         return None if len(shown) == len(known) else shown
 
@@ -116,15 +119,36 @@ class AccessGate:
 
     def _requester(self, connection: HTTPConnection) -> Requester:
         """Who asks, in header fields. Those of certificates count only from trusted proxies."""
-        address = self.address(connection)
-        found = [("X-Forwarded-For", str(address) if address is not None else STRANGER)]
-        trusted = _address(connection.client.host if connection.client else "")
+        found = [("X-Forwarded-For", self._vouched_address(connection) or STRANGER)]
+        trusted = self._from_proxy(connection)
         for name, value in connection.headers.items():
-            if name == "authorization" or (
-                name in self._credentials and trusted is not None and _inside(trusted, self._proxies)
-            ):
+            if name == "authorization" or (name in self._credentials and trusted):
                 found.append((name.title(), value))
-        return Requester(tuple(found))
+        return Requester(tuple(found), self.client(connection))
+
+    def _vouched_address(self, connection: HTTPConnection) -> str:
+        """The client's address, where it is certain that it is the client's; empty where it may be that of a
+        proxy, to which a web server opens what it opens to itself."""
+        address = self.address(connection)
+        if address is None or address.is_loopback or address.is_unspecified or not self._proxies:
+            return ""
+        if _inside(address, self._proxies) or (forwarded(connection) and not self._from_proxy(connection)):
+            return ""
+        return str(address)
+
+    def _from_proxy(self, connection: HTTPConnection) -> bool:
+        peer = _address(connection.client.host if connection.client else "")
+        return peer is not None and _inside(peer, self._proxies)
+
+    def client(self, connection: HTTPConnection) -> str:
+        """By what requests of one client are counted: its address, or its network; empty if that is unknown,
+        as behind a proxy on this machine that is not trusted."""
+        address = self.address(connection)
+        if address is None or address.is_loopback or _inside(address, self._proxies):
+            return ""
+        if isinstance(address, ipaddress.IPv6Address):
+            return str(ipaddress.ip_network((address, 64), strict=False))
+        return str(address)
 
     def address(self, connection: HTTPConnection) -> Address | None:
         """Where a request comes from, as `client_address` says."""

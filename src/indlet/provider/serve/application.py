@@ -6,6 +6,7 @@ import contextlib
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
+from typing import Final
 from urllib.parse import unquote, urlsplit
 
 import uvicorn
@@ -29,8 +30,10 @@ from indlet.provider.serve.hosts import KnownHosts
 from indlet.provider.serve.http import (
     RequestSlots,
     TooMuch,
+    Validators,
     arguments,
     coded,
+    coded_page,
     health_slots,
     tag,
     wants_page,
@@ -42,20 +45,21 @@ from indlet.provider.serve.repository import Repository
 from indlet.provider.serve.request_log import RequestLog
 from indlet.provider.serve.resourcesync import PATH as SYNC_PATH
 from indlet.provider.serve.resourcesync import WELL_KNOWN, ResourceSync
+from indlet.provider.serve.responses import Locked, LockedApplication
 from indlet.provider.serve.shared_decisions import decisions_list
 from indlet.provider.serve.usage import Usage, usage_of
+from indlet.provider.site.visibility import Visibility
 from indlet.settings import Settings, VirtualRepository
 from indlet.store import Store
 from indlet.text import policy_of
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 _log = logging.getLogger("indlet.serve")
-_PAGE_HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; "
-    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "same-origin",
-}
+_PAGE_POLICY: Final = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; "
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+_PAGE_HEADERS: Final = {"Referrer-Policy": "same-origin"}
 
 
 def application(store: Store, settings: Settings, *, clock: Callable[[], float] | None = None) -> Starlette:
@@ -69,7 +73,9 @@ def application(store: Store, settings: Settings, *, clock: Callable[[], float] 
         finally:
             usage.save()
 
-    app = Starlette(routes=routes(store, settings, clock=clock, usage=usage, feeds=True), lifespan=lifespan)
+    app = LockedApplication(
+        routes=routes(store, settings, clock=clock, usage=usage, feeds=True), lifespan=lifespan
+    )
     app.router.redirect_slashes = False  # it would put the Host header into the answer
     return app
 
@@ -147,7 +153,7 @@ def server(app: Starlette, settings: Settings) -> uvicorn.Server:
     whole = below(app, urlsplit(settings.base_url()).path)
     if settings.on_loopback():
         whole = KnownHosts(whole, settings)
-    whole = RequestLog(whole, settings)
+    whole = RequestLog(Locked(whole), settings)
     return uvicorn.Server(
         uvicorn.Config(
             whole,
@@ -212,7 +218,9 @@ class _Web:
         self._clock = clock
         self._usage = usage
         self._store = store
-        self._repository = Repository(store, settings, clock, policy_of(settings.analysis))
+        self.visibility = Visibility(settings) if settings.site else None
+        policy = policy_of(settings.analysis)
+        self._repository = Repository(store, settings, clock, policy, visibility=self.visibility)
         self.pages = RepositoryPages(store, settings)
         self.decisions = decisions_list(store, self._repository, settings.base_url())
         self.gate = AccessGate(settings)
@@ -223,7 +231,8 @@ class _Web:
     def virtual(self, virtual: VirtualRepository) -> list[BaseRoute]:
         """The two endpoints of a virtual repository. Who may not have it does not find it."""
         settings = self._settings
-        repository = Repository(self._store, settings, self._clock, policy_of(settings.analysis), virtual)
+        policy = policy_of(settings.analysis)
+        repository = Repository(self._store, settings, self._clock, policy, virtual, self.visibility)
         opens = self.gate.lock(virtual.access, f"repository {virtual.path}")
         paths = {False: virtual.path, True: extended_path(virtual.path)}
         return [_LockedRoute(path, self.oai(extended, repository), opens) for extended, path in paths.items()]
@@ -237,7 +246,7 @@ class _Web:
             except TooMuch as e:
                 return PlainTextResponse(f"{e}\n", e.status)
             permit = self.gate.permit(request)
-            return await self._served(lambda: self._answer(request, pairs, permit, extended, asked))
+            return await self._served(request, lambda: self._answer(request, pairs, permit, extended, asked))
 
         return answer
 
@@ -250,24 +259,19 @@ class _Web:
         repository: Repository,
     ) -> Response:
         answer = repository.answer(pairs, permit, extended)
-        body, kind, headers = answer.body, "text/xml", self._private
-        etag, modified = "", None
+        body, offered = answer.body, self._settings.serve.compression
+        validators = Validators(vary=f"{self._vary}, Accept")
         if answer.steady:
             # The responseDate alone does not make an answer another one.
-            etag, modified = tag(body[body.index(b"</responseDate>") :]), answer.modified
+            etag = tag(body.data[body.data.index(b"</responseDate>") :])
+            validators = replace(validators, etag=etag, modified=answer.modified)
         if wants_page(request):
-            body, kind, headers = as_page(body), "text/html", self._private | _PAGE_HEADERS
-            etag = tag(etag, "page") if etag else ""
-        response = coded(
-            request,
-            body,
-            kind,
-            self._settings.serve.compression,
-            etag=etag,
-            modified=modified,
-            headers=headers,
-            vary=f"{self._vary}, Accept",
-        )
+            if validators.etag:
+                validators = replace(validators, etag=tag(validators.etag, "page"))
+            headers = self._private | _PAGE_HEADERS
+            response = coded_page(request, as_page(body), _PAGE_POLICY, offered, validators, headers)
+        else:
+            response = coded(request, body, "text/xml", offered, validators, self._private)
         agent = request.headers.get("user-agent", "")
         self._usage.count(self._clock(), extended, answer, len(response.body), agent)
         return response
@@ -277,14 +281,16 @@ class _Web:
     ) -> Endpoint:
         async def answer(request: Request) -> Response:
             permit = self.gate.permit(request)
-            return await self._served(lambda: self._page(request, build(permit), kind), slots)
+            return await self._served(request, lambda: self._page(request, build(permit), kind), slots)
 
         return answer
 
     def feed(self, feeds: ProviderFeeds) -> Endpoint:
         async def answer(request: Request) -> Response:
             permit = self.gate.permit(request)
-            return await self._served(lambda: feeds.answer(request, permit, self._private, self._vary))
+            return await self._served(
+                request, lambda: feeds.answer(request, permit, self._private, self._vary)
+            )
 
         return answer
 
@@ -300,17 +306,16 @@ class _Web:
                     raise HTTPException(404)
                 return self._page(request, body, "text/xml")
 
-            return await self._served(built)
+            return await self._served(request, built)
 
         return answer
 
     def constant(self, body: bytes, kind: str) -> Endpoint:
         async def answer(request: Request) -> Response:
             offered = self._settings.serve.compression
-            headers = {"Cache-Control": "max-age=3600", "X-Content-Type-Options": "nosniff"}
             # Schemas are read by validators in browsers too.
-            headers["Access-Control-Allow-Origin"] = "*"
-            return coded(request, body, kind, offered, etag=tag(body), headers=headers)
+            headers = {"Cache-Control": "max-age=3600", "Access-Control-Allow-Origin": "*"}
+            return coded(request, body, kind, offered, Validators(tag(body)), headers)
 
         return answer
 
@@ -324,13 +329,16 @@ class _Web:
         return answer
 
     def _page(self, request: Request, body: bytes, kind: str) -> Response:
-        headers = self._private | (_PAGE_HEADERS if kind == "text/html" else {})
-        offered = self._settings.serve.compression
-        return coded(request, body, kind, offered, etag=tag(body), headers=headers, vary=self._vary)
+        offered, validators = self._settings.serve.compression, Validators(tag(body), vary=self._vary)
+        if kind == "text/html":
+            return coded_page(request, body, _PAGE_POLICY, offered, validators, self._private | _PAGE_HEADERS)
+        return coded(request, body, kind, offered, validators, self._private)
 
-    async def _served(self, build: Callable[[], Response], slots: RequestSlots | None = None) -> Response:
+    async def _served(
+        self, request: Request, build: Callable[[], Response], slots: RequestSlots | None = None
+    ) -> Response:
         try:
-            return await (slots or self.desk).serve(build)
+            return await (slots or self.desk).serve(build, "" if slots else self.gate.client(request))
         except (HierarchyError, StoreError) as e:
             _log.error("%s", e)
             retry = {"Retry-After": str(self._settings.serve.retry_after_seconds)}

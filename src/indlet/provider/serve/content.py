@@ -19,18 +19,16 @@ from indlet.provider.hierarchy import TreeRules, content_root, shown
 from indlet.provider.open_below import open_below
 from indlet.provider.serve.access import AccessGate, Permit
 from indlet.provider.serve.http import RequestSlots, unchanged
+from indlet.provider.serve.responses import ForeignBytes, ForeignResponse, locked_file, with_policy
 from indlet.settings import FILE, Settings
 from indlet.store import Store
 
-# Types that a browser would run: shown in a sandbox without scripts, forms or an origin.
-_ACTIVE = re.compile(r"^text/|html|xml|svg|flash")
 # Types that a page of ours could be made to load as its own: shown as what they are, text.
 _LOADABLE = re.compile(r"javascript|ecmascript|jscript|livescript|css|json|wasm|mpegurl")
 # Few enough that the answer cannot outgrow the file by much.
 _RANGES = re.compile(
     r"bytes=\s*(?:\d{1,18}-\d{0,18}|-\d{1,18})(?:\s*,\s*(?:\d{1,18}-\d{0,18}|-\d{1,18})){0,15}"
 )
-_SANDBOX = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +41,14 @@ class _Found:
 class _OpenFileResponse(FileResponse):
     """An open file, whole or in part; closed in any case."""
 
-    def __init__(self, found: _Found, headers: Mapping[str, str]) -> None:
+    def __init__(self, found: _Found, headers: Mapping[str, str], policy: str) -> None:
         path = f"/dev/fd/{found.file.fileno()}"
         super().__init__(path, 200, headers, found.media_type, stat_result=found.status)
-        self._file = found.file
+        self._file, self._policy = found.file, policy
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         with self._file:
-            await super().__call__(scope, receive, send)
+            await super().__call__(scope, receive, with_policy(self._policy, send))
 
 
 def _sensible(ranges: str) -> bool:
@@ -80,16 +78,15 @@ class Content:
         found = await self._desk.serve(
             lambda: self._find(
                 unquote(hierarchy, errors="surrogateescape"), unquote(path, errors="surrogateescape"), permit
-            )
+            ),
+            self._gate.client(request),
         )
         if isinstance(found, Response):
             return found
-        headers = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-cache"}
+        headers = {"Cache-Control": "no-cache"}
         if self._gate.restricted:
             headers |= {"Cache-Control": "private, no-cache", "Vary": "Authorization"}
         kind = "text/plain" if _LOADABLE.search(found.media_type.lower()) else found.media_type
-        if _ACTIVE.search(kind):
-            headers["Content-Security-Policy"] = _SANDBOX
         headers["Cross-Origin-Resource-Policy"] = "same-origin"
         # As it is, without the charset that would be claimed for any text: nobody checked it.
         headers["Content-Type"] = kind
@@ -98,12 +95,12 @@ class Content:
         headers["ETag"] = f'"{etag}"'
         if unchanged(request, etag, status.st_mtime_ns // 10**9):
             found.file.close()
-            return Response(None, 304, headers)
+            return ForeignResponse(ForeignBytes(b""), 304, headers, policy=locked_file(kind))
         asked = request.headers.get("range")
         if asked is not None and not _sensible(asked):
             # A range that is not understood counts as none (RFC 9110, section 14.2).
             request.scope["headers"] = [h for h in request.scope["headers"] if h[0] != b"range"]
-        return _OpenFileResponse(found, headers)
+        return _OpenFileResponse(found, headers, locked_file(kind))
 
     def _find(self, name: str, path: str, permit: Permit) -> _Found | Response:
         missing = PlainTextResponse("There is no such file here.\n", 404)

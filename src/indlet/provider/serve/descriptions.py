@@ -14,8 +14,8 @@ _RIGHTS = (
 )
 
 
-def descriptions(settings: Settings, formats: Dissemination) -> list[bytes]:
-    """The description containers of Identify."""
+def descriptions(settings: Settings, formats: Dissemination, epoch: str) -> list[bytes]:
+    """The description containers of Identify; `epoch` is the store's."""
     node = settings.node
     repository = repository_identifier(settings)
     # Not every requester may know of a restricted hierarchy.
@@ -31,7 +31,11 @@ def descriptions(settings: Settings, formats: Dissemination) -> list[bytes]:
         describe.oai_identifier(repository, sample),
         oai_dc.write(about),
         oai_dc.write(describe.policy(formats.policy, formats.digest)),
+        oai_dc.write(describe.store(epoch)),
     ]
+    crawl = settings.crawl
+    if crawl.withhold_share < 1:
+        found.append(oai_dc.write(describe.reviewed_deletions(crawl.withhold_share, crawl.withhold_records)))
     if node.rights:
         found.append(describe.rights(node.rights, oai_dc.write({"rights": [node.rights]})))
     if node.friends:

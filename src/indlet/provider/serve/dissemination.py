@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
@@ -16,6 +17,7 @@ from indlet.formats import (
     in_format,
 )
 from indlet.formats.metadata import oai_dc
+from indlet.formats.registry import is_original
 from indlet.model import Stored, TermVector
 from indlet.oai import frames
 from indlet.oai.names import BUNDLE_NAMESPACE
@@ -24,6 +26,8 @@ from indlet.provider.site.ask import HeadAnswer
 from indlet.provider.site.disseminate import SiteFormats
 from indlet.text import Analyzer, Policy
 
+_POLICY: Final = re.compile(rb'"policy":"([0-9a-f]{1,64})"')
+_HARVESTED: Final = b'"source_datestamp":'
 NO_TABLES: Final[Mapping[str, MetadataFormat]] = {}
 
 
@@ -46,7 +50,7 @@ class Dissemination:
         self._indexes = {p: f for p, f in INDEX.items() if policy.positions or not f.positions}
         self._bundles = {p: f for p, f in bundle.INSIDE.items() if f.prefix in self._indexes}
         schema = f"{schemas}/bundle.xsd"
-        self._opening = bundle.opening(schema)
+        self._bundle_schema = schema
         self._site = site
         self.of_sites = site.prefixes if site else {}
         self._metadata = {prefix: f for prefix, f in METADATA.items() if f.served} | dict(tables)
@@ -115,7 +119,14 @@ class Dissemination:
         vector = ("vector",) if used else ()
         if prefix in self.of_sites:
             return ("properties", *vector, *(("positions",) if any(i.positions for i in used) else ()))
-        return ("metadata", "raw", *vector, *(("positions",) if any(i.positions for i in used) else ()))
+        policy = ("properties",) if used else ()
+        return (
+            "metadata",
+            "raw",
+            *policy,
+            *vector,
+            *(("positions",) if any(i.positions for i in used) else ()),
+        )
 
     def writer(
         self,
@@ -134,29 +145,45 @@ class Dissemination:
         site = self._site if prefix in self.of_sites else None
         metadata = self._metadata.get(prefix, oai_dc.FORMAT)
 
-        namespace, stated = self._formats[prefix][1], provenance or None
+        namespace, stated = self._formats[prefix][1], provenance
+        if stated is not None and not stated and not stated.extended:
+            stated = None
 
         def write(stored: Stored) -> bytes:
             head = frames.header(stored.identifier, stored.datestamp, stored.deleted, stored.sets)
-            about = stated.about(stored, namespace) if stated is not None else b""
+            translated = site is None and not stored.deleted and not is_original(stored.raw, metadata)
+            about = stated.about(stored, namespace, translated) if stated is not None else b""
             if stored.deleted:
                 return b"<record>%b%b</record>\n" % (head, about)
-            if stored.vector is None and (inside is not None or index is not None):
+            policy = self._policy(stored) if inside is not None or index is not None else ""
+            if stored.vector is None and policy:
                 stored = self._analyzer.completed(stored)
             if site is not None:
                 pieces = site.write(prefix, stored, headers or {})
             else:
                 pieces = [in_format(stored, metadata, self._roots)]
             if inside is not None:
-                pieces = [bundle.write(self._opening, b"".join(pieces), _terms(stored, inside))]
+                opened = bundle.opening(self._bundle_schema, policy)
+                pieces = [bundle.write(opened, b"".join(pieces), _terms(stored, inside))]
             part = _terms(stored, index) if index is not None else b""
             if part:
-                part = b"<index>%b</index>" % part
+                part = b'<index policy="%b">%b</index>' % (policy.encode(), part)
             return b"".join(
                 (b"<record>", head, b"<metadata>", *pieces, b"</metadata>", part, about, b"</record>\n")
             )
 
         return write
+
+    def _policy(self, stored: Stored) -> str:
+        """The digest of the policy by which a record's terms were made.
+
+        While a crawl follows a change of the settings, some of our own records still have the terms of the
+        policy before. Harvested terms are brought to the policy of this node when they come.
+        """
+        if stored.vector is None or _HARVESTED in stored.properties:
+            return self.digest
+        found = _POLICY.search(stored.properties)
+        return found[1].decode() if found else self.digest
 
 
 def _vector(stored: Stored, index: IndexFormat) -> TermVector | None:

@@ -23,7 +23,7 @@ from indlet.model import Stored
 from indlet.oai.names import OAI_PATH
 from indlet.oai.tokens import sealed_number, unsealed_number
 from indlet.provider.serve.access import Permit
-from indlet.provider.serve.http import coded, tag
+from indlet.provider.serve.http import Validators, coded, tag
 from indlet.settings import Settings
 from indlet.store import Store, View
 
@@ -148,16 +148,7 @@ class ProviderFeeds:
         form = FEEDS[kind]
         body = form.write(feed)
         offered = self._settings.serve.compression
-        return coded(
-            request,
-            body,
-            form.media_type,
-            offered,
-            etag=tag(body),
-            modified=latest,
-            headers=headers,
-            vary=vary,
-        )
+        return coded(request, body, form.media_type, offered, Validators(tag(body), latest, vary), headers)
 
     def _feed(self, request: Request, found: FeedDocument, latest: int) -> Feed:
         node, wanted = self._settings.node, request.query_params

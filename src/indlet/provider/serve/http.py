@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from email.utils import formatdate, parsedate_to_datetime
 from hashlib import blake2b
 from typing import Final, TypeVar
@@ -17,6 +18,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 
 from indlet.provider.serve.coding import CODERS, SMALLEST, negotiated
+from indlet.provider.serve.responses import ForeignBytes, ForeignResponse, OwnPage
 from indlet.settings import Serve
 
 # A resumption token is a few hundred bytes; nothing legal comes near this.
@@ -75,17 +77,24 @@ def _parsed(query: bytes) -> list[tuple[str, str]]:
 
 
 class RequestSlots:
-    """Answers as many requests at once as the settings allow, and tells the others to come back."""
+    """Answers as many requests at once as the settings allow, and tells the others to come back.
+
+    One client gets half of the slots at most, so that it cannot close the node to all others.
+    """
 
     def __init__(self, settings: Serve) -> None:
         self._settings = settings
         self._room = max(1, settings.requests_at_once)
         self._limiter: anyio.CapacityLimiter | None = None
         self._busy = 0
+        self._clients: Counter[str] = Counter()
 
-    async def serve(self, build: Callable[[], T]) -> T | Response:
-        """What `build` gives, made in a thread; or a 503, at once, where there is no room."""
-        if self._busy >= self._room:
+    async def serve(self, build: Callable[[], T], client: str = "") -> T | Response:
+        """What `build` gives, made in a thread; or a 503, immediately, where there is no room.
+
+        `client`: who asks; empty if that is not known.
+        """
+        if self._busy >= self._room or (client and self._clients[client] >= max(1, self._room // 2)):
             return PlainTextResponse(
                 "Busy: please repeat the request after the time in Retry-After.\n",
                 503,
@@ -94,10 +103,14 @@ class RequestSlots:
         if self._limiter is None:
             self._limiter = anyio.CapacityLimiter(self._room)
         self._busy += 1
+        self._clients[client] += 1
         try:
             return await anyio.to_thread.run_sync(build, limiter=self._limiter)
         finally:
             self._busy -= 1
+            self._clients[client] -= 1
+            if not self._clients[client]:
+                del self._clients[client]
 
 
 def health_slots(settings: Serve) -> RequestSlots:
@@ -105,33 +118,62 @@ def health_slots(settings: Serve) -> RequestSlots:
     return RequestSlots(replace(settings, requests_at_once=_HEALTH_CHECKS))
 
 
+@dataclass(frozen=True, slots=True)
+class Validators:
+    """What a client may ask with whether its copy is still good, and what else the answer depends on."""
+
+    etag: str = ""
+    modified: float | None = None
+    vary: str = "Accept-Encoding"
+
+
 def coded(
     request: Request,
-    body: bytes,
+    body: bytes | ForeignBytes,
     media_type: str,
     offered: Iterable[str],
-    *,
-    etag: str = "",
-    modified: float | None = None,
-    headers: dict[str, str] | None = None,
-    vary: str = "Accept-Encoding",
-    status: int = 200,
+    validators: Validators,
+    headers: Mapping[str, str],
 ) -> Response:
-    """A response in the best coding that the requester accepts, or 304 where it has this already."""
-    out = {"Vary": vary, **(headers or {})}
+    """A response in the best coding that the client accepts, or 304 if its copy is still good."""
+    foreign = body if isinstance(body, ForeignBytes) else ForeignBytes(body)
+    content, out = _encode(request, foreign.data, offered, validators)
+    status = 304 if content is None else 200
+    return ForeignResponse(ForeignBytes(content or b""), status, {**headers, **out}, media_type)
+
+
+def coded_page(
+    request: Request,
+    body: bytes,
+    policy: str,
+    offered: Iterable[str],
+    validators: Validators,
+    headers: Mapping[str, str],
+) -> Response:
+    """The same for a page of ours, with its policy."""
+    content, out = _encode(request, body, offered, validators)
+    return OwnPage(content or b"", policy, 304 if content is None else 200, {**headers, **out})
+
+
+def _encode(
+    request: Request, body: bytes, offered: Iterable[str], validators: Validators
+) -> tuple[bytes | None, dict[str, str]]:
+    """The body to send, None for a 304, and the header fields that say what it is."""
+    etag, modified = validators.etag, validators.modified
+    out = {"Vary": validators.vary}
     if etag:
         out["ETag"] = f'W/"{etag}"'
     if modified is not None:
         out["Last-Modified"] = formatdate(modified, usegmt=True)
-    if status == 200 and unchanged(request, etag, modified, time.time()):
-        return Response(None, 304, out)
+    if unchanged(request, etag, modified, time.time()):
+        return None, out
     coding = (
         negotiated(request.headers.get("accept-encoding"), offered) if len(body) >= SMALLEST else "identity"
     )
     if coding != "identity":
         body = CODERS[coding](body)
         out["Content-Encoding"] = coding
-    return Response(body, status, out, media_type)
+    return body, out
 
 
 def unchanged(request: Request, etag: str, modified: float | None, now: float = math.inf) -> bool:

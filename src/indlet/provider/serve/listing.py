@@ -15,7 +15,7 @@ from indlet.oai.tokens import ResumptionToken
 from indlet.provider.serve.access import Permit
 from indlet.provider.serve.dissemination import Dissemination
 from indlet.provider.serve.provenance import Provenance
-from indlet.provider.site.visibility import Seen, Visibility
+from indlet.provider.site.visibility import Seen, SiteRecord, Visibility
 from indlet.store import View
 
 _FETCHED: Final = 100  # a page's rows at once are more memory than stays in the processor's cache
@@ -70,14 +70,42 @@ class Lists:
         window = self.window(state, asked, after=0)
         if asked.permit.scope is not None and asked.permit.scope.by_sets:
             return sum(1 for _ in self.headers(asked, window, _COUNTED))
-        hidden = 0
         if asked.seen is not None:
-            if not asked.seen.exact:
+            if not asked.seen.is_exact:
                 return 0
-            hidden = asked.seen.hidden_in(
-                window["since"], window["until"], window["set_spec"], window["metadata_only"]
-            )
-        return asked.view.count(**window) - hidden
+            # What is public is counted without asking a web server. Who sees more finds a longer list.
+            window = {**window, "origins": [o for o in window["origins"] or [] if o in asked.seen.public]}
+        return asked.view.count(**window)
+
+    def earliest(self, asked: Inquiry) -> int:
+        """A datestamp that none is before."""
+        if asked.seen is not None:
+            # Nobody is asked who sees what; no file is dated before this, whoever may see it.
+            return 0
+        # Metadata is never dated later than the record as a whole.
+        everything: ListWindow = {"after": 0, "origins": asked.origins, "metadata_only": True}
+        first = next(self.headers(asked, everything, 100), None)
+        # Lists run in the order of datestamps, and none given later will be earlier.
+        return first[2] if first else int(asked.now)
+
+    def sets(self, asked: Inquiry, after: str = "") -> Iterator[tuple[str, str]]:
+        """(setSpec, name) of the sets that the requester may know of, in order, from behind a setSpec."""
+        if asked.seen is not None:
+            known = asked.seen.sets(after)
+        else:
+            known = (one for one in asked.view.sets(asked.origins) if one[0] > after)
+        scope = asked.permit.scope
+        return (one for one in known if scope is None or scope.names(one[0]))
+
+    def has_sets(self, asked: Inquiry) -> bool:
+        """The files of a site are always in sets, whoever may see them."""
+        return asked.seen is not None or next(self.sets(asked), None) is not None
+
+    def count_sets(self, asked: Inquiry) -> int:
+        """How many sets there are; where web servers decide, how many are open to everybody."""
+        if asked.seen is not None:
+            return len(asked.view.sets(asked.seen.public))
+        return sum(1 for _ in self.sets(asked))
 
     def headers(
         self, asked: Inquiry, window: ListWindow, together: int
@@ -88,9 +116,11 @@ class Lists:
             if asked.seen is None:
                 yield from found
             else:
-                shown = asked.seen.shown([row[:2] for row in found])
+                guarded = asked.seen.guarded_places(together, **window)
+                listed = [SiteRecord(row[1], bool(row[3]), row[0] in guarded) for row in found]
+                shown = asked.seen.shows(listed)
                 yield from (row for row, visible in zip(found, shown, strict=True) if visible)
-            if len(rows) < together:
+            if len(rows) < together or _stops(asked, rows[-1][0]):
                 return
             window = {**window, "after": rows[-1][0]}
 
@@ -106,7 +136,8 @@ class Lists:
             return None
         if asked.seen is not None or _chosen(asked) is not None:
             return None
-        write, columns = self._formats.writer(*formats), self._formats.columns(*formats)
+        write = self._formats.writer(*formats, provenance=asked.provenance)
+        columns = self._formats.columns(*formats)
         window, last = self.window(state, asked), int(state.after)
         following = asked.view.originals(limit + 1, **window)
         parts, size, count = list[bytes](), 0, 0
@@ -137,11 +168,22 @@ class Lists:
             if asked.seen is None:
                 yield from found
             else:
-                shown = asked.seen.shown([(row.seq, row.identifier) for row in found])
+                guarded = asked.seen.guarded
+                shown = asked.seen.shows(
+                    [SiteRecord(row.identifier, bool(row.deleted), row.origin in guarded) for row in found]
+                )
                 yield from (row for row, visible in zip(found, shown, strict=True) if visible)
-            if len(rows) < together:
+            if len(rows) < together or _stops(asked, rows[-1].seq):
                 return
             window = {**window, "after": rows[-1].seq}
+
+
+def _stops(asked: Inquiry, place: int) -> bool:
+    """Whether a response ends at a place of its list because it has asked a web server often enough."""
+    if asked.seen is None or not asked.seen.exhausted:
+        return False
+    asked.seen.stopped_after = place
+    return True
 
 
 def _as_served(metadata: Sequence[bytes]) -> bool:
@@ -153,3 +195,14 @@ def _chosen(asked: Inquiry) -> Callable[[Sequence[str]], bool] | None:
     """What tells by a record's sets whether a virtual repository shows it; None where its origin does."""
     scope = asked.permit.scope
     return scope.takes if scope is not None and scope.by_sets else None
+
+
+def visible_to(visibility: Visibility, view: View, permit: Permit) -> Seen:
+    """What the servers of sites show the holder of a permit."""
+    public = _named(view, permit.origins(view))
+    return visibility.seen(view, permit.requester, public, permit.includes)
+
+
+def _named(view: View, origins: list[int] | None) -> list[int]:
+    """Origins one by one; None stands for all, as it does before a site was crawled."""
+    return [origin.id for origin in view.origins()] if origins is None else origins

@@ -23,6 +23,7 @@ from indlet.oai.names import FT_PATH, OAI_PATH
 from indlet.oai.tokens import sealed_number, unsealed_number
 from indlet.oai.xml import attribute
 from indlet.provider.serve.access import Permit
+from indlet.provider.serve.responses import ForeignBytes
 from indlet.settings import Settings
 from indlet.store import Store, View
 
@@ -45,11 +46,11 @@ def table_schema(metadata: MetadataFormat) -> bytes:
     return schema.substitute(namespace=attribute(metadata.namespace)).encode()
 
 
-def as_page(answer: bytes) -> bytes:
+def as_page(answer: ForeignBytes) -> bytes:
     """A response as HTML, by the very stylesheet that a browser with XSLT would apply."""
     transform = etree.XSLT(etree.fromstring(packaged("static/oai.xsl")))
     parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=True)
-    return bytes(transform(etree.fromstring(answer, parser)))
+    return bytes(transform(etree.fromstring(answer.data, parser)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,29 +30,38 @@ class Provenance:
         self._urls = {
             o.id: str(o.state.get("url") or o.settings.get("url", "")) for o in origins if republished(o)
         }
-        self._extended = extended
+        self.extended = extended
         self._own = own
         self._ours = {o.id for o in origins if o.kind == "hierarchy"} if own and extended else set[int]()
 
     def __bool__(self) -> bool:
         return bool(self._urls or self._ours)
 
-    def about(self, stored: Stored, namespace: str) -> bytes:
-        """The containers of a record, each in its element; nothing for one of our own.
+    def about(self, stored: Stored, namespace: str, translated: bool = False) -> bytes:
+        """The containers of a record, each in its element; nothing for one of our own in its own form.
 
         OAI-PMH allows a deleted record none. The extension has its version, so that an old copy from
         elsewhere does not bring it back.
         """
-        if stored.origin in self._ours:
-            version = provenance.Version(0, written(stored.datestamp))
-            stated = Stated(self._own, version, tuple(stored.sets.split()))
-            return b"<about>%b</about>" % provenance.write_version(stated)
         url = self._urls.get(stored.origin)
-        if url is None or (stored.deleted and not self._extended):
+        parts: list[bytes] = []
+        if url is None:
+            if stored.origin in self._ours:
+                version = provenance.Version(0, written(stored.datestamp))
+                stated = Stated(self._own, version, tuple(stored.sets.split()))
+                parts.append(provenance.write_version(stated))
+            if translated and self.extended:
+                parts.append(provenance.write_translation(provenance.BY_ORIGIN))
+            return b"".join(b"<about>%b</about>" % part for part in parts)
+        if stored.deleted and not self.extended:
             return b""
         properties: JsonObject = json.loads(stored.properties or b"{}")
-        parts = [] if stored.deleted else [provenance.write(_chain(stored, properties, url, namespace))]
-        if self._extended:
+        distance = int(properties.get("distance", 0)) + provenance.ON_THE_WAY * translated
+        if not stored.deleted:
+            parts.append(provenance.write(_chain(stored, properties, url, namespace, translated)))
+            if distance and self.extended:
+                parts.append(provenance.write_translation(distance))
+        if self.extended:
             own = provenance.own_sets(stored.sets.split())
             version = provenance.version_of(properties)
             if stored.deleted and not version.datestamp:
@@ -63,9 +72,10 @@ class Provenance:
         return b"".join(b"<about>%b</about>" % part for part in parts)
 
 
-def _chain(stored: Stored, properties: JsonObject, url: str, namespace: str) -> list[Hop]:
+def _chain(stored: Stored, properties: JsonObject, url: str, namespace: str, altered: bool) -> list[Hop]:
     hops, _ = provenance.read(part.encode() for part in properties.get("about", ()))
     via = properties.get("via") or {"url": url, "datestamp": properties.get("source_datestamp", "")}
     # A record that is passed on is dated when it was harvested: its commit.
-    last = Hop(via["url"], stored.identifier, via["datestamp"], namespace, written(stored.datestamp))
+    when = written(stored.datestamp)
+    last = Hop(via["url"], stored.identifier, via["datestamp"], namespace, when, altered)
     return [last, *hops] if properties.get("via") else [last]

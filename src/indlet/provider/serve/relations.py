@@ -65,7 +65,7 @@ class _RestrictedRoute(BaseRoute):
             f"{address or 'Your address'} is outside the networks that may use this part of the node "
             f"(networks.{self._relation}). Its operator can add yours.\n",
             403,
-            {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"},
+            {"Cache-Control": "no-store"},
         )
         await refused(scope, receive, send)
 

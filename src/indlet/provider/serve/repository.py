@@ -30,11 +30,12 @@ from indlet.provider.serve.access import Permit
 from indlet.provider.serve.coding import checked
 from indlet.provider.serve.descriptions import descriptions
 from indlet.provider.serve.dissemination import Dissemination
-from indlet.provider.serve.listing import Inquiry, Lists, ListWindow
+from indlet.provider.serve.listing import Inquiry, Lists, visible_to
 from indlet.provider.serve.provenance import Provenance
+from indlet.provider.serve.responses import ForeignBytes
 from indlet.provider.serve.scope import Scope, virtual_settings
 from indlet.provider.site.disseminate import SiteFormats
-from indlet.provider.site.visibility import Seen, Visibility
+from indlet.provider.site.visibility import Seen, SiteRecord, Visibility
 from indlet.settings import Settings, VirtualRepository
 from indlet.store import Store, View
 from indlet.text import Policy
@@ -47,7 +48,7 @@ PAGE_BYTES: Final = 16 * 1024 * 1024
 class OaiAnswer:
     """A response's body, and what is worth counting or remembering of it."""
 
-    body: bytes
+    body: ForeignBytes
     verb: str = ""
     prefix: str = ""
     records: int = 0
@@ -63,8 +64,9 @@ class Repository:
         clock: Callable[[], float],
         policy: Policy,
         virtual: VirtualRepository | None = None,
+        visibility: Visibility | None = None,
     ) -> None:
-        """`virtual`: the part of the node that it shows; None for all."""
+        """`virtual`: the part of the node that it shows; None for all. `visibility`: that of the node."""
         if virtual is not None:
             settings = virtual_settings(settings, virtual)
         self._scope = Scope(virtual.path, virtual.from_) if virtual is not None else None
@@ -79,7 +81,7 @@ class Repository:
         only = virtual.formats if virtual is not None else ()
         of_sites, tables = SiteFormats(settings, schemas, clock), table_formats(settings)
         self._formats = Dissemination(schemas, policy, of_sites, only, tables)
-        self._visibility = Visibility(settings) if settings.site else None
+        self._visibility = visibility or (Visibility(settings) if settings.site else None)
         self._lists = Lists(self._formats, self._visibility)
         self._answered = Answered(store, clock)
         self._emails = settings.node.admin_email
@@ -88,7 +90,7 @@ class Repository:
                 f"node.admin_email {list(self._emails)}: OAI-PMH needs one or more like 'name@example.org'"
             )
         self._compression = checked(settings.serve.compression)
-        self._descriptions = descriptions(settings, self._formats)
+        self._descriptions = descriptions(settings, self._formats, store.epoch())
         self._verbs: dict[str, Callable[[Inquiry], OaiAnswer]] = {
             "Identify": self._identify,
             "ListMetadataFormats": self._metadata_formats,
@@ -108,8 +110,8 @@ class Repository:
         endpoint = self._endpoints[extended]
         request = parse(self._mended(list(pairs), permit), extended)
         if isinstance(request, list):
-            return OaiAnswer(endpoint.refusal(now, {}, request))
-        if self._visibility is not None and request.verb in ("ListIdentifiers", "ListRecords"):
+            return OaiAnswer(ForeignBytes(endpoint.refusal(now, {}, request)))
+        if request.verb in ("ListIdentifiers", "ListRecords"):
             self._answered.note()
         try:
             with self._store.read() as view:
@@ -124,13 +126,13 @@ class Repository:
             errors = [e for e in group.exceptions if isinstance(e, ProtocolError)]
             if len(errors) < len(group.exceptions):
                 raise
-        return OaiAnswer(endpoint.refusal(now, request.arguments, errors), request.verb)
+        return OaiAnswer(ForeignBytes(endpoint.refusal(now, request.arguments, errors)), request.verb)
 
     def _judged(self, asked: Inquiry) -> Inquiry:
         """The request with what the servers of sites show this requester."""
         if self._visibility is None:
             return asked
-        seen = self._visibility.seen(asked.view, asked.permit.requester, _named(asked.view, asked.origins))
+        seen = visible_to(self._visibility, asked.view, asked.permit)
         return replace(asked, origins=seen.origins, seen=seen)
 
     def _mended(self, pairs: list[tuple[str, str]], permit: Permit) -> list[tuple[str, str]]:
@@ -147,18 +149,12 @@ class Repository:
                 return pairs
         return [(name, meant if name == "identifier" else value) for name, value in pairs]
 
-    # About the repository
-
     def _identify(self, asked: Inquiry) -> OaiAnswer:
-        # Metadata is never dated later than the record as a whole.
-        everything: ListWindow = {"after": 0, "origins": asked.origins, "metadata_only": True}
-        first = list(islice(self._lists.headers(asked, everything, 100), 1))
         body = frames.identify(
             name=self._settings.node.name,
             url=asked.endpoint.url,
             emails=self._emails,
-            # Lists run in the order of datestamps, and none given later will be earlier.
-            earliest=first[0][2] if first else int(asked.now),
+            earliest=self._lists.earliest(asked),
             compression=self._compression,
             descriptions=self._descriptions,
         )
@@ -194,7 +190,9 @@ class Repository:
             one for part in parts if (one := view.get(name, part, metadata_only=metadata_only)) is not None
         ]
         if seen is not None:
-            shown = seen.shown([(one.seq, one.identifier) for one in found])
+            shown = seen.shows(
+                [SiteRecord(one.identifier, bool(one.deleted), one.origin in seen.guarded) for one in found]
+            )
             found = [one for one, visible in zip(found, shown, strict=True) if visible]
         if (scope := self._scope) is not None and scope.by_sets:
             found = [one for one in found if scope.takes(one.sets.split())]
@@ -209,30 +207,21 @@ class Repository:
         """What tells whether a requester may know of the record of an identifier."""
         origins, seen = permit.origins(view), None
         if self._visibility is not None:
-            seen = self._visibility.seen(view, permit.requester, _named(view, origins))
+            seen = visible_to(self._visibility, view, permit)
         return lambda name: bool(self._found(view, origins, seen, name, True))
-
-    def _known_sets(self, asked: Inquiry) -> list[tuple[str, str]]:
-        """(setSpec, name) of the sets that the requester may know of."""
-        if asked.seen is None:
-            known = asked.view.sets(asked.origins)
-            return known if self._scope is None else [one for one in known if self._scope.names(one[0])]
-        found = dict(asked.view.sets(asked.seen.public))
-        if specs := asked.seen.specs():
-            found |= {spec: name for spec, name in asked.view.sets(asked.seen.guarded) if spec in specs}
-        return sorted(found.items())
 
     def _sets(self, asked: Inquiry) -> OaiAnswer:
         token = self._resumed(asked)
-        known = self._known_sets(asked)
-        if not known:
-            raise NoSetHierarchy("there are no sets here; harvest without a set")
-        rest = [one for one in known if token is None or one[0] > str(token.after)]
         limit = max(1, self._settings.serve.sets_per_page)
-        page = rest[:limit] or known[-1:]
+        rest = list(islice(self._lists.sets(asked, str(token.after) if token else ""), limit + 1))
+        if not rest and token is not None:  # they have gone since; a list is never empty
+            rest = [(str(token.after), "")]
+        if not rest:
+            raise NoSetHierarchy("there are no sets here; harvest without a set")
+        page = rest[:limit]
         body = [frames.one_set(spec, name or set_name(spec)) for spec, name in page]
         if token is not None or len(rest) > limit:
-            state = token or self._fresh(asked, after="", size=len(known))
+            state = token or self._fresh(asked, after="", size=self._lists.count_sets(asked))
             body.append(self._ending(state, page[-1][0], len(page), len(rest) > limit, asked.now))
         return self._finished(asked, body, 0)
 
@@ -260,8 +249,13 @@ class Repository:
         state = given or self._started(asked)
         headers_only = asked.request.verb == "ListIdentifiers"
         parts, last, count, more = self._page(asked, state, headers_only)
+        while not count and given is None and asked.seen is not None and more:
+            # Nothing to show so far, and nothing to repeat: go on.
+            asked.seen.renew()
+            state = replace(state, after=last)
+            parts, last, count, more = self._page(asked, state, headers_only)
         if not count and given is not None:
-            state, (parts, last, count, more) = self._emptied(asked, given, headers_only)
+            state, (parts, last, count, more) = self._emptied(asked, given, headers_only, last, more)
         if not count:
             raise NoRecordsMatch("no records match; widen from, until or set")
         if given is not None or more:
@@ -275,7 +269,7 @@ class Repository:
         request = asked.request
         errors = self._formats.unknown(request.get("metadataPrefix") or "", request.get("indexPrefix") or "")
         set_spec = request.get("set")
-        if set_spec is not None and not self._known_sets(asked):
+        if set_spec is not None and not self._lists.has_sets(asked):
             errors.append(NoSetHierarchy("there are no sets here; harvest without a set"))
         if errors:
             raise ExceptionGroup(request.verb, errors)
@@ -302,8 +296,11 @@ class Repository:
         if headers_only:
             window = self._lists.window(state, asked)
             rows = list(islice(self._lists.headers(asked, window, limit + 1), limit + 1))
-            page = rows[:limit]
-            return frames.headers(page), page[-1][0] if page else 0, len(page), len(rows) > limit
+            page, more = rows[:limit], len(rows) > limit
+            stopped = None if more or asked.seen is None else asked.seen.stopped_after
+            if stopped is not None:
+                return frames.headers(page), stopped, len(page), True
+            return frames.headers(page), page[-1][0] if page else 0, len(page), more
         if (found := self._lists.as_stored(asked, state, limit, PAGE_BYTES)) is not None:
             return found
         parts, size, last = list[bytes](), 0, int(state.after)
@@ -313,6 +310,8 @@ class Repository:
                 return parts, last, len(parts), True
             parts.append(write(stored))
             last, size = stored.seq, size + len(parts[-1])
+        if asked.seen is not None and asked.seen.stopped_after is not None:
+            return parts, asked.seen.stopped_after, len(parts), True
         return parts, last, len(parts), False
 
     def _writer(self, asked: Inquiry, prefix: str, index_prefix: str) -> Callable[[Stored], bytes]:
@@ -320,24 +319,27 @@ class Repository:
         return self._formats.writer(prefix, index_prefix, headers, asked.provenance)
 
     def _emptied(
-        self, asked: Inquiry, state: ResumptionToken, headers_only: bool
+        self, asked: Inquiry, state: ResumptionToken, headers_only: bool, last: int, more: bool
     ) -> tuple[ResumptionToken, tuple[list[bytes], int, int, bool]]:
-        """What to send when everything that a token promised has changed since and so left the list.
+        """What to send when everything that a token promised has changed since and so left the list, or when
+        the requester may not see what was looked at so far (`more`, from `last` on).
 
         An empty list is no valid answer, and an error would end a harvest that did nothing wrong. If the end
-        was ours to choose, move it; otherwise repeat a record, which harms nobody, and end the list.
+        was ours to choose, move it; otherwise repeat a record, which harms nobody, and end or go on.
         """
-        if state.open_ended:
+        if state.open_ended and not more:
             state = replace(state, until=self._frozen(asked))
             page = self._page(asked, state, headers_only)
             if page[2]:
                 return state, page
+        if asked.seen is not None:
+            asked.seen.renew()
         rows = islice(self._lists.records(asked, replace(state, after=0), 1), 1)
         if headers_only:
             parts = [frames.header(r.identifier, r.datestamp, r.deleted, r.sets) for r in rows]
         else:
             parts = list(map(self._writer(asked, state.metadata_prefix, state.index_prefix), rows))
-        return state, (parts, int(state.after), len(parts), False)
+        return state, (parts, last if more else int(state.after), len(parts), more)
 
     # Tokens and frames
 
@@ -384,16 +386,11 @@ class Repository:
     def _finished(self, asked: Inquiry, body: Iterable[bytes], records: int) -> OaiAnswer:
         request = asked.request
         prefix = "+".join(filter(None, (request.get("metadataPrefix"), request.get("indexPrefix"))))
-        bytes_ = asked.endpoint.answer(asked.now, request.arguments, request.verb, body)
-        return OaiAnswer(bytes_, request.verb, prefix, records)
+        whole = ForeignBytes(asked.endpoint.answer(asked.now, request.arguments, request.verb, body))
+        return OaiAnswer(whole, request.verb, prefix, records)
 
     def _steady(self, asked: Inquiry, body: Iterable[bytes]) -> OaiAnswer:
         return replace(self._finished(asked, body, 0), steady=True)
-
-
-def _named(view: View, origins: list[int] | None) -> list[int]:
-    """Origins one by one; None stands for all, as it does before a site was crawled."""
-    return [origin.id for origin in view.origins()] if origins is None else origins
 
 
 def _unknown(name: str) -> IdDoesNotExist:

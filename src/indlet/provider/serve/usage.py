@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from indlet.durable import write_whole
+from indlet.durable import open_private, write_whole
 from indlet.errors import StoreError
 from indlet.oai.dates import written
 from indlet.provider.serve.repository import OaiAnswer
@@ -130,7 +130,7 @@ class _File:
 
     def add(self, fresh: Counts, most: int) -> Counts:
         """Adds counts to those of the file, which is replaced as a whole; gives all of them."""
-        with self._path.with_suffix(".lock").open("ab") as lock:
+        with open_private(self._path.with_suffix(".lock"), "ab") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             every = self.read(most)
             _add(every, fresh.items(), most)

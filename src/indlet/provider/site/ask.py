@@ -13,8 +13,9 @@ import select
 import socket
 import ssl
 import threading
+import time
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, NamedTuple
 from urllib.parse import SplitResult, urlsplit
@@ -41,23 +42,60 @@ class HeadAnswer(NamedTuple):
         return next((value for field, value in self.headers if field.lower() == name), "")
 
 
+class Pace:
+    """How many requests a second a server gets: as many as it answers, until it is seen to limit them."""
+
+    # After a pause of so many seconds, so many requests a second. mod_evasive blocks a client for ten seconds
+    # after fifty requests in one.
+    _STEPS: Final = ((2.0, 100.0), (15.0, 25.0), (30.0, 10.0), (60.0, 5.0))
+
+    def __init__(self, per_second: float = 0.0, wait: Callable[[float], object] = time.sleep) -> None:
+        """`per_second`: at most so many from the start; 0: no limit."""
+        self._wait = wait
+        self._steps = [one for one in self._STEPS if not per_second or one[1] < per_second]
+        self.per_second = per_second
+        self._next = 0.0
+        self._guard = threading.Lock()
+
+    def slow_down(self) -> bool:
+        """Pause, and go on slower; False if that was done as often as makes sense."""
+        if not self._steps:
+            return False
+        pause, self.per_second = self._steps.pop(0)
+        self._wait(pause)
+        return True
+
+    def take(self, requests: int) -> None:
+        """Wait until so many more requests may be sent."""
+        if self.per_second:
+            with self._guard:
+                now = time.monotonic()
+                delay = max(0.0, self._next - now)
+                self._next = max(self._next, now) + requests / self.per_second
+            if delay:
+                self._wait(delay)
+
+
 class WebServer:
     """One server, asked at `address` (scheme, host, port) for paths of `url`'s host."""
 
-    def __init__(self, url: str, address: str = "", connections: int = 4) -> None:
+    def __init__(self, url: str, address: str = "", connections: int = 4, pace: Pace | None = None) -> None:
         asked = _checked(address or url)
         self._secure = asked.scheme == "https"
         self._host = asked.hostname or ""
         self._port = asked.port or (443 if self._secure else 80)
         self._authority = _checked(url).netloc
         self._connections = max(1, connections)
+        self.pace = pace or Pace()
+        self._idle_gets: list[http.client.HTTPConnection] = []
         self._idle: list[_Connection] = []
         self._guard = threading.Lock()
         self._context = ssl.create_default_context() if self._secure else None
 
     def heads(self, paths: Sequence[str], headers: Mapping[str, str]) -> list[HeadAnswer]:
         """The answer to a HEAD request for each path. HierarchyError if the server cannot be asked."""
-        rows = [paths[start : start + ROW] for start in range(0, len(paths), ROW)]
+        together = min(ROW, max(1, int(self.pace.per_second / 10))) if self.pace.per_second else ROW
+        rows = [paths[start : start + together] for start in range(0, len(paths), together)]
         fields = self._fields(headers)
         if len(rows) <= 1:
             return self._row(rows[0], fields) if rows else []
@@ -67,28 +105,61 @@ class WebServer:
     @contextlib.contextmanager
     def get(self, path: str, headers: Mapping[str, str]) -> Iterator[tuple[HeadAnswer, Iterator[bytes]]]:
         """The answer to a GET request, with its body in pieces. OSError if it cannot be had."""
-        connection = http.client.HTTPConnection(self._host, self._port)
-        connection.sock = self._connected()
+        self.pace.take(1)
+        connection, response = self._respond(path, headers)
         try:
-            connection.putrequest("GET", path, skip_host=True, skip_accept_encoding=True)
-            for line in self._fields(headers).decode("latin-1").split("\r\n"):
-                name, _, value = line.partition(": ")
-                if name:
-                    connection.putheader(name, value)
-            connection.endheaders()
-            response = connection.getresponse()
             answer = HeadAnswer(response.status, tuple(response.getheaders()))
             yield answer, iter(lambda: response.read(CHUNK), b"")
+            if response.isclosed() and connection.sock is not None:
+                with self._guard:
+                    self._idle_gets.append(connection)
+                return
         except http.client.HTTPException as e:
-            raise OSError(f"the server's answer cannot be read: {e!r}") from e
-        finally:
             connection.close()
+            raise OSError(f"the server's answer cannot be read: {e!r}") from e
+        except BaseException:
+            connection.close()
+            raise
+        connection.close()
+
+    def _respond(
+        self, path: str, headers: Mapping[str, str]
+    ) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
+        """A connection that was kept may have been closed by the server meanwhile: then a new one is used."""
+        with self._guard:
+            kept = self._idle_gets.pop() if self._idle_gets else None
+        if kept is not None:
+            with contextlib.suppress(http.client.HTTPException, OSError):
+                return kept, self._send(kept, path, headers)
+            kept.close()
+        connection = http.client.HTTPConnection(self._host, self._port)
+        connection.auto_open = 0  # it would connect without TLS
+        connection.sock = self._connected()
+        try:
+            return connection, self._send(connection, path, headers)
+        except (http.client.HTTPException, OSError) as e:
+            connection.close()
+            raise OSError(f"the server's answer cannot be read: {e!r}") from e
+
+    def _send(
+        self, connection: http.client.HTTPConnection, path: str, headers: Mapping[str, str]
+    ) -> http.client.HTTPResponse:
+        connection.putrequest("GET", path, skip_host=True, skip_accept_encoding=True)
+        for line in self._fields(headers).decode("latin-1").split("\r\n"):
+            name, _, value = line.partition(": ")
+            if name:
+                connection.putheader(name, value)
+        connection.endheaders()
+        return connection.getresponse()
 
     def close(self) -> None:
         with self._guard:
             for connection in self._idle:
                 connection.close()
             self._idle.clear()
+            for one in self._idle_gets:
+                one.close()
+            self._idle_gets.clear()
 
     def _fields(self, headers: Mapping[str, str]) -> bytes:
         lines = [f"Host: {self._authority}", "User-Agent: indlet", "Accept: */*"]
@@ -99,6 +170,7 @@ class WebServer:
         return "".join(f"{line}\r\n" for line in lines).encode("latin-1", "replace")
 
     def _row(self, paths: Sequence[str], fields: bytes) -> list[HeadAnswer]:
+        self.pace.take(len(paths))
         found: list[HeadAnswer] = []
         idle_tries = 0
         while len(found) < len(paths):
@@ -110,7 +182,8 @@ class WebServer:
             except (OSError, ValueError) as e:
                 connection.close()
                 raise HierarchyError(
-                    f"http{'s' * self._secure}://{self._host}:{self._port}: the server does not answer: {e}"
+                    f"http{'s' * self._secure}://{self._host}:{self._port}: the server does not answer: "
+                    f"{getattr(e, 'strerror', None) or e}"
                 ) from e
             if connection.open:
                 with self._guard:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
@@ -17,7 +17,7 @@ from indlet.errors import SettingsError
 from indlet.formats.metadata import oai_dc
 from indlet.model import JsonObject, Record, TermVector, merged
 from indlet.oai.identifier import repository_identifier, set_spec
-from indlet.provider.hierarchy import Entry, Listing, Served, Tree, shown
+from indlet.provider.hierarchy import Entry, Listing, Served, Tree, no_etag, shown
 from indlet.provider.resources import Place, Resource, clean_metadata, moment
 from indlet.provider.site.tree import SiteTree
 from indlet.provider.workers import Analysed
@@ -45,7 +45,9 @@ class SiteSource:
 
     site: Site
     place: Place
+    inner: tuple[str, ...] = ()  # paths below its own that are the URLs of other sites
 
+    failures_keep_records = False
     touch_matters = True  # the time of a file is its datestamp, and stands in its header
     reader = None  # each file is read as what it is
 
@@ -69,15 +71,25 @@ class SiteSource:
             title=site.title or name,
             policy=policy,
         )
-        return cls(site, place)
+        base = f"{site.url.rstrip('/')}/"
+        urls = [f"{one.url.rstrip('/')}/" for one in settings.site]
+        if urls.count(base) > 1:
+            raise SettingsError(
+                f"two sites have the url {site.url!r}: a file would be listed twice; give each its own"
+            )
+        return cls(
+            site,
+            place,
+            tuple(url.removeprefix(base) for url in urls if url[len(base) :] and url.startswith(base)),
+        )
 
     @cached_property
     def made(self) -> str:
         parts = (LAYOUT, self.place.made, self.site.extract, self.site.dynamic)
         return blake2b(repr(parts).encode(), digest_size=12).hexdigest()
 
-    def open(self, exclude: tuple[Path, ...]) -> Tree:
-        return SiteTree(self.site, exclude)
+    def open(self, exclude: tuple[Path, ...], known_etag: Callable[[str], str] = no_etag) -> Tree:
+        return SiteTree(self.site, exclude, known_etag, self.inner)
 
     def resources(self, listing: Listing) -> Iterator[Resource]:
         return (Resource(listing.folder, entry.name, (entry,)) for entry in listing.files)
@@ -95,7 +107,7 @@ class SiteSource:
         )
 
     def datestamp(self, resource: Resource) -> int:
-        return resource.files[0].modified // 10**9
+        return max(0, resource.files[0].modified // 10**9)
 
     def records(
         self, resource: Resource, primary: Entry | None, documents: Sequence[Analysed]
@@ -132,7 +144,7 @@ class SiteSource:
             "site": self.place.name,
         }
         if served.rendered:
-            properties["rendered"] = True
+            properties |= {"rendered": True, "sha256": served.digest}
         else:
             properties["sha256"] = _digest(Path(self.site.root) / entry.path)
         yield Record(

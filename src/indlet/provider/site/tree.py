@@ -4,25 +4,34 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import logging
 import mimetypes
 import os
 import stat
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from hashlib import blake2b
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote, urlsplit
 
 from indlet.errors import ExtractionError
-from indlet.provider.hierarchy import Entry, Listing, Local, Served, Skip, TreeRules, explain
-from indlet.provider.site.ask import HeadAnswer, WebServer
+from indlet.model import JsonObject
+from indlet.provider.hierarchy import Entry, Listing, Local, Served, Skip, TreeRules, explain, no_etag
+from indlet.provider.site.ask import HeadAnswer, Pace, WebServer
 from indlet.provider.site.ignore import IndexIgnore
-from indlet.provider.site.judge import Finding, Verdict, judge
+from indlet.provider.site.judge import BUSY, REFUSED, Finding, Verdict, is_stated, judge
+from indlet.provider.site.rules import RulesMet
 from indlet.settings import Site
 
+_log = logging.getLogger("indlet.crawl")
 ASKED: Final = 2000  # files that are asked for together
 # An address of documentation (RFC 5737) that nobody has: rules for addresses treat the crawl as a stranger.
 STRANGER: Final = "192.0.2.1"
+_SAMPLES: Final = 3  # refused files that are asked for again, at either end
+_TRIED: Final = 100  # requests that see whether the server tells addresses apart
+_LIMITED: Final = 429  # what stands for the answer of a server that limits requests all the time
 # Header fields that differ from answer to answer while nothing has changed.
 VOLATILE: Final = frozenset(
     ("date", "age", "expires", "connection", "keep-alive", "set-cookie", "x-request-id", "server-timing",
@@ -44,13 +53,26 @@ class SiteTree:
     local = True
     ahead = 0
 
-    def __init__(self, site: Site, exclude: tuple[Path, ...]) -> None:
-        self._site = site
+    def __init__(
+        self,
+        site: Site,
+        exclude: tuple[Path, ...],
+        known_etag: Callable[[str], str] = no_etag,
+        inner: tuple[str, ...] = (),
+        wait: Callable[[float], object] = time.sleep,
+    ) -> None:
+        """`inner`: quoted paths of folders that other sites serve. `wait`: how to pause for a busy server."""
+        self._site, self._known_etag, self._inner = site, known_etag, inner
         root = Path(site.root)
         self._files = Local(root, TreeRules(exclude=tuple(path.resolve() for path in exclude)))
         self._root = Path(os.path.realpath(root))
+        self._met = RulesMet(site)
         self._ignore = IndexIgnore(self._root, site.ignore, map(Path, site.config))
-        self._server = WebServer(site.url, site.server, site.connections)
+        pace = Pace(site.requests_per_second, wait)
+        self._server = WebServer(site.url, site.server, site.connections, pace)
+        self._given = ""  # a path that the server has given to the crawl
+        self._believed = False  # whether the server is known to believe the address that it is told
+        self._doubted = 0
         self._base = urlsplit(site.url).path.rstrip("/")
         self._headers = {"X-Forwarded-For": STRANGER}
         if site.authorization:
@@ -61,6 +83,9 @@ class SiteTree:
     def identity(self) -> str:
         return self._files.identity()
 
+    def facts(self) -> JsonObject:
+        return {"rules": self._met.states}
+
     def close(self) -> None:
         self._files.close()
         self._server.close()
@@ -68,11 +93,18 @@ class SiteTree:
     def walk(self) -> Iterator[Listing]:
         waiting: list[Listing] = []
         for listing in self._files.walk():
+            self._met.enter(listing.folder)
             waiting.append(self._allowed(listing))
             if sum(len(one.files) for one in waiting) >= ASKED:
                 yield from self._judged(waiting)
                 waiting = []
         yield from self._judged(waiting)
+        if self._doubted:
+            _log.warning(
+                "%s: %d files are below rules for addresses, and nothing shows that the server believes "
+                "X-Forwarded-For from here: they are not public. See  indlet site --print apache",
+                self._site.url, self._doubted,
+            )  # fmt: skip
 
     def _allowed(self, listing: Listing) -> Listing:
         """The listing without what is left out whatever the server says."""
@@ -86,6 +118,8 @@ class SiteTree:
         return listing._replace(files=files)
 
     def _refusal(self, entry: Entry) -> str:
+        if self._inner and f"{quote(os.fsencode(entry.path))}/".startswith(self._inner):
+            return "another site serves this address"
         if self._ignore.refuses(entry.path):
             return "matches an IndexIgnore pattern"
         if self._handled(entry) and not self._site.dynamic:
@@ -105,19 +139,89 @@ class SiteTree:
 
     def _judged(self, listings: Sequence[Listing]) -> Iterator[Listing]:
         files = [entry for listing in listings for entry in listing.files]
-        answers = iter(self._server.heads([self.path(entry) for entry in files], self._headers))
-        for listing in listings:
-            taken = []
-            for entry in listing.files:
-                found = self._settled(entry, next(answers))
-                if isinstance(found, Entry):
-                    taken.append(found)
-                else:
-                    listing.skipped.append(found)
-            yield listing._replace(files=taken)
+        answers = self._answers(files)
+        self._try_addresses(files, answers)
+        with ThreadPoolExecutor(max(1, self._site.connections)) as pool:
+            found = pool.map(self._settled, files, answers)
+            for listing in listings:
+                taken = []
+                for _ in listing.files:
+                    one = next(found)
+                    if isinstance(one, Entry):
+                        taken.append(one)
+                    else:
+                        listing.skipped.append(one)
+                yield listing._replace(files=taken)
 
     def path(self, entry: Entry) -> str:
         return f"{self._base}/{quote(os.fsencode(entry.path))}"
+
+    # Whether the server answers as it answers a stranger
+
+    def _answers(self, files: Sequence[Entry]) -> list[HeadAnswer]:
+        """The server's answers to a stranger. One that limits bursts of requests is asked again, slower; what
+        it then still holds back counts as unknown."""
+        paths = [self.path(entry) for entry in files]
+        found = self._server.heads(paths, self._headers)
+        self._given = next((p for p, one in zip(paths, found, strict=True) if one.status == 200), self._given)
+        while refused := [n for n, one in enumerate(found) if self._is_news(files[n], one)]:
+            if not self._is_limited([paths[n] for n in refused]):
+                break
+            if not self._server.pace.slow_down():
+                for n in refused:
+                    found[n] = HeadAnswer(_LIMITED)
+                break
+            again = self._server.heads([paths[n] for n in refused], self._headers)
+            for n, answer in zip(refused, again, strict=True):
+                found[n] = answer
+        return found
+
+    def _is_news(self, entry: Entry, answer: HeadAnswer) -> bool:
+        """Whether an answer refuses a file that was not refused before."""
+        if answer.status in BUSY:
+            return True
+        return answer.status in REFUSED and not self._known_etag(entry.path).rpartition("-")[2].startswith(
+            "g"
+        )
+
+    def _is_limited(self, refused: Sequence[str]) -> bool:
+        """Whether refusals come from the number of requests: asked again, some of them are given, or a file
+        that was given before is not."""
+        held_back = (*REFUSED, *BUSY)
+        samples = dict.fromkeys((*refused[:_SAMPLES], *refused[-_SAMPLES:]))
+        if any(self._status(path) not in held_back for path in samples):
+            return True
+        return bool(self._given) and self._status(self._given) != 200
+
+    def _status(self, path: str) -> int:
+        (answer,) = self._server.heads([path], self._headers)
+        return answer.status
+
+    def _try_addresses(self, files: Sequence[Entry], answers: Sequence[HeadAnswer]) -> None:
+        """See whether the server tells addresses apart: whether one that a rule names and a stranger get
+        different answers."""
+        if self._believed:
+            return
+        tried: dict[tuple[str, str], None] = {}
+        for entry, answer in zip(files, answers, strict=True):
+            for address in sorted(self._met.addresses(entry.path) or ())[:_SAMPLES]:
+                given, key = answer.status == 200, (address, entry.path.rpartition("/")[0])
+                # Files that are refused prove most: one of each folder and all of these, within bounds.
+                if len(tried) >= _TRIED or (given and key in tried):
+                    continue
+                tried[address, key[1] if given else entry.path] = None
+                told = {**self._headers, "X-Forwarded-For": address}
+                if (self._server.heads([self.path(entry)], told)[0].status == 200) != given:
+                    self._believed = True
+                    return
+
+    def _is_doubtful(self, entry: Entry) -> bool:
+        """Whether a file may be given to this machine only: a rule goes by addresses, and nothing shows that
+        the server believes the one that it is told."""
+        if self._believed or self._met.addresses(entry.path) is None:
+            return False
+        self._doubted += 1
+        return True
 
     def _settled(self, entry: Entry, answer: HeadAnswer) -> Entry | Skip:
         """The entry as the server gives it, or why it does not."""
@@ -128,35 +232,41 @@ class SiteTree:
             again = self._files.look(entry)
             if again is None or again[:4] != entry[:4]:
                 return Skip(entry.path, "changed while it was looked at", held=True)
-        if verdict.kind is Finding.DOUBT:
+        if verdict.kind in (Finding.DOUBT, Finding.TAKEN):
+            taken = self._entry(entry, answer, guarded=self._is_doubtful(entry))
+            if verdict.kind is Finding.TAKEN and taken.etag == self._known_etag(entry.path):
+                return taken  # compared before, and neither the file nor the answer has changed
             verdict = self._compared(entry)
+            if verdict.kind is Finding.TAKEN:
+                return taken
         if verdict.kind is Finding.OTHER and self._site.dynamic:
             return self._rendered(entry, answer)
-        if verdict.kind is Finding.TAKEN:
-            return self._entry(entry, answer.headers)
         if verdict.kind is Finding.GUARDED and self._handled(entry):
             return Skip(entry.path, f"a handler's source, and {verdict.reason}")
         if verdict.kind is Finding.GUARDED:
-            return self._entry(entry, self._own_headers(entry), guarded=True)
+            return self._entry(entry, self._own_answer(entry), guarded=True)
         return Skip(entry.path, verdict.reason, held=verdict.kind is Finding.HELD)
 
-    def _own_headers(self, entry: Entry) -> tuple[tuple[str, str], ...]:
+    def _own_answer(self, entry: Entry) -> HeadAnswer:
         """What the server tells the crawl's own credentials of a guarded file; nothing without any."""
         if self._own:
             (answer,) = self._server.heads([self.path(entry)], self._own)
             if judge(entry, answer).kind is Finding.TAKEN:
-                return answer.headers
-        return ()
+                return answer
+        return HeadAnswer(200)
 
     def _compared(self, entry: Entry) -> Verdict:
-        """A GET settles what length and time do not."""
+        """A GET settles what length and time do not: an alias may give another file of the same."""
         try:
             with (
                 self._server.get(self.path(entry), self._headers) as (answer, body),
                 (self._root / entry.path).open("rb") as file,
             ):
-                same = answer.status == 200 and all(file.read(len(data)) == data for data in body)
-                if same and not file.read(1):
+                if answer.status != 200:
+                    return Verdict(
+                        Finding.HELD, f"the server answers {answer.status} where it had answered 200"
+                    )
+                if all(file.read(len(data)) == data for data in body) and not file.read(1):
                     return Verdict(Finding.TAKEN)
         except OSError as e:
             return Verdict(Finding.HELD, f"cannot be compared: {explain(e)}")
@@ -176,24 +286,24 @@ class SiteTree:
             return Skip(entry.path, f"cannot be fetched: {explain(e)}", held=True)
         if answer.status != 200:
             return Skip(entry.path, f"the server answers {answer.status}", held=True)
-        made = self._entry(entry._replace(size=size), answer.headers, rendered=True)
+        if self._is_doubtful(entry):
+            return Skip(entry.path, "rules for addresses, which the server may apply to this machine's own")
+        made = self._entry(entry._replace(size=size), answer, digest=digest.hexdigest())
         return made._replace(etag=f"{digest.hexdigest()}-{made.etag.rpartition('-')[2]}")
 
-    def _entry(
-        self,
-        entry: Entry,
-        headers: tuple[tuple[str, str], ...],
-        *,
-        guarded: bool = False,
-        rendered: bool = False,
-    ) -> Entry:
-        headers = lasting(headers)
-        told = blake2b(repr((headers, guarded, rendered)).encode(), digest_size=8).hexdigest()
+    def _entry(self, entry: Entry, answer: HeadAnswer, *, guarded: bool = False, digest: str = "") -> Entry:
+        """The entry with what the server said of it. `digest`: of what a handler made."""
+        headers = lasting(answer.headers)
+        if not is_stated(answer, entry.modified // 10**9):
+            headers = tuple(one for one in headers if one[0].lower() != "last-modified")
+        # Apache calls a tag weak for a second after a file was written.
+        told = [(name, value.removeprefix("W/")) for name, value in headers]
+        state = blake2b(repr((told, bool(digest))).encode(), digest_size=8).hexdigest()
         kind = HeadAnswer(200, headers).get("content-type").partition(";")[0].strip().lower()
         kind = kind or _TYPES.guess_type(entry.name)[0] or "application/octet-stream"
         read = self._site.extract and _is_text(kind) and entry.size <= self._site.extract_bytes
-        served = Served(headers, kind, guarded, rendered, read)
-        return entry._replace(etag=f"{entry.etag}-{told}", served=served)
+        served = Served(headers, kind, guarded, bool(digest), read, digest)
+        return entry._replace(etag=f"{entry.etag}-{'g' if guarded else 'p'}{state}", served=served)
 
     def look(self, entry: Entry) -> Entry | None:
         found = self._files.look(entry)

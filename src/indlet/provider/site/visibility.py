@@ -1,18 +1,20 @@
-"""Which records of sites a requester may see: the web server's own word on that requester's credentials.
+"""Which records of sites a requester may see: the web server's own answer for that requester's credentials.
 
-What the crawl got as a stranger is for everybody. What the server refused it is *guarded*: those records have
-an origin of their own, and the server is asked for each of them with the requester's credentials. Its word is
-remembered for some seconds, for these credentials alone. Where nothing is guarded nothing is asked.
+What the crawl got as a stranger is public. What the server refused to it is *guarded*: these records have an
+origin of their own, and the server is asked for each one that a response would list, with the requester's
+credentials and, where these are let in, as a stranger. A guarded record is shown only if the credentials make
+the difference: a server that does not believe the address that it is told answers both alike. Answers are
+kept for some seconds, for these credentials only. A stranger is never asked for.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import Final, NamedTuple
 from urllib.parse import unquote_to_bytes, urlsplit
@@ -21,24 +23,29 @@ from indlet.errors import HierarchyError
 from indlet.model import Stored
 from indlet.provider.hierarchy import Entry
 from indlet.provider.site.ask import HeadAnswer, WebServer
-from indlet.provider.site.judge import REFUSED, Finding, judge
-from indlet.provider.site.rules import AccessRules, rule_files
+from indlet.provider.site.judge import BUSY, REFUSED, Finding, judge
+from indlet.provider.site.rules import AccessRules
 from indlet.provider.site.source import guarded_name, site_name
 from indlet.provider.site.tree import STRANGER
 from indlet.settings import Settings, Site
 from indlet.store import Origin, View
 
-REQUESTERS: Final = 256  # whose answers are remembered at once
-# Requests that may ask a server for many records at a time; others wait their turn, and then for a while.
-AT_ONCE: Final = 2
+REQUESTERS: Final = 256  # whose answers are kept
+_ANSWERS: Final = 20_000  # of one requester; more are dropped
+# Requests that may ask a server at the same time: of one client, and of all.
+PER_CLIENT: Final = 1
+AT_ONCE: Final = 4
 WAIT_SECONDS: Final = 20.0
-_NOBODY: Final = 2**62
+# Guarded records that one response asks for before it ends with what it has.
+MOST_ASKED: Final = 2000
+_SAMPLED: Final = 1000  # records that a page of ListSets asks for
 
 
 class Requester(NamedTuple):
-    """What the web server is told of who asks."""
+    """Who asks, as the web server is told it."""
 
     headers: tuple[tuple[str, str], ...] = (("X-Forwarded-For", STRANGER),)
+    client: str = ""  # whose slots its requests take; not told to the server
 
     @property
     def digest(self) -> str:
@@ -46,251 +53,287 @@ class Requester(NamedTuple):
         given = [pair for pair in self.headers if pair[0] != "X-Forwarded-For"]
         return blake2b(repr(given).encode(), digest_size=6).hexdigest() if given else ""
 
+    @property
+    def is_stranger(self) -> bool:
+        return self.headers == ANYBODY.headers
+
 
 ANYBODY: Final = Requester()
 
 
-class GuardedRow(NamedTuple):
-    """A record's place in lists, and in those of metadata alone."""
+class SiteRecord(NamedTuple):
+    """A record that a response would name."""
 
-    seq: int
-    metadata_seq: int
     identifier: str
-    datestamp: int
-    metadata_datestamp: int
-    deleted: int
-    sets: str
+    deleted: bool
+    guarded: bool
 
 
-@dataclass(frozen=True)
 class Seen:
-    """What one requester sees of one state of the store."""
+    """What one requester sees in one snapshot of the store. The server is asked when records are listed."""
 
-    public: list[int]  # origins that are open to everybody
-    guarded: list[int]
-    hidden: Mapping[int, GuardedRow] = field(default_factory=dict)  # by seq, in either kind of list
-    visible: Sequence[GuardedRow] = ()  # the guarded records that are shown
-    headers: Mapping[str, HeadAnswer] = field(default_factory=dict)  # of guarded records, by identifier
-    doubtful: Callable[[Sequence[str]], set[str]] | None = None  # which of these are refused after all
-    exact: bool = True  # whether it is known beforehand how many there are
+    def __init__(
+        self,
+        visibility: Visibility,
+        view: View,
+        requester: Requester,
+        public: list[int],
+        sites: Mapping[str, tuple[int | None, int | None]],
+    ) -> None:
+        """`public`: origins that everybody may see. `sites`: the public and guarded origin of each."""
+        self._visibility, self._view, self._requester = visibility, view, requester
+        self.public, self._sites = public, sites
+        self._names = {guarded: name for name, (_, guarded) in sites.items() if guarded is not None}
+        self.guarded = [] if requester.is_stranger else list(self._names)
+        self.headers: dict[str, HeadAnswer] = {}  # of guarded records that were shown, by identifier
+        self._asked = 0
+        self.stopped_after: int | None = None  # the place in the list where asking ended early
 
     @property
     def origins(self) -> list[int]:
         return self.public + self.guarded
 
-    def shown(self, rows: Sequence[tuple[int, str]]) -> list[bool]:
-        """Whether each of the records (seq, identifier) is shown."""
-        refused = self.doubtful([identifier for _, identifier in rows]) if self.doubtful else set()
-        return [seq not in self.hidden and identifier not in refused for seq, identifier in rows]
+    @property
+    def exhausted(self) -> bool:
+        """Whether this response has asked for as many guarded records as it may."""
+        return self._asked >= MOST_ASKED
 
-    def hidden_in(
-        self, since: int | None, until: int | None, set_spec: str | None, metadata_only: bool
-    ) -> int:
-        """How many hidden records a list of that window would hold."""
-        first, last = -_NOBODY if since is None else since, _NOBODY if until is None else until
-        return sum(
-            first <= (row.metadata_datestamp if metadata_only else row.datestamp) <= last
-            and (set_spec is None or _inside(row.sets, set_spec))
-            for row in set(self.hidden.values())
-        )
+    def renew(self) -> None:
+        """Allow the response to ask for more: it has nothing to show yet."""
+        self._asked, self.stopped_after = 0, None
 
-    def specs(self) -> set[str]:
-        """The setSpecs of guarded records that are shown, and of all sets above them."""
-        specs = {spec for row in self.visible for spec in row.sets.split()}
-        return {
-            ":".join(spec.split(":")[: depth + 1]) for spec in specs for depth in range(spec.count(":") + 1)
+    def shows(self, records: Sequence[SiteRecord]) -> list[bool]:
+        """Whether each of the records is shown."""
+        gone = [one.identifier for one in records if one.deleted and not one.guarded]
+        twins = self._guarded_now(gone)
+        asked = {one.identifier for one in records if one.guarded} | twins
+        allowed = self._allowed(sorted(asked)) if asked else {}
+        refused = self._refused([one for one in records if not one.guarded])
+        found = []
+        for one in records:
+            guarded = allowed.get(one.identifier)
+            if one.guarded:
+                found.append(guarded is not None and not self._is_superseded(guarded))
+            else:
+                # A record that became guarded is deleted in public; who may see it sees the live one only.
+                replaced = one.deleted and guarded is not None and not guarded.deleted
+                found.append(not replaced and one.identifier not in refused)
+        return found
+
+    def guarded_places(self, limit: int, **window: object) -> set[int]:
+        """The places in a list that hold guarded records, as far as its next `limit` records go."""
+        if not self.guarded:
+            return set()
+        rows = self._view.headers(limit, **{**window, "origins": self.guarded})  # type: ignore[arg-type]
+        return {row[0] for row in rows}
+
+    def sets(self, after: str = "") -> Iterator[tuple[str, str]]:
+        """(setSpec, name) of the sets that the requester may know of, in order, from behind a setSpec.
+
+        A set of guarded records only is listed if one of a few of its records is shown.
+        """
+        public = dict(self._view.sets(self.public))
+        known = public if not self.guarded else {**dict(self._view.sets(self.guarded)), **public}
+        wanted = sorted(spec for spec in known if spec > after)
+        for start in range(0, len(wanted), _SAMPLED):
+            part = wanted[start : start + _SAMPLED]
+            hidden = self._hidden_sets([spec for spec in part if spec not in public])
+            yield from ((spec, known[spec]) for spec in part if spec not in hidden)
+
+    def _hidden_sets(self, specs: Sequence[str]) -> set[str]:
+        each = max(1, _SAMPLED // max(1, len(specs)))
+        samples = {
+            spec: [
+                SiteRecord(row[1], bool(row[3]), guarded=True)
+                for row in self._view.headers(each, set_spec=spec, origins=self.guarded)
+            ]
+            for spec in specs
         }
+        rows = list(dict.fromkeys(one for sample in samples.values() for one in sample))
+        shown = {one for one, visible in zip(rows, self.shows(rows), strict=True) if visible}
+        return {spec for spec, sample in samples.items() if shown.isdisjoint(sample)}
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the number of public records is the same for everybody."""
+        return not any(self._rules(name).anywhere() for name in self._sites)
+
+    def _guarded_now(self, identifiers: Sequence[str]) -> set[str]:
+        """Those of the identifiers that have a live guarded record."""
+        found: set[str] = set()
+        if identifiers:
+            for origin in self.guarded:
+                found |= self._view.live(origin, identifiers)
+        return found
+
+    def _is_superseded(self, guarded: Stored) -> bool:
+        """Whether the public record of the identifier counts instead of the guarded one."""
+        public = self._sites[self._names[guarded.origin]][0]
+        twin = self._view.get(guarded.identifier, [public]) if public is not None else None
+        return twin is not None and (bool(guarded.deleted) or not twin.deleted)
+
+    def _allowed(self, identifiers: Sequence[str]) -> dict[str, Stored]:
+        """The guarded records of these identifiers that the server gives to the requester but not to all."""
+        by_site: dict[str, list[Stored]] = {}
+        for identifier in identifiers:
+            stored = self._view.get(identifier, self.guarded) if self.guarded else None
+            if stored is not None:
+                by_site.setdefault(self._names[stored.origin], []).append(stored)
+        found: dict[str, Stored] = {}
+        for name, records in by_site.items():
+            answers = self._ask(name, [one.identifier for one in records], self._requester)
+            let_in = [(one, a) for one, a in zip(records, answers, strict=True) if _lets_in(one, a)]
+            strangers = self._ask(name, [one.identifier for one, _ in let_in], ANYBODY)
+            for (one, answer), stranger in zip(let_in, strangers, strict=True):
+                if stranger.status in REFUSED or (not one.deleted and stranger.status != 200):
+                    found[one.identifier] = one
+                    self.headers[one.identifier] = answer
+        return found
+
+    def _refused(self, records: Sequence[SiteRecord]) -> set[str]:
+        """The public records among these that the server does not give to the requester."""
+        found: set[str] = set()
+        for name, (public, _) in self._sites.items():
+            site, rules = self._visibility.sites[name], self._rules(name)
+            base = f"{site.url.rstrip('/')}/"
+            mine = [one for one in records if one.identifier.startswith(base)]
+            if not mine:
+                continue
+            waiting = self._withheld(public, [one.identifier for one in mine])
+            mine = [
+                one for one in mine
+                if one.identifier in waiting or rules.doubtful(local_path(site, one.identifier))
+            ]  # fmt: skip
+            answers = self._ask(name, [one.identifier for one in mine], self._requester)
+            for one, answer in zip(mine, answers, strict=True):
+                # A file that is gone, or whose deletion waits, is named to whoever is not refused it.
+                gone = one.deleted or one.identifier in waiting
+                if answer.status in REFUSED or (not gone and answer.status != 200):
+                    found.add(one.identifier)
+        return found
+
+    def _withheld(self, origin: int | None, identifiers: Sequence[str]) -> set[str]:
+        """Those whose deletion waits for an operator: the server may have refused them to the crawl."""
+        if origin is None or origin not in self._view.withheld_counts():
+            return set()
+        return {row.identifier for row in self._view.withheld(origin, identifiers)}
+
+    def _rules(self, name: str) -> AccessRules:
+        return self._visibility.rules(self._view, name)
+
+    def _ask(self, name: str, identifiers: Sequence[str], requester: Requester) -> list[HeadAnswer]:
+        self._asked += len(identifiers)
+        return self._visibility.answers(name, identifiers, requester, self._requester.client)
 
 
-def _row(view: View, stored: Stored) -> GuardedRow:
-    metadata = view.get(stored.identifier, [stored.origin], metadata_only=True) or stored
-    return GuardedRow(
-        stored.seq,
-        metadata.seq,
-        stored.identifier,
-        stored.datestamp,
-        metadata.datestamp,
-        stored.deleted,
-        stored.sets,
-    )
-
-
-def _hide(hidden: dict[int, GuardedRow], row: GuardedRow) -> None:
-    hidden[row.seq] = hidden[row.metadata_seq] = row
-
-
-def _inside(sets: str, set_spec: str) -> bool:
-    return any(spec == set_spec or spec.startswith(f"{set_spec}:") for spec in sets.split())
-
-
-class _Asked(NamedTuple):
+class _Kept(NamedTuple):
     at: float
     answer: HeadAnswer
 
 
-class _Guarded(NamedTuple):
-    """A guarded record, the file that it speaks of, and what the public origin holds under its identifier."""
-
-    row: GuardedRow
-    entry: Entry
-    public: GuardedRow | None
-
-
 class Visibility:
-    """The sites of a node, and what their servers said to whom."""
+    """The sites of a node, and what their servers answered to whom."""
 
     def __init__(self, settings: Settings, clock: Callable[[], float] = time.monotonic) -> None:
-        self._sites = {site_name(site): site for site in settings.site}
+        self.sites = {site_name(site): site for site in settings.site}
         self._servers = {
-            name: WebServer(site.url, site.server, site.connections) for name, site in self._sites.items()
+            name: WebServer(site.url, site.server, site.connections) for name, site in self.sites.items()
         }
         self._clock = clock
         self._guard = threading.Lock()
-        self._turns = threading.BoundedSemaphore(AT_ONCE)
-        self._said: OrderedDict[Requester, dict[str, _Asked]] = OrderedDict()
-        self._met: dict[str, tuple[float, list[str]]] = {}  # by site: when it was crawled, files with rules
-        self._rows: tuple[int, dict[str, list[_Guarded]]] = (-1, {})
+        self._slots = AskingSlots()
+        self._kept: OrderedDict[tuple[tuple[str, str], ...], dict[str, _Kept]] = OrderedDict()
 
-    def seen(self, view: View, requester: Requester, public: list[int]) -> Seen:
+    def seen(
+        self, view: View, requester: Requester, public: list[int], shows: Callable[[Origin], bool]
+    ) -> Seen:
+        """What a requester sees. `shows`: whether the repository that is asked includes an origin."""
         known = {origin.name: origin for origin in view.origins("hierarchy")}
-        names = {name: known[guarded_name(name)].id for name in self._sites if guarded_name(name) in known}
-        hidden: dict[int, GuardedRow] = {}
-        visible: list[GuardedRow] = []
-        headers: dict[str, HeadAnswer] = {}
-        for name, found in self._guarded(view, names, known).items():
-            answers = self._answers(name, [one.row.identifier for one in found], requester)
-            gone = [one.row.identifier for one in found if one.row.deleted]
-            strangers = dict(zip(gone, self._answers(name, gone, ANYBODY), strict=True))
-            for one, answer in zip(found, answers, strict=True):
-                row, twin = one.row, one.public
-                if not _allowed(one, answer, strangers.get(row.identifier)):
-                    _hide(hidden, row)
-                    continue
-                # Of a record that is both deleted and there (it became guarded, or ceased to be) only the
-                # live one counts.
-                if twin is not None and row.deleted:
-                    _hide(hidden, row)
-                    continue
-                if twin is not None and twin.deleted:
-                    _hide(hidden, twin)
-                visible.append(row)
-                headers[row.identifier] = answer
-        rules = {name: self._rules(view, name) for name in self._sites if name in known}
-        exact = not any(one.anywhere(self._rule_files(view, known[name])) for name, one in rules.items())
-        doubt = self._doubt(requester, rules) if rules else None
-        return Seen(public, list(names.values()), hidden, visible, headers, doubt, exact)
+        sites = {}
+        for name in self.sites:
+            one, guarded = known.get(name), known.get(guarded_name(name))
+            if one is not None and shows(one):
+                sites[name] = one.id, guarded.id if guarded is not None else None
+        return Seen(self, view, requester, public, sites)
 
     def origins(self, view: View) -> set[int]:
         """The origins of all sites."""
-        names = {name for site in self._sites for name in (site, guarded_name(site))}
+        names = {name for site in self.sites for name in (site, guarded_name(site))}
         return {origin.id for origin in view.origins("hierarchy") if origin.name in names}
 
-    def _guarded(
-        self, view: View, names: Mapping[str, int], known: Mapping[str, Origin]
-    ) -> dict[str, list[_Guarded]]:
-        """All guarded records, by site: read once for each state of the store."""
-        seq = view.last_seq()
-        with self._guard:
-            if self._rows[0] == seq:
-                return self._rows[1]
-        found: dict[str, list[_Guarded]] = {}
-        for name, origin in names.items():
-            here, after = found.setdefault(name, []), 0
-            while rows := view.page(500, after=after, origins=[origin], parts=("properties",)):
-                after = rows[-1].seq
-                for stored in rows:
-                    twin = view.get(stored.identifier, [known[name].id]) if name in known else None
-                    about = stored.record.properties
-                    size, modified = int(about.get("size", -1)), int(about.get("modified_ns", -1))
-                    entry = Entry(str(about.get("path", "")), size, modified)
-                    here.append(_Guarded(_row(view, stored), entry, _row(view, twin) if twin else None))
-        with self._guard:
-            self._rows = (seq, found)
-        return found
-
-    # Rules that may refuse what a stranger gets
-
-    def _doubt(
-        self, requester: Requester, rules: Mapping[str, AccessRules]
-    ) -> Callable[[Sequence[str]], set[str]]:
-        """What asks for records that were public at the last crawl, where that may not hold for everybody."""
-
-        def refused(identifiers: Sequence[str]) -> set[str]:
-            found: set[str] = set()
-            for name, here in rules.items():
-                site = self._sites[name]
-                mine = [
-                    one
-                    for one in identifiers
-                    if one.startswith(f"{site.url.rstrip('/')}/") and here.doubtful(local_path(site, one))
-                ]
-                answers = self._answers(name, mine, requester)
-                found |= {one for one, answer in zip(mine, answers, strict=True) if answer.status in REFUSED}
-            return found
-
-        return refused
-
-    def _rules(self, view: View, name: str) -> AccessRules:
-        return AccessRules(self._sites[name], self._crawled(view, name))
-
-    def _rule_files(self, view: View, origin: Origin) -> list[str]:
-        """Read once for each crawl."""
-        crawled = self._crawled(view, origin.name)
-        with self._guard:
-            when, files = self._met.get(origin.name, (-1.0, []))
-            if when != crawled:
-                files = rule_files(view, origin.id)
-                self._met[origin.name] = (crawled, files)
-            return files
-
-    def _crawled(self, view: View, name: str) -> float:
-        """When the last complete crawl of a site began."""
+    def rules(self, view: View, name: str) -> AccessRules:
+        """The rules of a site now, beside those that its last crawl met."""
         origin = view.origin("hierarchy", name)
-        runs = view.runs(origin.id, 20) if origin else []
-        return max((run.started for run in runs if run.outcome in ("complete", "partial")), default=0.0)
+        met = origin.state.get("rules") if origin is not None else None
+        return AccessRules(self.sites[name], met or {})
 
-    # Asking
-
-    def _answers(self, name: str, identifiers: Sequence[str], requester: Requester) -> list[HeadAnswer]:
-        """The server's word on each URL, remembered for some seconds."""
+    def answers(
+        self, name: str, identifiers: Sequence[str], requester: Requester, client: str
+    ) -> list[HeadAnswer]:
+        """The server's answer for each URL, kept for some seconds."""
         if not identifiers:
             return []
         now = self._clock()
-        oldest = now - self._sites[name].remember_seconds
+        oldest = now - self.sites[name].remember_seconds
         with self._guard:
-            said = self._said.setdefault(requester, {})
-            self._said.move_to_end(requester)
-            while len(self._said) > REQUESTERS:
-                self._said.popitem(last=False)
-            known = {one: said[one] for one in identifiers if one in said and said[one].at > oldest}
-        wanted = [one for one in identifiers if one not in known]
-        paths = [urlsplit(one).path for one in wanted]
-        answers = self._heads(name, paths, requester) if paths else []
-        fresh = {one: _Asked(now, answer) for one, answer in zip(wanted, answers, strict=True)}
+            kept = self._kept.setdefault(requester.headers, {})
+            self._kept.move_to_end(requester.headers)
+            while len(self._kept) > REQUESTERS:
+                self._kept.popitem(last=False)
+            if len(kept) > _ANSWERS:
+                kept.clear()
+            known = {one: kept[one] for one in identifiers if one in kept and kept[one].at > oldest}
+        wanted = [one for one in dict.fromkeys(identifiers) if one not in known]
+        fresh: dict[str, _Kept] = {}
+        if wanted:
+            with self._slots.take(client):
+                answers = self._servers[name].heads(
+                    [urlsplit(one).path for one in wanted], dict(requester.headers)
+                )
+            if any(answer.status in BUSY for answer in answers):
+                raise HierarchyError(f"{name}: the web server is overloaded or limits requests; retry later")
+            fresh = {one: _Kept(now, answer) for one, answer in zip(wanted, answers, strict=True)}
         with self._guard:
-            said.update(fresh)
+            kept.update(fresh)
         return [(known.get(one) or fresh[one]).answer for one in identifiers]
 
-    def _heads(self, name: str, paths: Sequence[str], requester: Requester) -> list[HeadAnswer]:
-        """Whoever makes up new credentials for each request must not keep the server busy."""
-        if not self._turns.acquire(timeout=WAIT_SECONDS):
-            raise HierarchyError(f"{name}: too many requesters are being asked for; come back later")
+
+class AskingSlots:
+    """Turns to ask a web server: a few for each client, so that nobody can take all of them."""
+
+    def __init__(self, wait_seconds: float = WAIT_SECONDS) -> None:
+        self._wait_seconds = wait_seconds
+        self._changed = threading.Condition()
+        self._busy: Counter[str] = Counter()
+
+    @contextlib.contextmanager
+    def take(self, client: str) -> Iterator[None]:
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._is_free(client), self._wait_seconds):
+                raise HierarchyError("too many requests ask the web server at the same time; retry later")
+            self._busy[client] += 1
         try:
-            return self._servers[name].heads(paths, dict(requester.headers))
+            yield
         finally:
-            self._turns.release()
+            with self._changed:
+                self._busy[client] -= 1
+                self._busy += Counter()  # drops clients without a slot
+                self._changed.notify_all()
+
+    def _is_free(self, client: str) -> bool:
+        return (not client or self._busy[client] < PER_CLIENT) and self._busy.total() < AT_ONCE
 
 
-def _allowed(one: _Guarded, answer: HeadAnswer, stranger: HeadAnswer | None) -> bool:
-    """Whether the server's word shows a guarded record to the one who asked.
+def _lets_in(stored: Stored, answer: HeadAnswer) -> bool:
+    """Whether an answer gives a guarded file to the one who asked; of a deleted one, does not refuse it.
 
-    A deleted one cannot be had by anybody. It is shown to whom the server would not refuse it, as long as the
-    rule stands that refuses it to strangers.
+    The crawl could not fetch the file: only equal size and time tell it from what a handler makes of it.
     """
-    if one.row.deleted:
-        return answer.status not in REFUSED and stranger is not None and stranger.status in REFUSED
-    # Without the right to look, the crawl could not tell a file from what a handler makes of it.
-    return answer.status == 200 and judge(one.entry, answer).kind is Finding.TAKEN
+    if stored.deleted:
+        return answer.status not in REFUSED
+    about = stored.record.properties
+    entry = Entry(str(about.get("path", "")), int(about.get("size", -1)), int(about.get("modified_ns", -1)))
+    return judge(entry, answer).kind is Finding.TAKEN
 
 
 def local_path(site: Site, url: str) -> str:

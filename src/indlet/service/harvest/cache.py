@@ -16,13 +16,14 @@ from typing import Final
 import orjson
 
 from indlet.errors import StoreError
+from indlet.formats.registry import richness
 from indlet.memo import remembered
 from indlet.model import JsonObject, Record, Stored
 from indlet.oai import provenance
 from indlet.oai.identifier import set_spec
 from indlet.oai.provenance import FROM, Stated, Version, own_sets, version_of
 from indlet.oai.read import Item
-from indlet.service.harvest.mesh import Held, Taken, direct, origin_key, passed_on
+from indlet.service.harvest.mesh import Form, Held, Taken, direct, origin_key, passed_on
 from indlet.service.harvest.negotiate import source_name
 from indlet.settings import Source
 from indlet.store import Origin, Store, Transaction, View
@@ -42,6 +43,11 @@ class RecordCopy:
     settled: bool
     stated: Stated | None
     sets: tuple[str, ...]
+    distance: int = 0  # from the form that the origin keeps; see `provenance.distance`
+
+    @property
+    def form(self) -> Form:
+        return _form(self.record.raw, self.distance)
 
     @property
     def digest(self) -> bytes:
@@ -72,7 +78,8 @@ class Cache:
         sets = stated.sets if stated is not None and stated.sets else item.sets
         # A date of days is settled when the day is over, one of seconds when the second is.
         settled = response_date[: len(item.datestamp)] > item.datestamp
-        return RecordCopy(record, item.datestamp, settled, stated, own_sets(sets))
+        distance = provenance.distance(item.about) if item.about else 0
+        return RecordCopy(record, item.datestamp, settled, stated, own_sets(sets), distance)
 
     @contextlib.contextmanager
     def placed(self, copies: Sequence[RecordCopy]) -> Iterator[list[Placed]]:
@@ -114,17 +121,18 @@ class Cache:
                     name, url, held = passed
             taken, version = self._version(copy, held, name)
             if taken is Taken.KEEP:
-                seen[name, identifier] = Held(version, copy.digest)
+                seen[name, identifier] = Held(version, copy.digest, copy.form)
                 yield name, url, self._kept(copy, version, name)
 
     def _version(self, copy: RecordCopy, held: Held | None, name: str) -> tuple[Taken, Version]:
         if copy.stated is not None:
-            return passed_on(held, copy.stated.version, copy.digest), copy.stated.version
+            version = copy.stated.version
+            return passed_on(held, version, copy.digest, copy.form), version
         if name != self.name and held is not None:
             # A deletion that another node passes on without a version: it is later than what that node had.
             known = held.version
             return Taken.KEEP, replace(known, settled=True, revision=known.revision + 1)
-        return direct(held, copy.datestamp, copy.settled, copy.digest)
+        return direct(held, copy.datestamp, copy.settled, copy.digest, copy.form)
 
     def _origin(self, view: View, copy: RecordCopy, sources: Sequence[Origin]) -> tuple[str, str]:
         """The name and URL of the source that is a record's origin; empty where that is this node."""
@@ -142,7 +150,7 @@ class Cache:
                 key=lambda o: (
                     KEPT_AS in o.settings,
                     held is None or o.id != held.origin,
-                    not _selects(str(o.settings.get("set", "")), copy.sets),
+                    not in_set(str(o.settings.get("set", "")), copy.sets),
                 )
             )
         if same:
@@ -167,14 +175,16 @@ class Cache:
         record = copy.record
         sets = (*copy.sets, set_spec((FROM, name)))
         properties: JsonObject = {**record.properties, "version": list(_parts(version))}
+        if copy.distance and not record.deleted:
+            properties["distance"] = copy.distance
         if copy.stated is not None or name != self.name:
             properties["via"] = {"url": self.url, "datestamp": copy.datestamp}
             properties["source_datestamp"] = version.datestamp
         return replace(record, sets=tuple(dict.fromkeys(sets)), properties=properties)
 
 
-def _selects(spec: str, sets: Sequence[str]) -> bool:
-    """Whether a record of these sets is of the set that a source asks for."""
+def in_set(spec: str, sets: Sequence[str]) -> bool:
+    """Whether a record of these sets is in the set that a source is harvested by (empty: everything)."""
     return not spec or any(one == spec or one.startswith(f"{spec}:") for one in sets)
 
 
@@ -223,7 +233,17 @@ def held_copy(view: View, origin: int, identifier: str) -> Held | None:
 
 
 def _held(stored: Stored) -> Held:
-    return Held(version_of(orjson.loads(stored.properties or b"{}")), digest_of(stored))
+    properties: JsonObject = orjson.loads(stored.properties or b"{}")
+    return Held(version_of(properties), digest_of(stored), form_of(stored, properties))
+
+
+def form_of(stored: Stored, properties: JsonObject) -> Form:
+    """The form of a stored copy."""
+    return _form(stored.raw, int(properties.get("distance", 0)))
+
+
+def _form(raw: bytes, distance: int) -> Form:
+    return Form(-distance, richness(raw))
 
 
 def digest_of(stored: Stored) -> bytes:

@@ -205,7 +205,7 @@ class Client:
         except OutOfReach as e:
             raise NoAnswer("refused", str(e)) from None
         except OSError as e:
-            raise NoAnswer("unreachable", f"{url}: no such host: {e}") from e
+            raise NoAnswer("unreachable", f"{url}: no such host: {_said(e)}") from e
 
     def _from_any(
         self, url: str, addresses: tuple[str, ...], limit: int, media: str, conditions: Mapping[str, str]
@@ -437,7 +437,8 @@ def stated_charset(content_type: str) -> str:
 
 
 def _said(error: Exception) -> str:
-    return str(error) or type(error).__name__
+    """What an error says, without the number that the system gives it."""
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__
 
 
 def _loopback(host: str) -> bool:

@@ -13,7 +13,7 @@ from indlet.errors import BadResponse
 from indlet.oai.read import Page, Truncated
 from indlet.service.harvest.client import Client, HttpAnswer, NoAnswer, released, spellings
 from indlet.service.harvest.run_state import PASSING, Rules, Trouble
-from indlet.service.records.page import announced, last_token, read_page
+from indlet.service.records.page import announced, index_policies, last_token, read_page, with_policies
 
 T = TypeVar("T")
 _TROUBLES: Final[dict[str, Trouble]] = {
@@ -67,6 +67,7 @@ class PageFetcher:
         threading.Thread(target=self._serve, name="harvest-fetch", daemon=True).start()
         self._next: tuple[str, str, Future[HttpAnswer]] | None = None
         self._usual = False
+        self.policy = ""  # digest of the policy that index parts are expected to name; empty: of any
 
     def close(self) -> None:
         self._wanted.put(None)
@@ -94,6 +95,10 @@ class PageFetcher:
             self._ask_ahead(base_url, verb, told)
         page = _page(answer, verb, self.client.wire >= MUCH)
         self._usual = bool(page.items) and page.items[0].source is not None
+        if self.policy and verb in ("ListRecords", "GetRecord"):
+            page.policies = frozenset(index_policies(answer.body) - {self.policy})
+            if page.policies:
+                page.items = with_policies(page.items, page.policies)
         if page.token and listing:
             self._ask_ahead(base_url, verb, page.token)
         return page

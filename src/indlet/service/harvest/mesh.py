@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from indlet.oai.names import FT_PATH, OAI_PATH
@@ -23,12 +24,26 @@ class Taken(Enum):
     ECHO = "echo"  # it is ours
 
 
+class Form(NamedTuple):
+    """How good a rendering of its origin's record a copy is; the better one is greater.
+
+    `nearness` is 0 for the form that the origin keeps, less for a translation; `richness` is the format's.
+    """
+
+    nearness: int = 0
+    richness: int = 0
+
+
+ORIGINAL: Final = Form()
+
+
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A copy that is held already. `digest` tells whether two copies say the same."""
+    """A copy that is held already. `digest` tells whether two copies in one form say the same."""
 
     version: Version
-    digest: bytes
+    digest: bytes  # empty: deleted
+    form: Form = ORIGINAL
 
 
 def origin_key(url: str) -> str:
@@ -45,8 +60,13 @@ def origin_key(url: str) -> str:
     return f"{(parts.hostname or '').lower()}{port}{path}"
 
 
-def direct(held: Held | None, datestamp: str, settled: bool, digest: bytes) -> tuple[Taken, Version]:
-    """A record that its origin itself gives: always what counts, and its version."""
+def direct(
+    held: Held | None, datestamp: str, settled: bool, digest: bytes, form: Form = ORIGINAL
+) -> tuple[Taken, Version]:
+    """A record that its origin itself gives: always what counts, and its version.
+
+    Of one version the better form is kept: the same state in another format is no change of the origin.
+    """
     if held is None:
         return Taken.KEEP, Version(0, datestamp, settled)
     known, same = held.version, digest == held.digest
@@ -59,19 +79,23 @@ def direct(held: Held | None, datestamp: str, settled: bool, digest: bytes) -> t
         return Taken.KEEP, Version(known.epoch, datestamp, True, known.revision)
     if same:
         return Taken.EQUAL, known
+    if form != held.form and digest and held.digest:
+        return (Taken.KEEP if form > held.form else Taken.EQUAL), known
     # Within the second of its datestamp a record may change again; later, the origin forgot to date a change.
     revision = known.revision + known.settled
     return Taken.KEEP, Version(known.epoch, datestamp, known.settled, revision)
 
 
-def passed_on(held: Held | None, version: Version, digest: bytes) -> Taken:
+def passed_on(held: Held | None, version: Version, digest: bytes, form: Form = ORIGINAL) -> Taken:
     """A record that another node passes on: kept if its version is later than what is held.
 
-    Two states of one second may have one version. Their digests decide, so that all nodes choose alike until
-    one of them has asked the origin again.
+    Copies of one version may be in several forms: the best of them is kept. Two states of one second may have
+    one version, too. Their digests decide, so that all nodes choose alike until one of them has asked the
+    origin again.
     """
     if held is None or version > held.version:
         return Taken.KEEP
     if version < held.version:
         return Taken.OLDER
-    return Taken.KEEP if digest > held.digest else Taken.EQUAL
+    better = (bool(digest), form, digest) > (bool(held.digest), held.form, held.digest)
+    return Taken.KEEP if better else Taken.EQUAL

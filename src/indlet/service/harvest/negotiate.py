@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Final
 from urllib.parse import urlsplit, urlunsplit
 
 from indlet.errors import Refused, Unreachable
@@ -16,6 +17,9 @@ from indlet.service.harvest.fetch_page import PageFetcher
 from indlet.service.harvest.run_state import PASSING
 from indlet.settings import Source
 from indlet.text import Policy
+
+# Prefixes under which repositories offer MARC and MODS.
+_RICHER: Final = frozenset(("marc21", "marcxml", "marc", "marc-xml", "marcxchange", "oai_marc", "mods"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,5 +223,11 @@ def _plain(fetcher: PageFetcher, url: str, identity: Identity, source: Source, p
             return Agreement(url, identity, inside[prefix], "", Policy.read(identity.policy or None))
     if source.metadata not in offered and "oai_dc" in offered:
         note = f"{source.metadata} is not offered: oai_dc taken"
-        return Agreement(url, identity, "oai_dc", notes=(note,))
-    return Agreement(url, identity, source.metadata)
+        return Agreement(url, identity, "oai_dc", notes=(note, *_richer(offered)))
+    return Agreement(url, identity, source.metadata, notes=_richer(offered, source.metadata))
+
+
+def _richer(offered: list[str], taken: str = "oai_dc") -> tuple[str, ...]:
+    """A note if a repository has more to give than the Dublin Core that is taken."""
+    found = [prefix for prefix in offered if prefix.lower() in _RICHER] if taken == "oai_dc" else []
+    return (f"oai_dc taken, though {' and '.join(found)} is offered (setting metadata)",) if found else ()

@@ -1,28 +1,31 @@
 """An origin has one name here, however many sources have its address: its records are kept once.
 
-An origin is told by its key (`mesh.origin_key`). One that was met through other nodes takes the name under
-which it becomes a source. Of two sources with one address, one keeps the records, and is harvested.
+An origin is identified by its key (`mesh.origin_key`). One that was met through other nodes takes the name
+under which it becomes a source; one that was harvested under another name takes the name that the settings
+give it. Of two republished sources with one address, one keeps the records, and is harvested; of two others,
+an alert says that their records are held twice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
 from typing import Final
 
 import orjson
 
-from indlet.model import Stored
+from indlet.model import JsonObject, Stored
 from indlet.oai.identifier import set_spec
 from indlet.oai.provenance import FROM, version_of
-from indlet.service.harvest.cache import KEPT_AS, digest_of, held_copy, permit_to_decide
+from indlet.service.harvest.cache import KEPT_AS, digest_of, form_of, held_copy, permit_to_decide
 from indlet.service.harvest.mesh import Taken, origin_key, passed_on
 from indlet.service.harvest.negotiate import source_name
 from indlet.settings import Settings, Source
 from indlet.store import Origin, Store, Transaction, View, desk_sources, withheld
 
 TWICE: Final = "twice"  # alerts about an origin under two names
+SILENT: Final = "silent"  # alerts about a source that no longer answers
 _BATCH: Final = 500
 # Sources that differ in one of these do not bring the same records.
 _PARTS: Final = ("set", "from_", "until")
@@ -46,13 +49,90 @@ def claim(store: Store, name: str, url: str) -> None:
         if (found := met(view)) is None or "learned_from" not in found.settings:
             return
     with permit_to_decide(store), store.read() as view, store.write() as tx:
-        origin = met(view)
-        if origin is None or not tx.rename_origin("source", origin.name, name):
+        if (origin := met(view)) is not None:
+            _rename(view, tx, origin, name)
+
+
+def keep_renamed(store: Store, settings: Settings) -> None:
+    """Let sources that the settings call by a new name keep the records, state and pauses of the old name.
+
+    A source is renamed if its name is new here, and an origin that the settings do not name has its address
+    and brings the same records: one of an earlier version of the settings, one harvested by a command, or one
+    added at the desk.
+    """
+    named = {source_name(source): source for source in settings.source}
+    with store.read() as view:
+        if not list(_renamed(view, named)):
             return
-        tx.name_set(origin.id, set_spec((FROM, name)), name)
-        before = set_spec((FROM, origin.name))
-        copies = (s for s in view.changes() if s.origin == origin.id and before in s.sets.split())
-        _put_under(tx, origin.id, name, origin.name, copies)
+    with permit_to_decide(store), store.read() as view, store.write() as tx:
+        desk = desk_sources.read(tx.meta_value(desk_sources.KEY, None))
+        for origin, name in _renamed(view, named):
+            if not _rename(view, tx, origin, name):
+                continue
+            desk["added"].pop(origin.name, None)
+            for part in ("paused", "changed"):
+                if (value := desk[part].pop(origin.name, None)) is not None:
+                    desk[part].setdefault(name, value)
+        tx.meta(desk_sources.KEY, orjson.dumps(desk))
+
+
+def _renamed(view: View, named: Mapping[str, Source]) -> Iterator[tuple[Origin, str]]:
+    origins = view.origins("source")
+    known = {origin.name for origin in origins}
+    left = [
+        origin
+        for origin in origins
+        if origin.name not in named
+        and "learned_from" not in origin.settings
+        and KEPT_AS not in origin.settings
+    ]
+    for name, source in named.items():
+        found = None if name in known else next((o for o in left if brings_same(o, source)), None)
+        if found is not None:
+            left.remove(found)
+            yield found, name
+
+
+def _rename(view: View, tx: Transaction, origin: Origin, name: str) -> bool:
+    if not tx.rename_origin("source", origin.name, name):
+        return False
+    before = set_spec((FROM, origin.name))
+    copies = (s for s in view.changes() if s.origin == origin.id and before in s.sets.split())
+    tx.name_set(origin.id, set_spec((FROM, name)), name)
+    _put_under(tx, origin.id, name, origin.name, copies)
+    for kind in (SILENT, TWICE, withheld.ALERT):  # which name the source
+        tx.resolve_alerts(kind, origin.name, [""])
+    if gone := view.withheld_counts().get(origin.id, (0, 0))[0]:
+        withheld.raise_alert(tx, name, gone, view.totals().get(origin.id, (0, 0))[0])
+    return True
+
+
+def brings_same(origin: Origin, source: Source) -> bool:
+    """Whether an origin has the address of a source, and was asked for the same records."""
+    url, about = str(origin.settings.get("url", "")), source.public()
+    return (
+        origin_key(url) == origin_key(source.url)
+        and url.partition("?")[2] == source.url.partition("?")[2]
+        and all(origin.settings.get(part, usual) == about[part] for part, usual in _SELECTION)
+    )
+
+
+def same_source(view: View, name: str, source: Source) -> Origin | None:
+    """An earlier source under another name that holds the same records, which are then held twice.
+
+    A copy to republish next to one that is only searched is deliberate.
+    """
+    mine = view.origin("source", name)
+    totals = view.totals()
+    for origin in view.origins("source"):
+        if origin.name == name or "learned_from" in origin.settings or KEPT_AS in origin.settings:
+            continue
+        if bool(origin.settings.get("republish")) != source.republish:
+            continue
+        earlier = mine is None or origin.id < mine.id
+        if earlier and totals.get(origin.id, (0, 0))[0] and brings_same(origin, source):
+            return origin
+    return None
 
 
 def source_ranks(store: Store, settings: Settings) -> dict[str, int]:
@@ -78,6 +158,7 @@ def keeper(store: Store, name: str, source: Source, ranks: Mapping[str, int]) ->
     with store.read() as view:
         same = _same(view, name, source, ranks) if source.republish else []
         counts = view.totals() if len(same) > 1 else {}
+        twin = None if source.republish else same_source(view, name, source)
         raised = any(alert.kind == TWICE and alert.source == name for alert in view.alerts(acknowledged=True))
 
     def order(origin: Origin) -> tuple[int, int]:
@@ -100,7 +181,12 @@ def keeper(store: Store, name: str, source: Source, ranks: Mapping[str, int]) ->
                 )  # fmt: skip
             return kept
         tx.origin("source", name, source.public())
-        if raised:
+        if twin is not None:
+            tx.alert(
+                TWICE, name, "", f"the source {twin.name} has the same address: their records are held twice",
+                "keep one of the two in the settings; remove the other at the desk, with its records",
+            )  # fmt: skip
+        elif raised:
             tx.resolve_alerts(TWICE, name, [""])
         if mine is not None and (KEPT_AS in mine.settings or (name in ranks and "removed" in mine.state)):
             # The other one is gone, or this one is back: all is harvested anew.
@@ -154,9 +240,10 @@ def _bring_together(store: Store, other: Origin, kept: Origin) -> None:
 
 def _newer(view: View, kept: Origin, stored: Stored) -> bool:
     """Whether a copy is to take the place of the one that is kept, if there is one."""
-    version = version_of(orjson.loads(stored.properties or b"{}"))
+    properties: JsonObject = orjson.loads(stored.properties or b"{}")
     held = held_copy(view, kept.id, stored.identifier)
-    return passed_on(held, version, digest_of(stored)) is Taken.KEEP
+    form = form_of(stored, properties)
+    return passed_on(held, version_of(properties), digest_of(stored), form) is Taken.KEEP
 
 
 def _put_under(tx: Transaction, origin: int, name: str, before: str, copies: Iterable[Stored]) -> None:

@@ -52,8 +52,9 @@ class Progress:
 
     @property
     def ok(self) -> bool:
-        """Whether the run was a full success: the lists were read to their end, and no record is owed."""
-        return self.outcome == "complete" and not self.failed and not self.owed
+        """Whether the run was a full success: the lists were read to their end, no record is owed, and no
+        deletion waits for an operator."""
+        return self.outcome == "complete" and not (self.failed or self.owed or self.withheld)
 
     def to_json(self) -> JsonObject:
         return {

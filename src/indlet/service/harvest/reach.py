@@ -89,7 +89,7 @@ class Reach:
         except (OSError, UnicodeError) as e:
             if self._by_proxy:
                 return ()  # the proxy may know it
-            raise OSError(str(e)) from None
+            raise OSError(getattr(e, "strerror", None) or str(e)) from None
         self._known[host, port] = found, self._clock() + LOOKUP_SECONDS
         return found
 

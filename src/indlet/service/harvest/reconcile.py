@@ -1,19 +1,34 @@
-"""Deletions of a source that keeps none: what its whole list of identifiers no longer names has gone."""
+"""Records that a source's whole list of identifiers no longer names: deleted, or no longer in the set.
+
+A source that keeps no deletions says so in no other way, and no source says that a record has left a set.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
+from indlet.oai.provenance import own_sets
 from indlet.oai.read import Item
 from indlet.service.harvest import dates, decide
+from indlet.service.harvest.cache import in_set
 from indlet.service.harvest.client import NoAnswer, spellings
 from indlet.service.harvest.fetch_page import PageFetcher
 from indlet.service.harvest.negotiate import Agreement
 from indlet.service.harvest.record_intake import IN_A_ROW, UnusableRecord
-from indlet.service.harvest.run_state import PASSING, Ask, CheckState, Compare, Listed, Rules, SourceTraits
+from indlet.service.harvest.run_state import (
+    PASSING,
+    Ask,
+    CheckState,
+    Compare,
+    Listed,
+    Overview,
+    Rules,
+    SourceTraits,
+    Window,
+)
 from indlet.service.harvest.source_state import SourceState
 from indlet.settings import seconds as interval
 from indlet.store import Store
@@ -22,9 +37,15 @@ from indlet.store import Store
 FEW: Final = 200
 
 
-def due(state: SourceState, every: str, now: datetime) -> bool:
+def applies(state: SourceState, set_spec: str, every: str) -> bool:
+    """Whether identifiers are compared on a schedule: a source that keeps all deletions need not be, unless
+    it is harvested by a set, which a record may leave without being deleted."""
+    return every != "never" and (bool(set_spec) or state.deleted_record != "persistent")
+
+
+def due(state: SourceState, set_spec: str, every: str, now: datetime) -> bool:
     """Whether a source must be compared in full again, by its own state and the schedule for it."""
-    if state.deleted_record == "persistent" or every == "never":
+    if not applies(state, set_spec, every):
         return False
     last = dates.parse(state.reconciled)
     pause = interval(every)
@@ -39,15 +60,17 @@ def whole_list(
     rules: Rules,
     sleep: Callable[[float], None],
     *,
+    window: Window,
     size_counts: bool = True,
 ) -> set[str] | None:
     """Every live identifier of a set (empty: of all); None unless the whole list could be read in one go.
 
-    An empty list counts as none: a source that has lost its records for a day must not cost them here.
+    A set may well be empty. A repository without any records is not believed: it may have lost them for a
+    day, which must not cost them here.
     """
     listed: set[str] = set()
     pages: set[int] = set()
-    state, action = decide.resume(CheckState())
+    state, action = decide.resume(CheckState(Overview((window,))))
     selection = agreement.selection(set_spec)
     while isinstance(action, Ask):
         if action.wait:
@@ -72,37 +95,92 @@ def whole_list(
         state, action = decide.step(state, event, traits, rules)
     if not isinstance(action, Compare) or not isinstance(state, CheckState):
         return None
-    return listed if listed and not (size_counts and state.tally.short) else None
+    if not (listed or set_spec) or (size_counts and state.tally.short):
+        return None
+    return listed
 
 
 class CannotReconcile(Exception):
     """It cannot be found out now which records have gone."""
 
 
-def vanished(
+@dataclass(frozen=True, slots=True)
+class ListComparison:
+    """A source's whole list, compared with the records that are held."""
+
+    gone: list[str]  # held, and no longer at the source
+    out_of_set: list[str]  # held, and no longer in the set; the source may still have them
+    left_out: int  # held and not listed, though the source has them
+    back: list[str]  # listed and not held: they have come back, with the datestamps that they had
+
+
+def compare(
     store: Store,
     origin: int,
     specs: Sequence[str],
     lists: Callable[[str], set[str] | None],
     one: Callable[[str], Item | None],
-) -> tuple[list[str], int, list[str]]:
-    """The records held that a source has no more, how many its list left out though it has them, and those
-    that it lists and that are not held: they have come back, with the datestamps that they had."""
+) -> ListComparison:
+    """Compare what is held with the lists of these sets (empty: of everything).
+
+    CannotReconcile if that cannot be done now, or the lists cannot be relied on.
+    """
     listed = _union(specs, lists)
+    sets = () if "" in specs else tuple(specs)
     with store.read() as view:
         held = set(view.identifiers(origin))
-    gone = sorted(held - listed)
-    alive = still_there(gone, one)
-    if alive is None:  # it gives no single records: two lists must agree
-        alive = _union(specs, lists)
-    left_out = [identifier for identifier in gone if identifier in alive]
-    if left_out and len(gone) > FEW:
+    unlisted = sorted(held - listed)
+    found = _look_up(unlisted, one)
+    if found is None:  # it gives no single records: two lists must agree
+        if not listed:
+            raise CannotReconcile(
+                "found no record in the set, and can request no single record to confirm it"
+            )
+        listed |= _union(specs, lists)
+        found = {}
+    alive = {identifier for identifier, item in found.items() if item is None or not item.deleted}
+    if sets:
+        alive -= _out_of_sets(store, origin, sets, found, lists)
+    left_out = [identifier for identifier in unlisted if identifier in alive]
+    if left_out and len(unlisted) > FEW:
         raise CannotReconcile(f"found that the list leaves out records that are still there ({left_out[0]})")
-    return (
-        [identifier for identifier in gone if identifier not in alive],
+    unlisted = [identifier for identifier in unlisted if identifier not in alive | listed]
+    if not sets:
+        return ListComparison(unlisted, [], len(left_out), sorted(listed - held))
+    dead = {identifier for identifier, item in found.items() if item is not None and item.deleted}
+    passed_on = _passed_on(store, origin, unlisted)
+    return ListComparison(
+        [identifier for identifier in unlisted if identifier in dead],
+        [identifier for identifier in unlisted if identifier not in dead | passed_on],
         len(left_out),
         sorted(listed - held),
     )
+
+
+def _out_of_sets(
+    store: Store,
+    origin: int,
+    specs: Sequence[str],
+    found: Mapping[str, Item | None],
+    lists: Callable[[str], set[str] | None],
+) -> set[str]:
+    """Of records that came alone, those that have left the sets, by their headers. Where headers name no
+    sets, neither now nor before, a second list must agree with the first."""
+    items = {identifier: item for identifier, item in found.items() if item is not None and not item.deleted}
+    with store.read() as view:
+        stated = {
+            i for i in items if (held := view.get(i, [origin])) is not None and own_sets(held.sets.split())
+        }
+    out = {i for i, item in items.items() if not any(in_set(spec, item.sets) for spec in specs)}
+    unclear = {i for i in out if not items[i].sets and i not in stated}
+    return out - (unclear & _union(specs, lists) if unclear else set())
+
+
+def _passed_on(store: Store, origin: int, identifiers: Sequence[str]) -> set[str]:
+    """Of these, the records that came by way of another node, which need not be in the set."""
+    with store.read() as view:
+        rows = ((identifier, view.get(identifier, [origin])) for identifier in identifiers)
+        return {identifier for identifier, row in rows if row is not None and b'"via":' in row.properties}
 
 
 def _union(specs: Sequence[str], lists: Callable[[str], set[str] | None]) -> set[str]:
@@ -115,34 +193,30 @@ def _union(specs: Sequence[str], lists: Callable[[str], set[str] | None]) -> set
     return listed
 
 
-def still_there(gone: Sequence[str], one: Callable[[str], Item | None]) -> set[str] | None:
-    """Of records that a list does not name, those that the source gives all the same; None if it gives none
-    at all for now. A few are asked for one by one, of many a sample.
+def _look_up(identifiers: Sequence[str], one: Callable[[str], Item | None]) -> dict[str, Item | None] | None:
+    """Records that a list does not name, requested one by one: a few all, of many a sample. None if the
+    source gives no single record at all for now.
 
-    A list that changes while it is read may leave a record out, and one that is cut leaves out many.
+    The item of a record that the source no longer has is a deleted one; None stands for a record that it may
+    have. A list that changes while it is read may leave a record out, and one that is cut leaves out many.
     """
-    alive: set[str] = set()
+    found: dict[str, Item | None] = {}
     silent = answers = 0
-    for identifier in gone[:: max(1, len(gone) // FEW)]:
+    for identifier in identifiers[:: max(1, len(identifiers) // FEW)]:
         try:
             item = one(identifier)
         except UnusableRecord:
-            alive.add(identifier)
-            answers += 1
-            silent = 0
-            continue
+            found[identifier] = None
         except NoAnswer as e:
             if e.failed.trouble in PASSING:
-                alive.add(identifier)  # not to be decided now
+                found[identifier] = None  # not to be decided now
                 silent += 1
                 if silent >= IN_A_ROW:
                     return None
-            else:
-                answers += 1
-                silent = 0
-            continue
+                continue
+            found[identifier] = Item(identifier, "", deleted=True)
+        else:
+            found[identifier] = item or Item(identifier, "", deleted=True)
         answers += 1
         silent = 0
-        if item is not None and not item.deleted:
-            alive.add(identifier)
-    return alive if answers or not alive else None
+    return found if answers or not found else None

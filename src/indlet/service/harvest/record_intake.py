@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from typing import Final
 
-from lxml import etree
-
 from indlet.errors import BadResponse
+from indlet.formats.metadata import oai_dc
 from indlet.model import Failure, Packed, Record
-from indlet.oai.read import Item, Page
+from indlet.oai.provenance import BY_ORIGIN, distance, is_translation
+from indlet.oai.read import Item, Page, as_it_came
 from indlet.service.harvest import owed
 from indlet.service.harvest.cache import Cache
 from indlet.service.harvest.client import NoAnswer
@@ -31,6 +31,10 @@ REFUSED_IN_A_ROW: Final = 20
 LISTED: Final = "listed"
 # Said where no record has an index part, though one was asked for.
 BARE: Final = "records without the index that is offered"
+
+
+# Said where Dublin Core is taken of a node that keeps MARC, say.
+RICHER: Final = "records that their source keeps in a richer format than oai_dc (setting metadata)"
 
 
 class UnusableRecord(BadResponse):
@@ -83,7 +87,14 @@ class RecordIntake:
 
     def _add(self, item: Item, record: Record | Packed) -> None:
         """A record of this source alone, or a copy of one that goes round among nodes."""
-        if self._cache is not None and (self._republish or item.about):
+        if (
+            item.about
+            and self._agreement.metadata_prefix == oai_dc.PREFIX
+            and distance(item.about) == BY_ORIGIN
+        ):
+            self._repairs[RICHER] += 1
+        passed_on = self._republish or any(not is_translation(one) for one in item.about)
+        if self._cache is not None and passed_on:
             if isinstance(record, Packed):
                 record = self._normaliser.record(item)
             self._committer.add_copy(self._cache.copy(item, record, self._response_date))
@@ -245,4 +256,4 @@ def _raw(item: Item) -> bytes:
         page, begin, end = item.source
         return page[begin:end]
     part = item.metadata if item.whole is None else item.whole
-    return b"" if part is None else etree.tostring(part, with_tail=False)
+    return b"" if part is None else as_it_came(part, item.budget)

@@ -22,6 +22,7 @@ from indlet.oai.describe import is_email
 from indlet.oai.read import Item, Page
 from indlet.service.harvest.client import Client, NoAnswer
 from indlet.service.records.page import read_page
+from indlet.wording import amount
 
 Level = Literal["good", "note", "wrong"]
 # What is wrong with the bytes of an answer by a schema; nothing if it is valid.
@@ -230,7 +231,9 @@ class RepositoryCheck:
                 break
             tokens.add(page.token)
             if self.pages and count >= self.pages:
-                self._tell("note", about, f"read {count} pages; --pages 0 reads the list to its end")
+                self._tell(
+                    "note", about, f"read {amount(count, 'page')}; --pages 0 reads the list to its end"
+                )
                 break
             page = self._ask(about, {"verb": "ListRecords", "resumptionToken": page.token})
             self._expect(about, page, "ListRecords")
@@ -242,13 +245,19 @@ class RepositoryCheck:
     def _told(
         self, about: str, first: Page, last: Page, count: int, seen: Counter[str], wrong: Counter[str]
     ) -> None:
-        size = f" of {first.size:,}" if first.size else ""
+        found = (
+            f"{len(seen):,} of {amount(first.size, 'record')}" if first.size else amount(len(seen), "record")
+        )
         ended = not last.token
         self._tell(
-            "good", about, f"{len(seen):,}{size} records on {count} pages, {len(first.items)} on the first"
+            "good",
+            about,
+            f"{found} on {amount(count, 'page')}, {len(first.items):,} on the first",
         )
         if ended:
-            self._tell("good", "last page", f"the list ends in due form, with {len(last.items)} records")
+            self._tell(
+                "good", "last page", f"the list ends in due form, with {amount(len(last.items), 'record')}"
+            )
             if count > 1 and last.token is None:
                 self._tell(
                     "wrong", "last page", "has no empty resumptionToken, as the end of a list in parts should"

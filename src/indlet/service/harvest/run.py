@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -29,7 +29,7 @@ from indlet.service.harvest.listing import ListedPages
 from indlet.service.harvest.negotiate import Agreement, negotiate
 from indlet.service.harvest.one_origin import claim, keeper
 from indlet.service.harvest.progress import Progress
-from indlet.service.harvest.reconcile import CannotReconcile, due, vanished, whole_list
+from indlet.service.harvest.reconcile import CannotReconcile, applies, compare, due, whole_list
 from indlet.service.harvest.record_intake import RecordIntake
 from indlet.service.harvest.run_state import (
     Action,
@@ -54,9 +54,11 @@ from indlet.service.records.normalise import Normaliser
 from indlet.service.records.stored_policy import remember
 from indlet.settings import Harvest, Source, seconds
 from indlet.store import Store, Transaction
-from indlet.text import Analyzer
+from indlet.text import Analyzer, Policy
+from indlet.wording import amount
 
 Extract = Callable[[bytes, str, str], str]  # content, URL, media type -> text
+POLICY_CHANGES: Final = 3  # in one run: more, and the source does not know what it wants
 FEED: Final = "feed"  # what a source's `metadata` says where it is one
 
 
@@ -70,6 +72,10 @@ class RunOptions:
     reconcile: bool = False
     historical: bool = False  # everything, in date windows; one that was interrupted goes on
     only: tuple[str, ...] = ()  # ask for these records that failed, and for nothing else
+
+
+class PolicyChanged(Exception):
+    """The source states another analysis policy than at the beginning of the run."""
 
 
 class Run:
@@ -154,6 +160,7 @@ class Run:
             with self.store.read() as view:
                 state = SourceState.from_json(view.state(self.origin))
                 failures = list(view.open_failures(self.origin))
+                self.held_before = next(iter(view.identifiers(self.origin)), None) is not None
             with self.store.write() as tx:
                 run = tx.start_run(self.origin, "harvest")
             guard = DeletionGuard(self.store, self.harvest)
@@ -207,11 +214,40 @@ class Run:
         if self.source.metadata == FEED:
             self._read_feed()
             return
-        progress = self.progress
-        progress.phase = "negotiating"
+        for _ in range(POLICY_CHANGES):
+            try:
+                self._harvest_by(self._negotiate())
+                return
+            except PolicyChanged:
+                self.progress.repairs["runs begun again: the source changed its analysis policy"] += 1
+                self.committer.commit(None)
+        self._end("incomplete", f"its analysis policy changed {POLICY_CHANGES} times while it was harvested")
+
+    def _negotiate(self) -> Agreement:
+        self.progress.phase = "negotiating"
         known = self.state.url if self.state.identified else ""
-        agreement = negotiate(self.fetcher, self.source, self.analyzer.policy.positions, known)
+        return negotiate(self.fetcher, self.source, self.analyzer.policy.positions, known)
+
+    def _notice(self, policies: frozenset[str]) -> None:
+        """Index parts name these policies, and not the one that was agreed on. PolicyChanged if the source
+        states another one now; otherwise its records are still of several, and come again when they change.
+        """
+        if policies <= self.policies_noticed:
+            return
+        self.policies_noticed |= policies
+        stated = self._negotiate().policy
+        if stated is not None and stated.digest != self.fetcher.policy:
+            raise PolicyChanged
+        self.progress.phase = "harvesting"
+        self.progress.repairs["index parts of another policy than the source states"] += 1
+
+    def _harvest_by(self, agreement: Agreement) -> None:
+        progress = self.progress
         progress.form = agreement.form
+        before = Policy.read(self.state.policy)
+        policies = [p for p in (before, agreement.policy, self.analyzer.policy) if p is not None]
+        self.policies_noticed = frozenset[str]()
+        self.fetcher.policy = agreement.policy.digest if agreement.policy else ""
         full_text = self._full_text if self.source.fulltext == "fetch" and self.extract else None
         normaliser = Normaliser(
             self.analyzer,
@@ -220,10 +256,12 @@ class Run:
             agreement.policy,
             full_text,
             self.roots,
+            {policy.digest: policy for policy in policies},
         )
         url = address_of(self.store, self.name, agreement.identity.base_url, agreement.url)
         cache = Cache(self.store, self.name, url, self.own, self.source.republish)
         self.committer.cache = cache
+        self.committer.guard.reviewing = self.name if agreement.identity.reviews_deletions else ""
         self.intake = RecordIntake(
             self.fetcher, agreement, normaliser, self.committer, self.halt, cache, self.source.republish
         )
@@ -248,7 +286,7 @@ class Run:
             self._name_sets()
             self._take_decisions()
         self._finish(state, stop)
-        if stop.complete and self._reconcile_due():
+        if stop.complete and (self._reconcile_due() or self._compare_after_full()):
             self._reconcile()
 
     def _retry(self, identifiers: tuple[str, ...]) -> None:
@@ -299,6 +337,9 @@ class Run:
         anew = self.options.full or (historical and not begun_before)
         if anew or (self.state.shape or shape) != shape:
             self._remember(run=None, marks={})
+        if (stated := agreement.identity.store) and self.state.store not in ("", stated):
+            # Its store went back to an earlier state, or is a new one: dates before that say nothing.
+            self._remember(run=None, marks=dict.fromkeys(self.state.marks, ""), restored=True)
         indexed = normaliser.has_index
         self._remember(
             url=agreement.url,
@@ -306,6 +347,7 @@ class Run:
             format=agreement.form,
             identified=agreement.identity.base_url != "",
             name=agreement.identity.name,
+            store=agreement.identity.store or self.state.store,
             deleted_record=agreement.identity.deleted,
             granularity="second" if agreement.seconds else "day",
             policy=agreement.policy.to_json() if agreement.policy else None,
@@ -334,14 +376,20 @@ class Run:
         return kept.state
 
     def _bounds(self, agreement: Agreement) -> tuple[str, str]:
-        since, until = self.options.since or self.source.from_, self.options.until or self.source.until
+        """The dates between which records are listed in this run."""
+        since, until = self.options.since, self.options.until
+        mark = self.state.marks.get(self.source.set, "")
+        if mark and not since:
+            overlap = self.harvest.overlap_seconds + self.state.vague
+            since = max(dates.earlier(mark, agreement.seconds, overlap), self.source.from_)
+        return self._limits(agreement, since, until)
+
+    def _limits(self, agreement: Agreement, since: str = "", until: str = "") -> tuple[str, str]:
+        """The dates given, or those of the settings, as the source takes them."""
+        since, until = since or self.source.from_, until or self.source.until
         for bound in (since, until):
             if bound and dates.parse(bound) is None:
                 raise SettingsError(f"{bound!r} is not a date; write 2024-05-01 or 2024-05-01T12:00:00Z")
-        mark = self.state.marks.get(self.source.set, "")
-        if mark and not self.options.since:
-            overlap = self.harvest.overlap_seconds + self.state.vague
-            since = max(dates.earlier(mark, agreement.seconds, overlap), since)
         if not agreement.seconds:
             return dates.day(since), dates.day(until)
         if since and until and len(since) != len(until):  # both bounds must have one granularity
@@ -410,6 +458,7 @@ class Run:
         except NoAnswer as e:
             return self._no_page(state, e)
         self._count()
+        self._notice(page.policies)
         self.listed = self.listed or bool(page.items or page.problems)
         self.timed = self.timed or any(dates.timed(item.datestamp) for item in page.items)
         listing = isinstance(state, ListState)
@@ -493,54 +542,78 @@ class Run:
     # Reconciliation
 
     def _reconcile_due(self) -> bool:
-        if self.options.reconcile:
+        if self.options.reconcile or self.state.restored:
             return True
         every = self.source.reconcile or self.harvest.reconcile
-        if not self.state.reconciled and every != "never" and self.state.deleted_record != "persistent":
+        if not self.state.reconciled and applies(self.state, self.source.set, every):
             # The first harvest has just listed everything.
             self._remember(reconciled=dates.write(self.now(), True))
             self.committer.save()
-        return due(self.state, every, self.now())
+        return due(self.state, self.source.set, every, self.now())
+
+    def _compare_after_full(self) -> bool:
+        """After a new list of everything, what it does not name must go as well."""
+        options = self.options
+        return options.full and self.held_before and not (options.since or options.until)
 
     def _reconcile(self) -> None:
         """Delete what the source no longer lists; nothing at all unless its whole list could be read."""
         self.progress.phase = "reconciling"
         self.committer.settle()
+        self.committer.guard.reviewing = ""  # nobody has reviewed what is merely not listed
         lists = partial(
             whole_list, self.fetcher, self.agreement, traits=self.traits, rules=self.rules, sleep=self._sleep,
-            size_counts=not self.state.size_lies,
+            window=Window(*self._limits(self.agreement)), size_counts=not self.state.size_lies,
         )  # fmt: skip
         specs = list(self.state.marks) or [self.source.set]
         try:
-            gone, left_out, back = vanished(self.store, self.origin, specs, lists, self.intake.one)
+            found = compare(self.store, self.origin, specs, lists, self.intake.one)
         except CannotReconcile as e:
-            self._end("incomplete", f"reconciliation {e}; nothing was deleted")
+            if self._reconcile_due():
+                self._end("incomplete", f"reconciliation {e}; nothing was deleted")
+            else:  # nobody asked for it in so many words, and all that is listed has come
+                self.progress.repairs["lists that could not be compared"] += 1
+                self._end("complete", "")
             return
-        if left_out:
-            self.progress.repairs["records that a list left out"] += left_out
+        if found.left_out:
+            self.progress.repairs["records that a list left out"] += found.left_out
         with self.store.read() as view:
-            listed = {row.identifier for row in view.withheld(self.origin)}.difference(gone)
+            waiting = {row.identifier for row in view.withheld(self.origin)}
+        listed = waiting.difference(found.gone, found.out_of_set)
         if listed:  # the deletions of these wait, and the source has them
             with self.store.write() as tx:
                 tx.drop_withheld(self.origin, listed)
-        self._remember(reconciled=dates.write(self.now(), True))
+        self._remember(reconciled=dates.write(self.now(), True), restored=False)
+        removed = found.out_of_set  # here alone: for other nodes that is no word of the origin
         if self.source.republish:
-            self.intake.deleted(gone, dates.write(self.now(), True))
-            self.committer.settle_deletions()
+            self.intake.deleted(found.gone, dates.write(self.now(), True))
         else:
-            with self.store.write() as tx:
-                tx.withhold(self.origin, {identifier: {} for identifier in gone})
-            self.progress.deleted += self.committer.settle_deletions()
-        back = [identifier for identifier in back if identifier not in self.committer.failures]
+            removed = [*found.gone, *removed]
+        with self.store.write() as tx:
+            tx.withhold(self.origin, {identifier: {} for identifier in removed})
+        done = self.committer.settle_deletions()
+        counted = len(found.gone) if self.source.republish else 0  # as they were handed in
+        self.progress.deleted += max(done - counted, 0)
+        back = self._not_held(i for i in found.back if i not in self.committer.failures)
         said = self._bring_back(back) if back else ""
         self._end("incomplete" if said else "complete", said)
+
+    def _not_held(self, identifiers: Iterable[str]) -> list[str]:
+        """Of what the source lists, the records that are not held under their origin either: a node that
+        passes on records lists those of others, and ours."""
+        if not self.source.republish:
+            return list(identifiers)
+        with self.store.read() as view:
+            others = [origin.id for origin in view.origins() if origin.id != self.origin]
+            return [identifier for identifier in identifiers if view.get(identifier, others) is None]
 
     def _bring_back(self, identifiers: list[str]) -> str:
         """Take what the source lists and we do not hold; why that cannot be done now, if it cannot."""
         if len(identifiers) <= decide.ONE_BY_ONE:
             return self.intake.missing(identifiers, lambda: None)
         self._remember(marks={})
-        return f"{len(identifiers)} records are listed that never came; the next run lists everything anew"
+        missing = amount(len(identifiers), "record")
+        return f"{missing} of the list never came; the next run lists everything again"
 
     # What the source may take of the disk
 

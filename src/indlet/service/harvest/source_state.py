@@ -91,6 +91,8 @@ class SourceState:
     last: LastRun | None = None
     confirmed: str = ""  # when a run last ended complete: what is held is then what the source has
     stored_bytes: int = 0
+    store: str = ""  # what names the store behind the source, and its history (`Identity.store`)
+    restored: bool = False  # that has become another one: all identifiers must be compared
     other: JsonMapping = field(default_factory=dict)  # what others keep with it
 
     @classmethod

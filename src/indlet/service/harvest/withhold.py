@@ -24,6 +24,7 @@ class DeletionGuard:
     def __init__(self, store: Store, harvest: Harvest) -> None:
         self._store, self._harvest = store, harvest
         self._touched = set[str]()  # names of the sources whose records this run deletes
+        self.reviewing = ""  # name of the source, if it has reviewed the deletions that it lists
 
     def write(self, tx: Transaction, view: View, name: str, origin: int, came: Kept) -> list[Record | Packed]:
         """Make deletions of live records wait; the rest, to be put."""
@@ -31,7 +32,8 @@ class DeletionGuard:
         live = view.live(origin, deleted) if deleted else set()
         if live:
             self._touched.add(name)
-            tx.withhold(origin, {i: _detail(record) for i, record in came.items() if i in live})
+            reviewed = {withheld.REVIEWED: True} if name == self.reviewing else {}
+            tx.withhold(origin, {i: _detail(record) | reviewed for i, record in came.items() if i in live})
         elif not view.withheld_counts().get(origin):
             return list(came.values())
         back = [identifier for identifier in came if identifier not in live]

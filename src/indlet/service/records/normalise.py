@@ -6,7 +6,7 @@ item of a page -> Record, or BadResponse that says what is wrong with it
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
@@ -18,10 +18,13 @@ from lxml import etree
 from indlet.errors import BadResponse
 from indlet.formats import INDEX, bundle, by_name, pairs
 from indlet.formats.dublin import PDF_MARKS, doi, folded, iso_date, pdf_text
+from indlet.formats.index.terms import IndexFormat
 from indlet.formats.metadata.oai_dc import START
 from indlet.formats.registry import ROOTS, Roots
+from indlet.limits import LENGTH_SLACK, OCCURRENCES, Budget
 from indlet.memo import remembered
 from indlet.model import DUBLIN_CORE, JsonObject, Metadata, Packed, Record, TermVector
+from indlet.oai.provenance import is_translation
 from indlet.oai.read import Item, MetadataPart, canonical, parsed
 from indlet.store import packed_parts, resource_hash
 from indlet.text import Analyzer, Policy, Reconciliation, loss, renormalise, searched
@@ -63,6 +66,7 @@ class Normaliser:
     policy: Policy | None = None
     full_text: FullText | None = None
     roots: Roots = field(default_factory=lambda: ROOTS)  # the formats that are known
+    policies: Mapping[str, Policy] = field(default_factory=dict)  # others that records may name, by digest
     reconciliation: Reconciliation = field(init=False)
     has_index: bool = field(init=False)
 
@@ -73,7 +77,8 @@ class Normaliser:
     def record(self, item: Item) -> Record:
         """The record that an item of a list is to us; BadResponse says what is wrong with it."""
         if item.deleted:
-            return Record(item.identifier, sets=item.sets, deleted=True)
+            told: JsonObject = {"source_datestamp": item.datestamp} if item.datestamp else {}
+            return Record(item.identifier, sets=item.sets, deleted=True, properties=told)
         raw, metadata, index = self._read(item)
         vector = self._vector(item, index, metadata)
         properties, resource = self._about(item, metadata)
@@ -90,7 +95,7 @@ class Normaliser:
                 if part is None or item.deleted or item.about or not self._as_stored(part):
                     out.append(self.record(item))
                     continue
-                if known and part.properties:
+                if known and part.properties and not item.policy:
                     vector = self._vector(item, None, {}) if self.has_index else None
                     properties, resource = part.properties, part.resource
                 else:
@@ -124,7 +129,8 @@ class Normaliser:
             part, index = bundle.read(part)
         if part is None:
             raise BadResponse("a record without metadata that is not marked as deleted")
-        return canonical(part), cleaned(pairs(part, self.roots)), index
+        raw = canonical(part, item.budget)
+        return raw, cleaned(pairs(part, self.roots, Budget(len(raw)))), index
 
     def _about(self, item: Item, metadata: Metadata) -> tuple[JsonObject, str]:
         """The properties of a record, and the key of its resource."""
@@ -136,10 +142,12 @@ class Normaliser:
             if "/" in form and is_media_type(form):
                 properties["media_type"] = form
                 break
-        if self.has_index and not self.reconciliation.exact:
-            properties["policy"] = self.policy.digest if self.policy else "unknown"
-        if item.about:
-            properties["about"] = [a.decode("utf-8", "replace") for a in item.about]
+        if self.has_index:
+            policy, reconciliation = self._made_by(item)
+            if not reconciliation.exact:
+                properties["policy"] = policy.digest if policy else "unknown"
+        if about := [a.decode("utf-8", "replace") for a in item.about if not is_translation(a)]:
+            properties["about"] = about
         return properties, resource_key(item.identifier, metadata, url)
 
     def _vector(self, item: Item, index: etree._Element | None, metadata: Metadata) -> TermVector | None:
@@ -159,11 +167,51 @@ class Normaliser:
         if vector is None:
             if index is None:
                 return None
-            prefix = self.index_prefix or bundle.INSIDE[self.bundle_prefix].prefix
-            vector = INDEX[prefix].read(index)
-        if self.reconciliation.kind == "identical":
+            vector = self._format.read(index)
+            _charge(item, vector)
+        policy, reconciliation = self._made_by(item)
+        self._check_length(vector, policy)
+        if reconciliation.kind == "identical":
             return vector
-        return renormalise(vector, self.policy, self.analyzer)
+        made = renormalise(vector, policy, self.analyzer)
+        _charge(item, made)
+        return made
+
+    def _made_by(self, item: Item) -> tuple[Policy | None, Reconciliation]:
+        """The policy by which an item's terms were made: the one that its index part names, if we know it,
+        else the one that the source states."""
+        if item.policy and (policy := self.policies.get(item.policy)):
+            return policy, loss(policy, self.analyzer.policy)
+        return self.policy, self.reconciliation
+
+    @property
+    def _format(self) -> IndexFormat:
+        return INDEX[self.index_prefix] if self.index_prefix else bundle.INSIDE[self.bundle_prefix]
+
+    def _check_length(self, vector: TermVector, policy: Policy | None) -> None:
+        """BadResponse if a document would be longer than its terms allow: its length counts in the average
+        of all documents.
+        """
+        total = terms = 0
+        for line in filter(None, vector.packed.split(b"\n")):
+            count = line.count(b" ")
+            terms += count
+            total += count * int(line[: line.index(b" ")])
+        complete = policy is not None and policy.prune is None and policy.lead is None
+        if complete and self._format.frequencies:
+            most = 2 * total + LENGTH_SLACK
+        else:
+            most = max(total, OCCURRENCES * max(terms, 1))
+        if vector.length > most:
+            raise BadResponse(
+                f"a length of {vector.length} contradicts its vector of {terms} terms that occur {total} "
+                "times; have the source state the number of its tokens, or leave it out"
+            )
+
+
+def _charge(item: Item, vector: TermVector) -> None:
+    if item.budget is not None:
+        item.budget.charge(len(vector.packed) + len(vector.positions or b""))
 
 
 def cleaned(pairs: Sequence[tuple[str, str]]) -> dict[str, list[str]]:

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence, Set
 from typing import Final
 
 from indlet.kernels import state
-from indlet.oai.read import Page, read
+from indlet.oai.read import Item, Page, read
 
 _TOKEN = re.compile(
     rb"<resumptionToken[^<>]*>([^<]+)</resumptionToken>\s*</ListRecords>\s*</OAI-PMH>\s*\Z", re.ASCII
 )
 _SIZE = re.compile(rb"""<resumptionToken\b[^<>]*\bcompleteListSize\s*=\s*["'](\d{1,12})["']""")
 _TAIL: Final = 4096
+# As our own nodes write it, which is found at the speed of memory; then in any form.
+_POLICY = re.compile(rb'<(?:index|ft:bundle) policy="([^"<]{1,64})"')
+_ANY_POLICY = re.compile(
+    rb"""<(?:[\w.-]{1,40}:)?(?:index|bundle)\s(?:[^<>]{0,2000}?\s)?policy\s*=\s*["']([^"'<]{1,64})["']"""
+)
 _scanner: Callable[[bytes, str], Page | None] | None = None
 
 
@@ -28,6 +33,27 @@ def announced(body: bytes) -> int:
     """How many records a list has, as the end of a page tells before the page is read; 0 if it does not."""
     found = _SIZE.search(body, max(len(body) - _TAIL, 0))
     return 0 if found is None else int(found[1])
+
+
+def index_policies(body: bytes) -> set[str]:
+    """The digests of the policies that the index parts of a page name."""
+    found = set(_POLICY.findall(body))
+    if not found and b"policy" in body:
+        found = set(_ANY_POLICY.findall(body))
+    return {digest.decode("utf-8", "replace") for digest in found}
+
+
+def with_policies(items: Sequence[Item], others: Set[str]) -> list[Item]:
+    """Items with the digests that their index parts name, where these are among some."""
+    return [item._replace(policy=p) if (p := _policy(item)) in others else item for item in items]
+
+
+def _policy(item: Item) -> str:
+    if item.source is not None:
+        page, begin, end = item.source
+        return next(iter(index_policies(page[begin:end])), "")
+    part = item.metadata if item.index_part is None else item.index_part.getparent()
+    return "" if part is None else part.get("policy", "")
 
 
 def read_page(body: bytes, charset: str = "", *, kernels: bool) -> Page:

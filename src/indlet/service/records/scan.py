@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from itertools import repeat
 from typing import Final
@@ -23,6 +23,7 @@ from indlet.kernels import describe, identify
 from indlet.kernels import scan as k
 from indlet.kernels.utf8 import is_utf8
 from indlet.kernels.vector_check import totals
+from indlet.limits import EXPANSION, Budget
 from indlet.memo import SHORT, remembered
 from indlet.model import DUBLIN_CORE, TermVector
 from indlet.oai import markup
@@ -36,8 +37,6 @@ _RECORD = re.compile(rb"<((?:[\w.-]+:)?record)[\s>]", re.IGNORECASE)
 _PADDING: Final = b"<" + bytes(k.PADDING - 1)
 # Tags of one page that are new to the table: with more of them, the tolerant reader is no slower.
 _NEW: Final = 2000
-# Metadata in canonical form may take so many times the bytes of their page.
-_LARGER: Final = 20
 # Bytes of an array that is kept for the next page, and setSpecs that are.
 _KEPT: Final = 1 << 26
 _SPECS: Final = 4096
@@ -91,11 +90,15 @@ def scan(body: bytes, charset: str = "") -> Page | None:
     Records that are not well-formed are repaired as that reader would: then most pages need nothing else of
     it. What is around them must be sound.
     """
+    budget = Budget(len(body))
     body, repairs = decoded(body, charset, _is_utf8)
     begin, end = _region(body)
     if not end:
         return None
-    page = _scanned(body, begin, end)
+    try:
+        page = _scanned(body, begin, end, budget)
+    except MemoryError:  # the room for all that may be in a very large page; the other reader needs less
+        return None
     if page is None and _DOCTYPE.search(body) is None and _is_sound(body[:begin] + body[end:]):
         if body.count(b"<") > markup.TAGS or parsed(body) is not None:
             return None
@@ -103,7 +106,7 @@ def scan(body: bytes, charset: str = "") -> Page | None:
             body, more = repaired(body, foreign_entities=True)
         except BadResponse:
             return None
-        page, repairs = _scanned(body, *_region(body)), repairs + more
+        page, repairs = _scanned(body, *_region(body), budget), repairs + more
     if page is not None:
         page.repairs = repairs
     return page
@@ -130,13 +133,13 @@ def _region(body: bytes) -> tuple[int, int]:
     return first.start(), body.find(b">", last) + 1
 
 
-def _scanned(body: bytes, begin: int, end: int) -> Page | None:
+def _scanned(body: bytes, begin: int, end: int, budget: Budget) -> Page | None:
     # What is around the records is soon read in the usual way.
     try:
         page = read(body[:begin] + body[end:])
     except BadResponse:
         return None
-    root, page.root = page.root, None
+    root, page.root, page.budget = page.root, None, budget
     if page.verb != "ListRecords" or page.items or page.problems or page.errors or page.repairs:
         return None
     if root is None or root.get("version") == "1":
@@ -149,7 +152,10 @@ def _scanned(body: bytes, begin: int, end: int) -> Page | None:
     told = _told(pages)
     if told is None:
         return None
-    page.items = _items(region, pages, told)
+    state = pages.state[0]
+    if not budget.try_charge(int(state["raw"] + state["packed"])):
+        return None
+    page.items = _items(region, pages, told, budget)
     return None if any(not item.identifier for item in page.items) else page
 
 
@@ -168,9 +174,10 @@ def _walked(region: bytes, declared: dict[str | None, str]) -> k.PageArrays | No
         room("values", size // len("<a>b</a>") + 1, k.VALUE), room("raw", 5 * size + k.PADDING, np.uint8),
         room("folded", 2 * size + k.PADDING, np.uint8), room("packed", size, np.uint8),
     )  # fmt: skip
+    pages.state["seed"] = table.seed
     new = 0
     while (why := k.walk(table.tags, pages)) != k.DONE:
-        if why == k.FULL and pages.raw.size < _LARGER * size:
+        if why == k.FULL and pages.raw.size < EXPANSION * size:
             pages = pages._replace(raw=np.concatenate((pages.raw, np.empty(pages.raw.size, np.uint8))))
         elif why == k.UNKNOWN and new < _NEW:
             new += 1
@@ -209,23 +216,39 @@ def _told(pages: k.PageArrays) -> Iterator[tuple[bytes, bytes, int]] | None:
     if text.size < end + k.PADDING:
         text = np.concatenate((text[:begin], np.empty(len(forms) + k.PADDING, np.uint8)))
     text[begin:end] = np.frombuffer(forms, np.uint8)
-    out = room("out", 2 * (end + k.PADDING) + 24 * values.size + 2 * heads.size, np.uint8)
     ends, resources = (room(name, heads.size, np.int64) for name in ("ends", "resources"))
-    if not describe.described(
-        heads, values, text, begin, lows, highs, lines, _ENCODED_TWICE, *_NAMES, out, ends
-    ):
+    described = _written(
+        "out", pages.text.size, ends,
+        lambda out: describe.described(
+            heads, values, text, begin, lows, highs, lines, _ENCODED_TWICE, *_NAMES, out, ends
+        ),
+    )  # fmt: skip
+    if described is None:
         return None
-    described = _cut(out, ends)
     media = [
         ord(value[0]) - ord("A") == _FORMAT and is_media_type(form)
         for value, form in zip(new, formed, strict=True)
     ]
-    properties = room("properties", pages.text.size + 2 * (end + k.PADDING) + 64 * heads.size, np.uint8)
-    identify.identified(
-        pages.text, heads, values, text, lows, highs, lines, np.array([*media, False], np.uint8),
-        _FORMAT_AND_IDENTIFIER, properties, ends, resources,
+    properties = _written(
+        "properties", pages.text.size, ends,
+        lambda out: identify.identified(
+            pages.text, heads, values, text, lows, highs, lines, np.array([*media, False], np.uint8),
+            _FORMAT_AND_IDENTIFIER, out, ends, resources,
+        ),
     )  # fmt: skip
-    return zip(described, _cut(properties, ends), resources.tolist(), strict=True)
+    if properties is None:
+        return None
+    return zip(described, properties, resources.tolist(), strict=True)
+
+
+def _written(name: str, size: int, ends: k.Numbers, write: Callable[[k.Bytes], int]) -> list[bytes] | None:
+    """What a kernel writes for each record of a page of so many bytes, into an array that is made larger
+    while it is too small; None where the kernel refuses, or would write too much.
+    """
+    room, most = size, EXPANSION * size
+    while (why := write(out := _known.array(name, room, np.uint8))) == k.FULL and room < most:
+        room *= 2
+    return _cut(out, ends) if why == k.DONE else None
 
 
 def _cut(text: k.Bytes, ends: k.Numbers) -> list[bytes]:
@@ -241,7 +264,9 @@ def _form(value: str) -> str:
     return FORMS[DUBLIN_CORE[ord(value[0]) - ord("A")]](value[1:])
 
 
-def _items(region: bytes, pages: k.PageArrays, told: Iterator[tuple[bytes, bytes, int]]) -> list[Item]:
+def _items(
+    region: bytes, pages: k.PageArrays, told: Iterator[tuple[bytes, bytes, int]], budget: Budget
+) -> list[Item]:
     """The records of a page, each with what its metadata say: column by column, and tuples made of these,
     which takes a fraction of what a call for each record takes.
     """
@@ -265,7 +290,7 @@ def _items(region: bytes, pages: k.PageArrays, told: Iterator[tuple[bytes, bytes
         _headers(region, heads, "identifier"), _headers(region, heads, "datestamp"),
         _sets(region, pages.sets[: state["sets"]], column["sets"]), map(bool, column["deleted"]),
         repeat(None), repeat(None), abouts, repeat(None), parts, vectors,
-        zip(repeat(region), column["begin"], column["end"]),
+        zip(repeat(region), column["begin"], column["end"]), repeat(budget), repeat(""),
     )  # fmt: skip
     return [made(Item, row) for row in rows]
 

@@ -8,6 +8,7 @@ those that the canonical form has declared. lxml reads the tag, so that it means
 from __future__ import annotations
 
 import re
+import secrets
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
@@ -68,6 +69,7 @@ class TagTable:
             np.zeros(4 * MANY, np.int64), np.zeros(MANY, k.TAG), np.zeros(_BYTES + 8, np.uint8)
         )
         self._count = self._filled = 0
+        self.seed = secrets.randbits(62)
 
     def begin(self, declared: Mapping[str | None, str]) -> None:
         """Get ready for a page whose list declares these namespaces."""

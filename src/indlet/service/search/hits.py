@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -35,6 +36,7 @@ class Shares:
     _terms: dict[str, tuple[QueryTerm, tuple[float, float]]] = field(init=False)
     _names: frozenset[str] = field(init=False)
     _marked: bool = field(init=False)
+    _words: AskedWords = field(init=False)
 
     def __post_init__(self) -> None:
         collection = self.searcher.collection
@@ -43,6 +45,7 @@ class Shares:
             for term in self.searcher.query_terms(self.meaning.expression)
         }
         self._names = frozenset(self._terms)
+        self._words = AskedWords(self.meaning)
         self._marked = any(FIELD_MARK in name for name in self._terms)
 
     def of(self, stored: Stored) -> tuple[Matched, ...]:
@@ -67,7 +70,7 @@ class Shares:
         total = sum(part[3] for part in parts)
         matched = [
             Matched(
-                *unmarked(name), asked_by(self.meaning, name), frequency, df,
+                *unmarked(name), self._words.of(name), frequency, df,
                 amount / total if total else 1 / len(parts),
             )
             for name, frequency, df, amount in parts
@@ -126,9 +129,10 @@ def explained(searcher: Searcher, meaning: Meaning, model: Model, stored: Stored
     matching = searcher.search(meaning.expression, model, 0, filters=(e.Ids((stored.id,)),)).total
     # Dividing the sum by the norms divides each part of it; what a model adds to the sum stays apart.
     scale = told.score / told.total if model.finishing == "scaled" and told.total else 1.0
+    words = AskedWords(meaning)
     shares = tuple(
         Share(
-            *unmarked(part.term), asked_by(meaning, part.term), part.frequency, part.df, part.cf,
+            *unmarked(part.term), words.of(part.term), part.frequency, part.df, part.cf,
             part.weight, part.contribution * scale, part.derived,
         )
         for part in told.parts
@@ -153,7 +157,7 @@ def explained(searcher: Searcher, meaning: Meaning, model: Model, stored: Stored
         query_constants=model.query_constants(terms, searcher.collection),
         all_words=_part_of(searcher, meaning, stored.id),
         missing=tuple(
-            Share(*unmarked(name), asked_by(meaning, name), 0, term.df, term.cf, term.weight, 0.0, {})
+            Share(*unmarked(name), words.of(name), 0, term.df, term.cf, term.weight, 0.0, {})
             for term, name in missing
             if name not in held
         ),
@@ -223,12 +227,19 @@ def corrected(text: str, suggestions: Sequence[Suggestion]) -> str:
     return out if changed else ""
 
 
-def asked_by(meaning: Meaning, term: str) -> tuple[str, ...]:
-    """The words of the query that an index term answers to."""
-    return tuple(
-        dict.fromkeys(
-            asked.text
-            for asked in meaning.asked
-            if term in asked.terms or (asked.prefix and term.startswith(asked.prefix))
-        )
-    )
+class AskedWords:
+    """The words of a query, by the index terms that they became."""
+
+    def __init__(self, meaning: Meaning) -> None:
+        self._asked = meaning.asked
+        self._by_term: defaultdict[str, list[int]] = defaultdict(list)
+        self._prefixes = [n for n, asked in enumerate(meaning.asked) if asked.prefix]
+        for number, asked in enumerate(meaning.asked):
+            for term in asked.terms:
+                self._by_term[term].append(number)
+
+    def of(self, term: str) -> tuple[str, ...]:
+        """The words that an index term answers to, in the order of the query."""
+        begun = [n for n in self._prefixes if term.startswith(self._asked[n].prefix)]
+        numbers = sorted((*self._by_term.get(term, ()), *begun))
+        return tuple(dict.fromkeys(self._asked[n].text for n in numbers))

@@ -60,6 +60,7 @@ FILTERS: Final = (*FACETS, "date")
 MAX_LIMIT: Final = 1_000_000
 MAX_OFFSET: Final = 10_000_000
 _SIMILAR_TERMS: Final = 25
+_NAMED: Final = 200_000  # records whose identifiers are remembered between rankings
 
 
 class Library:
@@ -97,6 +98,7 @@ class Library:
         self._analysed_by: dict[int, tuple[str, str]] = {}  # by origins: its state, the digest of a policy
         self._counted: WeakKeyDictionary[Searcher, JsonObject] = WeakKeyDictionary()
         self._named: dict[int, Named] = {}
+        self.named_limit = _NAMED
         self._called: tuple[Any, Mapping[str, Mapping[str, str]]] | None = None
 
     @classmethod
@@ -317,13 +319,17 @@ class Library:
                 return []  # a topic of stop words finds nothing
             raise
         hits = searcher.search(meaning.expression, ranking, depth, filters=meaning.filters).hits
-        unknown = [hit.id for hit in hits if hit.id not in self._named]
+        # The records of one topic come again with the next model; a full memory begins again, as in memo.py.
+        if len(self._named) >= self.named_limit:
+            self._named = {}
+        named = self._named
+        unknown = [hit.id for hit in hits if hit.id not in named]
         if unknown:
             with self.store.read() as view:
                 for stored in view.by_id(unknown).values():
                     names = tuple(map(str, stored.record.metadata.get("identifier", ())))
-                    self._named[stored.id] = Named(stored.identifier, 0.0, names)
-        return [self._named[hit.id]._replace(score=hit.score) for hit in hits if hit.id in self._named]
+                    named[stored.id] = Named(stored.identifier, 0.0, names)
+        return [named[hit.id]._replace(score=hit.score) for hit in hits if hit.id in named]
 
     def similar(self, identifier: str, *, source: str = "", limit: int = 10, model: str = "bm25") -> Result:
         """Records like one: asked for by the terms of its vector that tell it most apart (tf·idf)."""
@@ -523,7 +529,8 @@ class Library:
     def _conceals(self, origin: Origin) -> bool:
         if self._restricted is None:
             return False
-        if origin.guarded:
+        # Folders that are written to hold no records, and their names are paths of this machine.
+        if origin.guarded or origin.kind == "write":
             return True
         return origin.kind == "hierarchy" and self._restricted.get(origin.name, origin.restricted)
 

@@ -7,11 +7,12 @@ are, whether a phrase stands in a text, how a misspelt word is written.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 from indlet.errors import SettingsError
+from indlet.limits import MISSPELT_WORDS, VERIFIED_RECORDS
 from indlet.service.harvest.source_state import SourceState
 from indlet.service.index import Searcher
 from indlet.service.index import expression as e
@@ -31,7 +32,7 @@ from indlet.text import LANGUAGES, Analyzer, code
 ACCENTS: Final = ("fold", "exact")
 ALL_WORDS: Final = ("first", "off")
 _MOST_NAMED: Final = 8  # sources in a note
-_MOST_SUGGESTIONS: Final = 16  # words of a query that are looked for in the vocabulary
+_LOOKED_UP: Final = 16  # words of a query of which it is told whether any record holds them
 # A phrase in a field, the records that it is looked for in, and by the rules of which languages.
 _Phrase = tuple[str, str, e.Expression, tuple[str, ...]]
 
@@ -41,6 +42,14 @@ class Handling(NamedTuple):
 
     fold_accents: bool
     all_words: bool
+
+
+@dataclass(slots=True)
+class _Verification:
+    """How many records may still be read to verify the phrases of one query, and what there is to say."""
+
+    left: int = VERIFIED_RECORDS
+    notes: list[str] = field(default_factory=list)
 
 
 class QueryReader:
@@ -115,18 +124,18 @@ class QueryReader:
                 names.setdefault(name.casefold(), []).append(origin.id)
         # By date, a record that holds one of the words would come before all that hold every one.
         strict = ranking.name == "boolean" or (sort != "score" and handling.all_words)
-        said: list[str] = []
+        verification = _Verification()
         meaning = Interpreter(
             self._analyzer, spoken.frequent, names, strict, spoken.rare,
             searcher.accented if handling.fold_accents else None,
-            lambda field, phrase, among: self._holding(searcher, field, phrase, among, spoken, said),
+            lambda field, phrase, among: self._holding(searcher, field, phrase, among, spoken, verification),
         ).meaning(asked, filters, known.first)  # fmt: skip
         first = (*known.first, *(meaning.first if handling.all_words else ()))
         return replace(
             meaning,
             expression=e.Or((*known.first, meaning.expression)) if known.first else meaning.expression,
             filters=meaning.filters,
-            notes=(*meaning.notes, *known.notes, *said),
+            notes=(*meaning.notes, *known.notes, *verification.notes),
             first=first,
         )
 
@@ -137,7 +146,7 @@ class QueryReader:
         phrase: str,
         among: e.Expression,
         spoken: Spoken,
-        said: list[str],
+        verification: _Verification,
     ) -> e.Expression:
         """The records among those of an expression of which `phrases.holds` is true."""
         known, every = self._verified.get(searcher), spoken.every
@@ -146,14 +155,15 @@ class QueryReader:
         # By the languages too: what one reader asks under others must not decide what the next one finds.
         key = (field, phrase, among, every)
         if key not in known:
-            most = VERIFIED if field else VERIFIED_WHOLE
+            most = min(VERIFIED if field else VERIFIED_WHOLE, verification.left)
             found = searcher.search(among, limit=most, collapse=False)
             if found.total > most:
                 problem = "too_many_to_verify" if field else "too_many_texts"
-                said.append(Note(problem, most=most, phrase=phrase, field=field))
+                verification.notes.append(Note(problem, most=most, phrase=phrase, field=field))
                 return among
             with self._store.read() as view:
                 records = view.by_id([hit.id for hit in found.hits]).values()
+            verification.left -= found.total
             known[key] = e.Ids(tuple(s.id for s in records if holds(self._analyzer, s, field, phrase, every)))
         return known[key]
 
@@ -161,10 +171,13 @@ class QueryReader:
         self, searcher: Searcher, meaning: Meaning, spoken: Sequence[str]
     ) -> tuple[Suggestion, ...]:
         """Other words for those of the query that no record holds."""
-        found = []
-        for asked in meaning.asked[:_MOST_SUGGESTIONS]:
+        found, misspelt = [], 0
+        for asked in meaning.asked[:_LOOKED_UP]:
+            if misspelt == MISSPELT_WORDS:
+                break
             if asked.prefix or not asked.terms or searcher.query_terms(_any_of(asked.terms)):
                 continue
+            misspelt += 1
             speller = self.speller(searcher)
             near = [term for term, _ in speller.near(asked.terms[0], asked.field)]
             instead = tuple(dict.fromkeys(speller.spelt(term, spoken) for term in near))

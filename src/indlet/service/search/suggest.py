@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from indlet.model import FIELD_MARK, FIELD_MARKS, Metadata, unmarked
-from indlet.service.index import Searcher
+from indlet.service.index import NearTerm, Searcher
 from indlet.service.index.expression import Or, Term
 from indlet.store import Store
 from indlet.text import Analyzer, tokens
@@ -22,6 +22,7 @@ LONGEST: Final = 40
 _WITNESSES: Final = 4
 _SPELT_BY: Final = ("title", "subject", "description", "creator", "publisher")
 _REMEMBERED: Final = 50_000
+_NEAR_REMEMBERED: Final = 1_000
 
 
 class Speller:
@@ -32,6 +33,7 @@ class Speller:
         self._store = store
         self._analyzer = analyzer
         self._spelt: dict[str, str] = {}
+        self._near: dict[tuple[str, int], list[NearTerm]] = {}
 
     def near(self, term: str, field: str = "", limit: int = 3) -> list[tuple[str, int]]:
         """Terms near one that no record holds, with their df: few edits first, then the frequent ones."""
@@ -42,7 +44,7 @@ class Speller:
         mark = FIELD_MARKS.get(field, "")
         best = {
             found.term: found
-            for found in self.searcher.near(mark + bare, most)
+            for found in self._all_near(mark + bare, most)
             if found.term.startswith(mark) and FIELD_MARK not in found.term[len(mark) :]
         }
         # People seldom get the first letter wrong.
@@ -50,6 +52,17 @@ class Speller:
             best, key=lambda name: (best[name].edits, name[len(mark)] != bare[0], -best[name].df, name)
         )
         return [(name, best[name].df) for name in order[:limit]]
+
+    def _all_near(self, term: str, most: int) -> list[NearTerm]:
+        """Found once for a snapshot: the whole vocabulary is read for it, and models are compared by the same
+        query.
+        """
+        found = self._near.get((term, most))
+        if found is None:
+            if len(self._near) >= _NEAR_REMEMBERED:
+                self._near.clear()
+            found = self._near[term, most] = self.searcher.near(term, most)
+        return found
 
     def beginning(
         self, text: str, languages: Sequence[str], limit: int = 8, field: str = ""

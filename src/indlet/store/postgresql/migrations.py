@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 from importlib.resources import files
 
@@ -9,6 +10,7 @@ import psycopg
 from psycopg import errors
 
 from indlet.errors import StoreError
+from indlet.store.sql_store import EPOCH, IDENTITY, RENEWED_SECRETS, TABLES_KEY
 from indlet.store.sql_view import Row
 from indlet.store.sql_waiting import SCHEMA
 
@@ -38,8 +40,46 @@ def waiting_list(connection: Connection) -> None:
         connection.execute(statement.format(number="bigint", text='text COLLATE "C"', key=key).encode())
 
 
+def identity_and_epoch(connection: Connection) -> None:
+    """What names the store and its history, here already so that who may only read it can serve it."""
+    for name in (IDENTITY, EPOCH):
+        connection.execute(
+            "INSERT INTO meta VALUES (%s, 'bytes', %s) ON CONFLICT DO NOTHING",
+            (name, secrets.token_bytes(32)),
+        )
+
+
 # One function a version. Append only.
-STEPS: tuple[Callable[[Connection], None], ...] = (first_schema, datestamps_of_metadata, waiting_list)
+STEPS: tuple[Callable[[Connection], None], ...] = (
+    first_schema,
+    datestamps_of_metadata,
+    waiting_list,
+    identity_and_epoch,
+)
+
+
+def renew_if_restored(connection: Connection, lock: int) -> None:
+    """Begin a new epoch where the tables are not those in which the last one was: pg_restore made them.
+
+    What was given out since the dump (resumption tokens, sessions, an index) is not to be believed then.
+    """
+    read = (
+        "SELECT 'records'::regclass::oid::text, (SELECT convert_from(value, 'UTF8') FROM meta WHERE key = %s)"
+    )
+    row = connection.execute(read, (TABLES_KEY,)).fetchone()
+    assert row is not None
+    if row[0] == row[1]:
+        return
+    put = "INSERT INTO meta VALUES (%s, %s, %s) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+    with connection.transaction():
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", (lock,))
+        if (again := connection.execute(read, (TABLES_KEY,)).fetchone()) != row:
+            assert again is not None
+            return  # another process was first
+        if row[1] is not None:
+            for name in RENEWED_SECRETS:
+                connection.execute(put, (name, "bytes", secrets.token_bytes(32)))
+        connection.execute(put, (TABLES_KEY, "str", row[0].encode()))
 
 
 def migrate(connection: Connection, place: str, lock: int, *, create: bool, writable: bool) -> None:

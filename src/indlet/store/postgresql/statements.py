@@ -12,7 +12,7 @@ import psycopg
 
 from indlet.model import Failure, JsonObject
 from indlet.store.contract import Clock
-from indlet.store.sql_transaction import KEY, Dated, SqlTransaction, replaced
+from indlet.store.sql_transaction import KEY, SERVED, Dated, SqlTransaction, replaced
 from indlet.store.sql_view import Row, SqlValue, SqlView
 from indlet.store.tables import COLUMNS
 
@@ -36,12 +36,17 @@ _NUMBER, _DATE = "%(seq)s + n", "coalesce(datestamp, %(now)s)"
 _GIVEN: Final = {
     "seq": _NUMBER, "metadata_seq": _NUMBER, "datestamp": _DATE, "metadata_datestamp": _DATE
 }  # fmt: skip
-_WITHOUT_POLICY: Final = "regexp_replace(convert_from({}.properties, 'UTF8'), '\"policy\":\"[^\"]*\"', '')"
+_TEXT: Final = "convert_from({0}.properties, 'UTF8')"
+# As `shown_properties` does it for SQLite.
+_SHOWN_PROPERTIES: Final = (
+    f'regexp_replace({_TEXT}, CASE WHEN strpos({_TEXT}, \'{SERVED}\') > 0 THEN \'"policy":"[^"]*"\' '
+    'ELSE \'"(policy|modified)":"[^"]*"|"size":-?[0-9]+\' END, \'\', \'g\')'
+)
 # An equal record (by its digest) is left alone: no new seq, no new datestamp.
 _UPSERT: Final = (
     f"INSERT INTO records (id, {', '.join(COLUMNS)}) "
     f"SELECT %(seq)s + n, {', '.join(_GIVEN.get(name, name) for name in COLUMNS)} FROM incoming ORDER BY n "
-    f"ON CONFLICT ({KEY}) DO UPDATE SET {replaced(_WITHOUT_POLICY)} "
+    f"ON CONFLICT ({KEY}) DO UPDATE SET {replaced(_SHOWN_PROPERTIES)} "
     "WHERE records.digest IS DISTINCT FROM excluded.digest RETURNING seq"
 )
 _MEMBERS: Final = (
@@ -54,10 +59,20 @@ SHOWN: Final = (
     "SELECT extract(epoch FROM CASE WHEN pg_is_in_recovery() THEN coalesce(pg_last_xact_replay_timestamp(), "
     "to_timestamp((SELECT max(datestamp) FROM ticks)), to_timestamp(0)) ELSE clock_timestamp() END)::float8"
 )
+ANSWERED: Final = (
+    "(SELECT coalesce(max(convert_from(value, 'UTF8')::bigint), 0) FROM meta WHERE key = 'answered')"
+)
+# By itself, without the lock of writers: an answer waits for no commit, and no commit for an answer.
+NOTE_ANSWER: Final = (
+    "INSERT INTO meta VALUES ('answered', 'int', convert_to(%(second)s::text, 'UTF8')) "
+    "ON CONFLICT (key) DO UPDATE SET kind = excluded.kind, value = excluded.value "
+    "WHERE convert_from(meta.value, 'UTF8')::bigint < %(second)s"
+)
+_SECOND: Final = f"SELECT greatest(floor(extract(epoch FROM clock_timestamp()))::bigint, {ANSWERED})"
 _BEGIN: Final = (
     "SELECT (SELECT max(datestamp) FROM ticks), "
     "(SELECT convert_from(value, 'UTF8') FROM meta WHERE key = 'seq'), "
-    "extract(epoch FROM clock_timestamp())::float8"
+    f"extract(epoch FROM clock_timestamp())::float8, {ANSWERED}"
 )
 
 
@@ -135,6 +150,16 @@ class PostgresTransaction(SqlTransaction):
         (row,) = _all(self.connection, CLOCK, ())
         return float(row[0])
 
+    def _answered(self) -> int:
+        (row,) = _all(self.connection, f"SELECT {ANSWERED}", ())
+        return int(row[0])
+
+    def _second(self) -> int:
+        if not self._by_server:
+            return super()._second()
+        (row,) = _all(self.connection, _SECOND, ())
+        return int(row[0])
+
     def _only_writer(self) -> None:
         if not self._locked:
             self.number = self._alone(self.connection)
@@ -145,8 +170,8 @@ class PostgresTransaction(SqlTransaction):
 
     def begin(self) -> None:
         # At once what the plain way asks one by one: each question to a server is a journey.
-        ((newest, seq, self._began),) = _all(self.connection, _BEGIN, ())
-        self._last_datestamp = int(newest or 0)
+        ((newest, seq, self._began, answered),) = _all(self.connection, _BEGIN, ())
+        self._last_datestamp = max(int(newest or 0), answered)
         self._first = self._seq = self._dated = int(seq or 0)
 
     def stamp(self) -> None:

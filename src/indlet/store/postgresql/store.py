@@ -20,8 +20,15 @@ from indlet.settings import Settings
 from indlet.store.contract import Clock, Transaction, View
 from indlet.store.postgresql.explained import BUSY_SECONDS, explained
 from indlet.store.postgresql.jobs import Permits
-from indlet.store.postgresql.migrations import migrate
-from indlet.store.postgresql.statements import INCOMING, SHOWN, Connection, PostgresTransaction, PostgresView
+from indlet.store.postgresql.migrations import migrate, renew_if_restored
+from indlet.store.postgresql.statements import (
+    INCOMING,
+    NOTE_ANSWER,
+    SHOWN,
+    Connection,
+    PostgresTransaction,
+    PostgresView,
+)
 from indlet.store.private import keep_private
 from indlet.store.sql_store import SqlStore
 
@@ -74,6 +81,22 @@ class PostgresStore(SqlStore):
             assert isinstance(view, PostgresView)
             return float(view._all(SHOWN)[0][0])
 
+    def note_answer(self, second: int) -> None:
+        if not self.writable:
+            return
+        with explained(self.location):
+            connection = self._begun(self._readers, "SELECT 1", READ_PATIENCE)
+            try:
+                connection.execute(NOTE_ANSWER, {"second": second})
+            except BaseException:
+                connection.close()
+                raise
+        self._keep(self._readers, connection)
+
+    def last_answer(self) -> int:
+        with self.read() as view:
+            return int(view.meta("answered") or 0)
+
     @classmethod
     def open(
         cls,
@@ -86,7 +109,7 @@ class PostgresStore(SqlStore):
         """The store in a database, made or migrated where needed."""
         store = cls(str(url), clock, local_folder or Settings().data)
         if local_folder is not None:
-            local_folder.mkdir(parents=True, exist_ok=True)
+            local_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             keep_private(local_folder)
         try:
             conninfo_to_dict(store._url)
@@ -100,6 +123,8 @@ class PostgresStore(SqlStore):
                 lock = store._permits.key("migrate")
                 migrate(connection, store.location, lock, create=create, writable=store.writable)
                 store.writable = store.writable and _may_insert(connection)
+                if store.writable:
+                    renew_if_restored(connection, lock)
             except BaseException:
                 connection.close()
                 raise

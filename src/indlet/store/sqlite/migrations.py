@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import secrets
 import sqlite3
 from collections.abc import Callable
 from importlib.resources import files
@@ -11,6 +12,7 @@ from importlib.resources import files
 from indlet.errors import StoreError
 from indlet.settings import without_credentials
 from indlet.store.packed import fingerprint
+from indlet.store.sql_store import EPOCH, IDENTITY
 from indlet.store.sql_waiting import SCHEMA
 
 
@@ -135,6 +137,12 @@ def waiting_list(connection: sqlite3.Connection) -> None:
         connection.execute(statement.format(number="INTEGER", text="TEXT", key="INTEGER PRIMARY KEY"))
 
 
+def identity_and_epoch(connection: sqlite3.Connection) -> None:
+    """What names the store and its history, here already so that who may only read it can serve it."""
+    for name in (IDENTITY, EPOCH):
+        connection.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", (name, secrets.token_bytes(32)))
+
+
 # The user and the password of a URL within a text.
 _IN_URL = re.compile(r"(https?://)[^\s/?#@\"'<>\\]{1,500}@", re.IGNORECASE)
 
@@ -149,6 +157,7 @@ STEPS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     origins_of_any_kind,
     datestamps_of_metadata,
     waiting_list,
+    identity_and_epoch,
 )
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain
 from typing import Any
 
 from indlet.model import JsonObject
 from indlet.store.contract import Clock
-from indlet.store.sql_transaction import KEY, Dated, SqlTransaction, replaced
+from indlet.store.sql_transaction import KEY, SERVED, Dated, SqlTransaction, replaced
 from indlet.store.sql_view import Row, SqlValue, SqlView
 from indlet.store.tables import COLUMNS
 
@@ -20,7 +21,7 @@ _TOGETHER = 400
 # An equal record (by its digest) is left alone: no new seq, no new datestamp.
 _UPSERT = (
     f"INSERT INTO records ({', '.join(COLUMNS)}) VALUES {{rows}} "
-    f"ON CONFLICT ({KEY}) DO UPDATE SET {replaced('without_policy({}.properties)')} "
+    f"ON CONFLICT ({KEY}) DO UPDATE SET {replaced('shown_properties({}.properties)')} "
     "WHERE records.digest IS NOT excluded.digest"
 )
 _MEMBERS = "INSERT OR IGNORE INTO membership VALUES {rows}"
@@ -38,10 +39,14 @@ def _statement(form: str, row: str, count: int) -> str:
     return form.format(rows=", ".join([row] * count))
 
 
-def without_policy(properties: bytes) -> bytes:
-    """Properties, which are JSON as `orjson` writes it, less the policy of the index part."""
-    before, found, rest = properties.partition(b'"policy":"')
-    return before + rest.partition(b'"')[2] if found else properties
+# The properties that no metadata format shows: of a file that a web server serves, the policy alone.
+_NOT_SHOWN = re.compile(rb'"(?:policy|modified)":"[^"]*"|"size":-?[0-9]+')
+_POLICY = re.compile(rb'"policy":"[^"]*"')
+
+
+def shown_properties(properties: bytes) -> bytes:
+    """What metadata formats show of properties, which are JSON as `orjson` writes it; for comparison only."""
+    return (_POLICY if SERVED.encode() in properties else _NOT_SHOWN).sub(b"", properties)
 
 
 class SqliteView(SqlView):
@@ -75,10 +80,22 @@ class SqliteView(SqlView):
 
 
 class SqliteTransaction(SqlTransaction):
-    def __init__(self, connection: sqlite3.Connection, clock: Clock) -> None:
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        clock: Clock,
+        answered: Callable[[], int],
+        require_room: Callable[[int], None],
+    ) -> None:
+        """`require_room` raises where the disk has no room for so many bytes."""
         super().__init__(clock)
         self._connection = connection
+        self._answered_by_file = answered
+        self._require_room = require_room
         self.begin()
+
+    def _answered(self) -> int:
+        return self._answered_by_file()
 
     def _all(self, statement: str, values: Sequence[SqlValue] = ()) -> list[Row]:
         return self._connection.execute(statement, values).fetchall()
@@ -90,6 +107,10 @@ class SqliteTransaction(SqlTransaction):
         self._connection.executemany(statement, rows)
 
     def _upsert(self, records: Sequence[Dated]) -> Sequence[int]:
+        # Deletions need little room, and make some.
+        size = sum(len(r.metadata) + len(r.raw) + len(r.vector or b"") for *_, r in records if not r.deleted)
+        if size:
+            self._require_room(size)
         first, now = self._seq, self._now()
         before = self._connection.total_changes
         for start in range(0, len(records), _TOGETHER):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import secrets
 import sqlite3
 import threading
 import time
@@ -12,13 +13,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
-from indlet.errors import StoreError
+from indlet.durable import open_private
+from indlet.errors import StoreError, StoreFull
+from indlet.limits import FREE_DISK, require_room
 from indlet.model import JsonObject
 from indlet.store.contract import Clock, Transaction, View
 from indlet.store.private import keep_private
 from indlet.store.sql_store import SqlStore
+from indlet.store.sqlite.answered import AnsweredFile
 from indlet.store.sqlite.migrations import migrate
-from indlet.store.sqlite.statements import SqliteTransaction, SqliteView, without_policy
+from indlet.store.sqlite.statements import SqliteTransaction, SqliteView, shown_properties
 
 FILE_NAME = "store.sqlite"
 # A record of a few kB fits a page of this size without an overflow chain.
@@ -28,6 +32,10 @@ BUSY_SECONDS = 60.0
 # two files, a cache, and the store's pages once more in the memory that is counted for the process.
 IDLE_CONNECTIONS = 8
 IDLE_SECONDS = 60.0  # after which one that nobody has needed is closed, too
+_NO_ROOM = (
+    sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_SHMMAP, sqlite3.SQLITE_IOERR_SHMOPEN,
+    sqlite3.SQLITE_IOERR_WRITE,
+)  # fmt: skip
 _TRIES, _LOOK_SECONDS = 3, 0.01  # to get a job's permit
 
 
@@ -48,14 +56,32 @@ class SqliteStore(SqlStore):
         self._folder = folder
         self._path = folder / FILE_NAME
         self._clock = clock
+        self._answered = AnsweredFile(folder)
         self.writable = not self._path.exists() or (_may_write(folder) and _may_write(self._path))
         self._writing = threading.RLock()
         self._writer: sqlite3.Connection | None = None
         self._idle: list[tuple[sqlite3.Connection, float]] = []  # and when it was used, the latest last
         self._guard = threading.Lock()
+        self._secrets: dict[str, bytes] = {}  # that could not be kept
+        self.free_disk = FREE_DISK  # bytes that a commit of records must leave on the disk
+
+    def _require_room(self, size: int) -> None:
+        try:
+            require_room(self._folder, 2 * size, self.free_disk)  # in the journal first, then in the store
+        except OSError as e:
+            raise StoreFull(f"{self._path}: {e.strerror}; make room, what is held stays as it is") from e
 
     def now(self) -> float:
         return self._clock()
+
+    def note_answer(self, second: int) -> None:
+        if self.writable:
+            # On a full disk lists are answered, too; a clock that is set back then may hide changes.
+            with contextlib.suppress(OSError):
+                self._answered.note(second)
+
+    def last_answer(self) -> int:
+        return self._answered.second()
 
     @classmethod
     def open(
@@ -73,10 +99,12 @@ class SqliteStore(SqlStore):
                 f"{folder}: no indlet store here; name the folder given as --data when it was made"
             )
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as e:
             raise StoreError(f"{folder}: cannot be used as data folder: {e.strerror}") from e
         keep_private(folder)
+        with contextlib.suppress(OSError):  # what cannot be written is explained below
+            open_private(folder / FILE_NAME, "ab").close()
         store = cls(folder, clock or time.time, local_folder)
         connection = store._connect()
         try:
@@ -104,12 +132,12 @@ class SqliteStore(SqlStore):
             raise StoreError(f"{self._path}: may not be written; get the right to, or work on a copy")
         with self._writing, _explained(self._path):
             if self._writer is None:
-                self._writer = self._connect()
+                self._writer = self._connect_writing()
                 # Once: every prepared statement is prepared anew after it.
-                self._writer.create_function("without_policy", 1, without_policy, deterministic=True)
+                self._writer.create_function("shown_properties", 1, shown_properties, deterministic=True)
             connection = self._writer
             with _committed(connection):
-                tx = SqliteTransaction(connection, self._clock)
+                tx = SqliteTransaction(connection, self._clock, self._answered.second, self._require_room)
                 yield tx
                 tx.stamp()
             while tx.late():
@@ -149,11 +177,20 @@ class SqliteStore(SqlStore):
         for each, _ in spare:
             each.close()
 
+    def secret(self, name: str) -> bytes:
+        """On a full disk a new one is for this process alone: better than not to serve at all."""
+        if name in self._secrets:
+            return self._secrets[name]
+        try:
+            return super().secret(name)
+        except StoreFull:
+            return self._secrets.setdefault(name, secrets.token_bytes(32))
+
     @contextlib.contextmanager
     def job(self, name: str) -> Iterator[None]:
         """By a lock on a file: the system releases it when the process ends."""
         try:
-            lock = self._lock_file(name).open("w")
+            lock = open_private(self._lock_file(name), "wb")
         except OSError as e:
             raise StoreError(f"{self._folder}: cannot be written: {e.strerror}; get the right to") from e
         with lock:
@@ -231,9 +268,19 @@ class SqliteStore(SqlStore):
                 self._writer = None
 
     def _connect(self) -> sqlite3.Connection:
-        if not self.writable:
-            with _explained(self._path):
+        """A connection to read by. On a full disk, where SQLite cannot make the files that it writes by, one
+        that needs none, if there is something to read."""
+        with _explained(self._path):
+            if not self.writable:
                 return self._connect_reading()
+            try:
+                return self._connect_writing()
+            except StoreFull:
+                if not self._path.stat().st_size:
+                    raise
+                return self._connect_reading()
+
+    def _connect_writing(self) -> sqlite3.Connection:
         with _explained(self._path):
             connection = sqlite3.connect(
                 self._path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
@@ -303,6 +350,13 @@ def _committed(connection: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
+def _is_full(error: BaseException | None) -> bool:
+    """Whether SQLite has found no room on the disk: for data, or for the file by which processes share its
+    journal (SQLITE_IOERR_SHMSIZE and its like)."""
+    code = getattr(error, "sqlite_errorcode", 0)
+    return code == sqlite3.SQLITE_FULL or code in _NO_ROOM
+
+
 @contextlib.contextmanager
 def _explained(path: Path) -> Iterator[None]:
     try:
@@ -312,8 +366,8 @@ def _explained(path: Path) -> Iterator[None]:
             raise StoreError(
                 f"{path}: another process kept it locked for {BUSY_SECONDS:.0f} s; stop that one and retry"
             ) from e
-        if "full" in str(e):
-            raise StoreError(
+        if _is_full(e):
+            raise StoreFull(
                 f"{path}: the disk is full; nothing was lost, free some room and run again"
             ) from e
         if "unable to open" in str(e) or "readonly" in str(e):

@@ -18,8 +18,10 @@ from indlet.settings import Node, Source, without_credentials
 from indlet.store import decisions
 from indlet.web.admin.alerts import AlertsDesk
 from indlet.web.admin.desk_log import DeskLog
+from indlet.web.admin.job_acts import JobActs
 from indlet.web.admin.upkeep import DeskUpkeep
 from indlet.web.auth import Session
+from indlet.wording import amount
 
 Form = dict[str, str]
 NAME: Final = 100  # characters of a source's name
@@ -40,6 +42,7 @@ class Acts:
         self._harvests = jobs.harvests
         self.upkeep = DeskUpkeep(library, jobs.schedule)
         self.alerts = AlertsDesk(library.store, library.settings)
+        self.jobs = JobActs(library, jobs.schedule, jobs.harvests)
         acts = (
             Act("harvest", "operator", lambda form: self._start(form, full=False)),
             Act("full", "operator", lambda form: self._start(form, full=True)),
@@ -47,11 +50,14 @@ class Acts:
             Act("resume", "operator", lambda form: self._pause(form, paused=False)),
             Act("retry", "operator", self._retry),
             Act("acknowledge", "operator", self.alerts.acknowledge),
+            Act("acknowledge_all", "operator", self.alerts.acknowledge_all),
             Act("keep", "operator", self.alerts.keep),
             *(Act(said, "operator", partial(self._decide, said)) for said in decisions.CHOICES),
             Act("withdraw", "operator", self._withdraw),
             Act("restore", "operator", self._restore),
             Act("release", "admin", self.alerts.release),
+            Act("run", "operator", self.jobs.run),
+            Act("round", "operator", self.jobs.round),
             Act("check", "operator", lambda form: self._upkeep("check")),
             Act("rebuild", "admin", lambda form: self._upkeep("rebuild")),
             Act("add", "admin", self._add),
@@ -140,7 +146,7 @@ class Acts:
     def _remove(self, form: Form) -> tuple[str, str]:
         name, records = form.get("name", ""), bool(form.get("records"))
         count = self._harvests.remove(name, records=records)
-        return "/admin", f"{name}, with {count} records" if records else f"{name}, its records left"
+        return "/admin", f"{name}, with {amount(count, 'record')}" if records else f"{name}, its records left"
 
     # Records
 

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Final
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
+from indlet.errors import SettingsError
 from indlet.model import JsonObject
 from indlet.node import job_entries
-from indlet.node.alerts import KINDS, Alert, acknowledge, alerts
+from indlet.node.alerts import KINDS, Alert, acknowledge, acknowledge_all, alerts, described
 from indlet.oai.dates import written
 from indlet.oai.xml import attribute, text
 from indlet.settings import Settings
 from indlet.store import Store, withheld
+from indlet.wording import amount
 
-SHOWN: Final = 500
+SHOWN: Final = 500  # in JSON and the feed
+ON_PAGE: Final = 50
+SOURCES: Final = 30  # that can be chosen among
 FEED: Final = "/admin/alerts.atom"
 Form = dict[str, str]
 
@@ -29,12 +34,32 @@ class AlertsDesk:
         self._store, self._settings = store, settings
         self._key = hmac.new(store.secret("alerts"), b"feed", "sha256").hexdigest()[:32]
 
-    def context(self) -> JsonObject:
-        """What the page shows."""
-        found = list(alerts(self._store, acknowledged=True))
+    def context(self, query: Mapping[str, str]) -> JsonObject:
+        """What the page shows: `kind` and `source` of the query choose among the alerts, `page` counts on."""
+        kind, source = query.get("kind", ""), query.get("source", "")
+        with self._store.read() as view:
+            stored = view.alerts(acknowledged=True)
+            open_now = [alert for alert in stored if alert.acknowledged is None]
+            chosen = [a for a in open_now if kind in ("", a.kind) and source in ("", a.source)]
+            pages = max(1, -(-len(chosen) // ON_PAGE))
+            page = min(max(1, _number(query.get("page", ""))), pages)
+            seen = sorted((a for a in stored if a.acknowledged), key=lambda a: a.acknowledged or 0)
+            waiting = described(view, chosen[(page - 1) * ON_PAGE : page * ON_PAGE])
+            seen_to = described(view, seen[: -ON_PAGE - 1 : -1])
         return {
-            "waiting": [alert for alert in found if not alert.acknowledged][:SHOWN],
-            "seen": [alert for alert in reversed(found) if alert.acknowledged][:SHOWN],
+            "waiting": waiting,
+            "seen": seen_to,
+            "seen_count": len(seen),
+            "total": len(chosen),
+            "page": page,
+            "pages": pages,
+            "kind": kind,
+            "source": source,
+            "by_kind": Counter(a.kind for a in open_now if source in ("", a.source)).most_common(),
+            "by_source": Counter(a.source for a in open_now if kind in ("", a.kind)).most_common(SOURCES),
+            "until": written(max((a.at for a in chosen), default=0)),
+            "address": lambda **changes: _address({"kind": kind, "source": source} | changes),
+            "link": _link,
             "deletions": withheld.waiting_deletions(self._store),
             "kinds": KINDS,
             "feed": f"{FEED}?key={self._key}",
@@ -49,7 +74,7 @@ class AlertsDesk:
         if not hmac.compare_digest(request.query_params.get("key", "").encode(), self._key.encode()):
             return PlainTextResponse("Not Found", 404)
         body = _atom(list(alerts(self._store))[-SHOWN:], self._settings)
-        headers = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+        headers = {"Cache-Control": "no-store"}
         return Response(body, media_type="application/atom+xml", headers=headers)
 
     # Acts
@@ -58,6 +83,15 @@ class AlertsDesk:
         acknowledge(self._store, form.get("name", ""), form.get("by", ""))
         return "/admin/alerts", form.get("name", "")
 
+    def acknowledge_all(self, form: Form) -> tuple[str, str]:
+        """Those that the page counted, and none that came since."""
+        kind, source, until = form.get("kind", ""), form.get("source", ""), form.get("until", "")
+        if not until:
+            raise SettingsError("which alerts? Open the page of alerts again and repeat it there")
+        count = acknowledge_all(self._store, form.get("by", ""), kind=kind, source=source, until=until)
+        what = ", ".join(filter(None, (f"{count:,} alerts", kind, source)))
+        return "/admin/alerts", what
+
     def release(self, form: Form) -> tuple[str, str]:
         name = form.get("name", "")
         waiting = {found.source for found in withheld.waiting_deletions(self._store) if found.waiting}
@@ -65,12 +99,30 @@ class AlertsDesk:
             job_entries.ask(self._store, f"release {name}")
             return "/admin/alerts", f"{name}: asked of the workers"
         count = withheld.release(self._store, name)
-        return "/admin/alerts", f"{name}: {count} records deleted"
+        return "/admin/alerts", f"{name}: {amount(count, 'record')} deleted"
 
     def keep(self, form: Form) -> tuple[str, str]:
         name = form.get("name", "")
         count = withheld.keep(self._store, name, form.get("by", "") or "operator")
-        return "/admin/alerts", f"{name}: {count} records kept"
+        return "/admin/alerts", f"{name}: {amount(count, 'record')} kept"
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdecimal() and len(text) < 9 else 1
+
+
+def _address(query: Mapping[str, object]) -> str:
+    wanted = {name: value for name, value in query.items() if value}
+    return f"/admin/alerts?{urlencode(wanted)}" if wanted else "/admin/alerts"
+
+
+def _link(alert: Alert) -> str:
+    """Where the desk or the portal shows what an alert is about; empty where nothing does."""
+    if alert.kind == "duplicates":
+        return "/admin/duplicates"
+    if alert.kind in ("silent", "twice"):
+        return f"/admin/source?{urlencode({'name': alert.source})}"
+    return f"/record?{urlencode({'id': alert.record})}" if alert.title and alert.kind != "deleted" else ""
 
 
 def _atom(found: Sequence[Alert], settings: Settings) -> bytes:
@@ -78,10 +130,10 @@ def _atom(found: Sequence[Alert], settings: Settings) -> bytes:
     newest = max((alert.at for alert in found), default=written(0))
     entries = "".join(
         f"<entry><id>{text(root)}/admin/alerts#{alert.id}</id>"
-        f"<title>{text(f'{KINDS.get(alert.kind, alert.kind)}: {alert.record}')}</title>"
+        f"<title>{text(f'{KINDS.get(alert.kind, alert.kind)}: {alert.title or alert.record}')}</title>"
         f'<updated>{text(alert.at)}</updated><category term="{attribute(alert.kind)}"/>'
         f'<link href="{attribute(quote(root, safe=":/"))}/admin/alerts"/>'
-        f"<summary>{text(f'{alert.reason}. To do: {alert.remedy}')}</summary></entry>"
+        f"<summary>{text(f'{alert.record}: {alert.reason}. To do: {alert.remedy}')}</summary></entry>"
         for alert in reversed(found)
     )
     return (

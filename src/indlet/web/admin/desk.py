@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import anyio
 import anyio.to_thread
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from indlet import logs
@@ -57,7 +57,7 @@ class Desk:
             Route("/admin/store", self._page(self.upkeep)),
             Route("/admin/jobs", self._page(self.jobs)),
             Route("/admin/log", self._page(self.logged)),
-            Route("/admin/jobs.json", self._page(self.jobs_json)),
+            Route("/admin/jobs.json", self._page(lambda request, t, session: self.acts.jobs.json())),
             Route("/admin/alerts", self._page(self.alerts)),
             Route("/admin/duplicates", self._page(self.duplicates)),
             Route("/admin/alerts.json", self._page(lambda request, t, session: self.acts.alerts.json())),
@@ -281,15 +281,14 @@ class Desk:
         )  # fmt: skip
 
     def jobs(self, request: Request, t: Strings, session: Session) -> Response:
-        jobs = show.jobs(self.schedule, self.portal.library)
-        busy = any(j.started for j in jobs)
-        return self._render(request, session, "jobs", "admin/jobs.html", jobs=jobs, busy=busy)
+        return self._render(request, session, "jobs", "admin/jobs.html", **self.acts.jobs.context())
 
     def logged(self, request: Request, t: Strings, session: Session) -> Response:
         return self._render(request, session, "log", "admin/log.html", entries=self.log.entries(_LOGGED))
 
     def alerts(self, request: Request, t: Strings, session: Session) -> Response:
-        return self._render(request, session, "alerts", "admin/alerts.html", **self.acts.alerts.context())
+        context = self.acts.alerts.context(request.query_params)
+        return self._render(request, session, "alerts", "admin/alerts.html", **context)
 
     def duplicates(self, request: Request, t: Strings, session: Session) -> Response:
         context = duplicates.pairs_at_desk(self.portal.store)
@@ -298,10 +297,6 @@ class Desk:
     def alerts_feed(self, request: Request) -> Response:
         t = strings(self.portal.pages.language(request))
         return self._shut(request, t) or self.acts.alerts.feed(request)
-
-    def jobs_json(self, request: Request, t: Strings, session: Session) -> Response:
-        jobs = show.jobs(self.schedule, self.portal.library)
-        return JSONResponse({"jobs": [job.to_json() for job in jobs]})
 
     def _test(self, request: Request, session: Session, form: Form) -> Response:
         """A source, probed; its form stays filled in, ready to add it."""

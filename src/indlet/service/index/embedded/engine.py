@@ -19,8 +19,9 @@ from typing import IO, Final, NamedTuple, Self
 import orjson
 
 from indlet import _core
-from indlet.durable import sync
+from indlet.durable import open_private, sync
 from indlet.errors import IndexBusy, IndexDamaged, StoreError
+from indlet.limits import require_room
 from indlet.model import JsonObject, Stored
 from indlet.service.index.dates import date_number
 from indlet.service.index.embedded import manifest as manifests
@@ -253,6 +254,7 @@ class Engine:
             with self._or_nothing():
                 generation = self._manifest.generation + 1
                 name = manifests.name("seg", generation)
+                require_room(self._folder, self._batch.memory)
                 file = SegmentFile(name, *self._batch.write(self._folder / name))
                 segment = open_segment(self._folder, file)
                 if self._manifest.thresholds is not None and not self._rebuilding:
@@ -375,8 +377,8 @@ class Engine:
 
 def _locked(folder: Path) -> IO[bytes]:
     """The lock of the one writer, taken."""
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = (folder / manifests.WRITING).open("ab")
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    lock = open_private(folder / manifests.WRITING, "ab")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:

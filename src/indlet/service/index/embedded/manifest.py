@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from indlet.durable import write_whole
+from indlet.durable import open_private, write_whole
 from indlet.errors import IndexDamaged
 
 REMEDY: Final = "the index is derived from the store: rebuild it with  indlet reindex"
@@ -82,7 +82,7 @@ def name(kind: str, generation: int) -> str:
 @contextmanager
 def turn(folder: Path) -> Iterator[None]:
     """One's turn to read the manifest and to replace it, without another doing so in between."""
-    with (folder / TURN).open("ab") as lock:
+    with open_private(folder / TURN, "ab") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
@@ -90,7 +90,7 @@ def turn(folder: Path) -> Iterator[None]:
 @contextmanager
 def merging(folder: Path) -> Iterator[bool]:
     """The permit to merge; False if another has it."""
-    with (folder / MERGING).open("ab") as lock:
+    with open_private(folder / MERGING, "ab") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

@@ -17,6 +17,7 @@ from typing import Final
 from indlet import _core
 from indlet.durable import sync
 from indlet.errors import IndexDamaged
+from indlet.limits import require_room
 from indlet.service.index.embedded import manifest as manifests
 from indlet.service.index.embedded.manifest import REMEDY, Manifest, SegmentEntry, SegmentFile
 from indlet.service.index.embedded.segment import Segment, open_segment
@@ -68,6 +69,7 @@ def merge_once(folder: Path, everything: bool = False, halt: threading.Event | N
         if not chosen:
             return False
         name = manifests.name(manifests.MERGED, 0)
+        require_room(folder, sum(segment.file.size for segment in chosen))
         cores = [segment.core for segment in chosen]
         written = _core.merge_segments(cores, folder / name, halt and halt.is_set)
         if written is None:

@@ -1,0 +1,85 @@
+"""Records that a catalogue imported from others and exports again: they are not this node's own.
+
+Such a record names its origin's OAI identifier, in MARC in 001 or 035, where local write puts it. If a source
+of this node has a record of that name, deleted or not, the export's copy is left out.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable
+from typing import Final
+
+import orjson
+
+from indlet.errors import BadResponse
+from indlet.formats.record import MetadataFormat
+from indlet.model import Record
+from indlet.oai.xml import element
+from indlet.store import Store, Transaction, View
+
+CLAIM: Final = "origin_identifier"  # property of a record that names another repository's identifier
+_IDENTIFIER = re.compile(r"oai:([^\s:]+):\S+")
+_IN_MARC = re.compile(rb"""(?:tag=["']001["']>|>\(OAI\))(oai:[^<>\s]{1,1000})<""")
+_UNDECIDED: Final = 20_000  # records that are looked at again at the end of each crawl
+
+
+def origin_identifier(raw: bytes, metadata: MetadataFormat, repository: str) -> str:
+    """The OAI identifier of another repository that a record names as its own; empty if there is none."""
+    if b"oai:" not in raw:
+        return ""
+    if found := _IN_MARC.search(raw):
+        named = html.unescape(found[1].decode(errors="replace"))
+    else:
+        try:
+            named = metadata.read(element(raw)).identifier
+        except (BadResponse, ValueError):
+            return ""
+    match = _IDENTIFIER.fullmatch(named.strip())
+    return match[0] if match is not None and match[1] != repository else ""
+
+
+class Echoes:
+    """What of one library's export are records of others.
+
+    A record whose origin nobody has harvested yet counts as the library's own, and is looked at again: the
+    sources may be harvested later.
+    """
+
+    def __init__(self, store: Store, origin: int) -> None:
+        self._meta = f"echoes:{origin}"
+        with store.read() as view:
+            self._undecided: dict[str, str] = orjson.loads(view.meta(self._meta) or b"{}")
+            self._sources = [source.id for source in view.origins("source")]
+        self._kept = dict(self._undecided)
+        self.count = 0
+
+    def leave_out(self, view: View, records: list[Record]) -> list[Record]:
+        """The records without those of others."""
+        own = []
+        for record in records:
+            claim = str(record.properties.get(CLAIM, ""))
+            if claim and self._is_held(view, claim):
+                self.count += 1
+                self._undecided.pop(record.identifier, None)
+                continue
+            if claim and len(self._undecided) < _UNDECIDED:
+                self._undecided[record.identifier] = claim
+            own.append(record)
+        return own
+
+    def found_since(self, view: View) -> Iterable[str]:
+        """Records that were taken for the library's own until their origin was harvested."""
+        found = [own for own, claim in self._undecided.items() if self._is_held(view, claim)]
+        for own in found:
+            del self._undecided[own]
+        return found
+
+    def keep(self, tx: Transaction) -> None:
+        if self._undecided != self._kept:
+            tx.meta(self._meta, orjson.dumps(self._undecided))
+            self._kept = dict(self._undecided)
+
+    def _is_held(self, view: View, claim: str) -> bool:
+        return bool(self._sources) and view.get(claim, self._sources) is not None
