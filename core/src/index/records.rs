@@ -29,6 +29,8 @@ pub struct Record<'a> {
     pub identifier: &'a str,
     pub sets: &'a str,
     pub resource: u64,
+    /// Terms of fields, packed, beyond those that its metadata give.
+    pub further: &'a [u8],
     pub length: u32,
     pub language: &'a str,
     pub metadata: &'a [u8],
@@ -117,6 +119,7 @@ pub fn add_records(
         for key in record_terms(record.identifier, &own.metadata) {
             made.push((builder.terms.intern(key.as_bytes()), 1));
         }
+        intern_packed(&mut builder.terms, record.further, &mut made);
         let join = |name: &str| own.metadata.get(name).join("\0");
         let mut languages = join("language");
         if languages.is_empty() {

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from indlet._core import language_code
 from indlet.model import DUBLIN_CORE
-from indlet.text.language import language_code
 
 VALUE_LENGTH: Final = 10_000
 VALUES: Final = 5_000
@@ -89,20 +89,12 @@ def described(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
 
 
 _YEAR = re.compile(r"(?<!\d)(1\d{3}|20\d\d)(?!\d)")
-# A DOI runs to the next space; those of the nineties hold "<" and ">".
-_DOI = re.compile(r"(?:^|doi\.org/|doi:\s*)(10\.\d{4,9}/\S+)", re.IGNORECASE)
 
 
 def year(value: str) -> int | None:
     """The first year from 1000 to 2099 that the words of a cataloguer name: "c1984, printed 1986"."""
     found = _YEAR.search(value[:1000])
     return int(found[1]) if found else None
-
-
-def doi(value: str) -> str:
-    """The DOI that an identifier is, without what stands around it; empty if it is none."""
-    found = _DOI.search(value[:2000]) if "10." in value else None
-    return found[1].rstrip(".,;\"'") if found else ""
 
 
 _MONTHS: Final = {

@@ -15,9 +15,10 @@ from urllib.parse import urlsplit, urlunsplit
 import orjson
 from lxml import etree
 
+from indlet._core import doi
 from indlet.errors import BadResponse
 from indlet.formats import INDEX, bundle, by_name, pairs
-from indlet.formats.dublin import PDF_MARKS, doi, folded, iso_date, pdf_text
+from indlet.formats.dublin import PDF_MARKS, folded, iso_date, pdf_text
 from indlet.formats.index.terms import IndexFormat
 from indlet.formats.metadata.oai_dc import START
 from indlet.formats.registry import ROOTS, Roots
