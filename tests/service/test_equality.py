@@ -144,7 +144,7 @@ class Federation:
         ]
         shutil.rmtree(self.folder / "central", ignore_errors=True)
         with Engine.open(self.folder / "central", writable=True) as engine:
-            engine.apply(union)
+            engine.apply(union, analyzer)
             engine.commit()
             centre = engine.searcher()
             here = self.service.searcher()

@@ -78,9 +78,10 @@ impl SegmentBuilder {
         self.lock().memory()
     }
 
-    /// Add records, or newer versions of those that are here.
-    fn add(&self, py: Python<'_>, analyzer: &Bound<'_, TextAnalyzer>, rows: Vec<Row>) -> PyResult<()> {
-        let analyzer = analyzer.get();
+    /// Add records, or newer versions of those that are here. Without an analyser, their terms are those of their vectors
+    /// and further ones alone.
+    fn add(&self, py: Python<'_>, analyzer: Option<&Bound<'_, TextAnalyzer>>, rows: Vec<Row>) -> PyResult<()> {
+        let analyzer = analyzer.map(|analyzer| analyzer.get());
         work(py, || {
             let mut builder = self.lock();
             let records: Vec<Record> = rows
@@ -94,8 +95,8 @@ impl SegmentBuilder {
                     ..record(stored)
                 })
                 .collect();
-            let (mut analyzer, resources) = analyzer.lock();
-            add_records(&mut builder, &records, &mut analyzer, resources)
+            let mut locked = analyzer.map(TextAnalyzer::lock);
+            add_records(&mut builder, &records, locked.as_mut().map(|(analyzer, resources)| (&mut **analyzer, *resources)))
         })
     }
 

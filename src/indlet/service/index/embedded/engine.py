@@ -56,7 +56,6 @@ class Engine:
         self._stamp: tuple[int, ...] = ()
         self._searcher: SegmentSearcher | None = None
         self._batch = _core.SegmentBuilder()
-        self._analyzer = Analyzer()
         self._working: list[Segment] = []
         self._replaced: dict[str, set[int]] = {}
         self._position = 0
@@ -162,7 +161,7 @@ class Engine:
     def apply(self, changes: Iterable[Stored], analyzer: Analyzer | None = None) -> int:
         """Take changes in the order of the feed; they are seen after `commit`. Gives their number.
 
-        `analyzer` makes the terms of metadata.
+        `analyzer` makes the terms of metadata; without one, records have those that come with them.
         """
         self._writer()
         changes = list(changes)
@@ -173,7 +172,7 @@ class Engine:
             # A record may come twice: what was added before its deletion is gone, what comes after it stays.
             last = {stored.id: stored for stored in changes}
             rows = [_row(stored) for stored in last.values() if not stored.deleted]
-            self._batch.add((analyzer or self._analyzer).core, rows)
+            self._batch.add(None if analyzer is None else analyzer.core, rows)
             if self._batch.memory > FLUSH:
                 self._flush()
         return len(changes)
