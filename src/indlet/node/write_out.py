@@ -288,7 +288,7 @@ class WriteTask:
     def _data(self, stored: Stored) -> tuple[bytes, list[RaisedAlert]]:
         """A record in the catalogue's format, and what of it is lacking there that ought not to be."""
         record = CommonRecord.of(orjson.loads(stored.metadata), stored.identifier, written(stored.datestamp))
-        original = record = common_record(stored.raw, record, self._roots)
+        original = record = common_record(stored.raw, record, self._roots, stored.properties)
         lost, raised, packed = list[Lost](), list[RaisedAlert](), b""
         if self._subjects is not None:
             terms = self._analyzer.frequencies(stored) if self._subjects.learned else {}

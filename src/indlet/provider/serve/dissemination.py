@@ -119,11 +119,12 @@ class Dissemination:
         vector = ("vector",) if used else ()
         if prefix in self.of_sites:
             return ("properties", *vector, *(("positions",) if any(i.positions for i in used) else ()))
-        policy = ("properties",) if used else ()
+        # The policy of an index part is one of the properties, and so is what a library's own table says.
+        more = ("properties",) if used or prefix != oai_dc.PREFIX else ()
         return (
             "metadata",
             "raw",
-            *policy,
+            *more,
             *vector,
             *(("positions",) if any(i.positions for i in used) else ()),
         )
