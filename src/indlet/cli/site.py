@@ -82,7 +82,7 @@ def site(
     settings = Settings()
     sites = tuple(_site(folder, at, server, config, dynamic) for folder, at in ((root, url), *also))
     data = data or settings.data
-    if any(data.resolve().is_relative_to(one.root) for one in sites):
+    if any(data.resolve().is_relative_to(Path(one.root).resolve()) for one in sites):
         raise SettingsError(f"{data.resolve()}: the web server would give it out; choose another with --data")
     node = replace(
         settings.node,
@@ -104,7 +104,8 @@ def _site(folder: str, url: str, server: str, config: tuple[str, ...], dynamic: 
     if not place.is_dir():
         raise SettingsError(f"{folder}: no such folder; check the path")
     files = tuple(str(Path(path).resolve()) for path in config)
-    return Site(str(place.resolve()), url, server=server, config=files, dynamic=dynamic)
+    # The name as it is: a deploy may let a link lead to another folder.
+    return Site(str(place.absolute()), url, server=server, config=files, dynamic=dynamic)
 
 
 def _is_loopback(host: str) -> bool:

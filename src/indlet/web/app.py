@@ -71,6 +71,7 @@ def application(
     """Everything that a node shows. Jobs that are given run already; otherwise, with `follow`, its own do."""
     restricted = {h.name: bool(h.access.networks or h.access.tokens) for h in named(settings.hierarchy)}
     restricted |= {guarded_name(site_name(site)): True for site in settings.site}
+    restricted |= {site_name(site): False for site in settings.site}
     library = library or Library(
         store, settings, follow=False, restricted=restricted, patience=_PATIENCE if follow else None
     )

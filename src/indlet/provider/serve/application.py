@@ -122,9 +122,9 @@ def routes(
     if settings.duplicates.exchange:
         harvested.append(Route(DECISIONS_PATH, web.page(web.decisions, "application/json")))
     if settings.site:
-        harvested += _resource_sync(web, ResourceSync(store, settings, clock))
+        harvested += _resource_sync(web, ResourceSync(store, settings, clock, visibility=web.visibility))
     if feeds:
-        visited.append(Route("/feed.{kind:str}", web.feed(ProviderFeeds(store, settings))))
+        visited.append(Route("/feed.{kind:str}", web.feed(ProviderFeeds(store, settings, web.visibility))))
     if landing:
         visited.append(Route(landing, web.page(web.pages.landing, "text/html")))
     relations = Relations(settings)
@@ -221,7 +221,7 @@ class _Web:
         self.visibility = Visibility(settings) if settings.site else None
         policy = policy_of(settings.analysis)
         self._repository = Repository(store, settings, clock, policy, visibility=self.visibility)
-        self.pages = RepositoryPages(store, settings)
+        self.pages = RepositoryPages(store, settings, self.visibility)
         self.decisions = decisions_list(store, self._repository, settings.base_url())
         self.gate = AccessGate(settings)
         self.desk = RequestSlots(settings.serve)
