@@ -33,7 +33,7 @@ from indlet.service.harvest.connection import (
     request_to,
 )
 from indlet.service.harvest.cookies import Cookies
-from indlet.service.harvest.reach import OutOfReach, Reach, Resolve, addresses, origin_of
+from indlet.service.harvest.reach import KnownPublic, OutOfReach, Reach, Resolve, addresses, origin_of
 
 if TYPE_CHECKING:
     from indlet.service.harvest.run_state import Trouble
@@ -130,13 +130,14 @@ class Client:
         transport: Transport | None = None,
         certificate: str = "",
         resolve: Resolve = addresses,
+        known_public: KnownPublic | None = None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._harvest = harvest
         self._authorization = _authorization(token, user, password)
         self._certificate = certificate  # PEM file with our certificate and its key, for the source alone
-        self._reach = Reach(harvest.allow_private, bool(harvest.proxy), resolve, clock)
+        self._reach = Reach(harvest.allow_private, bool(harvest.proxy), resolve, clock, known_public)
         self._delay = delay_seconds
         self._clock = clock
         self._sleep = sleep

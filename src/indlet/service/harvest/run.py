@@ -29,6 +29,8 @@ from indlet.service.harvest.listing import ListedPages
 from indlet.service.harvest.negotiate import Agreement, negotiate
 from indlet.service.harvest.one_origin import claim, keeper
 from indlet.service.harvest.progress import Progress
+from indlet.service.harvest.public_hosts import public_hosts, remember_public_host
+from indlet.service.harvest.reach import KnownPublic
 from indlet.service.harvest.reconcile import CannotReconcile, applies, compare, due, whole_list
 from indlet.service.harvest.record_intake import RecordIntake
 from indlet.service.harvest.run_state import (
@@ -132,7 +134,13 @@ class Run:
         with store.write() as tx:
             user, password = _credentials(tx, self.origin, source)
         client = Client(
-            harvest, token=source.token, user=user, password=password, delay_seconds=delay, sleep=self._sleep
+            harvest,
+            token=source.token,
+            user=user,
+            password=password,
+            delay_seconds=delay,
+            known_public=KnownPublic(public_hosts(store), partial(remember_public_host, store)),
+            sleep=self._sleep,
         )
         self.fetcher = PageFetcher(
             client, self.rules, self._sleep, self.halt, self._report_trouble, self._announce
