@@ -24,11 +24,11 @@ from indlet.service.index import follow
 from indlet.web.admin import show
 from indlet.web.admin.acts import Acts, Form, wanted_source
 from indlet.web.admin.desk_log import DeskLog
+from indlet.web.admin.sign_ins import SignIns
 from indlet.web.auth import ADMIN, COOKIE, DEVICE, Gate, Session, address_of, over_https
 from indlet.web.i18n import Strings, strings
 from indlet.web.portal import Portal
 
-_GUESSES: Final = 50  # sign-ins that wait at most
 _DEVICE_SECONDS: Final = 365 * 86400
 _TABS: Final = ("overview", "alerts", "duplicates", "provider", "store", "jobs", "log")
 _LOGGED: Final = 200  # acts that the log shows
@@ -42,10 +42,8 @@ class Desk:
         self.gate, self.usage = gate, usage
         self.totals = show.Totals(portal.store)
         self.schedule, self.harvests = jobs.schedule, jobs.harvests
-        # Sign-ins that wait, by who guesses; a hash takes 32 MB, a probe a process: few of them at once.
-        self._guessers: dict[str, tuple[anyio.Lock, int]] = {}
-        self._guesses = 0
-        self._hashing, self._probing = anyio.CapacityLimiter(2), anyio.CapacityLimiter(2)
+        self._sign_ins = SignIns(gate)
+        self._probing = anyio.CapacityLimiter(2)  # each takes a process
         self.log = DeskLog(portal.store)
         self.acts = Acts(portal.library, jobs, self.log)
 
@@ -115,9 +113,10 @@ class Desk:
             except TooMuch as e:
                 return _refused(e)
             place = _within_desk(form.get("next", ""))
-            if self._guesses >= _GUESSES:
+            guesser = self.gate.guesser(request, address_of(request, self.settings))
+            if not self._sign_ins.has_room(guesser):
                 problem, status = t("desk.busy"), 429
-            elif await self._password_fits(request, form.get("password", ""), user := _user(form)):
+            elif await self._sign_ins.password_fits(guesser, form.get("password", ""), user := _user(form)):
                 return await anyio.to_thread.run_sync(self._signed_in, request, place, user)
             else:
                 logs.event(
@@ -137,24 +136,6 @@ class Desk:
             named=bool(self.settings.user),
             user=request.query_params.get("user", "")[:100],
         )
-
-    async def _password_fits(self, request: Request, password: str, user: str) -> bool:
-        """Checks one password at a time for each guesser, after the pause that it has earned."""
-        guesser = self.gate.guesser(request, address_of(request, self.settings))
-        lock, waiting = self._guessers.get(guesser, (anyio.Lock(), 0))
-        self._guessers[guesser] = (lock, waiting + 1)
-        self._guesses += 1
-        try:
-            async with lock:
-                await anyio.sleep(self.gate.pause(guesser))
-                return await anyio.to_thread.run_sync(
-                    self.gate.sign_in, guesser, password, user, limiter=self._hashing
-                )
-        finally:
-            self._guesses -= 1
-            lock, waiting = self._guessers.pop(guesser)
-            if waiting > 1:
-                self._guessers[guesser] = (lock, waiting - 1)
 
     def _signed_in(self, request: Request, place: str, user: str) -> Response:
         cookie, session = self.gate.open(user)
