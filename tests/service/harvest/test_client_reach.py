@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ import tests.hostile.misbehaving as m
 
 from indlet.service.harvest.client import Client, NoAnswer
 from indlet.service.harvest.connection import GetRequest, NotConnected, Reply
-from indlet.service.harvest.public_hosts import public_hosts, remember_public_host
+from indlet.service.harvest.public_hosts import known_public, public_hosts
 from indlet.service.harvest.reach import KnownPublic, is_public
 from indlet.service.mirror.fetch import Fetcher, NotFetched
 from indlet.settings import Harvest
@@ -100,7 +99,7 @@ def test_a_source_that_was_public_stays_so_in_later_runs(tmp_path: Path) -> None
     with Store.open(tmp_path) as store:
 
         def run(*answers: list[str]) -> Client:
-            known = KnownPublic(public_hosts(store), partial(remember_public_host, store))
+            known = known_public(store)
             return Client(Harvest(), transport=answer, resolve=Names(rebind_test=answers), known_public=known)
 
         assert run(["8.8.8.8"]).get("http://rebind.test/oai", 100).body == b"x"

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 import orjson
 
+from indlet.service.harvest.reach import KnownPublic
 from indlet.store import Store
 
 _META: Final = "public hosts"
+
+
+def known_public(store: Store) -> KnownPublic:
+    return KnownPublic(public_hosts(store), partial(remember_public_host, store))
 
 
 def public_hosts(store: Store) -> frozenset[str]:

@@ -29,8 +29,7 @@ from indlet.service.harvest.listing import ListedPages
 from indlet.service.harvest.negotiate import Agreement, negotiate
 from indlet.service.harvest.one_origin import claim, keeper
 from indlet.service.harvest.progress import Progress
-from indlet.service.harvest.public_hosts import public_hosts, remember_public_host
-from indlet.service.harvest.reach import KnownPublic
+from indlet.service.harvest.public_hosts import known_public
 from indlet.service.harvest.reconcile import CannotReconcile, applies, compare, due, whole_list
 from indlet.service.harvest.record_intake import RecordIntake
 from indlet.service.harvest.run_state import (
@@ -108,9 +107,7 @@ class Run:
         """
         self.name, self.own, self.exchange = name, own, exchange and source.republish
         self.store, self.roots = store, roots
-        self.source = source
-        self.analyzer = analyzer
-        self.harvest = harvest
+        self.source, self.analyzer, self.harvest = source, analyzer, harvest
         self.progress = progress
         self.options = options or RunOptions()
         self.extract = extract
@@ -134,14 +131,9 @@ class Run:
         with store.write() as tx:
             user, password = _credentials(tx, self.origin, source)
         client = Client(
-            harvest,
-            token=source.token,
-            user=user,
-            password=password,
-            delay_seconds=delay,
-            known_public=KnownPublic(public_hosts(store), partial(remember_public_host, store)),
-            sleep=self._sleep,
-        )
+            harvest, token=source.token, user=user, password=password, delay_seconds=delay,
+            known_public=known_public(store), sleep=self._sleep,
+        )  # fmt: skip
         self.fetcher = PageFetcher(
             client, self.rules, self._sleep, self.halt, self._report_trouble, self._announce
         )
