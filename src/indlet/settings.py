@@ -397,6 +397,20 @@ class Settings:
         """The node's public root, without a trailing slash."""
         return (self.node.base_url or f"http://{_authority(self.node.host, self.node.port)}").rstrip("/")
 
+    def mount(self) -> str:
+        """The path of the public root, such as "/search"; empty for a node that has its host to itself."""
+        return urlsplit(self.base_url()).path
+
+    def provides(self) -> bool:
+        """Whether the node is a repository, with OAI-PMH endpoints and a page about them."""
+        own = self.hierarchy or self.site or self.library
+        return bool(own) or any(source.republish for source in self.source)
+
+    def has_desk(self) -> bool:
+        """Whether anybody may enter the operations desk."""
+        hashes = (self.admin.password_hash, *(user.password_hash for user in self.user))
+        return any(hashes) or bool(self.admin.user_header)
+
     def on_loopback(self) -> bool:
         """Whether the node is there for its own machine alone: where it listens, and by its public root."""
         return is_loopback(self.node.host) and is_loopback(urlsplit(self.base_url()).hostname or "")

@@ -113,9 +113,9 @@ class RepositoryPages:
             origins = permit.origins(view)
             state = self._state(view, origins)
             sets = [one for one in view.sets(origins) if ":" not in one[0]]
-        node = self._settings.node
+        node, mount = self._settings.node, escape(self._settings.mount())
         items = "".join(
-            f'<li><a href="oai?verb=ListRecords&amp;metadataPrefix=oai_dc&amp;set={escape(spec)}">'
+            f'<li><a href="{mount}/oai?verb=ListRecords&amp;metadataPrefix=oai_dc&amp;set={escape(spec)}">'
             f"{escape(name or spec)}</a></li>"
             for spec, name in sets[:50]
         )
@@ -129,6 +129,7 @@ class RepositoryPages:
             oai=escape(self._root + OAI_PATH),
             ft=escape(self._root + FT_PATH),
             root=escape(self._root),
+            mount=mount,
             feeds="".join(
                 f'<link rel="alternate" type="{form.media_type}" title="{escape(node.name)} ({form.label})" '
                 f'href="{escape(self._root)}/feed.{kind}">\n'
