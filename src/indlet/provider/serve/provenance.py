@@ -8,7 +8,7 @@ from typing import Final
 
 from indlet.model import JsonObject, Stored
 from indlet.oai import provenance
-from indlet.oai.dates import written
+from indlet.oai.dates import period, written
 from indlet.oai.provenance import Hop, Stated
 from indlet.store import Origin
 
@@ -77,5 +77,7 @@ def _chain(stored: Stored, properties: JsonObject, url: str, namespace: str, alt
     via = properties.get("via") or {"url": url, "datestamp": properties.get("source_datestamp", "")}
     # A record that is passed on is dated when it was harvested: its commit.
     when = written(stored.datestamp)
-    last = Hop(via["url"], stored.identifier, via["datestamp"], namespace, when, altered)
+    # Some sources (an entry of a feed without a date) give none that the schema allows.
+    datestamp = via["datestamp"] if period(via["datestamp"]) else when
+    last = Hop(via["url"], stored.identifier, datestamp, namespace, when, altered)
     return [last, *hops] if properties.get("via") else [last]

@@ -204,11 +204,24 @@ class Run:
         self.progress.pages += 1
         if answer is not None:
             full_text = self._full_text if self.source.fulltext == "fetch" and self.extract else None
-            for record in feed.records(answer.body, answer.url, self.analyzer, full_text):
+            named, guids = set[str](), set[str]()
+            for record, guid in feed.records(answer, self.source.url, self.analyzer, full_text):
                 self.committer.add(record)
+                named.add(record.identifier)
+                guids |= {guid, feed.absolute_link(answer.url, guid)}
+            self.committer.commit(None)
+            self._drop_former(guids - named)
         self._remember(url=self.source.url, format=FEED, other={**self.state.other, "feed": given})
         self.committer.settle_deletions()
         self._end("complete", "")
+
+    def _drop_former(self, guids: set[str]) -> None:
+        """Entries whose guid is no URI were kept under it by earlier versions; now they have a URI."""
+        with self.store.read() as view:
+            live = view.live(self.origin, sorted(guids))
+        if live:
+            with self.store.write() as tx:
+                tx.delete(self.origin, live)
 
     def _harvest(self) -> None:
         if self.source.metadata == FEED:
