@@ -69,25 +69,34 @@ def write_out(store: Store, settings: Settings, *, historical: bool = False) -> 
     return [WriteTask(store, task, roots).run(threading.Event(), historical) for task in settings.write]
 
 
+def check_task(task: Write) -> None:
+    """SettingsError if a task cannot be carried out as it is written: unknown formats, missing tables."""
+    if task.deletions not in DELETIONS:
+        raise SettingsError(f"[[write]]: deletions is {task.deletions!r}; one of {', '.join(DELETIONS)}")
+    if unknown := set(task.required) - set(DUBLIN_CORE):
+        known = ", ".join(DUBLIN_CORE)
+        raise SettingsError(f"[[write]]: required names {', '.join(sorted(unknown))}; known are {known}")
+    try:
+        task.path.format(**dict.fromkeys(_PLACES, "x"))
+    except (KeyError, IndexError, ValueError) as e:
+        known = ", ".join(f"{{{place}}}" for place in _PLACES)
+        raise SettingsError(f"[[write]]: path {task.path!r}: {e}; it may hold {known}") from e
+    if "{name}" not in task.path:
+        raise SettingsError(
+            f"[[write]]: path {task.path!r} is the same for several records; add {{name}} to it"
+        )
+    metadata = format_named(task.format)
+    if task.mapping:
+        own_table(task.mapping, metadata)
+    subject_translation(task.subjects, task.subject_method)
+
+
 class WriteTask:
     """One folder that is kept up to what others have."""
 
     def __init__(self, store: Store, task: Write, roots: Roots = ROOTS) -> None:
         """`roots`: the formats in which others' originals can be read."""
-        if task.deletions not in DELETIONS:
-            raise SettingsError(f"[[write]]: deletions is {task.deletions!r}; one of {', '.join(DELETIONS)}")
-        if unknown := set(task.required) - set(DUBLIN_CORE):
-            known = ", ".join(DUBLIN_CORE)
-            raise SettingsError(f"[[write]]: required names {', '.join(sorted(unknown))}; known are {known}")
-        try:
-            task.path.format(**dict.fromkeys(_PLACES, "x"))
-        except (KeyError, IndexError, ValueError) as e:
-            known = ", ".join(f"{{{place}}}" for place in _PLACES)
-            raise SettingsError(f"[[write]]: path {task.path!r}: {e}; it may hold {known}") from e
-        if "{name}" not in task.path:
-            raise SettingsError(
-                f"[[write]]: path {task.path!r} is the same for several records; add {{name}} to it"
-            )
+        check_task(task)
         self._store, self._task, self._roots = store, task, roots
         self._format: MetadataFormat = format_named(task.format)
         self._table: Crosswalk = on_top(task.mapping, self._format.crosswalk(()), self._format)

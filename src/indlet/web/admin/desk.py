@@ -15,6 +15,7 @@ from starlette.routing import BaseRoute, Route
 
 from indlet import logs
 from indlet.errors import IndletError, SettingsError
+from indlet.formats import METADATA
 from indlet.node import duplicates, ownership
 from indlet.node.jobs import Jobs
 from indlet.node.probe import Probe, probe_in_child
@@ -24,6 +25,7 @@ from indlet.service.index import follow
 from indlet.web.admin import show
 from indlet.web.admin.acts import Acts, Form, wanted_source
 from indlet.web.admin.desk_log import DeskLog
+from indlet.web.admin.own_records import find_own
 from indlet.web.admin.sign_ins import SignIns
 from indlet.web.auth import ADMIN, COOKIE, DEVICE, Gate, Session, address_of, over_https
 from indlet.web.i18n import Strings, strings
@@ -208,7 +210,8 @@ class Desk:
             busy=any(row.progress for row in rows), records=sum(r.records for r in rows),
             deleted=sum(r.deleted for r in rows), failures=sum(r.failures for r in rows),
             moved=sum(r.bytes for r in rows), lag=max(newest - position, 0), problem=problem,
-            given=given or {}, usual=self.settings.harvest.every, tested=tested, shared=self.totals.shared(),
+            given=given or {}, formats=METADATA, passes_on=self.acts.passes_on(),
+            usual=self.settings.harvest.every, tested=tested, shared=self.totals.shared(),
         )  # fmt: skip
 
     def source(self, request: Request, t: Strings, session: Session) -> Response:
@@ -239,7 +242,7 @@ class Desk:
         whole = origin is not None and "live" not in request.query_params
         return self._render(
             request, session, "overview", "admin/source.html", status, row=row, source=source,
-            problem=problem, given=given or {}, usual=self.settings.harvest.every,
+            problem=problem, given=given or {}, usual=self.settings.harvest.every, formats=METADATA,
             changed_here=self.harvests.changed_here(name), written=name in self.harvests.in_file(),
             on_schedule=row.due is not None or row.state == "paused",
             busy=row.progress is not None, state=state,
@@ -249,8 +252,10 @@ class Desk:
         )  # fmt: skip
 
     def provider(self, request: Request, t: Strings, session: Session) -> Response:
+        words = request.query_params.get("q", "")
+        found, problem = find_own(self.portal.library, words)
         return self._render(
-            request, session, "provider", "admin/provider.html",
+            request, session, "provider", "admin/provider.html", words=words, found=found, problem=problem,
             hierarchies=show.hierarchies(self.portal.store, self.settings, self.totals.get()),
             usage=self.usage.counts()[:100], withdrawn=ownership.marked(self.portal.store)[:100],
         )  # fmt: skip
@@ -258,7 +263,7 @@ class Desk:
     def upkeep(self, request: Request, t: Strings, session: Session) -> Response:
         return self._render(
             request, session, "store", "admin/store.html", state=show.index_state(self.portal.library),
-            upkeep=self.acts.upkeep.said(), busy=self._in_upkeep(),
+            upkeep=self.acts.upkeep.said(), busy=self.acts.upkeep.busy(),
         )  # fmt: skip
 
     def jobs(self, request: Request, t: Strings, session: Session) -> Response:
@@ -345,9 +350,6 @@ class Desk:
             request, 403, t("desk.not_allowed"), t("desk.needs_role", role=t(f"role.{role}")), tone="warn",
             action=(t("menu.desk"), "/admin"),
         )  # fmt: skip
-
-    def _in_upkeep(self) -> bool:
-        return self.acts.upkeep.busy()
 
 
 async def _form(request: Request) -> Form:
