@@ -56,7 +56,7 @@ class Provenance:
         if stored.deleted and not self.extended:
             return b""
         properties: JsonObject = json.loads(stored.properties or b"{}")
-        distance = int(properties.get("distance", 0)) + provenance.ON_THE_WAY * translated
+        distance = provenance.distance_of(properties) + provenance.ON_THE_WAY * translated
         if not stored.deleted:
             parts.append(provenance.write(_chain(stored, properties, url, namespace, translated)))
             if distance and self.extended:
