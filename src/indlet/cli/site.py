@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import click
 
@@ -38,7 +40,7 @@ from indlet.settings import Settings, Site
 @click.option("--email", default="", help="Whom harvesters should write to.")
 @click.option(
     "--print", "printed", type=click.Choice(["apache", "nginx", "caddy"]),
-    help="Print the lines that mount the node at /modoai of that server, and end.",
+    help="Print the lines that mount the node in that server, at the path of --base-url (/modoai), and end.",
 )  # fmt: skip
 @log_options
 def site(
@@ -71,9 +73,12 @@ def site(
     harvester sees what the server would give to the harvester's own credentials. See docs/site.md.
     """
     if printed:
-        from indlet.provider.site.mount import snippet
+        from indlet.provider.site.mount import PATH, snippet
 
-        say(snippet(printed, host, port), nl=False)
+        path = urlsplit(base_url).path.rstrip("/") or PATH
+        if not re.fullmatch(r"(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+", path):
+            raise click.UsageError(f"--base-url: the path {path!r} cannot be mounted; use letters and digits")
+        say(snippet(printed, host, port, path), nl=False)
         return
     if root is None or not url:
         raise click.UsageError("name a folder and its address:  indlet site ROOT --url URL")

@@ -16,7 +16,7 @@ from starlette.convertors import StringConvertor, register_url_convertor
 from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import BaseRoute, Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from indlet.errors import HierarchyError, StoreError
@@ -123,6 +123,8 @@ def routes(
     ]
     if settings.duplicates.exchange:
         harvested.append(Route(DECISIONS_PATH, web.page(web.decisions, "application/json")))
+    if settings.site and landing == "/":
+        harvested.append(_VerbRoute("/", web.at_root(), methods=["GET", "POST"]))
     if settings.site:
         harvested += _resource_sync(web, ResourceSync(store, settings, clock, visibility=web.visibility))
     if feeds:
@@ -239,6 +241,17 @@ class _LockedRoute(Route):
         await super().handle(scope, receive, send)
 
 
+class _VerbRoute(Route):
+    """A base URL that is the address of a page as well: requests with a verb, and forms."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        found = super().matches(scope)
+        if found[0] is Match.NONE or scope["method"] == "POST":
+            return found
+        has_verb = any(pair.startswith(b"verb=") for pair in scope["query_string"].split(b"&"))
+        return found if has_verb else (Match.NONE, {})
+
+
 class _Web:
     def __init__(self, store: Store, settings: Settings, clock: Callable[[], float], usage: Usage) -> None:
         self._settings = settings
@@ -263,6 +276,13 @@ class _Web:
         opens = self.gate.lock(virtual.access, f"repository {virtual.path}")
         paths = {False: virtual.path, True: extended_path(virtual.path)}
         return [_LockedRoute(path, self.oai(extended, repository), opens) for extended, path in paths.items()]
+
+    def at_root(self) -> Endpoint:
+        """The repository of a site at the node's own root: mod_oai's base URL is that of a module."""
+        policy = policy_of(self._settings.analysis)
+        visibility = self.visibility
+        root = Repository(self._store, self._settings, self._clock, policy, visibility=visibility, path="")
+        return self.oai(extended=False, repository=root)
 
     def oai(self, extended: bool, repository: Repository | None = None) -> Endpoint:
         asked = repository or self._repository
