@@ -163,6 +163,8 @@ class Write:
     from_: tuple[str, ...] = ("*",)  # sources, "source:set", or "*" for all that is harvested
     path: str = "{source}/{year}/{name}"  # below the folder, without ending
     required: tuple[str, ...] = ("title",)  # elements without which a written record raises an alert
+    files: str = "record"  # a file for each record; "run": one for all that a run writes
+    duplicates: str = "write"  # "skip": not what somebody called the same work as a record of our own
     deletions: str = "alert"  # "alert"; "file": a tombstone beside the file; "remove": the file goes
     every: str = "1h"
 

@@ -145,7 +145,7 @@ def _formats(settings: Settings) -> Iterator[CheckResult]:
     try:
         from indlet.formats import METADATA
         from indlet.formats.translate import format_named, own_table
-        from indlet.node.write_out import check_task
+        from indlet.node.write_check import check_task
         from indlet.service.harvest.negotiate import source_name
         from indlet.service.harvest.run import FEED
     except ModuleNotFoundError:
