@@ -48,6 +48,11 @@ class Origin:
         return bool(self.settings.get("guarded"))
 
     @property
+    def is_site(self) -> bool:
+        """Whether it holds files of a web server, which has to be asked who may see them."""
+        return self.kind == "hierarchy" and bool(self.settings.get("url"))
+
+    @property
     def restricted(self) -> bool:
         """Whether there were rules of access when it was last crawled."""
         rules = self.settings.get("access") or {}

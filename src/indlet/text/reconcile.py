@@ -136,6 +136,9 @@ def _language_losses(source: Policy, service: Policy) -> Iterator[str]:
             yield f"languages not told: all texts count as {service.default_language!r}"
         elif source.language == "auto" and source.default_language != service.default_language:
             yield f"texts that do not tell their language count as {source.default_language!r}"
+        elif source.language != "auto":
+            # Its vectors state that language for every text, so ours cannot be chosen either.
+            yield f"all texts analysed as {source.language!r}, here each in its own language"
     elif source.language != service.language and _ruled(source):
         whose = "each document's language" if source.language == "auto" else repr(source.language)
         yield f"analysed by the rules of {whose}, here {service.language!r}"

@@ -14,6 +14,7 @@ from starlette.requests import HTTPConnection
 from indlet.errors import SettingsError
 from indlet.provider.serve.provenance import republished
 from indlet.provider.serve.scope import Scope
+from indlet.provider.site.source import site_name
 from indlet.provider.site.tree import STRANGER
 from indlet.provider.site.visibility import ANYBODY, Requester
 from indlet.settings import Access, Settings
@@ -67,7 +68,8 @@ class Permit:
             return False
         if origin.name in self.configured:
             return self.allows(origin.name)
-        return not origin.restricted  # no longer in the settings: as when it was last crawled
+        # No longer in the settings: as when it was last crawled. Nothing of a web server that is not asked.
+        return not origin.restricted and not origin.is_site
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,7 @@ class AccessGate:
             for h in settings.hierarchy
             if h.access.networks or h.access.tokens
         }
-        self._names = frozenset(h.name for h in settings.hierarchy)
+        self._names = frozenset((*(h.name for h in settings.hierarchy), *map(site_name, settings.site)))
         self._proxies = trusted_proxies(settings)
         self._credentials = {name.lower() for site in settings.site for name in site.credentials}
         self._sites = bool(settings.site)

@@ -8,7 +8,7 @@ from typing import Final
 
 from indlet.model import JsonObject, Stored
 from indlet.oai import provenance
-from indlet.oai.dates import written
+from indlet.oai.dates import period, written
 from indlet.oai.provenance import Hop, Stated
 from indlet.store import Origin
 
@@ -56,7 +56,7 @@ class Provenance:
         if stored.deleted and not self.extended:
             return b""
         properties: JsonObject = json.loads(stored.properties or b"{}")
-        distance = int(properties.get("distance", 0)) + provenance.ON_THE_WAY * translated
+        distance = provenance.distance_of(properties) + provenance.ON_THE_WAY * translated
         if not stored.deleted:
             parts.append(provenance.write(_chain(stored, properties, url, namespace, translated)))
             if distance and self.extended:
@@ -77,5 +77,7 @@ def _chain(stored: Stored, properties: JsonObject, url: str, namespace: str, alt
     via = properties.get("via") or {"url": url, "datestamp": properties.get("source_datestamp", "")}
     # A record that is passed on is dated when it was harvested: its commit.
     when = written(stored.datestamp)
-    last = Hop(via["url"], stored.identifier, via["datestamp"], namespace, when, altered)
+    # Some sources (an entry of a feed without a date) give none that the schema allows.
+    datestamp = via["datestamp"] if period(via["datestamp"]) else when
+    last = Hop(via["url"], stored.identifier, datestamp, namespace, when, altered)
     return [last, *hops] if properties.get("via") else [last]

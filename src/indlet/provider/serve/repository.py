@@ -65,6 +65,7 @@ class Repository:
         policy: Policy,
         virtual: VirtualRepository | None = None,
         visibility: Visibility | None = None,
+        path: str = OAI_PATH,
     ) -> None:
         """`virtual`: the part of the node that it shows; None for all. `visibility`: that of the node."""
         if virtual is not None:
@@ -74,7 +75,7 @@ class Repository:
         self._settings = settings
         self._clock = clock
         root = settings.base_url()
-        path = virtual.path if virtual is not None else OAI_PATH
+        path = virtual.path if virtual is not None else path
         self._endpoints = {extended: frames.Endpoint.at(root, extended, path) for extended in (False, True)}
         self._key = store.secret("tokens")
         schemas = root + SCHEMA_PATH

@@ -29,6 +29,7 @@ from indlet.service.harvest.listing import ListedPages
 from indlet.service.harvest.negotiate import Agreement, negotiate
 from indlet.service.harvest.one_origin import claim, keeper
 from indlet.service.harvest.progress import Progress
+from indlet.service.harvest.public_hosts import known_public
 from indlet.service.harvest.reconcile import CannotReconcile, applies, compare, due, whole_list
 from indlet.service.harvest.record_intake import RecordIntake
 from indlet.service.harvest.run_state import (
@@ -106,9 +107,7 @@ class Run:
         """
         self.name, self.own, self.exchange = name, own, exchange and source.republish
         self.store, self.roots = store, roots
-        self.source = source
-        self.analyzer = analyzer
-        self.harvest = harvest
+        self.source, self.analyzer, self.harvest = source, analyzer, harvest
         self.progress = progress
         self.options = options or RunOptions()
         self.extract = extract
@@ -132,8 +131,9 @@ class Run:
         with store.write() as tx:
             user, password = _credentials(tx, self.origin, source)
         client = Client(
-            harvest, token=source.token, user=user, password=password, delay_seconds=delay, sleep=self._sleep
-        )
+            harvest, token=source.token, user=user, password=password, delay_seconds=delay,
+            known_public=known_public(store), sleep=self._sleep,
+        )  # fmt: skip
         self.fetcher = PageFetcher(
             client, self.rules, self._sleep, self.halt, self._report_trouble, self._announce
         )
@@ -204,11 +204,24 @@ class Run:
         self.progress.pages += 1
         if answer is not None:
             full_text = self._full_text if self.source.fulltext == "fetch" and self.extract else None
-            for record in feed.records(answer.body, answer.url, self.analyzer, full_text):
+            named, guids = set[str](), set[str]()
+            for record, guid in feed.records(answer, self.source.url, self.analyzer, full_text):
                 self.committer.add(record)
+                named.add(record.identifier)
+                guids |= {guid, feed.absolute_link(answer.url, guid)}
+            self.committer.commit(None)
+            self._drop_former(guids - named)
         self._remember(url=self.source.url, format=FEED, other={**self.state.other, "feed": given})
         self.committer.settle_deletions()
         self._end("complete", "")
+
+    def _drop_former(self, guids: set[str]) -> None:
+        """Entries whose guid is no URI were kept under it by earlier versions; now they have a URI."""
+        with self.store.read() as view:
+            live = view.live(self.origin, sorted(guids))
+        if live:
+            with self.store.write() as tx:
+                tx.delete(self.origin, live)
 
     def _harvest(self) -> None:
         if self.source.metadata == FEED:
