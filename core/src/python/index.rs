@@ -96,7 +96,11 @@ impl SegmentBuilder {
                 })
                 .collect();
             let mut locked = analyzer.map(TextAnalyzer::lock);
-            add_records(&mut builder, &records, locked.as_mut().map(|(analyzer, resources)| (&mut **analyzer, *resources)))
+            add_records(
+                &mut builder,
+                &records,
+                locked.as_mut().map(|(analyzer, resources)| (&mut **analyzer, *resources)),
+            )
         })
     }
 
