@@ -146,7 +146,7 @@ class ProviderFeeds:
                 listed = [
                     SiteRecord(one.identifier, bool(one.deleted), guarded=False) for one in found.stored
                 ]
-                allowed = visible_to(self._visibility, view, permit).shows(listed)
+                allowed = visible_to(self._visibility, view, permit, permit.origins(view)).shows(listed)
                 stored = [one for one, visible in zip(found.stored, allowed, strict=True) if visible]
                 found = replace(found, stored=stored)
         if found is None:

@@ -174,7 +174,7 @@ class RepositoryPages:
         found = view.addresses(limit, after=after, origins=permit.origins(view))
         if self._visibility is not None:
             listed = [SiteRecord(url or "", deleted=False, guarded=False) for _, _, url in found]
-            shown = visible_to(self._visibility, view, permit).shows(listed)
+            shown = visible_to(self._visibility, view, permit, permit.origins(view)).shows(listed)
             found = [one for one, visible in zip(found, shown, strict=True) if visible]
         # Several documents of one file are parts of one page: its address stands once, with the latest date.
         latest = {url.partition("#")[0]: datestamp for _, datestamp, url in found if url}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import Final
 
 from indlet.model import JsonObject, Stored
@@ -23,12 +23,18 @@ def republished(origin: Origin) -> bool:
 class Provenance:
     """The about containers of records from other repositories; `extended` with their versions."""
 
-    def __init__(self, origins: Iterable[Origin], extended: bool, own: str = "") -> None:
-        """`own`: the base URL by which this node's own records are known; empty: nothing is said of them."""
+    def __init__(
+        self, origins: Iterable[Origin], extended: bool, own: str = "", former: Container[int] = ()
+    ) -> None:
+        """`own`: the base URL by which this node's own records are known; empty: nothing is said of them.
+        `former`: origins that were served again until now; others may have their records from elsewhere.
+        """
         origins = list(origins)
         # The base URL that was harvested, which a source's settings may give in a shorter form.
         self._urls = {
-            o.id: str(o.state.get("url") or o.settings.get("url", "")) for o in origins if republished(o)
+            o.id: str(o.state.get("url") or o.settings.get("url", ""))
+            for o in origins
+            if republished(o) or (o.kind == "source" and o.id in former)
         }
         self.extended = extended
         self._own = own

@@ -239,7 +239,9 @@ def _held(stored: Stored) -> Held:
 
 def form_of(stored: Stored, properties: JsonObject) -> Form:
     """The form of a stored copy."""
-    return _form(stored.raw, provenance.distance_of(properties))
+    return _form(
+        stored.raw, 0 if stored.deleted else provenance.distance_of(properties)
+    )  # a deletion has none
 
 
 def _form(raw: bytes, distance: int) -> Form:

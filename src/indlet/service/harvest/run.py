@@ -7,6 +7,7 @@ Long because its steps are short, share what a run has agreed on, and are read i
 
 from __future__ import annotations
 
+import hmac
 import json
 import threading
 import time
@@ -130,6 +131,7 @@ class Run:
         self.kept_as = keeper(store, name, source, ranks or {})
         with store.write() as tx:
             user, password = _credentials(tx, self.origin, source)
+        self.requester = _digest(store, source.token, user, password)
         client = Client(
             harvest, token=source.token, user=user, password=password, delay_seconds=delay,
             known_public=known_public(store), sleep=self._sleep,
@@ -350,8 +352,10 @@ class Run:
         anew = self.options.full or (historical and not begun_before)
         if anew or (self.state.shape or shape) != shape:
             self._remember(run=None, marks={})
-        if (stated := agreement.identity.store) and self.state.store not in ("", stated):
-            # Its store went back to an earlier state, or is a new one: dates before that say nothing.
+        stated = agreement.identity.store or self.state.store
+        if self.state.store not in ("", stated) or self.state.requester not in ("", self.requester):
+            # Its store went back to an earlier state, or is a new one, or other credentials show other
+            # records of it: dates from before say nothing.
             self._remember(run=None, marks=dict.fromkeys(self.state.marks, ""), restored=True)
         indexed = normaliser.has_index
         self._remember(
@@ -360,7 +364,8 @@ class Run:
             format=agreement.form,
             identified=agreement.identity.base_url != "",
             name=agreement.identity.name,
-            store=agreement.identity.store or self.state.store,
+            store=stated,
+            requester=self.requester,
             deleted_record=agreement.identity.deleted,
             granularity="second" if agreement.seconds else "day",
             policy=agreement.policy.to_json() if agreement.policy else None,
@@ -672,6 +677,11 @@ class Run:
         except (NoAnswer, IndletError) as e:
             self.committer.fail(Failure(identifier, "fetch", str(e)))
             return ""
+
+
+def _digest(store: Store, *credentials: str) -> str:
+    """What tells whether a source is asked with the same credentials; nothing can be learned from it."""
+    return hmac.digest(store.secret("identity"), repr(credentials).encode(), "sha256").hex()[:16]
 
 
 def _credentials(tx: Transaction, origin: int, source: Source) -> tuple[str, str]:
