@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import fcntl
 import threading
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -30,7 +29,6 @@ from indlet.service.index.protocol import Statistics
 from indlet.text.analyse import Analyzer, stored_row
 
 FLUSH: Final = 128 << 20  # bytes of memory that documents take before they become a segment
-_READ: Final = 1 << 22  # bytes of a file at a time
 
 
 class Pruning(NamedTuple):
@@ -152,7 +150,7 @@ class Engine:
             try:
                 manifest = manifests.read(self._folder)
                 for name, file in manifest.contents().items():
-                    _verify(self._folder / name, file)
+                    file.verify(self._folder / name)
                 return
             except FileNotFoundError as error:
                 if manifests.stamp(self._folder) == stamp:
@@ -391,13 +389,3 @@ def _locked(folder: Path) -> IO[bytes]:
 
 def _row(stored: Stored) -> _core.IndexRow:
     return stored.id, stored.origin, stored.sets, stored.resource, stored.fields, stored_row(stored)
-
-
-def _verify(path: Path, file: SegmentFile) -> None:
-    """Read a file from disk as if it had never been read."""
-    checksum = 0
-    with path.open("rb") as handle:
-        while piece := handle.read(_READ):
-            checksum = zlib.crc32(piece, checksum)
-    if checksum != file.checksum:
-        raise IndexDamaged(f"{path} fails its checksum; {REMEDY}")

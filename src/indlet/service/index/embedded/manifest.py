@@ -22,6 +22,7 @@ WRITING: Final = "lock"  # held by the one writer for as long as it is open
 TURN: Final = "turn"  # held by whoever replaces the manifest, the writer or a merge, for just that long
 MERGING: Final = "merging"  # held while a merge runs: its file belongs to no manifest yet
 LOCKS: Final = (WRITING, TURN, MERGING)
+_READ: Final = 1 << 22  # bytes of a file at a time
 MERGED: Final = "merge"  # how the names of files that merges write begin
 
 
@@ -32,6 +33,15 @@ class SegmentFile:
     name: str
     size: int
     checksum: int
+
+    def verify(self, path: Path) -> None:
+        """Read the file from disk as if it had never been read; IndexDamaged if it is not as written."""
+        checksum = 0
+        with path.open("rb") as handle:
+            while piece := handle.read(_READ):
+                checksum = zlib.crc32(piece, checksum)
+        if checksum != self.checksum:
+            raise IndexDamaged(f"{path} fails its checksum; {REMEDY}")
 
 
 @dataclass(frozen=True, slots=True)
