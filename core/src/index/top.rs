@@ -14,7 +14,7 @@ use crate::Result;
 use crate::rank::{Class, Constants, Model, QueryConstants};
 
 /// Documents at a time.
-const WINDOW: usize = 16384;
+const WINDOW: usize = 8192;
 const WORDS: usize = WINDOW / 64;
 /// Terms whose subsets are worked out, the rarest; there are two to this power.
 const COMBINED: usize = 5;
@@ -530,15 +530,24 @@ impl<M: Model> Window<'_, '_, M> {
     fn score_chosen(&mut self, base: usize, words: usize, visible: &Visible, heap: &mut Heap) -> Result<()> {
         let (data, query) = (self.segment.data.clone(), self.query);
         let columns = &data.columns;
+        // What the terms from each on can add to a score at most: the first class has the highest bounds.
+        let mut rest = self.bounds[..self.cursors.len()].to_vec();
+        (1..rest.len()).rev().for_each(|t| rest[t - 1] += rest[t]);
         for word in 0..words {
-            for bit in Ones(self.chosen[word]) {
+            'documents: for bit in Ones(self.chosen[word]) {
                 let place = 64 * word + bit;
                 let doc = base + place;
                 let length = columns.lengths[doc];
                 let by_length = query.by_length(length);
+                let norm = if M::BY_NORM { columns.norms[doc] } else { 1.0 };
+                let threshold = heap.threshold();
+                let least = threshold - 1e-8 * (threshold.abs() + 1.0); // room for rounding
                 let mut total = 0.0;
                 for (t, cursor) in self.cursors.iter_mut().enumerate() {
-                    let Some(cursor) = cursor else { continue };
+                    let Some(cursor) = cursor.as_mut().filter(|_| !M::CONSTANT) else { continue };
+                    if t > 0 && query.model.finish(query.constants, total, by_length, norm) + rest[t] < least {
+                        continue 'documents;
+                    }
                     let tf = cursor.tf(place)?;
                     if tf == 0 {
                         continue;
@@ -553,9 +562,8 @@ impl<M: Model> Window<'_, '_, M> {
                         query.model.share(query.terms[t], tf, length, by_length)
                     };
                 }
-                let norm = if M::BY_NORM { columns.norms[doc] } else { 1.0 };
                 let score = query.model.finish(query.constants, total, by_length, norm);
-                if score >= heap.threshold() {
+                if score >= threshold {
                     let group = visible.groups.map_or(0, |(groups, _)| groups[doc]);
                     let (tie, id) = (columns.ties[doc], columns.ids[doc]);
                     heap.offer(Hit { score, tie, id, segment: self.number, doc: doc as u32, group });
