@@ -69,7 +69,8 @@ fn canonical_url(url: &str) -> Option<String> {
     let number: u32 = if port.is_empty() { 80 } else { port.parse().ok().filter(|&number| number < 65_536)? };
     let (name, zone) = host.split_at(host.find('%').unwrap_or(host.len()));
     let host = format!("{}{zone}", name.to_lowercase());
-    let host = host.strip_prefix("www.").filter(|host| !host.is_empty() || path.is_empty()).unwrap_or(&host);
+    let is_plain = query.is_empty() && fragment.is_empty() && !path.is_empty() && authority == "www.";
+    let host = if is_plain { &host } else { host.strip_prefix("www.").unwrap_or(&host) };
     let path = path.trim_end_matches('/');
     let mut out = format!("http://{host}");
     if number != 80 && number != 443 {

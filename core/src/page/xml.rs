@@ -398,9 +398,9 @@ impl<'a> Parser<'a> {
             let value = after.trim_start().strip_prefix('=').ok_or_else(wrong)?.trim_start();
             let quote = value.chars().next().filter(|c| matches!(c, '"' | '\'')).ok_or_else(wrong)?;
             let (value, rest) = value[1..].split_once(quote).ok_or_else(wrong)?;
-            let mut digits = value.strip_prefix("1.").unwrap_or_default().bytes();
+            let minor = value.strip_prefix("1.").unwrap_or_default();
             let good = match name {
-                "version" => value.len() > 2 && digits.all(|byte| byte.is_ascii_digit()),
+                "version" => !minor.is_empty() && minor.bytes().all(|byte| byte.is_ascii_digit()),
                 "encoding" => {
                     value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
                         && !value.is_empty()
@@ -513,8 +513,8 @@ fn is_uri(uri: &str) -> bool {
     if let Some(after) = rest.strip_prefix("//") {
         let authority = after.split(['/', '?', '#']).next().unwrap_or_default();
         let host = authority.rsplit('@').next().unwrap_or_default();
-        let port = host.split_once(':').map_or("", |(_, port)| port);
-        let good_port = port.len() <= 9 && port.bytes().all(|byte| byte.is_ascii_digit());
+        let port = host.split_once(':').map_or("0", |(_, port)| port);
+        let good_port = (1..10).contains(&port.len()) && port.bytes().all(|byte| byte.is_ascii_digit());
         if authority.matches('@').count() > 1 || !good_port {
             return false;
         }

@@ -1,6 +1,6 @@
 """A response becomes a `Page`: tolerant of what can be repaired, strict about what is missing.
 
-The core reads what is well-formed (`core/src/page`). What is not is repaired first, and read by the core then: a
+The core reads what is well-formed (`core/src/page`). What is not is repaired, and then read by the core: a
 page that was cut off raises, a record that cannot be repaired costs that record and becomes a `Problem`, and
 every repair is counted in `repairs`.
 """
@@ -28,14 +28,13 @@ from indlet.oai.read_repair import decoded, repaired, without_doctype
 
 
 class MetadataPart(NamedTuple):
-    """A record's metadata: in canonical form; the name of their element; what they say by the names of the elements
-    in it, as JSON; the record's properties as JSON; and the hash of its resource."""
+    """A record's metadata, and what the core makes of them."""
 
-    raw: bytes
-    root: str
-    described: bytes
-    properties: bytes
-    resource: int
+    raw: bytes  # in canonical form
+    root: str  # the name of their element, as lxml writes it
+    described: bytes  # what they say by the names of the elements in it, as JSON
+    properties: bytes  # the record's, as JSON
+    resource: int  # hash of the key of its resource
 
 
 class Item(NamedTuple):
@@ -151,7 +150,7 @@ def _read(body: bytes, budget: Budget, repairs: Counter[str]) -> Page | None:
 
 
 def _mend(body: bytes, budget: Budget, repairs: Counter[str], problems: list[Problem]) -> Iterator[bytes]:
-    """The body after one more repair at a time, until it is well-formed. `repairs` are those of the last one."""
+    """The body after one more repair at a time, until it is taken. `repairs` and `problems` grow with it."""
     if body.count(b"<") > markup.TAGS:
         raise BadResponse(f"an answer with more than {markup.TAGS} tags")
     if markup.is_html(body):
@@ -275,4 +274,15 @@ def _fault(body: bytes) -> str:
     return ""
 
 
-__all__ = ["Item", "MetadataPart", "Page", "Problem", "Truncated", "canonical", "local_name", "parsed", "read", "text_of"]
+__all__ = [
+    "Item",
+    "MetadataPart",
+    "Page",
+    "Problem",
+    "Truncated",
+    "canonical",
+    "local_name",
+    "parsed",
+    "read",
+    "text_of",
+]

@@ -57,7 +57,7 @@ class Normaliser:
         return Record(item.identifier, metadata, vector, item.sets, False, raw, resource, properties)
 
     def records(self, items: Sequence[Item]) -> list[Record | Packed | BadResponse]:
-        """What each item of a list is to us: a record (packed, where the core has said all), or what is wrong."""
+        """What each item of a list is to us: a record (packed, where the core made it), or what is wrong."""
         out: list[Record | Packed | BadResponse] = []
         for item in items:
             part = item.part
@@ -66,17 +66,14 @@ class Normaliser:
                     out.append(self.record(item))
                     continue
                 vector = self._vector(item, self._index(item), {}) if self.has_index else None
-                out.append(
-                    packed_parts(
-                        item.identifier, item.sets, vector, part.resource, part.described, part.properties, part.raw
-                    )
-                )
+                made = part.resource, part.described, part.properties, part.raw
+                out.append(packed_parts(item.identifier, item.sets, vector, *made))
             except BadResponse as e:
                 out.append(e)
         return out
 
     def _is_complete(self, item: Item, part: MetadataPart) -> bool:
-        """Whether nothing is to be added to what the core says of an item: no full text, policy or about part."""
+        """Whether there is nothing to add to what the core made: no full text, policy or about part."""
         if item.about or self.full_text is not None or not self._is_dublin_core(part):
             return False
         return not self.has_index or self._made_by(item)[1].exact
@@ -203,9 +200,10 @@ def _first_url(metadata: Metadata) -> str:
     return ""
 
 
-def resource_key(identifier: str, metadata: Metadata) -> str:
+def resource_key(identifier: str, metadata: Metadata, url: str = "") -> str:
     """What tells that two records are about one resource: its DOI, else its URL, else its OAI identifier.
 
     The address of a whole site is that of no resource.
     """
-    return _core.resource_key(identifier, list(metadata.get("identifier", ())))
+    named = metadata.get("identifier", ())
+    return _core.resource_key(identifier, [url, *named] if url else list(named))
