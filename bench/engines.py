@@ -44,7 +44,6 @@ from tests.opensearch_server import SERVER, OpenSearchNode
 from indlet.model import JsonObject, Stored, pack
 from indlet.service.index import Index, Searcher
 from indlet.service.index.embedded.index import EmbeddedIndex
-from indlet.service.index.engines import warm
 from indlet.service.index.expression import And, Expression, Not, Or, Term
 from indlet.service.index.opensearch.cluster import Cluster, pieces
 from indlet.service.index.opensearch.searcher import ClusterSearcher
@@ -344,7 +343,6 @@ def main() -> None:
             os.environ[SERVER] = own[0].url
             if given.replica:
                 own.append(OpenSearchNode(given.heap, 2, (own[0].transport,), quick=quick))
-        warm()
         cluster = Cluster([os.environ[SERVER]])
         version = str(cluster.ask("GET", "")["version"]["number"])
         machines = int(cluster.ask("GET", "_cluster/health")["number_of_nodes"])

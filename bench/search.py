@@ -43,7 +43,6 @@ from rich.table import Table
 
 from indlet.model import Stored, pack
 from indlet.service.index.embedded.engine import Engine
-from indlet.service.index.engines import warm
 from indlet.service.index.expression import Or, Term
 from indlet.service.rank import MODELS
 
@@ -275,7 +274,6 @@ def main() -> None:
     )
     work = Path(tempfile.mkdtemp(prefix="indlet-bench-"))
     try:
-        warm()  # compiled code is in place before anything is timed
         source = Source(documents)
         steps = {"ours": ours, "tantivy": with_tantivy, "bm25s": with_bm25s, "sqlite": with_sqlite}
         built: dict[str, list[list[Contender]]] = {}

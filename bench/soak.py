@@ -36,7 +36,6 @@ from bench.processes import TICKS, Node, Server, free_port
 from indlet.model import Record, TermVector
 from indlet.service.index import follow
 from indlet.service.index.embedded import manifest
-from indlet.service.index.engines import warm as warm_kernels
 from indlet.store import Store
 
 SETTINGS = """
@@ -232,7 +231,6 @@ def changing(remote: Path, files: Path, pace: int, dying: Server, half: float) -
 
 def run(records: int, rate: float, minutes: float, pace: int) -> tuple[Soak, list[Summary]]:
     seconds = int(minutes * 60)
-    warm_kernels()  # a node that has to compile them first is another experiment
     with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
         place = Path(name)
         files, data = place / "files", place / "data"

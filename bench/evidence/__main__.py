@@ -40,7 +40,7 @@ def main() -> None:
     parser.add_argument(
         "--parts",
         default="",
-        help="of peers: serve,harvest,shapes,memory,languages,search; of engines: answers,costs,million; of "
+        help="of peers: serve,harvest,shapes,memory,search; of engines: answers,costs,million; of "
         "cluster: nodes,jobs,metal,workers; of site: a server, a documentation package, pages, histories; of "
         "libraries: rounds,agree,duplicates,known,subjects,readers; the others are kept",
     )

@@ -30,7 +30,7 @@ from indlet.service.rank import MODELS
 TITLE = "Peers"
 SECTIONS: Final = {
     "serve": "Serving", "harvest": "Harvesting index formats", "shapes": "Harvesting real shapes",
-    "memory": "Memory of a harvest", "languages": "Telling languages", "search": "Ingest and queries",
+    "memory": "Memory of a harvest", "search": "Ingest and queries",
 }  # fmt: skip
 # What has its index in common with another.
 SHARED: Final = (
@@ -79,7 +79,6 @@ def run(setting: Setting) -> Found:
             setting, "harvest_shapes", "--only", "indlet", "--shapes", "DSpace", "--pages", 1000,
             "--records", *memory, "--repeat", setting.pick(1, 3, 3),
         ),
-        "languages": lambda: bench(setting, "languages", "--records", harvest),
         "search": lambda: [bench(setting, "search", *arguments) for arguments in searches],
     }  # fmt: skip
     absent = [reason for name in harvest_others.NAMES if (reason := harvest_others.missing(name))]
@@ -294,19 +293,6 @@ def _memory(rows: list[Found], records: int, figures: Figures) -> str:
         "`bench.harvest_shapes`, the shape of DSpace, pages of 1,000. The most private memory that the "
         "processes of a harvest and its index held at a time; files that they had mapped are left out.\n\n"
         + table(["records", "private MB", "seconds"], lines, 0)
-    )
-
-
-def _languages(rows: list[Found], records: int, figures: Figures) -> str:
-    lines = [
-        [row["shape"], f"{row['microseconds']:.2f}", f"{row['harvest_microseconds']:.1f}",
-         f"{row['share']:.1%}", f"{row['asked']:.1%}"]
-        for row in rows
-    ]  # fmt: skip
-    return (
-        f"`bench.languages`, {records:,} records in each shape, and of titles alone. Processor time, that of "
-        "a harvest with its start; *asked*: records of which the statistical model is asked.\n\n"
-        + table(["shape", "languages, µs a record", "harvest, µs a record", "share", "asked"], lines, 1)
     )
 
 

@@ -16,7 +16,7 @@ from indlet.model import Record, TermVector
 from indlet.provider.pipeline import crawl
 from indlet.service.index import follow
 from indlet.service.index.embedded.engine import Engine
-from indlet.service.index.embedded.merge_scheduler import tidy
+from indlet.service.index.embedded.merge_scheduler import merge_once
 from indlet.service.index.engines import folder
 from indlet.service.pipeline import harvest_all
 from indlet.settings import Crawl, Harvest, Hierarchy, Settings, Source
@@ -78,7 +78,7 @@ def _prepare_merge(data: Path) -> None:
 
 def _merge(data: Path) -> None:
     with Store.open(data) as store:
-        tidy(folder(store), everything=True)
+        merge_once(folder(store), everything=True)
 
 
 def _reindex(data: Path) -> None:

@@ -37,7 +37,6 @@ from indlet.provider.extract.file import File
 from indlet.provider.serve.access import Permit
 from indlet.provider.serve.repository import Repository
 from indlet.service.harvest import decompress
-from indlet.service.index.embedded.analysis import Analyses
 from indlet.service.index.embedded.engine import Engine
 from indlet.service.mirror.paths import inside, path_of
 from indlet.service.records.normalise import Normaliser
@@ -100,7 +99,7 @@ def bounds(data: bytes) -> None:
             for n, one in enumerate(made, 1)
         ]  # fmt: skip
         with tempfile.TemporaryDirectory() as folder, Engine.open(folder, writable=True) as engine:
-            engine.take(*Analyses(Analyzer(Policy())).together(changes))
+            engine.apply(changes, Analyzer(Policy()))
             engine.commit()
 
 

@@ -45,7 +45,10 @@ pub fn work<T: Send>(py: Python<'_>, f: impl FnOnce() -> crate::Result<T> + Send
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use super::index::{Searcher, Segment, SegmentBuilder, deleted_since_merge, learn_thresholds, merge_segments};
+    use super::index::{
+        Searcher, Segment, SegmentBuilder, deleted_since_merge, learn_thresholds, merge_segments, stable_hash,
+        words_near,
+    };
 
     #[pymodule_export]
     use super::page::{
@@ -55,9 +58,9 @@ mod _core {
     #[pymodule_export]
     use super::text::{
         LanguageModel, TextAnalyzer, bound_key, date_number, doi, file_format, filing_name, fold, fold_name,
-        identifier_keys, known_identifiers, language_code, pack_value, person_parts, person_query_keys,
-        person_record_keys, person_words, record_key_terms, split, title_key, title_words, tokens_with_places,
-        trim_identifier, value_key, without_accents, words,
+        identifier_keys, join_lines, known_identifiers, language_code, most_telling, pack_value, person_parts,
+        person_query_keys, person_record_keys, person_words, record_key_terms, split, title_key, title_words,
+        tokens_with_places, trim_identifier, value_key, without_accents, words,
     };
 
     /// The ranking models that are compiled.

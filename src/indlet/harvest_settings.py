@@ -33,6 +33,7 @@ class Harvest:
     response_bytes: int = 256 * MB
     pages: int = 1_000_000
     from_email: str = ""
+    user_agent: str = ""  # how requests name this harvester; empty: "indlet/VERSION"
     allow_private: bool = True  # may sources and redirects lead to private networks?
     proxy: str = ""  # HTTP proxy for all requests; the environment's HTTP_PROXY is not used
     disk_bytes: int = 100 * GB  # what the records of one source may take in the store

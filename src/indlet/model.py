@@ -173,6 +173,8 @@ class Document:
     language: str = ""
     no_text: str = ""
     raw: bytes = b""  # the record that the document is, in the XML of its own format
+    # What it says by a table of its library: element, value, refinement, scheme, whether it is unqualified.
+    statements: tuple[tuple[str, str, str, str, bool], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

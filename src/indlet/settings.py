@@ -163,6 +163,8 @@ class Write:
     from_: tuple[str, ...] = ("*",)  # sources, "source:set", or "*" for all that is harvested
     path: str = "{source}/{year}/{name}"  # below the folder, without ending
     required: tuple[str, ...] = ("title",)  # elements without which a written record raises an alert
+    files: str = "record"  # a file for each record; "run": one for all that a run writes
+    duplicates: str = "write"  # "skip": not what somebody called the same work as a record of our own
     deletions: str = "alert"  # "alert"; "file": a tombstone beside the file; "remove": the file goes
     every: str = "1h"
 
@@ -396,6 +398,20 @@ class Settings:
     def base_url(self) -> str:
         """The node's public root, without a trailing slash."""
         return (self.node.base_url or f"http://{_authority(self.node.host, self.node.port)}").rstrip("/")
+
+    def mount(self) -> str:
+        """The path of the public root, such as "/search"; empty for a node that has its host to itself."""
+        return urlsplit(self.base_url()).path
+
+    def provides(self) -> bool:
+        """Whether the node is a repository, with OAI-PMH endpoints and a page about them."""
+        own = self.hierarchy or self.site or self.library
+        return bool(own) or any(source.republish for source in self.source)
+
+    def has_desk(self) -> bool:
+        """Whether anybody may enter the operations desk."""
+        hashes = (self.admin.password_hash, *(user.password_hash for user in self.user))
+        return any(hashes) or bool(self.admin.user_header)
 
     def on_loopback(self) -> bool:
         """Whether the node is there for its own machine alone: where it listens, and by its public root."""

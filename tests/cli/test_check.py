@@ -111,3 +111,29 @@ def test_last_runs_that_failed_are_told_without_asking(node: Path) -> None:
         tx.note_run(tx.start_run(tx.origin("source", "good"), "harvest"), {"reason": "no answer"}, "failed")
     status, found = check(node, "--offline")
     assert status == 0 and found["source", "good"] == ("warning", "its last run failed: no answer")
+
+
+def test_formats_tables_and_folders_of_catalogues_are_looked_at(node: Path) -> None:
+    before = node.read_text()
+    (node.parent / "export").mkdir()
+    (node.parent / "import").mkdir()
+    library, write = '[[library]]\nname = "larc"\nread = "export"\n', '[[write]]\nfolder = "import"\n'
+    node.write_text(before + library + write)
+    status, found = check(node, "--offline")
+    assert status == 0
+    assert found["format", "library larc"][0] == found["format", "import"][0] == "ok"
+    assert found["folder", "import"] == ("ok", "can be written")
+    for wrong, where in (
+        (f'{library}format = "marc42"\n', ("format", "library larc")),
+        (f'{library}mapping = "none.tsv"\n', ("format", "library larc")),
+        (f'{write}format = "table:none.tsv"\n', ("format", "import")),
+        (f'{write}mapping = "none.tsv"\n', ("format", "import")),
+        (f'{write}subjects = ["none.tsv"]\n', ("format", "import")),
+        ('[[write]]\nfolder = "nowhere"\n', ("folder", "nowhere")),
+    ):
+        node.write_text(before + wrong)
+        status, found = check(node, "--offline")
+        assert status == 1 and found.get(where, ("", ""))[0] == "problem", (wrong, found)
+    node.write_text(before + f'{write}from = ["lost"]\n')
+    status, found = check(node, "--offline")
+    assert status == 0 and found["settings", "import"][0] == "warning"

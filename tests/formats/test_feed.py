@@ -126,3 +126,36 @@ def test_a_crawled_feed_is_a_record_for_each_entry() -> None:
 def test_a_feed_without_entries_is_a_document() -> None:
     (found,) = parts(File(b"<rss><channel><title>Quiet</title></channel></rss>", "q.rss", Limits()))
     assert isinstance(found, Document) and found.metadata["title"] == ["Quiet"]
+
+
+def test_images_in_an_entry_are_no_text() -> None:
+    image = b"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk"
+    body = (
+        b'<feed xmlns="http://www.w3.org/2005/Atom"><title>T</title><id>urn:f</id><entry><id>7</id>'
+        b'<title>Wing</title><content type="image/png">%b</content></entry><entry><id>urn:8</id>'
+        b'<title>Kite</title><content type="html">&lt;img src="data:image/png;base64,%b"/&gt;sky</content>'
+        b"</entry></feed>"
+    ) % (image, image)
+    first, second = read_feed(body, "http://example.org/feed").entries
+    assert first.text == "Wing" and "description" not in first.metadata
+    assert not first.url and "identifier" not in first.metadata  # an id is no link
+    assert second.text.split() == ["Kite", "sky"]
+
+
+def test_authors_and_languages_are_inherited() -> None:
+    body = (
+        b'<feed xmlns="http://www.w3.org/2005/Atom" xml:lang="de"><title>T</title><id>urn:f</id>'
+        b"<author><name>Ada</name></author><entry><id>urn:1</id><title>Haus</title></entry>"
+        b'<entry xml:lang="fr"><id>urn:2</id><title>Maison</title><author><name>Eva</name></author></entry>'
+        b"</feed>"
+    )
+    found = [(e.metadata["creator"], e.metadata["language"]) for e in read_feed(body).entries]
+    assert found == [(["Ada"], ["de"]), (["Eva"], ["fr"])]
+    rss = RSS.replace(b"<description>d</description>", b"<managingEditor>m@x.org</managingEditor>")
+    rss = rss.replace(b"<title>Second</title>", b"<title>Zweites</title><dc:language>de</dc:language>")
+    second = read_feed(rss).entries[1]
+    assert "creator" not in second.metadata and second.metadata["language"] == ["de"]
+    (entry,) = read_feed(
+        JSON.replace(b'"authors"', b'"x"').replace(b'"J",', b'"J", "authors": [{"name": "Bo"}],')
+    ).entries
+    assert entry.metadata["creator"] == ["Bo"]

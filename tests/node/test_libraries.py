@@ -37,6 +37,7 @@ from indlet.service.records.normalise import Normaliser
 from indlet.settings import Crawl, LibraryFolder, Settings, Write
 from indlet.settings_file import load
 from indlet.store import Store, open_store, withheld
+from indlet.store.decisions import decide
 from indlet.text import Analyzer, Policy
 
 
@@ -596,6 +597,56 @@ def test_a_killed_run_leaves_no_draft_behind(store: Store, folder: Path) -> None
         tx.forget(tx.origin("source", "lanl"))
     write_out(store, Settings(write=(Write(str(folder), "oai_dc", path="{name}"),)))
     assert not files(folder)
+
+
+def test_a_run_may_write_one_file(store: Store, folder: Path) -> None:
+    settings = Settings(write=(Write(str(folder), "marc21", path="{name}", files="run"),))
+    put(store, "lanl", "Flutter", "Waves")
+    assert [done.files for done in write_out(store, settings)] == [1]
+    (name,) = files(folder)
+    found = [record.title for record in pymarc.MARCReader(io.BytesIO(files(folder)[name])) if record]
+    assert sorted(filter(None, found)) == ["Flutter", "Waves"]
+    assert [(done.files, done.unchanged) for done in write_out(store, settings, historical=True)] == [(0, 2)]
+    put(store, "lanl", "Waves", date="2001")
+    put(store, "lanl", "Ice")
+    write_out(store, settings)
+    assert sorted(files(folder)) == ["run-000001.mrc", "run-000002.mrc"]  # what changed, and nothing else
+    second = files(folder)["run-000002.mrc"]
+    assert len(list(pymarc.MARCReader(io.BytesIO(second)))) == 2
+    (alert,) = alerts(store)
+    assert alert.kind == "changed" and "run-000002.mrc was written again" in alert.reason
+    with store.write() as tx:
+        tx.delete(tx.origin("source", "lanl"), ["oai:lanl.example.org:r/Ice"])
+    write_out(store, settings)
+    assert sorted(alert.kind for alert in alerts(store)) == ["changed", "deleted"]
+    assert len(files(folder)) == 2
+    with pytest.raises(SettingsError, match="deletions"):
+        WriteTask(store, Write(str(folder), files="run", deletions="remove"))
+
+
+def test_one_file_of_a_table_has_one_head(store: Store, folder: Path) -> None:
+    table = folder.parent / "ours.tsv"
+    table.write_text("!form\tdelimited\n!delimiter\t,\nTITLE\t\t\ttitle\t\tboth\t\n")
+    put(store, "lanl", "Flutter", "Waves")
+    write_out(store, Settings(write=(Write(str(folder), f"table:{table}", path="{name}", files="run"),)))
+    (data,) = files(folder).values()
+    assert data.decode().split() == ["TITLE", "Flutter", "Waves"]
+
+
+def test_what_was_called_the_same_as_ours_may_be_skipped(store: Store, folder: Path) -> None:
+    put(store, "lanl", "Flutter", "Waves")
+    with store.write() as tx:
+        tx.put(tx.origin("hierarchy", "larc"), [Record("oai:larc:1", {"title": ["Flutter"]})])
+    decide(store, "oai:larc:1", "oai:lanl.example.org:r/Flutter", "same", by="Ada Wells")
+    task = Write(str(folder), "oai_dc", duplicates="skip")
+    (done,) = write_out(store, Settings(write=(task,)))
+    assert done.files == 1 and not list(alerts(store))
+    decide(store, "oai:larc:1", "oai:lanl.example.org:r/Flutter", "different", by="Ada Wells")
+    (done,) = write_out(store, Settings(write=(task,)))
+    assert (done.files, done.unchanged) == (1, 1)
+    decide(store, "oai:larc:1", "oai:lanl.example.org:r/Flutter", "same", by="Ada Wells")
+    (done,) = write_out(store, Settings(write=(task,)))
+    assert done.deleted == 1 and [alert.kind for alert in alerts(store)] == ["rewritten"]
 
 
 def test_only_what_is_asked_for(store: Store, folder: Path) -> None:

@@ -31,7 +31,6 @@ from indlet.service.harvest import fetch_page
 from indlet.service.index.embedded.engine import Engine
 from indlet.service.index.embedded.searcher import SegmentSearcher
 from indlet.service.index.expression import Or, Term
-from indlet.service.index.keys import keys, with_keys
 from indlet.service.rank import MODELS, model
 from indlet.service.search.library import Library
 from indlet.settings import Analysis, Crawl, Harvest, Hierarchy, Node, Settings
@@ -140,19 +139,12 @@ class Federation:
         """Both sides have the same statistics, and the same scores to the last bit."""
         analyzer = Analyzer(Policy())
         union = [
-            stored._replace(
-                id=number,
-                seq=number,
-                fields=with_keys(
-                    analyzer.fields(stored.record.metadata, stored.language),
-                    keys(stored.identifier, stored.record.metadata),
-                ),
-            )
+            stored._replace(id=number, seq=number)
             for number, stored in enumerate((stored for seen in self.seen for stored in seen), 1)
         ]
         shutil.rmtree(self.folder / "central", ignore_errors=True)
         with Engine.open(self.folder / "central", writable=True) as engine:
-            engine.apply(union)
+            engine.apply(union, analyzer)
             engine.commit()
             centre = engine.searcher()
             here = self.service.searcher()

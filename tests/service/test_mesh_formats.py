@@ -129,3 +129,27 @@ def test_a_mixture_of_formats_loses_nothing(
             assert all(b"edition %d" % edition in metadata for metadata, _, _ in copies.values())
             if node in whole:
                 assert {i: metadata for i, (metadata, _, _) in copies.items()} == originals
+
+
+def test_a_copy_of_an_earlier_version_gives_way_to_the_origins_own_form(
+    mesh: tuple[Catalogue, Catalogue, Catalogue],
+) -> None:
+    """Translations were not marked before: a copy that came by way of another node may be one."""
+    origin, lanl, afrl = mesh
+    lanl.takes(origin=(origin, "marc21"))
+    afrl.takes(other=(lanl, "marc21"))
+    origin.export()
+    rounds([lanl, afrl])
+    whole = afrl.copies()
+    with afrl.store.read() as view:
+        before = [(s.origin, s.record) for s in view.changes()]
+    with afrl.store.write() as tx:
+        for number, record in before:
+            kept = {name: value for name, value in record.properties.items() if name != "distance"}
+            lossy = record.raw.replace(b"stacks", b"zzz")
+            tx.put(number, [replace(record, raw=lossy, properties=kept)])
+    assert afrl.copies() != whole
+    afrl.takes(origin=(origin, "marc21"))
+    rounds([afrl])
+    assert {i: copy[0] for i, copy in afrl.copies().items()} == {i: copy[0] for i, copy in whole.items()}
+    assert all(changes == (0, 0) for _, _, changes in afrl.copies().values())

@@ -1,4 +1,4 @@
-"""A provider that is restored from a backup: services come to hold what it holds, and nothing else."""
+"""A provider that is restored, or shows a service other records: it comes to hold what is there for it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from indlet.oai import answers
 from indlet.oai.read import read
 from indlet.provider.serve import application
 from indlet.service.pipeline import harvest_all
-from indlet.settings import Harvest, Node, Settings, Source
+from indlet.settings import Access, Harvest, Hierarchy, Node, Settings, Source
 from indlet.store import Store, back_up, open_store, restore
 
 RECORDS = range(30)
@@ -40,13 +40,13 @@ def served(store: Store, settings: Settings, clock: Callable[[], float]) -> Iter
             thread.join()
 
 
-def put(store: Store, titles: dict[int, str]) -> None:
+def put(store: Store, titles: dict[int, str], hierarchy: str = "papers") -> None:
     with store.write() as tx:
         made = [
             Record(f"oai:x.org:{n}", metadata := {"title": [title]}, sets=("a",), raw=oai_dc.write(metadata))
             for n, title in titles.items()
         ]
-        tx.put(tx.origin("hierarchy", "papers"), made)
+        tx.put(tx.origin("hierarchy", hierarchy), made)
 
 
 def held(store: Store) -> dict[str, str]:
@@ -98,3 +98,28 @@ def test_the_store_is_named_in_identify_and_keeps_its_name(tmp_path: Path) -> No
             page = read(client.get("/oai?verb=Identify").content)
             names.add(answers.identity(page).store)
     assert len(names) == 1 and len(names.pop()) == 33
+
+
+def test_other_credentials_show_other_records(tmp_path: Path) -> None:
+    """A service that is given a token gets what that opens, though it is older; without it, that goes."""
+    with socket.create_server(("127.0.0.1", 0)) as place:
+        port = place.getsockname()[1]
+    hidden = Hierarchy("/nowhere", "hidden", access=Access(tokens=("sesame",)))
+    settings = Settings(
+        node=Node(admin_email=("a@x.org",), port=port), harvest=Harvest(retries=0), hierarchy=(hidden,)
+    )
+    clock = Clock()
+    with (
+        open_store(tmp_path / "provider", clock=clock) as provider,
+        store_in(tmp_path / "service") as service,
+    ):
+        put(provider, dict.fromkeys(RECORDS, "open"))
+        put(provider, dict.fromkeys(range(100, 110), "hidden"), "hidden")
+        clock.now += 3600
+        for token, size in (("", 30), ("sesame", 40), ("sesame", 40), ("", 30)):
+            clock.now += 3600
+            source = Source(f"{settings.base_url()}/oai", name="s", token=token)
+            with served(provider, settings, clock):
+                (done,) = harvest_all(service, settings, [source])
+            assert done.outcome == "complete", done.reason
+            assert len(held(service)) == size

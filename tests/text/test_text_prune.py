@@ -7,8 +7,13 @@ from math import ceil
 from hypothesis import given
 from hypothesis import strategies as st
 
+from indlet import _core
 from indlet.text import Analyzer, Policy, loss, renormalise
-from indlet.text.prune import kept
+
+
+def kept(counts: dict[str, int], share: float) -> list[str]:
+    return _core.most_telling(list(counts.items()), share)
+
 
 frequencies = st.dictionaries(st.text("abcdé字", min_size=1, max_size=6), st.integers(1, 9), max_size=40)
 

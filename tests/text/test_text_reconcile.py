@@ -121,7 +121,6 @@ def test_losses_are_put_into_words(source: dict[str, Any], service: dict[str, An
         ({"stop": False}, {}),
         ({"stem": False, "stemmer": "snowball 1.0"}, {}),
         ({"stem": False, "stop": False, "stops": "00"}, {}),
-        ({"language": "de"}, {}),
         ({"language": "de", "stem": False, "stop": False}, {"language": "en"}),
         ({"language": "", "stop": True, "stem": True}, {"language": "en"}),
     ],
@@ -163,3 +162,16 @@ def test_positions_of_a_term_that_is_many_words_have_a_limit() -> None:
     vector = TermVector.of_positions({term: range(40_000)})
     with pytest.raises(BadResponse, match="20 times its size"):
         renormalise(vector, None, Analyzer(Policy(positions=True)))
+
+
+@pytest.mark.parametrize("stem", [True, False])
+@pytest.mark.parametrize("stop", [True, False])
+def test_a_fixed_language_is_no_milder_policy(stem: bool, stop: bool) -> None:
+    source = Policy(language="en", stem=stem, stop=stop)
+    text = "Die Häuser der Stadt sind alt, und die Straßen sind leer; die Menschen schlafen in ihren Häusern."
+    vector = renormalise(Analyzer(source).vector(text), source, Analyzer(SERVICE))
+    assert vector != Analyzer(SERVICE).vector(text)
+    found = loss(source, SERVICE)
+    assert (found.kind, found.exact) == ("harsher", False)
+    assert "all texts analysed as 'en'" in str(found)
+    assert loss(source, replace(SERVICE, language="en")).exact

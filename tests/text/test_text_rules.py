@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from indlet.text.rules import LANGUAGES, stemmer, stop_words, stops_digest
+from indlet.text import Analyzer, Policy
+from indlet.text.rules import LANGUAGES, stop_words, stops_digest
 from indlet.text.tokens import words
 
 WITHOUT_STOP_WORDS = {"hy", "ne", "st", "ta", "yi"}
@@ -62,31 +63,20 @@ def test_function_words_only(language: str, function: str, content: str) -> None
     ],
 )
 def test_forms_of_a_word_share_a_stem(language: str, forms: str) -> None:
-    stem = stemmer(language)
-    assert stem is not None
-    assert len({stem.one(word) for word in forms.split()}) == 1
+    assert len(set(Analyzer().terms(forms, language))) == 1
 
 
 def test_a_stem_is_never_a_stop_word() -> None:
-    stem = stemmer("en")
-    assert stem is not None
-    assert stem.one("cans") == "cans"
-    assert stem.one("wills") == "wills"
-    assert stem.one("wings") == "wing"
+    assert Analyzer().terms("cans wills wings", "en") == ["cans", "wills", "wing"]
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_stemmer_leaves_something(language: str) -> None:
-    stem = stemmer(language)
-    assert stem is not None
-    for other in LANGUAGES:
-        for word in stop_words(other):
-            assert stem.one(word).strip()
-
-
-def test_no_stemmer_for_a_language_without_one() -> None:
-    assert stemmer("") is None
-    assert stemmer("ja") is None
+    analyzer = Analyzer(Policy(language=language, stop=False))
+    words = sorted({word for other in LANGUAGES for word in stop_words(other)})
+    for made in analyzer.core.map_words(words, language):
+        assert made
+        assert all(term.strip() for term in made)
 
 
 def test_the_digest_is_of_the_lists() -> None:

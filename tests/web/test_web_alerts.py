@@ -12,6 +12,7 @@ from tests.web.nodes import PASSWORD
 
 from indlet.model import Record
 from indlet.node.duplicates import look
+from indlet.service.index import follow
 from indlet.store import Store, withheld
 from indlet.store.decisions import PairDecision, decisions, take
 from indlet.web.admin.alerts import ON_PAGE
@@ -115,6 +116,22 @@ def test_a_record_of_our_own_is_marked_as_deleted_and_unmarked(desk: Desk) -> No
     assert act(desk, "restore", "oai:larc:1") == 303
     assert "admin: oai:larc:1" not in client.get("/admin/provider").text
     assert act(desk, "restore", "oai:larc:1") == 409
+
+
+def test_a_record_that_is_to_be_marked_is_found_by_its_words(desk: Desk) -> None:
+    store, client, _ = desk
+    with store.write() as tx:
+        tx.put(tx.origin("hierarchy", "larc"), [Record("oai:larc:1", {"title": ["Flutter of <wings>"]})])
+        tx.put(tx.origin("source", "lanl"), [Record("oai:lanl:1", {"title": ["Flutter elsewhere"]})])
+    follow.catch_up(store)
+    page = client.get("/admin/provider?q=flutter").text
+    assert "Flutter of &lt;wings&gt;" in page and 'name="name" value="oai:larc:1"' in page
+    assert "Flutter elsewhere" not in page  # its origin alone deletes it
+    assert client.get('/admin/provider?q="((').status_code == 200
+    assert act(desk, "withdraw", "oai:larc:1") == 303
+    follow.catch_up(store)
+    page = client.get("/admin/provider?q=flutter").text
+    assert "Flutter" not in page and 'value="restore"' in page
 
 
 def test_possible_duplicates_are_shown_side_by_side_and_decided(desk: Desk) -> None:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
-from tests.web.nodes import PASSWORD, free_socket, settings_for, shipped
+from tests.web.nodes import HASH, PASSWORD, free_socket, settings_for, shipped
 
 from indlet.model import Record
 from indlet.node.probe import probe_in_child
@@ -142,6 +144,37 @@ def test_a_script_in_the_collection_is_no_script_of_ours(node: str) -> None:
 def test_an_rss_description_is_text_for_whoever_takes_it_for_html(node: str) -> None:
     feed = get(f"{node}/feed.rss").text
     assert "&amp;lt;script&amp;gt;" in feed and "<script>" not in feed and "&lt;script&gt;" not in feed
+
+
+@pytest.mark.parametrize("addresses", [1, 80])
+def test_open_guesses_do_not_lock_out_a_browser_that_has_signed_in(tmp_path: Path, addresses: int) -> None:
+    async def attack(address: str) -> None:
+        limits = httpx.Limits(max_connections=None)
+        async with httpx.AsyncClient(base_url=address, timeout=60, limits=limits) as client:
+
+            def guess(number: int, password: str = "wrong") -> Coroutine[Any, Any, httpx.Response]:
+                sender = {"X-Forwarded-For": f"198.51.100.{number}"}
+                return client.post("/admin/sign-in", data={"password": password}, headers=sender)
+
+            known = (await guess(200, PASSWORD)).cookies
+            client.cookies.clear()
+            waiting = [asyncio.create_task(guess(number % addresses)) for number in range(80)]
+            while not any(task.done() and task.result().status_code == 429 for task in waiting):
+                await asyncio.sleep(0.01)
+            for _ in range(3):
+                client.cookies = known
+                begun = time.monotonic()
+                assert (await guess(0, PASSWORD)).status_code == 303
+                assert time.monotonic() - begun < 10, "nor does it wait for them"
+            client.cookies.clear()
+            if addresses == 1:
+                assert (await guess(100, PASSWORD)).status_code == 303, "an unknown browser elsewhere"
+            for task in waiting:
+                task.cancel()
+
+    trusted = Serve(trusted_proxies=("127.0.0.1",))
+    with serving(tmp_path, serve=trusted, admin=Admin(password_hash=HASH, public=True)) as address:
+        asyncio.run(attack(address))
 
 
 @pytest.mark.parametrize("path", ["/admin/act", "/admin/test", "/admin/sign-out"])

@@ -17,6 +17,7 @@ from indlet.web.auth import (
     COOKIE,
     DEVICE,
     Gate,
+    Guesser,
     address_of,
     check_password,
     ended_sessions,
@@ -107,40 +108,49 @@ def test_csrf_tokens_belong_to_their_session() -> None:
     )
 
 
+def test_all_addresses_of_an_ipv6_network_guess_together() -> None:
+    door = gate(Clock())
+    one, two = door.guesser(request(), "2001:db8:1:2::1"), door.guesser(request(), "2001:db8:1:2:ffff::9")
+    assert one == two != door.guesser(request(), "2001:db8:1:3::1")
+
+
+STRANGER = Guesser("1.2.3.4")
+
+
 def test_guessing_is_slowed_down() -> None:
     clock = Clock()
     door = gate(clock)
     for _ in range(5):
-        assert door.pause("1.2.3.4") == 0
-        assert not door.sign_in("1.2.3.4", "wrong")
+        assert door.pause(STRANGER) == 0
+        assert not door.sign_in(STRANGER, "wrong")
     for pause in (1, 2, 4, 8, 16, 16):
-        assert door.pause("1.2.3.4") == pause
-        assert not door.sign_in("1.2.3.4", "wrong")
-    assert door.pause("5.6.7.8") == 0
-    assert door.sign_in("1.2.3.4", PASSWORD), "late, but not refused"
-    assert door.pause("1.2.3.4") == 0
+        assert door.pause(STRANGER) == pause
+        assert not door.sign_in(STRANGER, "wrong")
+    assert door.pause(Guesser("5.6.7.8")) == 0
+    assert door.sign_in(STRANGER, PASSWORD), "late, but not refused"
+    assert door.pause(STRANGER) == 0
 
 
 def test_failures_are_forgotten_in_time() -> None:
     clock = Clock()
     door = gate(clock)
     for _ in range(9):
-        door.sign_in("1.2.3.4", "wrong")
+        door.sign_in(STRANGER, "wrong")
     clock.now += 3601
-    assert door.pause("1.2.3.4") == 0 and not door.sign_in("1.2.3.4", "wrong")
-    assert door.pause("1.2.3.4") == 0
+    assert door.pause(STRANGER) == 0 and not door.sign_in(STRANGER, "wrong")
+    assert door.pause(STRANGER) == 0
 
 
 def test_a_browser_that_signed_in_before_is_counted_by_itself() -> None:
     door = gate(Clock())
     known = request(cookie=f"{DEVICE}={door.new_device()}")
     who = door.guesser(known, "1.2.3.4")
-    assert who != "1.2.3.4"
+    assert who.is_known
     for _ in range(9):
-        door.sign_in("1.2.3.4", "wrong")
-    assert door.pause("1.2.3.4") > 0 and door.pause(who) == 0
+        door.sign_in(STRANGER, "wrong")
+    assert door.pause(STRANGER) > 0 and door.pause(who) == 0
     for forged in ("x.y", "", "." + door.new_device().partition(".")[2]):
-        assert door.guesser(request(cookie=f"{DEVICE}={forged}"), "1.2.3.4") == "1.2.3.4"
+        assert door.guesser(request(cookie=f"{DEVICE}={forged}"), "1.2.3.4") == STRANGER
 
 
 def test_what_was_signed_out_stays_so_after_a_restart(tmp_path: Path) -> None:

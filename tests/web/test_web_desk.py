@@ -193,7 +193,7 @@ def test_store_and_index_are_checked_and_rebuilt(desk: Operator, empty: tuple[St
         ("check", "store: ok; index: ok, 1 record in both"),
     ):
         desk.act(action)
-        until(lambda: not office._in_upkeep())
+        until(lambda: not office.acts.upkeep.busy())
         assert said in desk.see("/admin/store")
 
 

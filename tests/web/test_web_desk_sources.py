@@ -65,6 +65,23 @@ def test_no_password_of_an_address_is_kept_in_the_log(desk: Operator) -> None:
     assert "ftp://127.0.0.1/oai" in page and "hush" not in page
 
 
+def test_a_member_is_republished_in_its_own_format(desk: Operator) -> None:
+    page = desk.client.get("/admin").text
+    assert 'name="republish"' in page and "<option>marc21</option>" in page
+    desk.act("add", url="http://127.0.0.1:9/", name="lanl", republish="1", metadata="marc21")
+    source = office(desk).harvests.sources()["lanl"]
+    assert source.republish and source.metadata == "marc21"
+    desk.act("add", 400, url="http://127.0.0.1:9/", name="afrl", metadata="marc42")
+    desk.act("pause", name="lanl")
+    until(lambda: idle(desk))
+    desk.act("edit", name="lanl", every="3h")  # a form without the box says nothing about it
+    assert office(desk).harvests.sources()["lanl"].republish
+    desk.act("edit", name="lanl", with_republish="1", metadata="dcterms")
+    source = office(desk).harvests.sources()["lanl"]
+    assert not source.republish and source.metadata == "dcterms"
+    desk.act("edit", 400, name="lanl", metadata="marc42")
+
+
 def test_a_source_is_changed(desk: Operator, empty: tuple[Store, TestClient]) -> None:
     store, _ = empty
     desk.act("add", url="http://127.0.0.1:9/", name="old", token="hush")

@@ -18,7 +18,7 @@ from tests.web.nodes import make_client, settings_for
 
 from indlet.model import Record, TermVector
 from indlet.service.pipeline import harvest_all
-from indlet.settings import Access, Hierarchy, Source
+from indlet.settings import Access, Admin, Hierarchy, LibraryFolder, Site, Source, User
 from indlet.store import Store, open_store
 
 RECORD = "/record/oai:north.example.org:1000"
@@ -296,6 +296,35 @@ def test_hierarchies_that_are_not_for_everybody_stay_hidden(tmp_path: Path) -> N
         assert client.get("/export/json?id=oai:closed:1").status_code == 404
         assert 'origin="closed"' not in client.get("/metrics").text
         assert client.get("/about").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "provided",
+    [
+        {"site": (Site(root="site", url="http://127.0.0.1:9/"),)},
+        {"library": (LibraryFolder("catalogue", read="exports"),)},
+        {"source": (Source("http://127.0.0.1:9/oai", name="s", republish=True),)},
+        {"hierarchy": (Hierarchy(root="files", name="files"),)},
+    ],
+)
+def test_every_repository_is_linked_from_its_portal(tmp_path: Path, provided: dict[str, Any]) -> None:
+    with Store.open(tmp_path) as store:
+        client = make_client(store, settings_for(tmp_path, **provided))
+        assert page(client, "/").one("footer a[href='/about']") is not None
+        assert client.get("/about").status_code == 200
+        alone = make_client(store, settings_for(tmp_path))
+        assert 'href="/about"' not in alone.get("/").text
+
+
+def test_the_desk_is_linked_wherever_somebody_may_enter(tmp_path: Path) -> None:
+    with Store.open(tmp_path) as store:
+        for admin, user in (
+            (Admin(user_header="Remote-User"), ()),
+            (Admin(), (User("ann", password_hash="x"),)),
+        ):
+            settings = settings_for(tmp_path, admin=admin, user=user)
+            assert 'href="/admin"' in make_client(store, settings).get("/").text
+        assert 'href="/admin"' not in make_client(store, settings_for(tmp_path, admin=Admin())).get("/").text
 
 
 def test_metrics_are_in_the_text_format(library_store: Store) -> None:

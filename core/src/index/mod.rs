@@ -7,6 +7,7 @@ pub mod codec;
 pub mod columns;
 pub mod derived;
 pub mod dictionary;
+pub mod distance;
 pub mod facets;
 pub mod file;
 pub mod groups;

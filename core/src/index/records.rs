@@ -29,6 +29,8 @@ pub struct Record<'a> {
     pub identifier: &'a str,
     pub sets: &'a str,
     pub resource: u64,
+    /// Terms of fields, packed, beyond those that its metadata give.
+    pub further: &'a [u8],
     pub length: u32,
     pub language: &'a str,
     pub metadata: &'a [u8],
@@ -84,59 +86,86 @@ fn analyse_all<'a>(
     Ok(analysed)
 }
 
-/// Add records to a segment.
+/// Add records to a segment. Without an analyser, their terms are those of their vectors and `further` alone.
 pub fn add_records(
     builder: &mut SegmentBuilder,
     records: &[Record],
-    analyzer: &mut Analyzer,
-    resources: &dyn Resources,
+    analyzer: Option<(&mut Analyzer, &dyn Resources)>,
 ) -> Result<()> {
+    let Some((analyzer, resources)) = analyzer else {
+        for record in records {
+            let mut terms = Terms { length: record.length, ..Terms::default() };
+            intern_packed(&mut builder.terms, record.vector.unwrap_or_default(), &mut terms.text);
+            terms.positions = record.positions.map(<[u8]>::to_vec);
+            add_record(builder, record, &Metadata::parse(record.metadata)?, record.language, terms)?;
+        }
+        return Ok(());
+    };
     let policy = &analyzer.policy;
     let plain = !policy.positions && policy.prune.is_none() && policy.lead.is_none();
     for (record, own) in records.iter().zip(analyse_all(records, analyzer, resources)?) {
         let rules = analyzer.rules_for(&own.language);
-        let mut length = record.length;
-        let (mut text, mut positions, mut made) = (Vec::new(), record.positions.map(<[u8]>::to_vec), Vec::new());
-        match (&own.text, record.vector) {
-            (None, vector) => intern_packed(&mut builder.terms, vector.unwrap_or_default(), &mut text),
-            (Some(cut), _) if plain => {
-                let (counts, sum) = analyzer.count(&rules, cut);
-                length = sum;
-                text.extend(counts.into_iter().map(|(term, tf)| (builder.import(analyzer, None, term), tf)));
+        let mut terms = Terms { length: record.length, ..Terms::default() };
+        match &own.text {
+            None => {
+                intern_packed(&mut builder.terms, record.vector.unwrap_or_default(), &mut terms.text);
+                terms.positions = record.positions.map(<[u8]>::to_vec);
             }
-            (Some(cut), _) => {
+            Some(cut) if plain => {
+                let (counts, length) = analyzer.count(&rules, cut);
+                terms.length = length;
+                terms.text.extend(counts.into_iter().map(|(term, tf)| (builder.import(analyzer, None, term), tf)));
+            }
+            Some(cut) => {
                 let vector = analyzer.vector_of(cut, rules.clone());
-                intern_packed(&mut builder.terms, &vector.packed, &mut text);
-                (length, positions) = (vector.length, vector.positions);
+                intern_packed(&mut builder.terms, &vector.packed, &mut terms.text);
+                (terms.length, terms.positions) = (vector.length, vector.positions);
             }
         }
         for (number, cut) in own.fields.iter().enumerate().filter(|(_, cut)| !cut.is_empty()) {
             let (counts, _) = analyzer.count(&rules, cut);
-            made.extend(counts.into_iter().map(|(term, tf)| (builder.import(analyzer, Some(number), term), tf)));
+            terms.fields.extend(counts.into_iter().map(|(t, tf)| (builder.import(analyzer, Some(number), t), tf)));
         }
         for key in record_terms(record.identifier, &own.metadata) {
-            made.push((builder.terms.intern(key.as_bytes()), 1));
+            terms.fields.push((builder.terms.intern(key.as_bytes()), 1));
         }
-        let join = |name: &str| own.metadata.get(name).join("\0");
-        let mut languages = join("language");
-        if languages.is_empty() {
-            languages = if record.vector.is_none() { own.language.clone() } else { record.language.to_owned() };
-        }
-        let document = Document {
-            id: record.id,
-            origin: record.origin,
-            identifier: record.identifier.as_bytes(),
-            sets: record.sets,
-            types: &join("type"),
-            languages: &languages,
-            resource: record.resource,
-            date: date_number(own.metadata.get("date").iter().map(|value| &value[..])),
-            length,
-            positions: positions.as_deref(),
-        };
-        builder.add(&document, text, made)?;
+        let language = if own.text.is_some() { &own.language } else { record.language };
+        add_record(builder, record, &own.metadata, language, terms)?;
     }
     Ok(())
+}
+
+/// The terms of a record, and what goes with them.
+#[derive(Default)]
+struct Terms {
+    text: Vec<(TermId, u32)>,
+    fields: Vec<(TermId, u32)>,
+    length: u32,
+    positions: Option<Vec<u8>>,
+}
+
+fn add_record(
+    builder: &mut SegmentBuilder,
+    record: &Record,
+    metadata: &Metadata,
+    language: &str,
+    mut terms: Terms,
+) -> Result<()> {
+    intern_packed(&mut builder.terms, record.further, &mut terms.fields);
+    let stated = metadata.get("language").join("\0");
+    let document = Document {
+        id: record.id,
+        origin: record.origin,
+        identifier: record.identifier.as_bytes(),
+        sets: record.sets,
+        types: &metadata.get("type").join("\0"),
+        languages: if stated.is_empty() { language } else { &stated },
+        resource: record.resource,
+        date: date_number(metadata.get("date").iter().map(|value| &value[..])),
+        length: terms.length,
+        positions: terms.positions.as_deref(),
+    };
+    builder.add(&document, terms.text, terms.fields)
 }
 
 /// A record with all its terms, for an index that is kept elsewhere: its vector, and the packed vector of the terms of its

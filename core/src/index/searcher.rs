@@ -3,20 +3,22 @@
 //! A searcher never changes. Ranking does not depend on how documents are spread over segments: scores are equal bit for
 //! bit, and equal scores are ordered by a hash of the record's identifier.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use ahash::RandomState;
 
 use super::bitset::BitSet;
 use super::codec::PostingList;
 use super::derived::NameOrder;
+use super::distance::Distances;
 use super::facets::{self, Value, ValueColumn};
 use super::groups::Groups;
 use super::matching::{Expression, Matcher};
 use super::merge::Union;
 use super::segment::Segment;
-use super::top::{Heap, Hit, Query, Visible, search_segment};
+use super::top::{Heap, Hit, Query, Visible, length_table, search_segment};
 use crate::rank::{Constants, Model, QueryConstants, Use, with_model};
 use crate::{Error, Result};
 
@@ -92,7 +94,13 @@ pub struct Page {
 struct Lazy {
     groups: OnceLock<Groups>,
     accented: OnceLock<HashMap<String, Vec<String>, RandomState>>,
+    /// What models need for each usual length, by their names and parameters.
+    by_length: Mutex<HashMap<ModelKey, Arc<Vec<f64>>, RandomState>>,
 }
+
+type ModelKey = (String, Vec<u64>);
+/// Models whose tables are kept, 32 kB each: one of other parameters is another model.
+const MOST_MODELS: usize = 256;
 
 pub struct Searcher {
     pub segments: Vec<Segment>,
@@ -384,15 +392,15 @@ impl Searcher {
         let (mut matched, mut hidden, mut loose) = (Vec::new(), Vec::new(), false);
         for segment in &self.segments {
             let mut matcher = Matcher::new(segment);
-            let mut excluded = segment.gone().cloned().unwrap_or_else(|| BitSet::empty(segment.size()));
+            let mut excluded = segment.gone().map(Cow::Borrowed);
             for filter in request.filters {
                 let mut out = matcher.matching(filter)?;
                 out.invert();
-                excluded.unite(&out);
+                hide(&mut excluded, &out);
             }
             if !plain || !request.facets.is_empty() {
                 let mut docs = matcher.matching(request.expression)?;
-                docs.subtract(&excluded);
+                excluded.iter().for_each(|excluded| docs.subtract(excluded));
                 matched.push(docs);
             }
             hidden.push(excluded);
@@ -425,7 +433,7 @@ impl Searcher {
         request: &Request,
         groups: &Groups,
         matched: Option<&[BitSet]>,
-        mut hidden: Vec<BitSet>,
+        mut hidden: Vec<Hidden>,
         loose: &mut bool,
     ) -> Result<Page> {
         let mut page = Page::default();
@@ -438,7 +446,7 @@ impl Searcher {
                     let mut matcher = Matcher::new(segment);
                     let mut own = matcher.matching(expression)?;
                     *loose |= matcher.loose;
-                    own.subtract(&hidden[number]);
+                    hidden[number].iter().for_each(|hidden| own.subtract(hidden));
                     if let Some(matched) = matched {
                         own.intersect(&matched[number]);
                     }
@@ -463,10 +471,10 @@ impl Searcher {
     }
 
     /// Hide some documents, and all others of their groups.
-    fn hide(&self, hidden: &mut [BitSet], docs: &[BitSet], groups: &Groups) {
+    fn hide(&self, hidden: &mut [Hidden], docs: &[BitSet], groups: &Groups) {
         let mut taken = BitSet::empty(groups.members.len() + 1);
         for (number, own) in docs.iter().enumerate() {
-            hidden[number].unite(own);
+            hide(&mut hidden[number], own);
             if let Some((of, grouped)) = groups.of.get(number) {
                 let mut some = own.clone();
                 some.intersect(grouped);
@@ -477,7 +485,7 @@ impl Searcher {
             return;
         }
         for (hidden, (of, grouped)) in hidden.iter_mut().zip(&groups.of) {
-            grouped.iter().filter(|&doc| taken.contains(of[doc] as usize)).for_each(|doc| hidden.insert(doc));
+            hide(hidden, &BitSet::collect(of.len(), |doc| grouped.contains(doc) && taken.contains(of[doc] as usize)));
         }
     }
 
@@ -486,7 +494,7 @@ impl Searcher {
         &self,
         scoring: &Scoring,
         matching: Option<&[BitSet]>,
-        hidden: &[BitSet],
+        hidden: &[Hidden],
         groups: &Groups,
         seen: &mut BitSet,
         size: usize,
@@ -588,11 +596,22 @@ impl Searcher {
 
             fn with<M: Model>(self, model: M) -> f64 {
                 let One(scoring, (tfs, length, norm)) = self;
-                Query::new(&model, scoring.constants, scoring.query, 0).score(tfs.into_iter(), length, norm)
+                Query::new(&model, scoring.constants, scoring.query, &[]).score(tfs.into_iter(), length, norm)
             }
         }
         with_model(scoring.model, scoring.parameters, One(scoring, row))
             .ok_or_else(|| Error::Value(format!("there is no model {:?}", scoring.model)))
+    }
+
+    /// What a model needs for each usual length, worked out once for a snapshot.
+    fn by_length<M: Model>(&self, model: &M, scoring: &Scoring) -> Arc<Vec<f64>> {
+        let key = (scoring.model.to_owned(), scoring.parameters.iter().map(|value| value.to_bits()).collect());
+        let mut tables = self.lazy.by_length.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if tables.len() >= MOST_MODELS {
+            tables.clear();
+        }
+        let longest = self.segments.iter().map(|segment| segment.data.longest()).max().unwrap_or(0);
+        tables.entry(key).or_insert_with(|| Arc::new(length_table(model, longest))).clone()
     }
 
     /// Work out what every search needs to know, so that the first one need not.
@@ -619,7 +638,7 @@ struct Ranking<'a> {
     searcher: &'a Searcher,
     scoring: &'a Scoring<'a>,
     matching: Option<&'a [BitSet]>,
-    hidden: &'a [BitSet],
+    hidden: &'a [Hidden<'a>],
     groups: &'a Groups,
     seen: &'a mut BitSet,
     size: usize,
@@ -631,7 +650,7 @@ impl Ranking<'_> {
         let (mut heap, mut total) = (Heap::new(self.size), 0);
         for (number, (segment, docs)) in self.searcher.segments.iter().zip(matching).enumerate() {
             let mut docs = docs.clone();
-            docs.subtract(&self.hidden[number]);
+            self.hidden[number].iter().for_each(|hidden| docs.subtract(hidden));
             let (lists, columns) = (lists_of(segment, self.scoring.terms)?, &segment.data.columns);
             let mut rows: Vec<(Vec<u32>, u32, f64)> = Vec::new();
             let numbers: Vec<usize> = docs.iter().collect();
@@ -665,19 +684,29 @@ impl Use for Ranking<'_> {
 
     fn with<M: Model>(self, model: M) -> Self::Output {
         let segments = &self.searcher.segments;
-        let longest = segments.iter().map(|segment| segment.data.longest()).max().unwrap_or(0);
-        let query = Query::new(&model, self.scoring.constants, self.scoring.query, longest);
+        let by_length = self.searcher.by_length(&model, self.scoring);
+        let query = Query::new(&model, self.scoring.constants, self.scoring.query, &by_length);
         let (mut heap, mut total) = (Heap::new(self.size), 0);
         for (number, segment) in segments.iter().enumerate() {
             let visible = Visible {
                 matching: self.matching.map(|matching| &matching[number]),
-                hidden: Some(&self.hidden[number]),
+                hidden: self.hidden[number].as_deref(),
                 groups: self.groups.of.get(number).map(|(of, grouped)| (&of[..], grouped)),
             };
             let lists = lists_of(segment, self.scoring.terms)?;
             total += search_segment(&query, segment, number as u32, lists, &visible, self.seen, &mut heap)?;
         }
         Ok((total, heap.into_sorted()))
+    }
+}
+
+/// The documents of a segment that do not count; `None` if all do.
+type Hidden<'a> = Option<Cow<'a, BitSet>>;
+
+fn hide(hidden: &mut Hidden, docs: &BitSet) {
+    match hidden {
+        Some(hidden) => hidden.to_mut().unite(docs),
+        None => *hidden = Some(Cow::Owned(docs.clone())),
     }
 }
 
@@ -709,51 +738,5 @@ fn positive(weight: f64) -> Result<f64> {
         Ok(weight)
     } else {
         Err(Error::Value(format!("a term has the weight {weight}: it must be above 0")))
-    }
-}
-
-/// Edit distances from one word to many, which come in order: what a term shares with the one before is not worked out
-/// again, and what begins with too many edits already is passed over.
-struct Distances<'a> {
-    word: &'a [u8],
-    most: u8,
-    /// The term before, and a row of distances for each of its beginnings.
-    term: Vec<u8>,
-    rows: Vec<Vec<u8>>,
-}
-
-impl<'a> Distances<'a> {
-    fn new(word: &'a [u8], most: u8) -> Distances<'a> {
-        let first = (0..=word.len()).map(|edits| edits.min(255) as u8).collect();
-        Distances { word, most, term: Vec::new(), rows: vec![first] }
-    }
-
-    /// The distance to a term; `None` if it is too far away.
-    fn to(&mut self, term: &[u8]) -> Option<u8> {
-        if term.len().abs_diff(self.word.len()) > usize::from(self.most) {
-            return None;
-        }
-        let shared = self.term.iter().zip(term).take_while(|(a, b)| a == b).count();
-        self.rows.truncate(shared + 1);
-        self.term.truncate(self.rows.len() - 1);
-        for &byte in &term[self.term.len()..] {
-            let above = self.rows.last().expect("there is a first row");
-            if above.iter().all(|&edits| edits > self.most) {
-                return None;
-            }
-            let (depth, mut row) = (self.rows.len(), Vec::with_capacity(above.len()));
-            row.push(depth.min(255) as u8);
-            for (j, &letter) in self.word.iter().enumerate() {
-                let mut edits = above[j].saturating_add(u8::from(byte != letter));
-                edits = edits.min(above[j + 1].saturating_add(1)).min(row[j].saturating_add(1));
-                if j > 0 && depth > 1 && byte == self.word[j - 1] && self.term[depth - 2] == letter {
-                    edits = edits.min(self.rows[depth - 2][j - 1].saturating_add(1));
-                }
-                row.push(edits);
-            }
-            self.rows.push(row);
-            self.term.push(byte);
-        }
-        self.rows.last()?.last().copied().filter(|&edits| edits <= self.most)
     }
 }

@@ -255,12 +255,12 @@ pub struct Query<'q, M: Model> {
     pub model: &'q M,
     pub terms: &'q [Constants],
     pub constants: QueryConstants,
-    by_length: Vec<f64>,
+    by_length: &'q [f64],
 }
 
 impl<'q, M: Model> Query<'q, M> {
-    pub fn new(model: &'q M, terms: &'q [Constants], constants: QueryConstants, longest: u32) -> Query<'q, M> {
-        let by_length = (0..=longest.min(TABLE as u32 - 1)).map(|length| model.by_length(length)).collect();
+    /// `by_length` is a [`length_table`] of the model, or empty.
+    pub fn new(model: &'q M, terms: &'q [Constants], constants: QueryConstants, by_length: &'q [f64]) -> Query<'q, M> {
         Query { model, terms, constants, by_length }
     }
 
@@ -283,6 +283,11 @@ impl<'q, M: Model> Query<'q, M> {
         }
         self.model.finish(self.constants, total, by_length, norm)
     }
+}
+
+/// What a model knows of each usual length.
+pub fn length_table<M: Model>(model: &M, longest: u32) -> Vec<f64> {
+    (0..=longest.min(TABLE as u32 - 1)).map(|length| model.by_length(length)).collect()
 }
 
 /// Working memory for one segment.
@@ -377,7 +382,13 @@ impl<M: Model> Window<'_, '_, M> {
             }
         }
         if M::CONSTANT {
-            self.choose_early(base, words, heap);
+            // Ties decide: the documents with the lowest ones come first, and often no others are needed.
+            self.choose_early(base, words, true);
+            self.score_chosen(base, words, visible, heap)?;
+            if heap.is_full() && heap.hits[0].tie >> 58 == 0 {
+                return Ok(live);
+            }
+            self.choose_early(base, words, false);
         } else if heap.is_full() && held > FEW {
             self.choose_candidates(base, words, heap.threshold());
         } else {
@@ -464,12 +475,12 @@ impl<M: Model> Window<'_, '_, M> {
         }
     }
 
-    /// Where all scores are equal, ties decide: choose documents with a low one where the heap needs no others.
-    fn choose_early(&mut self, base: usize, words: usize, heap: &Heap) {
-        let only_early = heap.is_full() && heap.hits[0].tie >> 58 == 0;
+    /// Choose the documents with a tie in the lowest 64th, or the others.
+    fn choose_early(&mut self, base: usize, words: usize, wanted: bool) {
         let early = self.segment.data.derived.early(&self.segment.data.columns);
         for (word, chosen) in self.chosen[..words].iter_mut().enumerate() {
-            *chosen = self.found[word] & if only_early { early.words()[(base >> 6) + word] } else { u64::MAX };
+            let early = early.words()[(base >> 6) + word];
+            *chosen = self.found[word] & if wanted { early } else { !early };
         }
     }
 

@@ -15,6 +15,8 @@ use super::text::{StoredRow, TextAnalyzer, record};
 use super::{IndexDamaged, work};
 use crate::index::bitset::BitSet;
 use crate::index::builder::SegmentBuilder as Builder;
+use crate::index::distance::Distances;
+use crate::index::hash;
 use crate::index::matching::Expression;
 use crate::index::merge::{self, KeepAll};
 use crate::index::pruning::Thresholds;
@@ -44,8 +46,8 @@ fn read<T: Send>(py: Python<'_>, f: impl FnOnce() -> Result<T> + Send) -> PyResu
     }
 }
 
-/// A record on its way into the index: id, origin, sets, resource, and as the store has it.
-type Row = (i64, i64, PyBackedStr, i64, StoredRow);
+/// A record on its way into the index: id, origin, sets, resource, further terms (packed), and as the store has it.
+type Row = (i64, i64, PyBackedStr, i64, PyBackedBytes, StoredRow);
 
 /// Documents on their way into a segment: the newest version of each.
 #[pyclass(module = "indlet._core")]
@@ -76,23 +78,29 @@ impl SegmentBuilder {
         self.lock().memory()
     }
 
-    /// Add records, or newer versions of those that are here.
-    fn add(&self, py: Python<'_>, analyzer: &Bound<'_, TextAnalyzer>, rows: Vec<Row>) -> PyResult<()> {
-        let analyzer = analyzer.get();
+    /// Add records, or newer versions of those that are here. Without an analyser, their terms are those of their vectors
+    /// and further ones alone.
+    fn add(&self, py: Python<'_>, analyzer: Option<&Bound<'_, TextAnalyzer>>, rows: Vec<Row>) -> PyResult<()> {
+        let analyzer = analyzer.map(|analyzer| analyzer.get());
         work(py, || {
             let mut builder = self.lock();
             let records: Vec<Record> = rows
                 .iter()
-                .map(|(id, origin, sets, resource, stored)| Record {
+                .map(|(id, origin, sets, resource, further, stored)| Record {
                     id: *id,
                     origin: *origin,
                     sets,
                     resource: *resource as u64,
+                    further,
                     ..record(stored)
                 })
                 .collect();
-            let (mut analyzer, resources) = analyzer.lock();
-            add_records(&mut builder, &records, &mut analyzer, resources)
+            let mut locked = analyzer.map(TextAnalyzer::lock);
+            add_records(
+                &mut builder,
+                &records,
+                locked.as_mut().map(|(analyzer, resources)| (&mut **analyzer, *resources)),
+            )
         })
     }
 
@@ -483,4 +491,17 @@ fn parse_expression(value: &Bound<'_, PyAny>) -> PyResult<Expression> {
         "Positioned" => Expression::Positioned,
         other => return Err(Error::Value(format!("{other} is no expression")).into()),
     })
+}
+
+/// Of some words, the places of those at most so many edits of bytes away from one, and their distances.
+#[pyfunction]
+pub fn words_near(word: PyBackedBytes, words: Vec<PyBackedBytes>, edits: u8) -> Vec<(usize, u8)> {
+    let mut distances = Distances::new(&word, edits);
+    words.iter().enumerate().filter_map(|(place, other)| Some((place, distances.to(other)?))).collect()
+}
+
+/// A hash that never changes: it orders equal scores, on every node alike.
+#[pyfunction]
+pub fn stable_hash(text: PyBackedBytes) -> u64 {
+    hash::stable_hash(&text)
 }

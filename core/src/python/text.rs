@@ -15,7 +15,7 @@ use crate::dates;
 use crate::index::records::{Record, describe_records};
 use crate::keys::{identifiers, media, people, values};
 use crate::metadata::Metadata;
-use crate::text::analyzer::{Analyzer, Policy, Resources};
+use crate::text::analyzer::{self, Analyzer, Policy, Resources};
 use crate::text::langid::{self, Span};
 use crate::text::language::{self, Evidence};
 use crate::text::{accents, tokens};
@@ -162,6 +162,31 @@ impl TextAnalyzer {
         })
     }
 
+    /// A text's terms in their order, under the rules of a language; None for a token that was dropped.
+    fn sequence(&self, py: Python<'_>, text: Text, rules: &str) -> PyResult<Vec<Option<String>>> {
+        work(py, || {
+            let (mut analyzer, resources) = self.lock();
+            analyzer.sequence(&text.0, rules, resources)
+        })
+    }
+
+    /// What each of some words becomes under the rules of a language.
+    fn map_words(&self, py: Python<'_>, words: Vec<Text>, rules: &str) -> PyResult<Vec<Vec<String>>> {
+        work(py, || {
+            let words: Vec<String> = words.into_iter().map(|word| word.0).collect();
+            let (mut analyzer, resources) = self.lock();
+            analyzer.map_words(&words, rules, resources)
+        })
+    }
+
+    /// The language that a text itself tells; empty where it does not, or tells nothing against the one stated.
+    fn detect(&self, py: Python<'_>, text: Text, stated: &str) -> PyResult<String> {
+        work(py, || {
+            let (analyzer, resources) = self.lock();
+            Ok(analyzer.detect(&text.0, stated, resources))
+        })
+    }
+
     /// The language of a text: as it tells, or as it is stated, or the policy's.
     fn language(&self, py: Python<'_>, text: Text, stated: Text) -> PyResult<String> {
         work(py, || {
@@ -199,12 +224,25 @@ pub fn record((identifier, length, language, metadata, vector, positions): &Stor
         identifier: &identifier.0,
         sets: "",
         resource: 0,
+        further: &[],
         length: (*length).clamp(0, i64::from(u32::MAX)) as u32,
         language,
         metadata,
         vector: vector.as_deref(),
         positions: positions.as_deref(),
     }
+}
+
+/// The terms of the share that tells most about a document.
+#[pyfunction]
+pub fn most_telling(terms: Vec<(String, u32)>, share: f64) -> Vec<String> {
+    analyzer::most_telling(&terms, share).into_iter().map(|place| terms[place].0.clone()).collect()
+}
+
+/// A text whose words are whole where a soft hyphen broke them at the end of a line.
+#[pyfunction]
+pub fn join_lines(text: Text) -> String {
+    tokens::join_lines(&text.0).into_owned()
 }
 
 /// The pieces of a text between white space and ASCII punctuation, ASCII letters in lower case.

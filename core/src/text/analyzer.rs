@@ -127,7 +127,7 @@ impl Analyzer {
         if !stated.is_empty() && self.evidence.stops(&stated).is_none() {
             return stated;
         }
-        let found = self.evidence.detect(text, &stated, &|| resources.language_model());
+        let found = self.detect(text, &stated, resources);
         if !found.is_empty() {
             found
         } else if !stated.is_empty() {
@@ -135,6 +135,11 @@ impl Analyzer {
         } else {
             self.policy.default_language.clone()
         }
+    }
+
+    /// The language that a text itself tells; empty where it does not, or tells nothing against the one stated.
+    pub fn detect(&self, text: &str, stated: &str, resources: &dyn Resources) -> String {
+        self.evidence.detect(text, stated, &|| resources.language_model())
     }
 
     /// The language of a text that is said to be in one: the policy's, if it names one for all.
@@ -325,22 +330,13 @@ impl Analyzer {
 
     /// The terms that a policy keeps: those of a text's beginning (`lead`), and the share that matters most (`prune`).
     ///
-    /// Büttcher & Clarke (CIKM 2006) keep of each document the share of terms that contribute most to its divergence from
-    /// its collection. A provider does not know the collections that will be made of its documents: all terms are taken to
-    /// be equally likely there, and the contribution then grows with tf alone, as in Luhn (1958). Among equally frequent
-    /// terms the longer goes first, for rare words are longer (Zipf 1935), then the one with the lower code points.
+    /// News and abstracts say at the beginning what they are about (Edmundson 1969; Lu & Callan 2002 compare such summaries
+    /// for distributed retrieval).
     fn summarise(&self, counts: Vec<(TermId, u32)>, cut: &Cut, language: &str) -> Vec<(TermId, u32)> {
-        let share_of = |share: f64, size: usize| (share * size as f64).ceil() as usize;
         let mut kept: Vec<TermId> = Vec::new();
         if let Some(share) = self.policy.prune {
-            let size = |term: TermId| String::from_utf8_lossy(self.terms.get(term)).chars().count();
-            let mut ranked = counts.clone();
-            ranked.sort_by(|a, b| {
-                b.1.cmp(&a.1)
-                    .then_with(|| size(b.0).cmp(&size(a.0)))
-                    .then_with(|| self.terms.get(a.0).cmp(self.terms.get(b.0)))
-            });
-            kept.extend(ranked[..share_of(share, ranked.len())].iter().map(|(term, _)| term));
+            let named: Vec<(String, u32)> = counts.iter().map(|&(term, tf)| (self.term_name(term), tf)).collect();
+            kept.extend(most_telling(&named, share).into_iter().map(|place| counts[place].0));
         }
         if let Some(share) = self.policy.lead {
             let mut all = Vec::new();
@@ -371,12 +367,61 @@ impl Analyzer {
         self.terms_by(&rules, &cut, resources)
     }
 
+    /// A text's terms in their order, under the rules of a language; `None` for a token that was dropped.
+    pub fn sequence(&mut self, text: &str, rules: &str, resources: &dyn Resources) -> Result<Vec<Option<String>>> {
+        self.bound_memory();
+        let cut = self.cut(text);
+        self.learn(rules, std::iter::once(&cut), resources)?;
+        let mut out = Vec::with_capacity(cut.len());
+        self.for_each_term(rules, &cut, |term| out.push(term.map(|term| self.term_name(term))));
+        Ok(out)
+    }
+
+    /// What each of some words becomes under the rules of a language.
+    pub fn map_words(&mut self, words: &[String], rules: &str, resources: &dyn Resources) -> Result<Vec<Vec<String>>> {
+        self.bound_memory();
+        let cuts: Vec<Cut> = words.iter().map(|word| self.cut(word)).collect();
+        self.learn(rules, cuts.iter(), resources)?;
+        let of = |cut| {
+            let mut out = Vec::new();
+            self.for_each_term(rules, cut, |term| out.extend(term.map(|term| self.term_name(term))));
+            out
+        };
+        Ok(cuts.iter().map(of).collect())
+    }
+
+    fn term_name(&self, term: TermId) -> String {
+        String::from_utf8_lossy(self.terms.get(term)).into_owned()
+    }
+
     fn terms_by(&mut self, language: &str, cut: &Cut, resources: &dyn Resources) -> Result<Vec<String>> {
         self.learn(language, std::iter::once(cut), resources)?;
         let mut out = Vec::new();
         self.for_each_term(language, cut, |term| {
-            out.extend(term.map(|term| String::from_utf8_lossy(self.terms.get(term)).into_owned()));
+            out.extend(term.map(|term| self.term_name(term)));
         });
         Ok(out)
     }
+}
+
+/// The places of the share of terms that tell most about a document, told from the document alone.
+///
+/// Büttcher & Clarke (CIKM 2006, "A document-centric approach to static index pruning") keep of each document the share of
+/// terms that contribute most to its divergence from its collection. A provider does not know the collections that will be
+/// made of its documents: all terms are taken to be equally likely there, and the contribution then grows with tf alone, as
+/// in Luhn (1958, "The automatic creation of literature abstracts"). Among equally frequent terms the longer goes first, for
+/// rare words are longer (Zipf 1935), then the one with the lower code points: the same document always keeps the same terms.
+pub fn most_telling(terms: &[(String, u32)], share: f64) -> Vec<usize> {
+    let mut ranked: Vec<(usize, usize)> = terms.iter().map(|(term, _)| term.chars().count()).enumerate().collect();
+    ranked.sort_unstable_by(|a, b| {
+        let (one, other) = (&terms[a.0], &terms[b.0]);
+        other.1.cmp(&one.1).then(b.1.cmp(&a.1)).then_with(|| one.0.cmp(&other.0))
+    });
+    ranked.truncate(share_of(share, terms.len()));
+    ranked.into_iter().map(|(place, _)| place).collect()
+}
+
+/// A share of some things, rounded up.
+fn share_of(share: f64, size: usize) -> usize {
+    ((share * size as f64).ceil() as usize).min(size)
 }

@@ -79,6 +79,7 @@ def _results(data: Path | None, config: Path | None, offline: bool) -> Iterator[
     settings = replace(settings, data=data or settings.data)
     yield from _settings(settings, path)
     yield from _roots(settings)
+    yield from _formats(settings)
     yield from _folder(settings.data)
     try:
         from indlet.store import open_configured
@@ -137,6 +138,52 @@ def _roots(settings: Settings) -> Iterator[CheckResult]:
             "ok" if good else "problem",
             "can be read" if good else "is not there, or may not be read",
         )
+
+
+def _formats(settings: Settings) -> Iterator[CheckResult]:
+    """Formats, tables and folders of catalogues, as local read and local write would find them."""
+    try:
+        from indlet.formats import METADATA
+        from indlet.formats.translate import format_named, own_table
+        from indlet.node.write_check import check_task
+        from indlet.service.harvest.negotiate import source_name
+        from indlet.service.harvest.run import FEED
+    except ModuleNotFoundError:
+        return  # a provider alone
+    for library in settings.library:
+        subject = f"library {library.name}"
+        try:
+            metadata = format_named(library.format)
+            if library.mapping:
+                own_table(library.mapping, metadata)
+            yield CheckResult("format", subject, "ok", f"{library.format} can be read")
+        except (IndletError, OSError) as e:
+            yield CheckResult("format", subject, "problem", str(e))
+    for write in settings.write:
+        if not Path(write.folder).is_dir() or not os.access(write.folder, os.W_OK | os.X_OK):
+            message = "is not there, or may not be written; make it, or correct [[write]]"
+            yield CheckResult("folder", write.folder, "problem", message)
+        else:
+            yield CheckResult("folder", write.folder, "ok", "can be written")
+        try:
+            check_task(write)
+            yield CheckResult("format", f"write {write.folder}", "ok", f"{write.format} can be written")
+        except (IndletError, OSError) as e:
+            yield CheckResult("format", f"write {write.folder}", "problem", str(e))
+    names = {source_name(source) for source in settings.source}
+    for write in settings.write:
+        for chosen in write.from_:
+            name = chosen.partition(":")[0]
+            if name != "*" and name not in names:
+                message = f"from names {name}, which is no [[source]] of this file; is it one of the desk?"
+                yield CheckResult("settings", f"write {write.folder}", "warning", message)
+    known = (*METADATA, FEED)
+    for source in settings.source:
+        if source.metadata not in known and not source.metadata.startswith("table-"):
+            message = f"metadata is {source.metadata!r}, which is read for Dublin Core names only; known are "
+            yield CheckResult(
+                "format", f"source {source_name(source)}", "warning", message + ", ".join(METADATA)
+            )
 
 
 def _folder(folder: Path) -> Iterator[CheckResult]:

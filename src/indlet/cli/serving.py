@@ -220,7 +220,7 @@ def _announce(settings: Settings, *, searched: bool) -> None:
                 f"            {root}/ft-oai?verb=ListIndexFormats",
                 f"  or say    indlet harvest {root}/ft-oai",
             ]
-            if settings.hierarchy or settings.site or settings.library
+            if settings.provides()
             else []
         ),
         f"  data in   {settings.data}",
@@ -231,10 +231,6 @@ def _announce(settings: Settings, *, searched: bool) -> None:
 
 
 def _desk(settings: Settings, root: str) -> list[str]:
-    if (
-        settings.admin.password_hash
-        or settings.admin.user_header
-        or any(u.password_hash for u in settings.user)
-    ):
+    if settings.has_desk():
         return [f"  desk      {root}/admin"]
     return ["  desk      shut: set its password with  indlet password"]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import click
 
@@ -38,7 +40,7 @@ from indlet.settings import Settings, Site
 @click.option("--email", default="", help="Whom harvesters should write to.")
 @click.option(
     "--print", "printed", type=click.Choice(["apache", "nginx", "caddy"]),
-    help="Print the lines that mount the node at /modoai of that server, and end.",
+    help="Print the lines that mount the node in that server, at the path of --base-url (/modoai), and end.",
 )  # fmt: skip
 @log_options
 def site(
@@ -71,9 +73,12 @@ def site(
     harvester sees what the server would give to the harvester's own credentials. See docs/site.md.
     """
     if printed:
-        from indlet.provider.site.mount import snippet
+        from indlet.provider.site.mount import PATH, snippet
 
-        say(snippet(printed, host, port), nl=False)
+        path = urlsplit(base_url).path.rstrip("/") or PATH
+        if not re.fullmatch(r"(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+", path):
+            raise click.UsageError(f"--base-url: the path {path!r} cannot be mounted; use letters and digits")
+        say(snippet(printed, host, port, path), nl=False)
         return
     if root is None or not url:
         raise click.UsageError("name a folder and its address:  indlet site ROOT --url URL")
@@ -82,7 +87,7 @@ def site(
     settings = Settings()
     sites = tuple(_site(folder, at, server, config, dynamic) for folder, at in ((root, url), *also))
     data = data or settings.data
-    if any(data.resolve().is_relative_to(one.root) for one in sites):
+    if any(data.resolve().is_relative_to(Path(one.root).resolve()) for one in sites):
         raise SettingsError(f"{data.resolve()}: the web server would give it out; choose another with --data")
     node = replace(
         settings.node,
@@ -104,7 +109,8 @@ def _site(folder: str, url: str, server: str, config: tuple[str, ...], dynamic: 
     if not place.is_dir():
         raise SettingsError(f"{folder}: no such folder; check the path")
     files = tuple(str(Path(path).resolve()) for path in config)
-    return Site(str(place.resolve()), url, server=server, config=files, dynamic=dynamic)
+    # The name as it is: a deploy may let a link lead to another folder.
+    return Site(str(place.absolute()), url, server=server, config=files, dynamic=dynamic)
 
 
 def _is_loopback(host: str) -> bool:

@@ -6,7 +6,8 @@ field           a tag, several ("020,022"), a range ("501-505"), or positions of
 subfields       MARC codes ("abc"), or names separated by spaces; empty for the field's own value
 condition       all have to hold; see `conditions.py`
 element         a Dublin Core element, its refinement and scheme: "subject", "date.issued", "subject[LCSH]",
-                "subject[*]" (the scheme is the attribute of that name);
+                "subject[*]" (the scheme is the attribute of that name, or the subfield
+                that a line "!scheme" names; there only a value with a scheme is written);
                 or "record.identifier" and "record.datestamp", which are the record's own
 transformation  what happens to a value; see `transformations.py`
 direction       "in" (to the common record), "out" (from it), or "both": what is written is read back equal
@@ -43,6 +44,7 @@ _ELEMENT = re.compile(r"([a-z]+)(?:\.([A-Za-z]+))?(?:\[([^\]\s]+)\])?")
 _RECORD: Final = ("identifier", "datestamp")
 _POSITIONS: Final = -2  # in place of a subfield's number: some positions of a fixed field
 ANY_SCHEME: Final = "*"
+_SCHEME: Final = "@scheme"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +117,7 @@ class Crosswalk:
         self.about = about
         self._unqualified = "unqualified" in about
         self._plain = tuple(about.get("plain", "").split())
+        self._scheme = about.get("scheme", "").strip() or _SCHEME
         self._by_tag: dict[str, list[Rule]] = {}
         self._late = [rule for rule in rules if rule.reads and rule.late]
         self._late_tags = {tag for rule in self._late for tag in rule.tags}
@@ -180,7 +183,7 @@ class Crosswalk:
                 continue
             if used is not None:
                 used.update(_parts(rule, place, field))
-            scheme = rule.scheme if rule.scheme != ANY_SCHEME else "".join(field.select(("@scheme",))[:1])
+            scheme = rule.scheme if rule.scheme != ANY_SCHEME else "".join(field.select((self._scheme,))[:1])
             statement = Statement(rule.element, value, rule.refinement, scheme, rule.simple)
             known = found.get(statement)
             if known is None:
@@ -208,7 +211,7 @@ class Crosswalk:
                 if not self._allowed(rule, statement, spent, first):
                     continue
                 spent.add(rule.number)
-                made.append((rule.number, _written(rule, statement)))
+                made.append((rule.number, _written(rule, statement, self._scheme)))
                 if rule.positions is None:
                     main = rule
             first.add(statement.element)
@@ -226,6 +229,7 @@ class Crosswalk:
             # What a table says of every record is no row for its identifier or datestamp.
             if (rule.refinement == statement.refinement or (not rule.refinement and rule.element != "record"))
             and rule.scheme in ("", ANY_SCHEME, statement.scheme)
+            and not (rule.scheme == ANY_SCHEME and self._scheme != _SCHEME and not statement.scheme)
         ]
         return sorted(rules, key=lambda rule: -2 * bool(rule.refinement) - bool(rule.scheme))
 
@@ -310,7 +314,7 @@ def _left_out(statement: Statement, rule: Rule | None) -> Iterator[Lost]:
         yield Lost(where, statement.value, f"written as plain {rule.element}")
 
 
-def _written(rule: Rule, statement: Statement) -> Field:
+def _written(rule: Rule, statement: Statement, scheme: str = _SCHEME) -> Field:
     value = statement.value
     for step in reversed(rule.steps):
         if step.write is not None:
@@ -321,7 +325,7 @@ def _written(rule: Rule, statement: Statement) -> Field:
     for condition in rule.conditions:
         condition.put(indicators, subfields)
     if rule.scheme == ANY_SCHEME and statement.scheme:
-        subfields.append(("@scheme", statement.scheme))
+        subfields.append((scheme, statement.scheme))
     if rule.positions is not None:
         return Field(tag, " " * rule.positions[0] + value, parts=rule.positions)
     return Field(tag, "" if rule.codes else value, "".join(indicators), tuple(subfields))

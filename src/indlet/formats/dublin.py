@@ -10,9 +10,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from indlet import _core
-from indlet._core import doi, element_of, fold_value, pdf_text
+from indlet._core import doi, element_of, fold_value, language_code, pdf_text
 from indlet.model import DUBLIN_CORE
-from indlet.text.language import language_code
 
 VALUE_LENGTH: Final = 10_000
 VALUES: Final = 5_000

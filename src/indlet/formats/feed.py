@@ -11,11 +11,12 @@ from __future__ import annotations
 import calendar
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Final
+from urllib.parse import quote, urljoin
 
 import orjson
 
@@ -31,6 +32,8 @@ _VALUE: Final = 4000  # characters of a summary
 _JSON_FEED = re.compile(rb'\s*\{.{0,2000}?"https?://jsonfeed\.org/version/', re.DOTALL)
 _TOMBSTONE = re.compile(rb"<(?:[\w.-]{1,40}:)?deleted-entry\b([^>]{0,4000})>")
 _ATTRIBUTE = re.compile(rb"""([\w:.-]{1,40})\s*=\s*(?:"([^"]*)"|'([^']*)')""")
+_URI = re.compile(r"(?:[a-z][a-z0-9+.-]*://|(?:urn|tag|oai|info|doi|hdl|ark|uuid):)\S", re.I)
+_UNFIT = re.compile(r"""[\s<>"{}|\\^`\x00-\x1f\x7f]""")
 _MARKUP = re.compile(r"<[a-zA-Z/!]|&[#\w]{2,10};")
 _DC: Final = (
     ("dc_publisher", "publisher"), ("publisher", "publisher"), ("dc_contributor", "contributor"),
@@ -60,6 +63,16 @@ class ParsedFeed:
     gone: tuple[str, ...] = ()
 
 
+def uri_of(identifier: str, feed: str) -> str:
+    """The URI of an entry: its identifier, if that is one, else one below the address of its feed.
+
+    A guid may be any text, and that of one feed says nothing about the entries of another.
+    """
+    if _URI.match(identifier):
+        return _UNFIT.sub(lambda found: quote(found[0], safe=""), identifier)
+    return f"{feed.partition('#')[0]}#{quote(identifier, safe='')}"
+
+
 def read_feed(body: bytes, url: str = "") -> ParsedFeed:
     """The feed in a body that came from `url`, against which its links are resolved."""
     if len(body) > MOST_BYTES:
@@ -70,35 +83,40 @@ def read_feed(body: bytes, url: str = "") -> ParsedFeed:
 
     body, _ = without_doctype(body)
     try:
-        found = feedparser.parse(
-            body,
-            response_headers={"content-location": url} if url else {},
-            sanitize_html=False,
-            resolve_relative_uris=True,
-        )
+        # Without the address: it would be put before ids that are no URIs, too.
+        found = feedparser.parse(body, sanitize_html=False, resolve_relative_uris=False)
     except MemoryError:
         raise
     except Exception as e:  # feedparser meets some broken markup with exceptions of its own making
         raise BadResponse(f"a feed that cannot be read: {type(e).__name__}: {e}") from e
     if not found.get("version") and not found.entries:
         raise BadResponse("not a feed: neither RSS nor Atom nor JSON Feed")
-    language = str(found.feed.get("language", ""))
+    language = str(found.feed.get("language") or "")
+    # RFC 4287, section 4.2.1: an entry without authors has those of its feed. RSS knows no such rule.
+    authors = _authors(found.feed) if str(found.get("version", "")).startswith("atom") else []
     return ParsedFeed(
         _plain(found.feed.get("title", "")),
         language,
-        tuple(_distinct(_entry(e, language) for e in found.entries)),
+        tuple(_distinct(_entry(e, url, language, authors) for e in found.entries)),
         tuple(_tombstones(body)),
     )
 
 
-def _entry(entry: JsonMapping, language: str) -> ParsedEntry:
-    link = str(entry.get("link", ""))
-    contents = [str(c.get("value", "")) for c in entry.get("content", ())]
+def _entry(entry: JsonMapping, base: str, language: str, inherited: Sequence[str]) -> ParsedEntry:
+    link = absolute_link(base, str(entry.get("link", "")))
+    if entry.get("guidislink") and not entry.get("links") and not _URI.match(str(entry.get("id", ""))):
+        link = ""  # feedparser takes the id for one
+    texts = [c for c in entry.get("content", ()) if _is_text(str(c.get("type") or ""))]
+    contents = [str(c.get("value", "")) for c in texts]
+    # The language of a text is stated there, or inherited from the elements around it (xml:lang).
+    details = (entry, *texts, *(entry.get(name) or {} for name in ("summary_detail", "title_detail")))
+    language = next((str(d["language"]) for d in details if d.get("language")), language)
     summary = str(entry.get("summary", ""))
     title = _plain(entry.get("title", ""))
     text = "\n".join(filter(None, (title, *map(_plain, contents or [summary]))))
-    authors = [str(a.get("name") or a.get("email") or "") for a in entry.get("authors", ())]
-    pairs = [("title", title), *(("creator", author) for author in authors or [str(entry.get("author", ""))])]
+    source = entry.get("source")  # of an entry that was taken over from another feed
+    authors = _authors(entry) or (_authors(source) if isinstance(source, Mapping) else []) or inherited
+    pairs = [("title", title), *(("creator", author) for author in authors)]
     pairs += [("subject", str(tag.get("label") or tag.get("term") or "")) for tag in entry.get("tags", ())]
     pairs += [("description", _plain(summary or "".join(contents))[:_VALUE])]
     pairs += [("contributor", str(c.get("name", ""))) for c in entry.get("contributors", ())]
@@ -110,34 +128,56 @@ def _entry(entry: JsonMapping, language: str) -> ParsedEntry:
     pairs += [("date", (published or updated)[:10]), ("identifier", link), ("language", language)]
     for enclosure in [*entry.get("enclosures", ()), *entry.get("media_content", ())]:
         pairs += [
-            ("relation", str(enclosure.get("href") or enclosure.get("url") or "")),
+            ("relation", absolute_link(base, str(enclosure.get("href") or enclosure.get("url") or ""))),
             ("format", str(enclosure.get("type", ""))),
         ]
     identifier = str(entry.get("id", "")).strip() or link.strip() or _made_of(title, text)
     return ParsedEntry(identifier, described(pairs), text, link, updated)
 
 
+def absolute_link(base: str, link: str) -> str:
+    """A link as an absolute one, where it can be told."""
+    try:
+        return urljoin(base, link.strip()) if base and link else link
+    except ValueError:
+        return link
+
+
+def _authors(said: JsonMapping) -> list[str]:
+    names = (str(a.get("name") or a.get("email") or "") for a in said.get("authors", ()))
+    return list(filter(None, names)) or list(filter(None, [str(said.get("author") or "")]))
+
+
+def _is_text(media_type: str) -> bool:
+    """Whether a content is one to be read: an image in base64 is none."""
+    kind = media_type.lower().partition(";")[0].strip()
+    if kind.startswith(("image/", "audio/", "video/", "font/")):
+        return False
+    return not kind or "/" not in kind or kind.startswith("text/") or kind.endswith(("/xml", "+xml"))
+
+
 def _json_feed(body: bytes) -> ParsedFeed:
     """JSON Feed 1.0 and 1.1 (jsonfeed.org)."""
     try:
         found = orjson.loads(body)
-        items = found["items"]
+        items, language = found["items"], str(found.get("language") or "")
+        authors = found.get("authors") or [found.get("author") or {}]
         return ParsedFeed(
             str(found.get("title", "")),
-            str(found.get("language", "")),
-            tuple(_distinct(_json_entry(item, str(found.get("language", ""))) for item in items)),
+            language,
+            tuple(_distinct(_json_entry(item, language, authors) for item in items)),
         )
     except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError, ValueError) as e:
         raise BadResponse(f"a broken JSON Feed: {e}") from e
 
 
-def _json_entry(item: JsonMapping, language: str) -> ParsedEntry:
+def _json_entry(item: JsonMapping, language: str, inherited: Sequence[JsonMapping]) -> ParsedEntry:
     def text(name: str) -> str:
         return str(item.get(name) or "")
 
     words = text("content_text") or _plain(text("content_html")) or text("summary")
     link = text("url") or text("external_url")
-    authors = item.get("authors") or [item.get("author") or {}]
+    authors = item.get("authors") or ([item["author"]] if item.get("author") else inherited)
     pairs = [("title", text("title")), *(("creator", str(a.get("name") or "")) for a in authors)]
     pairs += [("subject", str(tag)) for tag in item.get("tags") or ()]
     pairs += [("description", (text("summary") or words)[:_VALUE])]

@@ -46,6 +46,15 @@ class CommonRecord:
         found = (Statement(element, value) for element in DUBLIN_CORE for value in metadata.get(element, ()))
         return cls(tuple(found), identifier, datestamp)
 
+    @classmethod
+    def of_parts(cls, parts: Iterable[tuple[str, str, str, str, bool]]) -> CommonRecord:
+        """The reverse of `parts`."""
+        return cls(tuple(Statement(*part) for part in parts))
+
+    def parts(self) -> tuple[tuple[str, str, str, str, bool], ...]:
+        """The statements as plain values, for JSON."""
+        return tuple((s.element, s.value, s.refinement, s.scheme, s.simple) for s in self.statements)
+
     def simple(self) -> dict[str, list[str]]:
         """Unqualified Dublin Core: values cleaned, each once."""
         return described(self.pairs())

@@ -126,20 +126,35 @@ def richness(raw: bytes) -> int:
     return _BY_ROOM.index(known) if known in _BY_ROOM else _BY_ROOM.index(None)
 
 
-def common_record(raw: bytes, record: CommonRecord, roots: Roots = ROOTS) -> CommonRecord:
+# The property of a stored record that holds what its library's own table says of it.
+STATEMENTS: Final = "statements"
+# Elements whose values a harvest brings into one form ("text" is "Text"): they say nothing new.
+_IN_ONE_FORM: Final = ("type", "format")
+
+
+def common_record(
+    raw: bytes, record: CommonRecord, roots: Roots = ROOTS, properties: bytes = b""
+) -> CommonRecord:
     """What a stored record says in full: its original in its own words, then what only the record says.
 
-    The record alone where the original is of no known format (`roots`: these) or cannot be read.
+    The words are those of its library's own table where it was read by one (`properties`). The record alone
+    where the original is of no known format (`roots`: these) or cannot be read.
     """
-    known = roots.get(root_name(raw))
-    try:
-        original = known.read(element(raw)) if known is not None else None
-    except (BadResponse, ValueError):
-        original = None
+    known, original = roots.get(root_name(raw)), None
+    if b'"%b"' % STATEMENTS.encode() in properties:
+        original = CommonRecord.of_parts(json.loads(properties).get(STATEMENTS, ()))
+    else:
+        with contextlib.suppress(BadResponse, ValueError):
+            original = known.read(element(raw)) if known is not None else None
     if original is None:
         return record
-    told = {(name, value) for name, values in original.simple().items() for value in values}
-    more = tuple(s for s in record.statements if (s.element, s.value) not in told)
+    said = original.simple()
+    told = {(name, value) for name, values in said.items() for value in values}
+    more = tuple(
+        s
+        for s in record.statements
+        if (s.element, s.value) not in told and not (s.element in _IN_ONE_FORM and said.get(s.element))
+    )
     return CommonRecord(original.statements + more, record.identifier, record.datestamp)
 
 
@@ -168,4 +183,4 @@ def in_format(stored: Stored, metadata: MetadataFormat, roots: Roots = ROOTS) ->
     if metadata is oai_dc.FORMAT:
         return oai_dc.write(described)
     record = CommonRecord.of(described, stored.identifier, written(stored.datestamp))
-    return metadata.write(common_record(stored.raw, record, roots))
+    return metadata.write(common_record(stored.raw, record, roots, stored.properties))

@@ -16,6 +16,7 @@ from indlet.formats.record import CommonRecord, Statement
 from indlet.formats.subjects import SubjectClassifier, SubjectTable, read_table, through
 
 METHODS: Final = ("codes", "words", "learned")
+INFERRED: Final = "inferred"  # the scheme of codes that no source says
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +34,13 @@ class SubjectTranslation:
             values = self._values(statement.value) if statement.element == "subject" else []
             if not values:
                 found.append(statement)
-            found += [replace(statement, value=v, scheme="") for v in values if v not in ours]
+            scheme = "" if self.words else self.table.scheme
+            found += [replace(statement, value=v, scheme=scheme) for v in values if v not in ours]
             ours.update(values)
         if self.learned is not None and not ours and frequencies:
-            found += [Statement("subject", code) for code in self.learned.classify(frequencies)]
+            scheme = f"{self.table.scheme}-{INFERRED}" if self.table.scheme else INFERRED
+            codes = self.learned.classify(frequencies)
+            found += [Statement("subject", code, "", scheme) for code in codes]
         return replace(record, statements=tuple(found))
 
     def _values(self, code: str) -> list[str]:

@@ -5,8 +5,8 @@ unified     two tables, to a common scheme and from it: `through`
 automatic   learned from the term vectors of records that have codes: `SubjectClassifier`
 text        a code becomes the words that it stands for: `SubjectTable.texts`
 
-Tables are TSV (code, code of the other scheme, label) or SKOS in RDF/XML (notation, prefLabel, exactMatch,
-closeMatch, broadMatch).
+Tables are TSV (code, code of the other scheme, label; a line "!scheme<TAB>NAME" names the other scheme) or
+SKOS in RDF/XML (notation, prefLabel, exactMatch, closeMatch, broadMatch).
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ class SubjectTable:
 
     mapped: Mapping[str, tuple[str, ...]]
     labels: Mapping[str, str] = field(default_factory=dict)
+    scheme: str = ""  # that of the codes that the table leads to
 
     @property
     def rows(self) -> int:
@@ -53,7 +54,7 @@ class SubjectTable:
 def through(first: SubjectTable, second: SubjectTable) -> SubjectTable:
     """The table that two make by way of a common scheme."""
     mapped = {code: tuple(second.codes(common)) for code, common in first.mapped.items()}
-    return SubjectTable({code: to for code, to in mapped.items() if to}, first.labels)
+    return SubjectTable({code: to for code, to in mapped.items() if to}, first.labels, second.scheme)
 
 
 def read_table(path: Path) -> SubjectTable:
@@ -72,8 +73,12 @@ def read_table(path: Path) -> SubjectTable:
 def _tsv(text: str) -> SubjectTable:
     mapped: dict[str, list[str]] = {}
     labels: dict[str, str] = {}
+    scheme = ""
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.startswith("#"):
+            continue
+        if line.startswith("!scheme\t"):
+            scheme = line.partition("\t")[2].strip()
             continue
         cells = [cell.strip() for cell in line.split("\t")]
         if not 2 <= len(cells) <= 3 or not cells[0]:
@@ -82,7 +87,7 @@ def _tsv(text: str) -> SubjectTable:
             mapped.setdefault(cells[0], []).append(cells[1])
         if cells[2:] and cells[2]:
             labels[cells[0]] = cells[2]
-    return SubjectTable({code: tuple(dict.fromkeys(to)) for code, to in mapped.items()}, labels)
+    return SubjectTable({code: tuple(dict.fromkeys(to)) for code, to in mapped.items()}, labels, scheme)
 
 
 def _skos(data: bytes) -> SubjectTable:

@@ -9,6 +9,7 @@ year        the first year, else the value less its punctuation
 language    codes of three letters, even several run together, to ISO 639-1; written as ISO 639-2/B
 spelled     written as RFC 1807 spells a day: January 15, 1992; read as 1992-01-15
 strip=X     X at the start goes; written before the value
+prefix=X    only a value that begins with X, which goes; written before the value
 say=X       this word instead of the value
 group       written into the same field as other values of that field
 qualified   not a value of unqualified Dublin Core
@@ -105,6 +106,10 @@ def _strip(prefix: str) -> Callable[[str], list[str]]:
     return lambda value: [value[len(prefix) :] if value.lower().startswith(prefix.lower()) else value]
 
 
+def _prefix(prefix: str) -> Callable[[str], list[str]]:
+    return lambda value: [value[len(prefix) :]] if value.startswith(prefix) else []
+
+
 _PLAIN: Final = {
     step.name: step
     for step in (
@@ -135,6 +140,8 @@ def _step(word: str) -> Transformation:
         return Transformation(name, gather=_ordered(value))
     if equals and name == "strip":
         return Transformation(name, read=_strip(value), write=lambda text: value + text)
+    if equals and name == "prefix":
+        return Transformation(name, read=_prefix(value), write=lambda text: value + text)
     if equals and name == "say":
         return Transformation(name, read=lambda _: [value], write=lambda _: value)
     raise ValueError(f"transformation {word!r} is not known")

@@ -32,7 +32,8 @@ from indlet.settings import Settings, Source
 from indlet.store import Store, configured_for, desk_sources
 
 _JOURNAL: Final = 50  # runs that are searched for the last success
-CHANGEABLE: Final = ("set", "every", "index", "token")  # by the desk, besides the name
+# By the desk, besides the name.
+CHANGEABLE: Final = ("set", "every", "index", "token", "metadata", "republish")
 
 
 class Harvests:
@@ -154,11 +155,11 @@ class Harvests:
         if paused:
             job_entries.withdraw(self._store, _job(name))
 
-    def edit(self, name: str, changes: Mapping[str, str]) -> list[str]:
+    def edit(self, name: str, changes: Mapping[str, str | bool]) -> list[str]:
         """Change fields of a source, its name too; which ones were different. A run of it must not be on."""
         source, written = self._known(name), name in self.in_file()
         changes = {field: value for field, value in changes.items() if field in (*CHANGEABLE, "name")}
-        wanted = changes.pop("name", name) or name
+        wanted = str(changes.pop("name", name)) or name
         if wanted != name and wanted in self.sources():
             raise SettingsError(f"there is a source called {wanted!r} already; give it another name")
         if wanted != name and written:
@@ -167,7 +168,7 @@ class Harvests:
                 "another one"
             )
         if changes.get("every"):
-            next_run(changes["every"], self._clock())
+            next_run(str(changes["every"]), self._clock())
         different = {field: value for field, value in changes.items() if getattr(source, field) != value}
         if wanted == name and not different:
             return []

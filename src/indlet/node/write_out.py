@@ -25,7 +25,6 @@ from typing import Final
 import orjson
 
 from indlet.durable import sync, write_whole
-from indlet.errors import SettingsError
 from indlet.formats import CommonRecord, MetadataFormat, common_record
 from indlet.formats.crosswalk import UNWRITTEN, Crosswalk, Lost
 from indlet.formats.dublin import year
@@ -34,8 +33,10 @@ from indlet.formats.registry import ROOTS, Roots
 from indlet.formats.subject_translation import subject_translation
 from indlet.formats.table_formats import known_roots
 from indlet.formats.translate import format_named, on_top, own_table
-from indlet.model import DUBLIN_CORE, Stored
+from indlet.model import Stored
+from indlet.node.same_works import same_as_ours
 from indlet.node.subject_learning import learned_subjects
+from indlet.node.write_check import check_task
 from indlet.node.write_state import RaisedAlert, WriteBatch, WritePlace, Written, settings_digest
 from indlet.oai.dates import written
 from indlet.oai.provenance import own_sets, state_at_origin
@@ -45,10 +46,9 @@ from indlet.store import FileState, Origin, Store
 from indlet.text import Analyzer, Policy
 
 KIND: Final = "write"
-DELETIONS: Final = ("alert", "file", "remove")
 _BATCH: Final = 200
+_TOGETHER: Final = 5000  # records in one file
 _PARTS: Final = ("metadata", "properties", "raw")
-_PLACES: Final = ("source", "year", "name", "set")
 _UNSAFE = re.compile(r"[^\w.,=@+-]+")
 _ELEMENT = re.compile(r"[.\[]")  # what follows an element: a refinement or a scheme
 _TITLE: Final = 300  # characters
@@ -74,20 +74,7 @@ class WriteTask:
 
     def __init__(self, store: Store, task: Write, roots: Roots = ROOTS) -> None:
         """`roots`: the formats in which others' originals can be read."""
-        if task.deletions not in DELETIONS:
-            raise SettingsError(f"[[write]]: deletions is {task.deletions!r}; one of {', '.join(DELETIONS)}")
-        if unknown := set(task.required) - set(DUBLIN_CORE):
-            known = ", ".join(DUBLIN_CORE)
-            raise SettingsError(f"[[write]]: required names {', '.join(sorted(unknown))}; known are {known}")
-        try:
-            task.path.format(**dict.fromkeys(_PLACES, "x"))
-        except (KeyError, IndexError, ValueError) as e:
-            known = ", ".join(f"{{{place}}}" for place in _PLACES)
-            raise SettingsError(f"[[write]]: path {task.path!r}: {e}; it may hold {known}") from e
-        if "{name}" not in task.path:
-            raise SettingsError(
-                f"[[write]]: path {task.path!r} is the same for several records; add {{name}} to it"
-            )
+        check_task(task)
         self._store, self._task, self._roots = store, task, roots
         self._format: MetadataFormat = format_named(task.format)
         self._table: Crosswalk = on_top(task.mapping, self._format.crosswalk(()), self._format)
@@ -98,6 +85,7 @@ class WriteTask:
         self._folder = Path(task.folder)
         self._name = str(self._folder)
         self._made = settings_digest(task)
+        self._same_as_ours: frozenset[str] = frozenset()
 
     def run(self, stop: threading.Event, historical: bool = False) -> Written:
         """Bring the folder up to the store; interrupted, the next run goes on from there."""
@@ -108,9 +96,13 @@ class WriteTask:
             with self._store.read() as view:
                 place = WritePlace.of(view.state(origin))
                 killed = [run for run in view.runs(origin, 1) if run.outcome == "running"]
-            if historical or place.made != self._made:
+            made = self._made
+            if self._task.duplicates == "skip":  # what is decided changes what is selected
+                self._same_as_ours, decided = same_as_ours(self._store)
+                made = f"{made} {decided}"
+            if historical or place.made != made:
                 place.start_over()
-                place.made = self._made
+                place.made = made
             with self._store.write() as tx:
                 for run_before in killed:  # the permit is ours, so that run is over
                     tx.note_run(run_before.id, run_before.detail, "interrupted")
@@ -154,9 +146,10 @@ class WriteTask:
             }
         learns = self._task.subject_method == "learned"
         parts = (*_PARTS, "vector") if learns else _PARTS
+        most = _TOGETHER if self._task.files == "run" else _BATCH
         while not stop.is_set():
             with self._store.read() as view:
-                changes = list(view.changes(place.position, _BATCH, parts=parts))
+                changes = list(view.changes(place.position, most, parts=parts))
                 sources = {o.id: o for o in view.origins("source")}
             names = _names(sources.values())
             if not changes:
@@ -190,9 +183,15 @@ class WriteTask:
                         _tombstone(self._folder / before.path).unlink(missing_ok=True)
                     known[stored.identifier] = state
             place.position = changes[-1].seq
-            self._commit(origin, place, batch)
+            self._commit(origin, place, batch, done)
 
-    def _commit(self, origin: int, place: WritePlace, batch: WriteBatch) -> None:
+    def _commit(self, origin: int, place: WritePlace, batch: WriteBatch, done: Written) -> None:
+        head, tail = self._format.around
+        for path, packed in batch.together.items():
+            _replace(self._folder / path, b"".join((head, *packed, tail)))
+            done.files += 1
+        if batch.together:  # killed before the commit, the next run writes these files again
+            place.number += 1
         raised = {(alert.kind, alert.record) for alert in batch.raised}
         with self._store.write() as tx:
             tx.drop_files(origin, batch.gone)
@@ -206,7 +205,7 @@ class WriteTask:
                 tx.alert(alert.kind, self._name, alert.record, alert.reason, alert.remedy)
             if batch.again or batch.dropped:
                 place.again, place.dropped = place.again + batch.again, place.dropped + batch.dropped
-                said = f"[[write]] or its tables changed: {place.again:,} files were written again"
+                said = f"[[write]], its tables or decisions changed: {place.again:,} files were written again"
                 said += f", {place.dropped:,} records are no longer selected" if place.dropped else ""
                 remedy = "import the folder again" + (
                     "; delete in the catalogue what is no longer selected" if place.dropped else ""
@@ -224,6 +223,8 @@ class WriteTask:
             )
 
     def _wanted(self, stored: Stored, names: Sequence[str]) -> bool:
+        if stored.identifier in self._same_as_ours:
+            return False
         specs = stored.sets.split()
         for chosen in self._task.from_ if names else ():
             name, _, spec = chosen.partition(":")
@@ -255,10 +256,16 @@ class WriteTask:
         batch.raised += raised
         path, version = self._path(stored, source), state_at_origin(orjson.loads(stored.properties or b"{}"))
         digest = blake2b(data, digest_size=16).hexdigest()
-        file, when = self._folder / path, written(stored.datestamp)
+        file, when, shown = self._folder / path, written(stored.datestamp), path
         same = before is not None and before.path == path and before.digest == digest
         # A catalogue imports what is new in its folder: what was deleted there has to be written again.
-        if not deleted and ((same and file.exists()) or _same(file, data)):
+        if self._task.files == "run" and (same and not deleted):
+            done.unchanged += 1
+        elif self._task.files == "run":
+            shown = self._path(stored, source, f"run-{place.number:06d}")
+            head, tail = self._format.around
+            batch.together.setdefault(shown, []).append(data[len(head) : len(data) - len(tail)])
+        elif not deleted and ((same and file.exists()) or _same(file, data)):
             done.unchanged += 1
         else:
             _replace(file, data)
@@ -266,7 +273,7 @@ class WriteTask:
         if before is None or before.state == _GONE:
             _tombstone(file).unlink(missing_ok=True)  # it is back
             if deleted or (before is not None and not same):
-                said = f"deleted before, and given again by its source {source.name} on {when}; {path} was "
+                said = f"deleted before, and given again by its source {source.name} on {when}; {shown} was "
                 remedy = "import it again in the catalogue"
                 batch.raised.append(
                     RaisedAlert("returned", stored.identifier, f"{said}written again", remedy)
@@ -274,10 +281,10 @@ class WriteTask:
         elif not same and stored.seq <= place.reached:
             batch.again += 1
         elif not same:
-            said = f"changed at its source {source.name} on {when}; {path} was written again"
+            said = f"changed at its source {source.name} on {when}; {shown} was written again"
             if version and before.etag == version:
                 said = f"not changed at its source {source.name}, but here in a better form since {when}; "
-                said += f"{path} was written again"
+                said += f"{shown} was written again"
             remedy = "import it again in the catalogue"
             batch.raised.append(RaisedAlert("changed", stored.identifier, said, remedy))
         return FileState(
@@ -288,7 +295,7 @@ class WriteTask:
     def _data(self, stored: Stored) -> tuple[bytes, list[RaisedAlert]]:
         """A record in the catalogue's format, and what of it is lacking there that ought not to be."""
         record = CommonRecord.of(orjson.loads(stored.metadata), stored.identifier, written(stored.datestamp))
-        original = record = common_record(stored.raw, record, self._roots)
+        original = record = common_record(stored.raw, record, self._roots, stored.properties)
         lost, raised, packed = list[Lost](), list[RaisedAlert](), b""
         if self._subjects is not None:
             terms = self._analyzer.frequencies(stored) if self._subjects.learned else {}
@@ -309,7 +316,8 @@ class WriteTask:
             raised.append(RaisedAlert("translation", stored.identifier, reason, _MEND))
         return head + packed + tail, raised
 
-    def _path(self, stored: Stored, source: Origin) -> str:
+    def _path(self, stored: Stored, source: Origin, name: str = "") -> str:
+        """Where a record is written; `name`: of the file of many records that it is part of."""
         metadata = orjson.loads(stored.metadata)
         found = next(filter(None, map(year, metadata.get("date", ()))), None)
         local = stored.identifier.rpartition(":")[2] or stored.identifier
@@ -318,7 +326,7 @@ class WriteTask:
         places = {
             "source": _safe(source.name), "year": str(found or "undated"),
             "set": _safe(next(iter(own_sets(stored.sets.split())), "none")),
-            "name": f"{_safe(local)}-{short}",
+            "name": name or f"{_safe(local)}-{short}",
         }  # fmt: skip
         parts = [_safe(part) for part in self._task.path.format(**places).split("/") if part.strip(". ")]
         return "/".join(parts) + self._format.suffix
@@ -348,7 +356,8 @@ class WriteTask:
             batch.dropped += 1
         elif self._task.deletions != "remove":
             what = "deleted at its source" if stored.deleted else "no longer among what [[write]] selects of"
-            said = f"{what} {source.name} on {when}; {before.path} was written from it"
+            said = f"{what} {source.name} on {when}"
+            said += f"; {before.path} was written from it" if self._task.files == "record" else ""
             batch.raised.append(RaisedAlert("deleted", stored.identifier, said, "delete it in the catalogue"))
 
 

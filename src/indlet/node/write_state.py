@@ -39,7 +39,7 @@ class WritePlace:
 
     `reached`: the position that an earlier pass came to. `made`: the digest of the settings that files are
     written by. `again` and `dropped`: files that this pass wrote again, and records that it no longer
-    selects, though nothing changed at their sources.
+    selects, though nothing changed at their sources. `number`: of the next file of many records.
     """
 
     position: int = 0
@@ -47,6 +47,7 @@ class WritePlace:
     made: str = ""
     again: int = 0
     dropped: int = 0
+    number: int = 1
 
     @classmethod
     def of(cls, state: JsonMapping) -> WritePlace:
@@ -65,6 +66,7 @@ class WriteBatch:
     rows: list[FileState] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)  # paths
     raised: list[RaisedAlert] = field(default_factory=list)
+    together: dict[str, list[bytes]] = field(default_factory=dict)  # files of many records, by their paths
     again: int = 0
     dropped: int = 0
 
@@ -74,4 +76,5 @@ def settings_digest(task: Write) -> str:
     tables = [Path(name.removeprefix("table:")) for name in (task.format, task.mapping, *task.subjects)]
     read = [table.read_bytes() if table.is_file() else b"" for table in tables]
     told = [task.format, task.mapping, task.subjects, task.subject_method, task.from_, task.path]
+    told += [task.files] if task.files != "record" else []
     return blake2b(repr((told, task.required, read)).encode(), digest_size=8).hexdigest()

@@ -8,6 +8,7 @@ from functools import lru_cache
 from itertools import chain, repeat
 from string import ascii_letters, digits
 from typing import Final
+from urllib.parse import urlsplit
 
 from indlet.errors import BadArgument, BadVerb, ProtocolError
 from indlet.oai.dates import GRANULARITY, written
@@ -42,7 +43,8 @@ class Endpoint:
 
     @classmethod
     def at(cls, root: str, extended: bool, path: str = OAI_PATH) -> Endpoint:
-        """The endpoint below a node's public root; `path` is that of a virtual repository."""
+        """The endpoint below a node's public root; `path` is that of a virtual repository, or empty for the
+        root itself."""
         if extended:
             namespace = FT_NAMESPACE
             schemas = (
@@ -52,9 +54,11 @@ class Endpoint:
             namespace, schemas = OAI_NAMESPACE, f"{OAI_NAMESPACE} {OAI_SCHEMA}"
         # The stylesheet's address is relative: browsers refuse one from another origin, and a node may be
         # reached by several names.
+        folder = urlsplit(root).path.rpartition("/")[2]
+        up = "../" * (path.count("/") - 1) if path or not folder else f"{folder}/"
         head = (
             '<?xml version="1.0" encoding="UTF-8"?>\n'
-            f'<?xml-stylesheet type="text/xsl" href="{"../" * (path.count("/") - 1)}oai.xsl"?>\n'
+            f'<?xml-stylesheet type="text/xsl" href="{attribute(up)}oai.xsl"?>\n'
             f'<OAI-PMH xmlns="{namespace}" xmlns:xsi="{XSI_NAMESPACE}" '
             f'xsi:schemaLocation="{attribute(schemas)}">\n'
         )

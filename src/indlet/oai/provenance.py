@@ -78,6 +78,12 @@ def version_of(properties: JsonMapping) -> Version:
     return Version(0, str(properties.get("source_datestamp", "")))
 
 
+def distance_of(properties: JsonMapping) -> int:
+    """How far a stored copy is from the form that its origin keeps. One that came by way of another node, and
+    was stored before this was told, may be a translation: the origin's own form takes its place."""
+    return int(properties.get("distance", ON_THE_WAY if "via" in properties else 0))
+
+
 def state_at_origin(properties: JsonMapping) -> str:
     """Which state of its origin's record a stored copy is; empty where that is not known."""
     version = version_of(properties) if "version" in properties else None

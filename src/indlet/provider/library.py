@@ -13,8 +13,9 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Final
 
+from indlet.formats.registry import STATEMENTS
 from indlet.formats.translate import format_named, own_table
-from indlet.model import Record
+from indlet.model import JsonObject, Record
 from indlet.provider.echoes import CLAIM, origin_identifier
 from indlet.provider.extract.catalogue import Reader
 from indlet.provider.hierarchy import Entry, Listing, Tree, no_etag, shown
@@ -22,7 +23,7 @@ from indlet.provider.resources import FileTree, Resource, place_of
 from indlet.provider.workers import Analysed
 from indlet.settings import Access, Hierarchy, LibraryFolder, Settings
 
-LAYOUT: Final = 5  # another number where the same export makes other records: it is then read again
+LAYOUT: Final = 6  # another number where the same export makes other records: it is then read again
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,9 @@ class LibrarySource(FileTree):
             metadata = {element: list(values) for element, values in document.metadata.items()}
             if self.place.rights and not metadata.get("rights"):
                 metadata["rights"] = [self.place.rights]
-            properties = {"path": shown(primary.path), "policy": self.place.policy}
+            properties: JsonObject = {"path": shown(primary.path), "policy": self.place.policy}
+            if document.statements:
+                properties[STATEMENTS] = document.statements
             if claim := origin_identifier(document.raw, metadata_format, self.place.repository):
                 properties[CLAIM] = claim
             yield Record(name, metadata, document.vector, sets, raw=document.raw, properties=properties)

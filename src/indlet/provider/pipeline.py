@@ -60,6 +60,7 @@ def crawl(
     stop = stop or threading.Event()
     policy = policy_of(settings.analysis)
     settings = identified(store, settings)
+    _adopt_renamed(store, settings)
     found = []
     with contextlib.ExitStack() as stack:
         if workers is None:
@@ -80,6 +81,26 @@ def crawl(
             with store.write() as tx:
                 tx.sweep()
     return found
+
+
+def _adopt_renamed(store: Store, settings: Settings) -> None:
+    """Let a site that is new in the settings have the records of one with the same address, or else the same
+    folder, that is no longer there: it was given another name or address."""
+    names = {site_name(site) for site in settings.site}
+    with store.read() as view:
+        known = {one.name: one for one in view.origins("hierarchy") if one.is_site and not one.guarded}
+    dropped = {name: one for name, one in known.items() if name not in names}
+    for site in settings.site:
+        name = site_name(site)
+        if name in known:
+            continue
+        same = [n for n, one in dropped.items() if one.settings["url"].rstrip("/") == site.url.rstrip("/")]
+        same += [n for n, one in dropped.items() if one.settings.get("root") == site.root]
+        if same:
+            del dropped[same[0]]
+            with store.write() as tx:
+                if tx.rename_origin("hierarchy", same[0], name):
+                    tx.rename_origin("hierarchy", guarded_name(same[0]), guarded_name(name))
 
 
 class CrawlGroup(NamedTuple):

@@ -141,7 +141,7 @@ class Analyst:
             answer["documents"].append((
                 part.key, part.metadata, part.media_type, part.language or vector.language,
                 vector.packed.decode(), vector.length, places, vector.language, part.no_text,
-                part.raw.decode(),
+                part.raw.decode(), part.statements,
             ))  # fmt: skip
 
 

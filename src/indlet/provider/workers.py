@@ -12,7 +12,7 @@ import os
 import pickle
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import wait
 from pathlib import Path
@@ -61,6 +61,7 @@ class Analysed:
     language: str
     no_text: str = ""  # what it is, where it has no text: an image, scanned pages …
     raw: bytes = b""
+    statements: Sequence[Sequence[str | bool]] = ()  # see `Document`
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,8 +349,21 @@ def _outcome(job: ReadingJob, answer: JsonObject) -> Outcome:
             language,
             no_text,
             raw.encode(),
+            statements,
         )
-        for key, metadata, media_type, language, packed, length, places, made_in, no_text, raw in found
+        for (
+            key,
+            metadata,
+            media_type,
+            language,
+            packed,
+            length,
+            places,
+            made_in,
+            no_text,
+            raw,
+            statements,
+        ) in found
     )
     failures = tuple(
         Failure(where, STAGE, reason, raw.encode("latin-1")) for where, reason, raw in answer["failures"]

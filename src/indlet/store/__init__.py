@@ -20,12 +20,16 @@ from indlet.errors import MissingExtra, SettingsError, StoreError
 from indlet.settings import Database, Settings
 from indlet.store.backup import back_up, restore, settings_in
 from indlet.store.contract import (
+    ALL,
     ChangeFeed,
     Clock,
     CrawledFiles,
     FailureWriter,
     FileState,
     FileWriter,
+    Grant,
+    GrantMode,
+    GrantView,
     JobLocks,
     Journal,
     JournalWriter,
@@ -45,6 +49,7 @@ from indlet.store.contract import (
     StoredAlert,
     StoredFailure,
     StoreUpkeep,
+    Takes,
     Transaction,
     View,
     WaitingList,
@@ -57,12 +62,16 @@ from indlet.store.packed import fingerprint, packed, packed_parts, resource_hash
 from indlet.store.sqlite.store import SqliteStore
 
 __all__ = [
+    "ALL",
     "ChangeFeed",
     "Copied",
     "CrawledFiles",
     "FailureWriter",
     "FileState",
     "FileWriter",
+    "Grant",
+    "GrantMode",
+    "GrantView",
     "JobLocks",
     "Journal",
     "JournalWriter",
@@ -82,6 +91,7 @@ __all__ = [
     "StoreUpkeep",
     "StoredAlert",
     "StoredFailure",
+    "Takes",
     "Transaction",
     "View",
     "WaitingList",

@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from enum import Enum
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol, Self
@@ -46,6 +47,11 @@ class Origin:
     def guarded(self) -> bool:
         """Whether records are shown one by one, by a web server's word alone."""
         return bool(self.settings.get("guarded"))
+
+    @property
+    def is_site(self) -> bool:
+        """Whether it holds files of a web server, which has to be asked who may see them."""
+        return self.kind == "hierarchy" and bool(self.settings.get("url"))
 
     @property
     def restricted(self) -> bool:
@@ -133,6 +139,38 @@ class Shared(NamedTuple):
     example: str
 
 
+class Grant(NamedTuple):
+    """That an origin is shown at an endpoint (`path`) to the requesters that a `key` stands for."""
+
+    id: int
+    path: str
+    origin: int
+    key: str
+    shows: str  # `ALL` of the origin; a description of the sets that are shown; empty: it is closed
+    base: int  # the last change before it was opened; `UNCHANGED` if it was never anything else
+    followed: int  # the last change of records that it was brought up to
+
+
+ALL: Final = "*"
+UNCHANGED: Final = -1
+Takes = Callable[[Sequence[str]], bool]  # whether a grant shows a record of these sets
+
+
+class GrantMode(Enum):
+    OPEN = "open"
+    CLOSED = "closed"  # what it has shown is deleted
+    REPLACED = "replaced"  # another shows its origin; what was deleted before that is still told
+
+
+class GrantView(NamedTuple):
+    """What a list takes from a grant. `base`: of the grant that is open."""
+
+    id: int
+    origin: int
+    base: int
+    mode: GrantMode
+
+
 # Reading: parts of a snapshot
 
 
@@ -153,6 +191,8 @@ class RecordLists(Protocol):
 
     With `metadata_only` a list tells of metadata: seq and datestamp of each record are those of the last
     change that its metadata took part in. A change of the index part alone moves nothing there.
+
+    Origins that `grants` show come beside `origins`, each record where its grant places it.
     """
 
     def page(
@@ -166,8 +206,11 @@ class RecordLists(Protocol):
         origins: Iterable[int] | None = None,
         parts: Iterable[str] = PARTS,
         metadata_only: bool = False,
+        grants: Sequence[GrantView] = (),
+        identifier: str | None = None,
     ) -> list[Stored]:
-        """The next records of a list. Datestamps in seconds, both bounds inclusive.
+        """The next records of a list. Datestamps in seconds, both bounds inclusive. `identifier`: of this
+        one only.
 
         Of the heavy columns only those in `parts` are read; the others come empty. Metadata stand in for raw
         ones, and for a vector, where there is none.
@@ -183,6 +226,7 @@ class RecordLists(Protocol):
         set_spec: str | None = None,
         origins: Iterable[int] | None = None,
         metadata_only: bool = False,
+        grants: Sequence[GrantView] = (),
     ) -> list[tuple[int, str, int, int, str]]:
         """(seq, identifier, datestamp, deleted, sets) of the records that `page` would give."""
 
@@ -196,6 +240,7 @@ class RecordLists(Protocol):
         set_spec: str | None = None,
         origins: Iterable[int] | None = None,
         metadata_only: bool = False,
+        grants: Sequence[GrantView] = (),
     ) -> Iterator[tuple[int, str, int, str, bytes | None]]:
         """(seq, identifier, datestamp, sets, raw metadata or None if deleted) of the records that `page`
         would give, one after another.
@@ -210,6 +255,7 @@ class RecordLists(Protocol):
         set_spec: str | None = None,
         origins: Iterable[int] | None = None,
         metadata_only: bool = False,
+        grants: Sequence[GrantView] = (),
     ) -> int:
         """How many records such a list has."""
 
@@ -335,14 +381,24 @@ class WaitingList(Protocol):
         """Oldest first; those that somebody has acknowledged only if asked for."""
 
 
+class GrantList(Protocol):
+    def grants(self, path: str) -> list[Grant]:
+        """The grants at an endpoint of origins of which any grant has changed, or is for some sets only."""
+
+    def all_grants(self, path: str) -> list[Grant]: ...
+
+    def granted_places(self, seqs: Sequence[int]) -> set[int]:
+        """Those of the places in lists that grants gave."""
+
+
 class Meta(Protocol):
     def meta(self, key: str) -> Any:
         """A single value (a number, text or bytes) that was kept under a key; None if none was."""
 
 
 class View(
-    ChangeFeed, RecordLists, RecordLookup, RecordCounts, SetList, Journal, CrawledFiles, WaitingList, Meta,
-    Protocol,
+    ChangeFeed, RecordLists, RecordLookup, RecordCounts, SetList, Journal, CrawledFiles, WaitingList,
+    GrantList, Meta, Protocol,
 ):  # fmt: skip
     """A snapshot: what was committed when it was taken, and nothing later."""
 
@@ -437,6 +493,24 @@ class WaitingListWriter(Protocol):
         """Somebody has seen to it; false if there is no such open alert."""
 
 
+class GrantWriter(Protocol):
+    """`takes` is None where a grant shows all of its origin, or nothing."""
+
+    def all_grants(self, path: str) -> list[Grant]: ...
+
+    def new_grant(self, path: str, origin: int, key: str, shows: str, takes: Takes | None) -> None:
+        """Enter a grant that was in force before anybody asked: nobody has to be told of its records."""
+
+    def open_grant(self, path: str, origin: int, key: str, shows: str, takes: Takes | None) -> None:
+        """Enter a grant of an origin that this key did not open so far: its records appear."""
+
+    def change_grant(self, grant: Grant, shows: str, takes: Takes | None) -> None:
+        """Open, close, widen or narrow a grant: records appear in it, or leave it as deleted ones."""
+
+    def follow_grant(self, grant: Grant, takes: Takes) -> None:
+        """Bring a grant for some sets up to the records that have changed: they may have left these sets."""
+
+
 class MetaWriter(Protocol):
     def meta(self, key: str, value: float | str | bytes) -> None: ...
 
@@ -447,7 +521,14 @@ class MetaWriter(Protocol):
 
 
 class Transaction(
-    RecordWriter, JournalWriter, FailureWriter, FileWriter, WaitingListWriter, MetaWriter, Protocol
+    RecordWriter,
+    JournalWriter,
+    FailureWriter,
+    FileWriter,
+    WaitingListWriter,
+    GrantWriter,
+    MetaWriter,
+    Protocol,
 ):
     """All of it becomes visible at once, or none of it. One transaction writes at a time.
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 from indlet.model import Failure, JsonMapping, Packed, Record
 from indlet.store.contract import NO_LIMIT, Clock, FileState
 from indlet.store.packed import packed
+from indlet.store.sql_grants import SqlGrantsWriter
 from indlet.store.sql_view import Row, SqlValue
 from indlet.store.sql_waiting import SqlWaitingWriter
 from indlet.store.tables import COLUMNS, TABLES
@@ -52,7 +53,7 @@ _TOMBSTONE = (
 _TOGETHER = 400  # identifiers in one question
 
 
-class SqlTransaction(SqlWaitingWriter):
+class SqlTransaction(SqlWaitingWriter, SqlGrantsWriter):
     """A `Transaction` by SQL. `?` stands for a value; each database says how a statement is carried out.
 
     `begin` is called once this transaction is the only one that writes.
@@ -166,10 +167,14 @@ class SqlTransaction(SqlWaitingWriter):
                     rows.append((*numbers, b"", b"{}", b"{}", b"", identifier, origin))
                     members.append((self._seq, sets[identifier]))
             self._many(_TOMBSTONE, rows)
-            self._know_sets({(origin, specs) for _, specs in members})
-            self._join([(i, seq) for seq, specs in members for i in self._joined[origin, specs]])
+            self._join_sets(origin, members)
             count += len(rows)
         return count
+
+    def _join_sets(self, origin: int, places: Iterable[tuple[int, str]]) -> None:
+        places = list(places)
+        self._know_sets({(origin, specs) for _, specs in places})
+        self._join([(i, seq) for seq, specs in places for i in self._joined[origin, specs]])
 
     def forget(self, origin: int) -> int:
         rows = self._all("SELECT identifier FROM records WHERE origin = ? AND deleted = 0", (origin,))
@@ -186,7 +191,8 @@ class SqlTransaction(SqlWaitingWriter):
     def sweep(self) -> None:
         self._run(
             "DELETE FROM membership WHERE NOT EXISTS (SELECT 1 FROM records r WHERE r.seq = membership.seq) "
-            "AND NOT EXISTS (SELECT 1 FROM records r WHERE r.metadata_seq = membership.seq)"
+            "AND NOT EXISTS (SELECT 1 FROM records r WHERE r.metadata_seq = membership.seq) "
+            "AND NOT EXISTS (SELECT 1 FROM grant_records v WHERE v.seq = membership.seq)"
         )
 
     # Datestamps

@@ -9,7 +9,10 @@ import json
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import ClassVar
+from heapq import merge
+from itertools import islice
+from operator import itemgetter
+from typing import ClassVar, NamedTuple
 
 import orjson
 
@@ -18,12 +21,14 @@ from indlet.store.contract import (
     NO_LIMIT,
     PARTS,
     FileState,
+    GrantView,
     OpenFailure,
     Origin,
     RunEntry,
     Shared,
     StoredFailure,
 )
+from indlet.store.sql_grants import IS_SHOWN, PLACED, SqlGrantsView, given_places, own_places
 from indlet.store.sql_waiting import Row as Row
 from indlet.store.sql_waiting import SqlValue as SqlValue
 from indlet.store.sql_waiting import SqlWaitingView
@@ -34,7 +39,27 @@ _stored: Callable[[Row], Stored] = partial(tuple.__new__, Stored)
 _FILE = ", ".join(FileState._fields)
 
 
-class SqlView(SqlWaitingView):
+_seq_of_row = itemgetter(0)
+_seq_of_stored = itemgetter(Stored._fields.index("seq"))
+
+
+class _Asked(NamedTuple):
+    """What part of the order of changes a list covers: of metadata, unless it is said otherwise."""
+
+    after: int = 0
+    since: int | None = None
+    until: int | None = None
+    set_spec: str | None = None
+    metadata_only: bool = True
+    before: int | None = None
+    identifier: str | None = None
+
+    @property
+    def seq(self) -> str:
+        return "r.metadata_seq" if self.metadata_only else "r.seq"
+
+
+class SqlView(SqlWaitingView, SqlGrantsView):
     """A `View` by SQL. `?` stands for a value; each database says how a statement is carried out."""
 
     no_bytes: ClassVar[str]  # as this database writes them
@@ -80,14 +105,24 @@ class SqlView(SqlWaitingView):
         origins: Iterable[int] | None = None,
         parts: Iterable[str] = PARTS,
         metadata_only: bool = False,
+        grants: Sequence[GrantView] = (),
+        identifier: str | None = None,
     ) -> list[Stored]:
-        clause, values = self._where(after, since, until, set_spec, origins, metadata_only)
+        parts = tuple(parts)
+        asked = _Asked(after, since, until, set_spec, metadata_only, identifier=identifier)
+        clause, values = self._where(asked, origins, grants)
         rows = self._all(
             f"SELECT {self._columns(parts, metadata_only)} FROM {clause} "
             f"ORDER BY {_order(set_spec, metadata_only)} LIMIT ?",
             (*values, limit),
         )
-        return list(map(_stored, rows))
+        if not grants:
+            return list(map(_stored, rows))
+        for clause, values in self._placed(asked, grants):
+            columns = self._columns(parts, metadata_only, placed=True)
+            rows += self._all(f"SELECT {columns} FROM {clause} ORDER BY v.seq LIMIT ?", (*values, limit))
+        rows.sort(key=_seq_of_stored)
+        return list(map(_stored, rows[:limit]))
 
     def newest(
         self,
@@ -97,7 +132,7 @@ class SqlView(SqlWaitingView):
         set_spec: str | None = None,
         origins: Iterable[int] | None = None,
     ) -> list[Stored]:
-        clause, values = self._where(0, None, None, set_spec, origins, True, before)
+        clause, values = self._where(_Asked(set_spec=set_spec, before=before), origins)
         order = f"{_order(set_spec, True)} DESC"
         asked = f"SELECT {self._columns(PARTS, True)} FROM {clause} ORDER BY {order} LIMIT ?"
         return list(map(_stored, self._all(asked, (*values, limit))))
@@ -105,7 +140,7 @@ class SqlView(SqlWaitingView):
     def latest_ids(
         self, limit: int, *, before: int | None = None, origins: Iterable[int] | None = None
     ) -> list[tuple[int, int]]:
-        clause, values = self._where(0, None, None, None, origins, True, before)
+        clause, values = self._where(_Asked(before=before), origins)
         return self._all(
             f"SELECT r.id, r.metadata_seq FROM {clause} AND r.deleted = 0 "
             f"ORDER BY {_order(None, True)} DESC LIMIT ?",
@@ -129,14 +164,22 @@ class SqlView(SqlWaitingView):
         set_spec: str | None = None,
         origins: Iterable[int] | None = None,
         metadata_only: bool = False,
+        grants: Sequence[GrantView] = (),
     ) -> list[tuple[int, str, int, int, str]]:
-        clause, values = self._where(after, since, until, set_spec, origins, metadata_only)
+        asked = _Asked(after, since, until, set_spec, metadata_only)
+        clause, values = self._where(asked, origins, grants)
         of = "r.metadata_" if metadata_only else "r."
-        return self._all(
+        rows = self._all(
             f"SELECT {of}seq, r.identifier, {of}datestamp, r.deleted, r.sets FROM {clause} "
             f"ORDER BY {_order(set_spec, metadata_only)} LIMIT ?",
             (*values, limit),
         )
+        if not grants:
+            return rows
+        columns = "{seq}, r.identifier, {datestamp}, {deleted}, {sets}".format(**PLACED)
+        for clause, values in self._placed(asked, grants):
+            rows += self._all(f"SELECT {columns} FROM {clause} ORDER BY v.seq LIMIT ?", (*values, limit))
+        return sorted(rows)[:limit]
 
     def originals(
         self,
@@ -148,15 +191,26 @@ class SqlView(SqlWaitingView):
         set_spec: str | None = None,
         origins: Iterable[int] | None = None,
         metadata_only: bool = False,
+        grants: Sequence[GrantView] = (),
     ) -> Iterator[tuple[int, str, int, str, bytes | None]]:
-        clause, values = self._where(after, since, until, set_spec, origins, metadata_only)
+        asked = _Asked(after, since, until, set_spec, metadata_only)
+        clause, values = self._where(asked, origins, grants)
         of = "r.metadata_" if metadata_only else "r."
         # A column more takes a tenth longer.
         columns = f"{of}seq, r.identifier, {of}datestamp, r.sets, CASE r.deleted WHEN 0 THEN r.raw END"
-        return self._each(
+        rows = self._each(
             f"SELECT {columns} FROM {clause} ORDER BY {_order(set_spec, metadata_only)} LIMIT ?",
             (*values, limit),
         )
+        if not grants:
+            return rows
+        columns = "{seq}, r.identifier, {datestamp}, {sets}".format(**PLACED)
+        columns += f", CASE WHEN r.deleted = 0 AND {IS_SHOWN} THEN r.raw END"
+        more = [
+            self._each(f"SELECT {columns} FROM {clause} ORDER BY v.seq LIMIT ?", (*values, limit))
+            for clause, values in self._placed(asked, grants)
+        ]
+        return islice(merge(rows, *more, key=_seq_of_row), limit)
 
     def count(
         self,
@@ -167,15 +221,16 @@ class SqlView(SqlWaitingView):
         set_spec: str | None = None,
         origins: Iterable[int] | None = None,
         metadata_only: bool = False,
+        grants: Sequence[GrantView] = (),
     ) -> int:
-        clause, values = self._where(after, since, until, set_spec, origins, metadata_only)
-        (row,) = self._all(f"SELECT count(*) FROM {clause}", values)
-        return int(row[0])
+        asked = _Asked(after, since, until, set_spec, metadata_only)
+        counted = [self._where(asked, origins, grants), *self._placed(asked, grants)]
+        return sum(self._all(f"SELECT count(*) FROM {clause}", values)[0][0] for clause, values in counted)
 
     def addresses(
         self, limit: int, *, after: int = 0, origins: Iterable[int] | None = None
     ) -> list[tuple[int, int, str | None]]:
-        clause, values = self._where(after, None, None, None, origins, True)
+        clause, values = self._where(_Asked(after), origins)
         rows = self._each(
             f"SELECT r.metadata_seq, r.metadata_datestamp, r.properties FROM {clause} AND r.deleted = 0 "
             "ORDER BY r.metadata_seq LIMIT ?",
@@ -184,34 +239,57 @@ class SqlView(SqlWaitingView):
         return [(seq, stamp, orjson.loads(properties).get("url")) for seq, stamp, properties in rows]
 
     def _where(
-        self,
-        after: int,
-        since: int | None,
-        until: int | None,
-        set_spec: str | None,
-        origins: Iterable[int] | None,
-        metadata_only: bool,
-        before: int | None = None,
+        self, asked: _Asked, origins: Iterable[int] | None, grants: Sequence[GrantView] = ()
     ) -> tuple[str, list[SqlValue]]:
         """The tables and the condition of a list, and the condition's values."""
-        seq = "r.metadata_seq" if metadata_only else "r.seq"
-        before, values = NO_LIMIT if before is None else before, list[SqlValue]()
-        if since is not None:
-            after = max(after, self._first_seq(since) - 1)
-        if until is not None:
-            before = min(before, self._first_seq(until + 1))
-        if set_spec is None:
+        seq = asked.seq
+        (after, before), values = self._bounds(asked), list[SqlValue]()
+        if asked.set_spec is None:
             clause, values = f"records r WHERE {seq} > ? AND {seq} < ?", [after, before]
         else:
-            ids = [row[0] for row in self._all("SELECT id FROM sets WHERE spec = ?", (set_spec,))]
-            chosen, values = _among("m.set_id", ids)
+            chosen, values = self._in_set(asked.set_spec)
             tables = f"membership m {self.join} records r ON {seq} = m.seq"
             clause = f"{tables} WHERE {chosen} AND m.seq > ? AND m.seq < ?"
             values += [after, before]
+        if asked.identifier is not None:
+            clause, values = f"{clause} AND r.identifier = ?", [*values, asked.identifier]
         if origins is not None:
             chosen, more = _among("r.origin", origins)
-            clause, values = f"{clause} AND {chosen}", [*values, *more]
+            for grant in grants:
+                condition, used = own_places(grant, seq)
+                chosen, more = f"{chosen} OR {condition}", [*more, *used]
+            clause, values = f"{clause} AND ({chosen})", [*values, *more]
         return clause, values
+
+    def _placed(self, asked: _Asked, grants: Sequence[GrantView]) -> Iterator[tuple[str, list[SqlValue]]]:
+        """The same for the records that grants place, grant by grant."""
+        bounds = self._bounds(asked)
+        for grant in grants:
+            condition, values = given_places(grant, asked.seq)
+            tables = f"grant_records v {self.join} records r ON r.id = v.record"
+            values = [*bounds, *values]
+            if asked.set_spec is not None:
+                chosen, more = self._in_set(asked.set_spec)
+                tables = f"membership m {self.join} grant_records v ON v.seq = m.seq {self.join} records r"
+                tables += " ON r.id = v.record"
+                condition, values = f"{condition} AND {chosen}", [*values, *more]
+            if asked.identifier is not None:
+                tables = f"records r {self.join} grant_records v ON v.record = r.id"
+                condition, values = f"{condition} AND r.identifier = ?", [*values, asked.identifier]
+            yield f"{tables} WHERE v.seq > ? AND v.seq < ? AND {condition}", values
+
+    def _bounds(self, asked: _Asked) -> tuple[int, int]:
+        """The places between which a list is."""
+        after, before = asked.after, NO_LIMIT if asked.before is None else asked.before
+        if asked.since is not None:
+            after = max(after, self._first_seq(asked.since) - 1)
+        if asked.until is not None:
+            before = min(before, self._first_seq(asked.until + 1))
+        return after, before
+
+    def _in_set(self, set_spec: str) -> tuple[str, list[SqlValue]]:
+        ids = [row[0] for row in self._all("SELECT id FROM sets WHERE spec = ?", (set_spec,))]
+        return _among("m.set_id", ids)
 
     def _first_seq(self, datestamp: int) -> int:
         """That of the first change at a datestamp or later: datestamps never decrease along the feed."""
@@ -290,7 +368,7 @@ class SqlView(SqlWaitingView):
         return None if row[0] is None else (row[0], row[1])
 
     def latest(self, origins: Iterable[int] | None = None) -> int | None:
-        clause, values = self._where(0, None, None, None, origins, True)
+        clause, values = self._where(_Asked(), origins)
         row = self._one(
             f"SELECT r.metadata_datestamp FROM {clause} ORDER BY r.metadata_seq DESC LIMIT 1", values
         )
@@ -390,7 +468,9 @@ class SqlView(SqlWaitingView):
     def metas(self) -> JsonObject:
         """Every single value by its key."""
 
-    def _columns(self, parts: Iterable[str] = PARTS, metadata_only: bool = False) -> str:
+    def _columns(
+        self, parts: Iterable[str] = PARTS, metadata_only: bool = False, *, placed: bool = False
+    ) -> str:
         """The columns of `Stored`, those of its heavy parts only that are asked for.
 
         Field terms are not kept: they follow from the metadata, and are made on the way into the index.
@@ -406,6 +486,12 @@ class SqlView(SqlWaitingView):
             wanting = {"raw": "length(r.raw) = 0", "vector": "r.vector IS NULL"}
             if used := " OR ".join(clause for part, clause in wanting.items() if part in wanted):
                 instead["metadata"] = f"CASE WHEN {used} THEN r.metadata ELSE {self.no_bytes} END"
+        if placed:
+            instead |= PLACED
+            for name in ("properties", "raw"):
+                instead[name] = (
+                    f"CASE WHEN {IS_SHOWN} THEN {instead.get(name, f'r.{name}')} ELSE {self.no_bytes} END"
+                )
         return ", ".join(instead.get(name, f"r.{name}") for name in Stored._fields)
 
 

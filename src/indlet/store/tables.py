@@ -37,7 +37,12 @@ TABLES: Final = {
     ),
     "withheld": _table("origin identifier", "origin identifier at detail kept_by"),
     "alerts": _table("id", "id kind source record reason remedy first at acknowledged acknowledged_by"),
+    "grants": _table("id", "id path origin key shows base followed"),
+    "grant_records": _table("grant_id record", "grant_id record seq state sets"),
     "runs": _table("id", "id origin kind started finished outcome detail"),
 }  # fmt: skip
 # Small beside the records, and taken anew at the end of each copy.
-RENEWED: Final = ("runs", "withheld", "alerts", "failures", "files", "membership", "sets", "ticks")
+RENEWED: Final = (
+    "runs", "withheld", "alerts", "failures", "files", "membership", "sets", "ticks", "grant_records",
+    "grants",
+)  # fmt: skip

@@ -2,15 +2,14 @@
 
 tokens.py     text to tokens, the same for every language
 rules.py      what a language does to a token
-language.py   which language a text is in
+language.py   codes and names of languages
 policy.py     the choices, with their machine-readable form and digest
-prune.py      which terms of a document matter
 analyse.py    text to term vector, by a policy
 reconcile.py  a foreign vector to our policy, and what that loses
 """
 
-from indlet.text.analyse import FIELDS, SEARCHED, Analyzer, searched
-from indlet.text.language import code, detect
+from indlet.text.analyse import FIELDS, SEARCHED, Analyzer, detect, searched
+from indlet.text.language import code
 from indlet.text.policy import Policy, policy_of
 from indlet.text.reconcile import Reconciliation, loss, renormalise
 from indlet.text.rules import LANGUAGES, stop_words

@@ -1,112 +1,48 @@
-"""The statistical model of py3langid, mapped into memory (Lui & Baldwin 2012, "langid.py: an off-the-shelf
-language identification tool").
+"""The statistical model of py3langid, unpacked for the core (`core/src/text/langid.rs`).
 
-The model comes compressed, and takes half a second of a processor to unpack. It is unpacked once, into files
+The model comes compressed, and takes half a second of a processor to unpack. It is unpacked once, into a file
 beside this module or in the user's cache folder, and mapped from there: only what a text touches is read.
 """
 
 from __future__ import annotations
 
 import contextlib
+import lzma
 import os
-import shutil
+import struct
 import tempfile
-import unicodedata
-from collections import Counter
-from collections.abc import Callable, Sequence
+import zipfile
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
+from indlet import _core
 
-_ARRAYS: Final = ("weights", "priors", "classes", "moves", "rows", "features")
-
-
-class LanguageModel(NamedTuple):
-    """Naive Bayes over byte sequences, which an automaton finds: from a state, by a byte, to the next one."""
-
-    weights: NDArray[np.float32]  # of each feature, for each class
-    priors: NDArray[np.float32]
-    classes: NDArray[np.str_]
-    moves: NDArray[np.uint32]
-    rows: NDArray[np.int64]  # where the moves of a state begin
-    features: NDArray[np.int64]  # that a state stands for, or -1
-
-
-# The weights of the features that an automaton meets in texts, added up: a row for each text, by classes.
-Weigh = Callable[[LanguageModel, Sequence[bytes]], NDArray[np.float32]]
-# The language that a text most probably is in, and how probable that is.
-Classified = tuple[str, float]
-
-
-def weighed(model: LanguageModel, texts: Sequence[bytes]) -> NDArray[np.float32]:
-    moves, rows, features = model.moves.data, model.rows.data, model.features.data
-    out = np.zeros((len(texts), len(model.classes)), np.float32)
-    for number, text in enumerate(texts):
-        state, met = 0, Counter[int]()
-        for byte in text:
-            state = moves[rows[state] + byte]
-            if features[state] >= 0:
-                met[features[state]] += 1
-        if met:
-            counts = np.array(list(met.values()), np.float32)
-            out[number] = np.log1p(counts) @ model.weights[list(met)]
-    return out
-
-
-def classify(text: str) -> Classified:
-    return classify_all([text])[0]
-
-
-def classify_all(texts: Sequence[str], by: Weigh = weighed) -> list[Classified]:
-    """The language of each text."""
-    known = model()
-    octets = list(map(_prepared, texts))
-    scores = by(known, octets)
-    scores += np.where(scores.any(1, keepdims=True), known.priors, np.float32(0))
-    # The softmax is calibrated across lengths by the root of the length.
-    scores *= (1.0 / np.sqrt([[len(text) or 1] for text in octets])).astype(np.float32).reshape(-1, 1)
-    np.exp(scores - scores.max(1, keepdims=True), out=scores)
-    scores /= scores.sum(1, keepdims=True)
-    for first, again in _aliases():
-        scores[:, first] += scores[:, again]
-        scores[:, again] = 0.0
-    labels: list[str] = known.classes[scores.argmax(1)].tolist()
-    return list(zip(labels, scores.max(1).tolist(), strict=True))
-
-
-def _prepared(text: str) -> bytes:
-    if text.isupper():
-        text = text.lower()
-    return unicodedata.normalize("NFC", text).encode("utf-8", "surrogatepass")
+# The arrays that the core reads, and their types; then the labels of the classes.
+_ARRAYS: Final = {
+    "ptc": "<f2", "pc": "<f4", "nextmove": "<u4", "nextmove_row": "<u2", "out_feat": "<i4",
+}  # fmt: skip
+_CLASSES: Final = "classes"
 
 
 @cache
-def _aliases() -> list[tuple[int, int]]:
-    """Classes of one label: a language in two scripts."""
-    first: dict[str, int] = {}
-    labels = model().classes.tolist()
-    return [(first[label], n) for n, label in enumerate(labels) if first.setdefault(label, n) != n]
-
-
-@cache
-def model() -> LanguageModel:
-    from py3langid.langid import MODEL_DIR, MODEL_FILE
-
-    source = MODEL_DIR / MODEL_FILE
-    facts = source.stat()
-    name = f"langid-32-{facts.st_size}-{facts.st_mtime_ns}"
+def model() -> _core.LanguageModel | None:
+    """The model; None where it cannot be unpacked."""
+    spec = find_spec("py3langid")
+    if spec is None or spec.origin is None:
+        return None
+    source = Path(spec.origin).parent / "data" / "model.npz.xz"
+    about = source.stat()
+    name = f"langid-3-{about.st_size}-{about.st_mtime_ns}.npz"
     for folder in _folders():
-        with contextlib.suppress(OSError, ValueError):
-            return _mapped(folder / name)
-    parts = _unpacked(source)
+        with contextlib.suppress(OSError, ValueError, zipfile.BadZipFile):
+            return _open(folder / name)
     for folder in _folders():
-        with contextlib.suppress(OSError, ValueError):
-            _keep(folder / name, parts)
-            return _mapped(folder / name)
-    return LanguageModel(*(parts[name] for name in _ARRAYS))
+        with contextlib.suppress(OSError, ValueError, zipfile.BadZipFile):
+            _unpack(source, folder / name)
+            return _open(folder / name)
+    return None
 
 
 def _folders() -> tuple[Path, Path]:
@@ -114,31 +50,40 @@ def _folders() -> tuple[Path, Path]:
     return Path(__file__).parent / "__pycache__", Path(home) / "indlet"
 
 
-def _mapped(folder: Path) -> LanguageModel:
-    return LanguageModel(
-        *(np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)) for name in _ARRAYS)
-    )
+def _unpack(source: Path, target: Path) -> None:
+    """Write the archive without its compression; it is there as a whole or not at all."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=target.parent, delete=False) as file:
+        try:
+            with lzma.open(source) as packed:
+                while piece := packed.read(1 << 20):
+                    file.write(piece)
+            Path(file.name).rename(target)
+        except BaseException:
+            Path(file.name).unlink()
+            raise
 
 
-def _unpacked(source: Path) -> dict[str, NDArray[Any]]:
-    from py3langid.modelio import load_model
-
-    weights, priors, classes, moves, rows, features = load_model(source)
-    arrays = (
-        # Twice the bytes, of which a text touches few, to numbers that processors multiply as they stand.
-        np.asarray(weights, np.float32), priors, np.array(classes), np.asarray(moves),
-        np.asarray(rows, np.int64) << 8, np.array(features, np.int64),
-    )  # fmt: skip
-    return dict(zip(_ARRAYS, arrays, strict=True))
+def _open(path: Path) -> _core.LanguageModel:
+    """The model in an archive of arrays (npz), which are stored as they are."""
+    with zipfile.ZipFile(path) as archive, path.open("rb") as file:
+        spans = [_span(archive, file.fileno(), name, kind) for name, kind in _ARRAYS.items()]
+        begin, end = _span(archive, file.fileno(), _CLASSES, "<U3")
+        labels = os.pread(file.fileno(), end - begin, begin).decode("utf-32-le")
+    classes = [labels[at : at + 3].rstrip("\0") for at in range(0, len(labels), 3)]
+    return _core.LanguageModel(path, spans, classes)
 
 
-def _keep(folder: Path, parts: dict[str, NDArray[Any]]) -> None:
-    """Writes the parts into a folder that is there as a whole or not at all."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    try:
-        for name, part in parts.items():
-            np.save(beside / f"{name}.npy", part, allow_pickle=False)
-        beside.rename(folder)  # fails if another process was first, which is as good
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
+def _span(archive: zipfile.ZipFile, file: int, name: str, kind: str) -> tuple[int, int]:
+    """Where the items of an array are: after the header of the member, and that of the array."""
+    member = archive.getinfo(f"{name}.npy")
+    if member.compress_type != zipfile.ZIP_STORED:
+        raise ValueError(f"{name} is compressed")
+    header = os.pread(file, 30, member.header_offset)
+    size, extra = struct.unpack("<HH", header[26:30])
+    begin = member.header_offset + 30 + size + extra
+    array = os.pread(file, 10, begin)
+    length = 10 + int(struct.unpack("<H", array[8:10])[0])
+    if f"'descr': '{kind}'" not in os.pread(file, length, begin).decode("latin-1"):
+        raise ValueError(f"{name} is not of type {kind}")
+    return begin + length, begin + member.file_size

@@ -9,13 +9,13 @@ and the loss is put into words.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from indlet.limits import Budget
 from indlet.model import TermVector
-from indlet.text.analyse import LOST, Analyzer, counted, placed
+from indlet.text.analyse import Analyzer, count_vector, place_vector
 from indlet.text.policy import Policy
 from indlet.text.rules import stop_words
 
@@ -64,38 +64,31 @@ def renormalise(vector: TermVector, source: Policy | None, analyzer: Analyzer) -
     # Where a text began cannot be told from a vector: what came whole stays whole.
     if service.lead is not None or (source is not None and source.prune is not None):
         service = replace(service, prune=None, lead=None)
+    before = vector.frequencies()
     if source is not None and _ruled(source) and source.stem:
         # Its stems stand; its stop words can still be told from them.
         language = vector.language or service.default_language
-        dropping = _ruled(service) and service.stop
-        lost = dict.fromkeys(stop_words(language), LOST) if dropping else {}
-        become: Callable[[str, str], str] = lost.get
+        stops = stop_words(language) if _ruled(service) and service.stop else frozenset[str]()
+        become = {term: [] if term in stops else [term] for term in before}
     else:
         language = analyzer.rules_for(vector.language)
-        lexicon = analyzer.lexicon(language)
-
-        def become(term: str, _: str) -> str:
-            return lexicon[term]
-
-    before = vector.frequencies()
+        become = dict(zip(before, analyzer.core.map_words(list(before), language), strict=True))
     if service.positions and vector.positions is not None:
         places: defaultdict[str, list[int]] = defaultdict(list)
         budget = Budget(len(vector.packed) + len(vector.positions))
         for term, found in vector.places().items():
-            for made in become(term, term).split():
+            for made in become[term]:
                 budget.charge(len(found))
                 places[made] += found
         for found in places.values():
             found.sort()
-        places.pop(LOST, None)
         length = _length(vector, before.values(), map(len, places.values()))
-        return placed(places, service, language, length)
+        return place_vector(places, service, language, length)
     counts: defaultdict[str, int] = defaultdict(int)
     for term, count in before.items():
-        for made in become(term, term).split():
+        for made in become[term]:
             counts[made] += count
-    counts.pop(LOST, None)
-    return counted(counts, service, language, _length(vector, before.values(), counts.values()))
+    return count_vector(counts, service, language, _length(vector, before.values(), counts.values()))
 
 
 def _length(vector: TermVector, before: Iterable[int], after: Iterable[int]) -> int:
@@ -143,6 +136,9 @@ def _language_losses(source: Policy, service: Policy) -> Iterator[str]:
             yield f"languages not told: all texts count as {service.default_language!r}"
         elif source.language == "auto" and source.default_language != service.default_language:
             yield f"texts that do not tell their language count as {source.default_language!r}"
+        elif source.language != "auto":
+            # Its vectors state that language for every text, so ours cannot be chosen either.
+            yield f"all texts analysed as {source.language!r}, here each in its own language"
     elif source.language != service.language and _ruled(source):
         whose = "each document's language" if source.language == "auto" else repr(source.language)
         yield f"analysed by the rules of {whose}, here {service.language!r}"

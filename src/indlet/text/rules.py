@@ -1,14 +1,14 @@
 """What a language does to a token: its stop words and its stemmer.
 
-The two are tied by one rule, so that they can be applied together or one after the other with the same
-outcome: a stop word is never stemmed, and a word whose stem would be a stop word ("cans", "wills") stays
-as it is. Among the stems of an unstopped text the stop words are then exactly the terms that stand in the
-list, and a service that drops them gets what it would have got from the text.
+The two are tied by one rule (`core/src/text/analyzer.rs`), so that they can be applied together or one after
+the other with the same outcome: a stop word is never stemmed, and a word whose stem would be a stop word
+("cans", "wills") stays as it is. Among the stems of an unstopped text the stop words are then exactly the
+terms that stand in the list, and a service that drops them gets what it would have got from the text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from hashlib import blake2b
 from importlib.resources import files
@@ -32,7 +32,9 @@ LANGUAGES: Final[Mapping[str, str]] = MappingProxyType({
 # Algorithms that are not called after their language.
 _ALGORITHMS: Final = {"en": "porter"}
 
-# Stems differ between releases of the algorithms; exactness needs the same ones on both sides.
+# Stems differ between releases of the algorithms; exactness needs the same ones on both sides. That is why
+# the core asks PyStemmer for each new word: the crates at hand are of another release, and differ in five
+# languages.
 STEMMER: Final = "snowball " + ".".join(Stemmer.version().split(".")[:2]) + ", english=porter"
 
 
@@ -57,29 +59,15 @@ def stops_digest() -> str:
     return blake2b(content.encode(), digest_size=8).hexdigest()
 
 
-class Stems:
-    """From tokens that are no stop words to their terms, in a language that has a stemmer.
+def stemmer() -> Callable[[str, list[str]], list[str]]:
+    """A function from a language of `LANGUAGES` and words to their stems, for one thread at a time."""
+    # Terms are kept by the analyser, so the stemmer's own cache would only cost.
+    made: dict[str, Stemmer.Stemmer] = {}
 
-    A stemmer keeps state and must not be shared by threads that run at once.
-    """
+    def stem(language: str, words: list[str]) -> list[str]:
+        if language not in made:
+            made[language] = Stemmer.Stemmer(_ALGORITHMS.get(language, LANGUAGES[language].lower()), 0)
+        stems: list[str] = made[language].stemWords(words)
+        return stems
 
-    def __init__(self, language: str) -> None:
-        # Terms are kept by the analyser, so the stemmer's own cache would only cost.
-        self._stemmer = Stemmer.Stemmer(_ALGORITHMS.get(language, LANGUAGES[language].lower()), 0)
-        self._stops = stop_words(language)
-
-    def one(self, word: str) -> str:
-        stemmed: str = self._stemmer.stemWord(word)
-        return word if not stemmed or stemmed in self._stops else stemmed
-
-    def many(self, words: list[str]) -> list[str]:
-        stops = self._stops
-        stemmed: list[str] = self._stemmer.stemWords(words)
-        if all(stemmed) and stops.isdisjoint(stemmed):
-            return stemmed
-        return [w if not s or s in stops else s for w, s in zip(words, stemmed, strict=True)]
-
-
-def stemmer(language: str) -> Stems | None:
-    """A stemmer of its own for each call; none for a language without."""
-    return Stems(language) if language in LANGUAGES else None
+    return stem

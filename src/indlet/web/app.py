@@ -70,6 +70,7 @@ def application(
     """Everything that a node shows. Jobs that are given run already; otherwise, with `follow`, its own do."""
     restricted = {h.name: bool(h.access.networks or h.access.tokens) for h in named(settings.hierarchy)}
     restricted |= {guarded_name(site_name(site)): True for site in settings.site}
+    restricted |= {site_name(site): False for site in settings.site}
     library = library or Library(
         store, settings, follow=False, restricted=restricted, patience=_PATIENCE if follow else None
     )
@@ -80,8 +81,7 @@ def application(
     jobs = jobs or Jobs(store, settings)
     desk = Desk(portal, _gate(store, settings), usage, jobs)
     metrics = Metrics(library, meter, portal.visible, desk.totals.get, settings.admin.metrics_token)
-    provides = bool(settings.hierarchy or settings.site or settings.library)
-    provides = provides or any(source.republish for source in settings.source)
+    provides = settings.provides()
     sitemap = PortalSitemap(portal)
     searched: list[BaseRoute] = [
         *_portal_routes(portal),
@@ -95,7 +95,7 @@ def application(
     routes: list[BaseRoute] = [
         Route("/logo", portal.logo),
         Route("/colours.css", portal.colours),
-        Route("/robots.txt", _robots(settings.base_url(), provides)),
+        Route("/robots.txt", _robots(settings)),
         Route("/static/{name}", _static),
         *relations.only("search", searched),
         *relations.only("native", [Route("/metrics", metrics.text), *desk.routes()]),
@@ -260,9 +260,12 @@ def _healthy(store: Store, settings: Settings) -> Callable[[Request], Awaitable[
     return answer
 
 
-def _robots(root: str, provides: bool) -> Callable[[Request], Response]:
-    closed = "".join(f"Disallow: /{path}\n" for path in ("admin", "export", "compare", "explain", "marked"))
-    own = f"Sitemap: {root}/sitemap.xml\nOAIPMHbaseURL: {root}{OAI_PATH}\n" if provides else ""
+def _robots(settings: Settings) -> Callable[[Request], Response]:
+    root, mount = settings.base_url(), settings.mount()
+    closed = "".join(
+        f"Disallow: {mount}/{path}\n" for path in ("admin", "export", "compare", "explain", "marked")
+    )
+    own = f"Sitemap: {root}/sitemap.xml\nOAIPMHbaseURL: {root}{OAI_PATH}\n" if settings.provides() else ""
 
     def answer(request: Request) -> Response:
         return PlainTextResponse(f"User-agent: *\n{closed}\nSitemap: {root}/portal-sitemap.xml\n{own}")

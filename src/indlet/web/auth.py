@@ -14,7 +14,8 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
+from ipaddress import ip_network
+from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 import orjson
@@ -93,6 +94,13 @@ class Session:
         return ROLES.index(self.role) >= ROLES.index(role)
 
 
+class Guesser(NamedTuple):
+    """Whose wrong passwords count together: a browser that has signed in before, else an address."""
+
+    name: str
+    is_known: bool = False
+
+
 @dataclass
 class Gate:
     """Opens and checks sessions; slows down whoever guesses passwords.
@@ -112,7 +120,7 @@ class Gate:
     keep: Callable[[dict[str, float]], None] = lambda ended: None
     others: Callable[[], dict[str, float]] | None = None  # those that other nodes of the store have ended
     _asked: float = -1e9
-    _failures: OrderedDict[str, tuple[int, float]] = field(default_factory=OrderedDict)
+    _failures: OrderedDict[Guesser, tuple[int, float]] = field(default_factory=OrderedDict)
 
     # Sessions
 
@@ -214,21 +222,23 @@ class Gate:
         identity = secrets.token_urlsafe(18)
         return f"{identity}.{self._sign('device', identity)}"
 
-    def guesser(self, request: Request, address: str) -> str:
-        """Whose failures count: a browser that has signed in before, else an address."""
+    def guesser(self, request: Request, address: str) -> Guesser:
+        """Who signs in. One client has all addresses of an IPv6 network of 64 bits."""
         identity, _, signature = request.cookies.get(DEVICE, "").partition(".")
         if hmac.compare_digest(signature.encode(), self._sign("device", identity).encode()):
-            return f"device {identity}"
-        return address
+            return Guesser(identity, is_known=True)
+        if ":" in address:
+            address = str(ip_network((address, 64), strict=False))
+        return Guesser(address)
 
-    def pause(self, guesser: str) -> float:
+    def pause(self, guesser: Guesser) -> float:
         """Seconds before the next password is looked at."""
         count, last = self._failures.get(guesser, (0, 0.0))
         if count < self.tries or self.clock() - last > _FORGET:
             return 0.0
         return float(min(2.0 ** (count - self.tries), self.longest))
 
-    def sign_in(self, guesser: str, password: str, name: str = ADMIN) -> bool:
+    def sign_in(self, guesser: Guesser, password: str, name: str = ADMIN) -> bool:
         """Whether the password is that of the user; a wrong one counts against whoever guesses."""
         # Counted before the slow check, so that parallel guesses count too.
         count, last = self._failures.pop(guesser, (0, 0.0))

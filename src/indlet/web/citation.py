@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote, urlsplit
 
-from indlet.formats.file_formats import NAMES
+from indlet.formats.file_formats import file_format
 from indlet.formats.identifiers import first
 from indlet.model import JsonMapping, Metadata
 from indlet.service.index.dates import date_number
@@ -88,7 +88,7 @@ class Copy:
         """A short name of the format: PDF, HTML …; where it is unknown, of the place: arxiv.org."""
         kind = self.media_type.partition(";")[0].strip().lower()
         if kind:
-            return NAMES.get(kind) or kind.rpartition("/")[2].removeprefix("x-")[:24] or "file"
+            return file_format(kind) or "file"
         return (urlsplit(self.url).hostname or "").removeprefix("www.")[:40] or "file"  # a safe link
 
 

@@ -6,7 +6,7 @@ import gzip
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from typing import Final
 from urllib.parse import quote
@@ -50,6 +50,11 @@ def packed(request: Request, body: bytes) -> tuple[bytes, dict[str, str]]:
     return gzip.compress(body, 3, mtime=0), {"Content-Encoding": "gzip"}
 
 
+def _mounted(mount: str, place: str) -> str:
+    """A link as the browser needs it: places within the node get the path that it is mounted below."""
+    return f"{mount}{place}" if place.startswith("/") else place
+
+
 class _DirectCalls(CodeGenerator):
     """Templates call words and addresses as Python does: a result page has some 400 such calls, and Jinja
     asks at each whether the function wants the template's context, which takes longer than the call.
@@ -91,6 +96,8 @@ class Pages:
         )
         environment.code_generator_class = _DirectCalls
         environment.globals["feeds"] = FEEDS
+        environment.globals["root"] = settings.mount()
+        environment.filters["url"] = partial(_mounted, settings.mount())
         environment.filters["readable"] = readable
         return cls(settings, environment, brand(settings))
 
@@ -139,8 +146,8 @@ class Pages:
             languages=LANGUAGES,
             language_names=LANGUAGE_NAMES,
             preference=preference,
-            provides=bool(self.settings.hierarchy),
-            desk=bool(self.settings.admin.password_hash),
+            provides=self.settings.provides(),
+            desk=self.settings.has_desk(),
             version=static_version(),
             brand=self.brand,
             offers_models=self.models,

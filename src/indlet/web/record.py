@@ -75,7 +75,7 @@ class Records:
                 "restricted": cited.restricted,
             },
             page=address,
-            back=_back(request),
+            back=_back(request, self.portal.library.settings.mount()),
             highwire=highwire(cited, address),
             json_ld=json_ld(cited, address),
             coins=coins(cited),
@@ -267,11 +267,12 @@ def _negotiated(request: Request) -> Export | None:
     return None
 
 
-def _back(request: Request) -> str:
+def _back(request: Request, mount: str) -> str:
     """The result page that the reader came from, if it was one of ours."""
     referer = urlsplit(request.headers.get("referer", "")[:4000])
-    ours = referer.netloc == request.headers.get("host") and referer.path in ("/", "/compare")
-    return f"{referer.path}?{referer.query}" if ours and referer.query else "/"
+    path = referer.path.removeprefix(mount) or "/"
+    ours = referer.netloc == request.headers.get("host") and path in ("/", "/compare")
+    return f"{path}?{referer.query}" if ours and referer.query else "/"
 
 
 def _field_search(field: str, value: str) -> str:

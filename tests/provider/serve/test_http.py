@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import select
 import socket
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from http.client import HTTPResponse
@@ -21,7 +23,9 @@ from starlette.testclient import TestClient
 
 from indlet.errors import SettingsError
 from indlet.formats.metadata import oai_dc
+from indlet.provider.pipeline import crawl
 from indlet.provider.serve.coding import negotiated
+from indlet.settings import Crawl, Hierarchy, Settings
 from indlet.store import Store
 from indlet.store.sqlite.store import SqliteStore
 
@@ -162,6 +166,42 @@ def test_a_request_that_does_not_come_is_not_waited_for(
             assert answer.read()
         connection.sendall(sent)
         assert connection.recv(1) == b""
+
+
+@pytest.mark.parametrize("pause", [None, 0.02])
+def test_a_client_must_read_what_it_asked_for(
+    tmp_path: Path, running: Callable[..., str], monkeypatch: pytest.MonkeyPatch, pause: float | None
+) -> None:
+    """One that reads nothing is dropped; one that reads slowly gets everything."""
+    monkeypatch.setattr("indlet.provider.serve.patience.READ_SECONDS", 0.4)
+    data = b"<p>zebra</p>" * 700_000
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "large.html").write_bytes(data)
+    settings = Settings(
+        data=tmp_path / "data",
+        crawl=Crawl(workers=1, settle_seconds=0.0),
+        hierarchy=(Hierarchy(root=str(tmp_path / "files"), name="files"),),
+    )
+    with Store.open(tmp_path / "data") as store:
+        crawl(store, settings)
+        host, _, port = running(store, settings).removeprefix("http://").partition(":")
+        with socket.socket() as connection:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+            connection.settimeout(30)
+            connection.connect((host, int(port)))
+            connection.sendall(b"GET /content/files/large.html HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            if pause is None:
+                poll = select.poll()
+                poll.register(connection, select.POLLRDHUP)
+                assert poll.poll(20_000), "the server is still there"
+                return
+            read, end = 0, time.monotonic() + 3
+            while read < len(data):
+                if time.monotonic() < end:
+                    time.sleep(pause)
+                received = connection.recv(65536)
+                assert received, f"closed after {read} bytes"
+                read += len(received)
 
 
 @pytest.mark.parametrize("prefix", ["", "/repo", "/my%20library/repo"])

@@ -102,6 +102,8 @@ def test_a_clock_that_is_set_back_hides_no_change_of_a_hierarchy(filled: Provide
 
 
 def test_an_answer_does_not_wait_for_a_writer(filled: Provider) -> None:
+    filled.ask(verb="ListRecords", metadataPrefix="oai_dc")
+    filled.configure(filled.settings)
     with filled.store.write() as tx:
         tx.put(tx.origin("hierarchy", "papers"), [filled.record(99)])
         with ThreadPoolExecutor(1) as other:

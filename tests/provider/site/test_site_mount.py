@@ -12,6 +12,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from tests.provider.site.conftest import Make
 from tests.provider.site.web_servers import Web, available, basic, free_port, web_server
 
 from indlet.provider.site.mount import snippet
@@ -95,6 +96,20 @@ def test_a_server_is_harvested_through_itself(mounted: Web) -> None:
         assert f"{mounted.url}/office/o.html" in httpx.get(lists, headers={"X-Forwarded-For": OFFICE}).text
     schema = httpx.get(f"{mounted.url}/modoai/schema/http_header.xsd")
     assert schema.status_code == 200
+    # The base URL of the paper: the mount itself.
+    root = f"{mounted.url}/modoai"
+    assert f"<baseURL>{root}</baseURL>" in httpx.get(f"{root}?verb=Identify").text
+    assert f"<baseURL>{root}</baseURL>" in httpx.post(root, data={"verb": "Identify"}).text
+    listed = httpx.get(f"{root}?verb=ListIdentifiers&metadataPrefix=oai_dc").text
+    assert f"{mounted.url}/a.html" in listed and f">{root}</request>" in listed
+    assert "<html" in httpx.get(root).text
+    assert httpx.get(f"{mounted.url}/modoais?verb=Identify").status_code == 404
+
+
+def test_the_lines_are_printed_for_any_path() -> None:
+    address = "https://www.example.org/mod_oai"
+    assert 'ProxyPass "/mod_oai" ' in _indlet("site", "--print", "apache", "--base-url", address)
+    assert "location ~ ^/mod_oai(/|$)" in _indlet("site", "--print", "nginx", "--base-url", f"{address}/")
 
 
 @pytest.mark.parametrize("mounted", ["nginx"], indirect=True)
@@ -112,6 +127,31 @@ def test_documented_lines_are_the_printed_ones() -> None:
         block = re.search(rf"```{server}\n(.*?)```", text, re.S)
         assert block is not None
         assert block[1].splitlines() == lines
+
+
+@pytest.mark.parametrize("kind", ["apache-event", "nginx"])
+def test_documented_lines_keep_crawls_out_of_the_access_log(kind: str, make: Make) -> None:
+    if not available(kind):
+        pytest.skip(f"no {kind} here: apt-get install apache2 nginx-light")
+    text = (Path(__file__).parents[3] / "docs" / "site.md").read_text()
+    name = kind.partition("-")[0]
+    lines = re.findall(rf"```{name}\n(.*?)```", text, re.S)[1].splitlines()
+    with web_server(kind) as web:
+        log = web.run / "access.log"
+        used = re.sub(r"\S+/access\.log", str(log), lines[1])
+        if name == "nginx":
+            web.log_format, web.extra = lines[0], used
+        else:
+            web.extra = f'LogFormat "%h %r" combined\n{lines[0]}\n{used}'
+        web.write("a.html")
+        web.start()
+        assert make(web).crawl().records == 1
+        httpx.get(f"{web.url}/a.html")
+        web.stop()
+        found = log.read_text()
+        assert "GET /a.html" in found
+        assert "HEAD /a.html" not in found
+        assert found.count("a.html") == 1
 
 
 def test_what_was_left_out_is_listed_and_all_of_a_site_is_forgotten(tmp_path: Path) -> None:

@@ -11,9 +11,11 @@ import tests.hostile.misbehaving as m
 
 from indlet.service.harvest.client import Client, NoAnswer
 from indlet.service.harvest.connection import GetRequest, NotConnected, Reply
-from indlet.service.harvest.reach import is_public
+from indlet.service.harvest.public_hosts import known_public, public_hosts
+from indlet.service.harvest.reach import KnownPublic, is_public
 from indlet.service.mirror.fetch import Fetcher, NotFetched
 from indlet.settings import Harvest
+from indlet.store import Store
 
 
 def answer(request: GetRequest) -> Reply:
@@ -72,6 +74,42 @@ def test_what_was_checked_is_what_is_connected_to() -> None:
     assert {r.address for r in seen} == {"8.8.8.8"}
     assert {r.authority for r in seen} == {"rebind.test"}
     assert {r.host for r in seen} == {"rebind.test"}, "TLS goes by the name"
+
+
+def refuse_private(request: GetRequest) -> Reply:
+    if not is_public(request.address):
+        raise NotConnected("refused")
+    return Reply(302, (("Location", "http://10.0.0.1/secret"),))
+
+
+def test_a_name_that_turns_public_after_a_refused_connection_is_public() -> None:
+    """The private address, where nothing listens, must not earn trust for the server that comes next."""
+    names = Names(rebind_test=[["10.9.9.9"], ["8.8.8.8"], ["10.9.9.9"]])
+    client = Client(Harvest(), transport=refuse_private, resolve=names)
+    with pytest.raises(NoAnswer, match="cannot connect"):
+        client.get("http://rebind.test/oai", 100)
+    with pytest.raises(NoAnswer, match=r"10\.0\.0\.1/secret leads into a private network"):
+        client.get("http://rebind.test/oai", 100)
+    client._reach.forget()
+    with pytest.raises(NoAnswer, match=r"rebind\.test/oai leads into a private network"):
+        client.get("http://rebind.test/oai", 100)
+
+
+def test_a_source_that_was_public_stays_so_in_later_runs(tmp_path: Path) -> None:
+    with Store.open(tmp_path) as store:
+
+        def run(*answers: list[str]) -> Client:
+            known = known_public(store)
+            return Client(Harvest(), transport=answer, resolve=Names(rebind_test=answers), known_public=known)
+
+        assert run(["8.8.8.8"]).get("http://rebind.test/oai", 100).body == b"x"
+        assert public_hosts(store) == {"rebind.test"}
+        with pytest.raises(NoAnswer, match="private network"):
+            run(["10.0.0.2"]).get("http://REBIND.test/oai", 100)
+        # Another source is judged by its own addresses, and a private one may lead to public documents.
+        private = Client(Harvest(), transport=answer, known_public=KnownPublic(public_hosts(store)))
+        for url in ("http://10.0.0.3/oai", "http://8.8.8.8/document", "http://10.0.0.3/oai"):
+            assert private.get(url, 100).body == b"x"
 
 
 @pytest.mark.parametrize(

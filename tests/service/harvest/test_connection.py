@@ -177,3 +177,23 @@ def test_a_proxy_is_asked_by_whole_urls_and_tunnels_are_asked_for_by_name() -> N
         with pytest.raises(SettingsError, match=r"harvest\.proxy") as refused:
             Connections(5, 5, other)
         assert "secret" not in str(refused.value)
+
+
+def test_a_kept_connection_that_is_closed_costs_one_more_request() -> None:
+    answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n%b"
+    with server([answer % b"ab", b""], [answer % b"cd"]) as (url, asked), closing(Connections(5, 5)) as http:
+        found = []
+        for _ in range(2):
+            with closing(http(request(url + "/", "127.0.0.1", {}))) as reply:
+                found.append(b"".join(reply.pieces))
+    assert found == [b"ab", b"cd"] and len(asked) == 3
+
+
+def test_a_new_connection_that_is_closed_is_not_tried_again() -> None:
+    with (
+        server([b""]) as (url, asked),
+        closing(Connections(5, 5)) as http,
+        pytest.raises(NotHttp, match="without an answer"),
+    ):
+        http(request(url + "/", "127.0.0.1", {}))
+    assert len(asked) == 1

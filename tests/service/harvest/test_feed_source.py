@@ -10,6 +10,10 @@ from typing import ClassVar
 
 import pytest
 
+from indlet.model import Record
+from indlet.oai import provenance
+from indlet.oai.dates import period
+from indlet.provider.serve.provenance import Provenance
 from indlet.service.harvest.progress import Progress
 from indlet.service.pipeline import harvest_all
 from indlet.settings import Harvest, Settings, Source
@@ -120,3 +124,37 @@ def test_what_is_no_feed_fails_and_says_so(store: Store, url: str, status: int, 
     done = harvest(store, url)
     assert done.outcome == "failed" and done.reason
     assert held(store) == {"urn:a"}
+
+
+def test_guids_that_are_no_uris_become_some(store: Store, url: str) -> None:
+    rss = "<rss version='2.0'><channel><title>T</title>{}</channel></rss>"
+    item = "<item><guid isPermaLink='false'>{}</guid><title>wing {}</title></item>"
+    names = ("1", "post 7 &lt;b&gt;", "http://example.org/a b", "urn:x:1")
+    Server.body = rss.format("".join(item.format(name, n) for n, name in enumerate(names)))
+    with store.write() as tx:  # as it was kept before
+        tx.put(tx.origin("source", "news"), [Record("1"), Record("older")])
+    assert harvest(store, url).outcome == "complete"
+    found = {f"{url}#1", f"{url}#post%207%20%3Cb%3E", "http://example.org/a%20b", "urn:x:1"}
+    assert held(store) == {*found, "older"}
+    # Another feed's entry of that guid is another entry.
+    settings = Settings(harvest=Harvest(retries=0))
+    other = f"{url}/other"
+    harvest_all(store, settings, [Source(other, name="other", metadata="feed")], index=False)
+    assert held(store) == {*found, "older", f"{other}#1", f"{other}#post%207%20%3Cb%3E"}
+    with store.read() as view:
+        one, two = view.get(f"{url}#1"), view.get(f"{other}#1")
+        assert one is not None and two is not None and one.resource != two.resource
+
+
+def test_entries_without_a_date_are_passed_on_with_sound_provenance(store: Store, url: str) -> None:
+    Server.body = ATOM.format(entries="<entry><id>1</id><title>wing</title></entry>")
+    settings = Settings(harvest=Harvest(retries=0))
+    source = Source(url, name="news", metadata="feed", republish=True)
+    harvest_all(store, settings, [source], index=False)
+    with store.read() as view:
+        origins = view.origins()
+        stored = view.get(f"{url}#1")
+    assert stored is not None
+    about = Provenance(origins, extended=False).about(stored, "http://www.openarchives.org/OAI/2.0/oai_dc/")
+    (hop,), _ = provenance.read([about.removeprefix(b"<about>").removesuffix(b"</about>")])
+    assert period(hop.datestamp) and hop.identifier == f"{url}#1"

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
-from http.server import BaseHTTPRequestHandler
+import threading
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import orjson
@@ -166,3 +168,28 @@ def test_a_commit_leaves_some_room_on_the_disk(tmp_path: Path) -> None:
         store.free_disk = FREE_DISK
         assert harvest(store, provider.url).ok
         assert set(held(store)) == provider.live()
+
+
+def test_the_name_of_the_harvester_can_be_set(tmp_path: Path) -> None:
+    seen: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            seen.append(self.headers.get("User-Agent", ""))
+            self.send_error(404)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server, open_store(tmp_path) as store:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        url = f"http://127.0.0.1:{server.server_address[1]}/oai"
+        harvest(store, url)
+        named = replace(QUICK, user_agent="LaRC harvester (tri@larc.example.org)")
+        harvest(store, url, harvest=named)
+        forged = harvest(store, url, harvest=replace(QUICK, user_agent="x\r\nCookie: y"))
+        server.shutdown()
+        thread.join()
+    assert seen[0].startswith("indlet/") and seen[-1] == named.user_agent
+    assert forged.outcome == "failed" and "harvest.user_agent" in forged.reason

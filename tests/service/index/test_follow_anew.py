@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 from indlet.errors import IndexBusy, IndexDamaged
 from indlet.model import Record, TermVector
 from indlet.service.index import engines, follow
-from indlet.service.index.described import described
 from indlet.service.index.embedded import manifest
 from indlet.service.index.embedded.engine import Engine
 from indlet.service.search.library import Library
@@ -46,7 +45,7 @@ def clean(store: Store) -> str:
     """The fingerprint of an index without a history."""
     with tempfile.TemporaryDirectory() as folder, Engine.open(folder, writable=True) as engine:
         with store.read() as view:
-            engine.apply(described(Analyzer(Policy()), list(view.changes())))
+            engine.apply(view.changes(), Analyzer(Policy()))
         engine.commit(extra={})
         return engine.searcher().fingerprint()
 

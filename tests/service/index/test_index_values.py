@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections import Counter
 from collections.abc import Iterator
@@ -12,14 +13,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from indlet._core import record_key_terms, title_words, value_key
 from indlet.formats.file_formats import file_format
 from indlet.formats.people import filing_name, folded
-from indlet.model import Record
+from indlet.model import SORT_MARKS, Metadata, Record
 from indlet.service.index import Searcher, follow
 from indlet.service.index import expression as e
 from indlet.service.index.dates import date_number
 from indlet.service.index.engines import index_of
-from indlet.service.index.values import title_order, value_key
+from indlet.service.index.values import plain
 from indlet.store import Store
 from indlet.text.tokens import split
 
@@ -182,12 +184,19 @@ def test_formats_have_short_names(value: str, name: str) -> None:
     assert file_format(value) == name
 
 
+def title_order(metadata: Metadata) -> str:
+    """By what a record stands among titles, as its term has it."""
+    mark = SORT_MARKS["title"]
+    terms = record_key_terms("x", json.dumps(dict(metadata)).encode())
+    return plain(next((term.removeprefix(mark) for term in terms if term.startswith(mark)), ""))
+
+
 _LETTERS = st.sampled_from("aZ9 .,<=:\u0338\u0301\u0307IéßﬁΣς½…\u00a0\u2028й和ᄒ\u1161\u3000İ¨")
 
 
 @given(st.lists(_LETTERS, max_size=12).map("".join))
 def test_a_title_that_is_folded_piece_by_piece_is_the_title_folded(title: str) -> None:
-    assert title_order({"title": [f"x {title}"]}) == " ".join(split(folded(f"x {title}")))
+    assert title_words(f"x {title}") == split(folded(f"x {title}"))
 
 
 def test_of_several_dates_the_earliest_year_counts() -> None:

@@ -27,6 +27,8 @@ SCHEMA: Final = "http://www.loc.gov/standards/marcxml/schema/MARC21slim.xsd"
 _NAMESPACES: Final = (NAMESPACE, "info:lc/xmlns/marcxchange-v1", "info:lc/xmlns/marcxchange-v2")
 LEADER: Final = "LDR"
 _BLANK: Final = "00000nam a2200000 u 4500"
+# 008 of a record made from Dublin Core before anything is set in it: no attempt to code.
+_FIXED: Final = "||||||n||||    xx |||||||||||||||||   |d"
 
 
 def read_xml(element: etree._Element) -> Marc:
@@ -89,6 +91,10 @@ def crosswalk(fields: Fields) -> Crosswalk:
     return standard("unimarc" if "200" in tags and "245" not in tags else "marc21", single=True)
 
 
+_START: Final = {"008": _FIXED}
+_FROM_DUBLIN_CORE: Final = Field("042", "", "  ", (("a", "dc"),))
+
+
 def marc(fields: Fields) -> Marc:
     """The record that these fields make. One that was read, and so has a leader, keeps its order.
 
@@ -101,11 +107,13 @@ def marc(fields: Fields) -> Marc:
             was_read = was_read or not field.parts
         elif field.parts:
             place = next((n for n, known in enumerate(data) if known.tag == field.tag), len(data))
-            known = data[place].value if place < len(data) else ""
+            known = data[place].value if place < len(data) else "" if was_read else _START.get(field.tag, "")
             data[place : place + 1] = [Field(field.tag, _overlaid(known, field))]
         else:
             data.append(replace(field, tag=field.stands_as, stands_as="") if field.stands_as else field)
     if not was_read:
+        if _FROM_DUBLIN_CORE in data and not any(field.tag == "008" for field in data):
+            data.append(Field("008", _FIXED))
         data.sort(key=lambda field: field.tag if field.tag < "700" else field.tag[:1])
     return Marc(leader[:24], tuple(data))
 

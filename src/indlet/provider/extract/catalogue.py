@@ -48,6 +48,7 @@ def _part(file: File, metadata: MetadataFormat, mapping: str, number: int, field
         record.identifier or _control_number(fields) or _fingerprint(described),
         languages[0] if len(languages) == 1 else "",
         raw=fields.xml if isinstance(fields, FieldsOfXml) else metadata.xml(fields),
+        statements=record.parts() if mapping else (),
     )
 
 

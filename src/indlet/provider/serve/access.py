@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 import ipaddress
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 
 from starlette.datastructures import Headers
@@ -14,6 +14,7 @@ from starlette.requests import HTTPConnection
 from indlet.errors import SettingsError
 from indlet.provider.serve.provenance import republished
 from indlet.provider.serve.scope import Scope
+from indlet.provider.site.source import site_name
 from indlet.provider.site.tree import STRANGER
 from indlet.provider.site.visibility import ANYBODY, Requester
 from indlet.settings import Access, Settings
@@ -35,6 +36,8 @@ class Permit:
     configured: frozenset[str] = frozenset()
     requester: Requester = ANYBODY  # as the web servers of sites are told
     scope: Scope | None = None  # of the virtual repository that is asked
+    token: bytes = field(default=b"", repr=False)  # that was sent, whether it opens anything or not
+    address: Address | None = None
 
     @property
     def digest(self) -> str:
@@ -67,7 +70,13 @@ class Permit:
             return False
         if origin.name in self.configured:
             return self.allows(origin.name)
-        return not origin.restricted  # no longer in the settings: as when it was last crawled
+        return is_open_unconfigured(origin)
+
+
+def is_open_unconfigured(origin: Origin) -> bool:
+    """Whether a hierarchy that is no longer in the settings is shown: as when it was last crawled; nothing of
+    a web server that is not asked."""
+    return not origin.restricted and not origin.is_site
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +94,12 @@ class AccessGate:
     def __init__(self, settings: Settings) -> None:
         self._locks = {
             h.name: _Lock(
-                _networks(h.access, f"hierarchy {h.name!r}"), tuple(t.encode() for t in h.access.tokens)
+                access_networks(h.access, f"hierarchy {h.name!r}"), tuple(t.encode() for t in h.access.tokens)
             )
             for h in settings.hierarchy
             if h.access.networks or h.access.tokens
         }
-        self._names = frozenset(h.name for h in settings.hierarchy)
+        self._names = frozenset((*(h.name for h in settings.hierarchy), *map(site_name, settings.site)))
         self._proxies = trusted_proxies(settings)
         self._credentials = {name.lower() for site in settings.site for name in site.credentials}
         self._sites = bool(settings.site)
@@ -103,18 +112,16 @@ class AccessGate:
 
     def permit(self, connection: HTTPConnection) -> Permit:
         requester = self._requester(connection) if self._sites else ANYBODY
-        if not self._locks:
-            return Permit(configured=self._names, requester=requester)
-        address = self.address(connection)
-        token = _bearer(connection.headers)
-        opened = {name for name, lock in self._locks.items() if _opens(lock, address, token)}
-        return Permit(frozenset(opened), frozenset(self._locks.keys() - opened), self._names, requester)
+        address, token = self.address(connection), _bearer(connection.headers)
+        opened = frozenset(name for name, lock in self._locks.items() if _opens(lock, address, token))
+        closed = frozenset(self._locks.keys() - opened)
+        return Permit(opened, closed, self._names, requester, token=token, address=address)
 
     def lock(self, access: Access, where: str) -> Callable[[HTTPConnection], bool]:
         """What tells whether rules of access, those of a virtual repository say, let a requester in."""
         if not access.networks and not access.tokens:
             return lambda connection: True
-        lock = _Lock(_networks(access, where), tuple(token.encode() for token in access.tokens))
+        lock = _Lock(access_networks(access, where), tuple(token.encode() for token in access.tokens))
         return lambda connection: _opens(lock, self.address(connection), _bearer(connection.headers))
 
     def _requester(self, connection: HTTPConnection) -> Requester:
@@ -204,7 +211,7 @@ def _inside(address: Address, networks: Iterable[Network]) -> bool:
     return any(address in network for network in networks)
 
 
-def _networks(access: Access, where: str) -> tuple[Network, ...]:
+def access_networks(access: Access, where: str) -> tuple[Network, ...]:
     if any(not token.strip() for token in access.tokens):
         raise SettingsError(f"{where}: access.tokens holds an empty token; remove it")
     return blocks(access.networks, f"{where}: access.networks")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from typing import Final
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 import uvicorn
 from starlette.applications import Starlette
@@ -15,8 +16,8 @@ from starlette.convertors import StringConvertor, register_url_convertor
 from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
-from starlette.routing import BaseRoute, Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.routing import BaseRoute, Match, Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from indlet.errors import HierarchyError, StoreError
 from indlet.formats.table_formats import table_formats
@@ -53,6 +54,7 @@ from indlet.settings import Settings, VirtualRepository
 from indlet.store import Store
 from indlet.text import policy_of
 
+_COOKIE_PATH: Final = re.compile(rb"(; *path=)(/[^;]*)", re.IGNORECASE)
 Endpoint = Callable[[Request], Awaitable[Response]]
 _log = logging.getLogger("indlet.serve")
 _PAGE_POLICY: Final = (
@@ -121,10 +123,12 @@ def routes(
     ]
     if settings.duplicates.exchange:
         harvested.append(Route(DECISIONS_PATH, web.page(web.decisions, "application/json")))
+    if settings.site and landing == "/":
+        harvested.append(_VerbRoute("/", web.at_root(), methods=["GET", "POST"]))
     if settings.site:
-        harvested += _resource_sync(web, ResourceSync(store, settings, clock))
+        harvested += _resource_sync(web, ResourceSync(store, settings, clock, visibility=web.visibility))
     if feeds:
-        visited.append(Route("/feed.{kind:str}", web.feed(ProviderFeeds(store, settings))))
+        visited.append(Route("/feed.{kind:str}", web.feed(ProviderFeeds(store, settings, web.visibility))))
     if landing:
         visited.append(Route(landing, web.page(web.pages.landing, "text/html")))
     relations = Relations(settings)
@@ -150,7 +154,7 @@ def server(app: Starlette, settings: Settings) -> uvicorn.Server:
 
     Forwarded addresses are ours to judge (`serve.trusted_proxies`), so uvicorn must not believe them first.
     """
-    whole = below(app, urlsplit(settings.base_url()).path)
+    whole = below(app, settings.mount())
     if settings.on_loopback():
         whole = KnownHosts(whole, settings)
     whole = RequestLog(Locked(whole), settings)
@@ -174,20 +178,45 @@ def server(app: Starlette, settings: Settings) -> uvicorn.Server:
     )
 
 
-def below(app: ASGIApp, path: str) -> ASGIApp:
-    """The application, also at the path that its public root has: not every proxy takes that off."""
-    prefix = unquote(path.rstrip("/"))
-    if not prefix or prefix in ("/content", SCHEMA_PATH, "/sitemap"):
+def below(app: ASGIApp, mount: str) -> ASGIApp:
+    """The application mounted below the path of its public root, such as "/search".
+
+    It knows nothing of that path: requests lose it here, and redirects and cookies get it here. Proxies that
+    take the path off themselves are served as well.
+    """
+    if not mount:
         return app
-    raw = path.rstrip("/").encode()
+    prefix, raw = unquote(mount), mount.encode()
+
+    def outward(send: Send) -> Send:
+        async def mounted(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [(n, _mounted_field(n, v, raw)) for n, v in message["headers"]]
+            await send(message)
+
+        return mounted
 
     async def shifted(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and f"{scope['path']}/".startswith(f"{prefix}/"):
+        if scope["type"] != "http":
+            await app(scope, receive, send)
+            return
+        if f"{scope['path']}/".startswith(f"{prefix}/"):
             rest = (scope.get("raw_path") or b"").removeprefix(raw)
             scope = {**scope, "path": scope["path"].removeprefix(prefix) or "/", "raw_path": rest or b"/"}
-        await app(scope, receive, send)
+        await app(scope, receive, outward(send))
 
     return shifted
+
+
+def _mounted_field(name: bytes, value: bytes, mount: bytes) -> bytes:
+    """A header field of a response with the mount's path in front of a place within the node."""
+    if name == b"location" and value.startswith(b"/"):
+        return mount + value
+    if name == b"set-cookie":
+        return _COOKIE_PATH.sub(
+            lambda found: found[1] + mount + (found[2] if found[2] != b"/" else b""), value
+        )
+    return value
 
 
 class _Anything(StringConvertor):
@@ -212,6 +241,17 @@ class _LockedRoute(Route):
         await super().handle(scope, receive, send)
 
 
+class _VerbRoute(Route):
+    """A base URL that is the address of a page as well: requests with a verb, and forms."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        found = super().matches(scope)
+        if found[0] is Match.NONE or scope["method"] == "POST":
+            return found
+        has_verb = any(pair.startswith(b"verb=") for pair in scope["query_string"].split(b"&"))
+        return found if has_verb else (Match.NONE, {})
+
+
 class _Web:
     def __init__(self, store: Store, settings: Settings, clock: Callable[[], float], usage: Usage) -> None:
         self._settings = settings
@@ -221,7 +261,7 @@ class _Web:
         self.visibility = Visibility(settings) if settings.site else None
         policy = policy_of(settings.analysis)
         self._repository = Repository(store, settings, clock, policy, visibility=self.visibility)
-        self.pages = RepositoryPages(store, settings)
+        self.pages = RepositoryPages(store, settings, self.visibility)
         self.decisions = decisions_list(store, self._repository, settings.base_url())
         self.gate = AccessGate(settings)
         self.desk = RequestSlots(settings.serve)
@@ -236,6 +276,13 @@ class _Web:
         opens = self.gate.lock(virtual.access, f"repository {virtual.path}")
         paths = {False: virtual.path, True: extended_path(virtual.path)}
         return [_LockedRoute(path, self.oai(extended, repository), opens) for extended, path in paths.items()]
+
+    def at_root(self) -> Endpoint:
+        """The repository of a site at the node's own root: mod_oai's base URL is that of a module."""
+        policy = policy_of(self._settings.analysis)
+        visibility = self.visibility
+        root = Repository(self._store, self._settings, self._clock, policy, visibility=visibility, path="")
+        return self.oai(extended=False, repository=root)
 
     def oai(self, extended: bool, repository: Repository | None = None) -> Endpoint:
         asked = repository or self._repository

@@ -23,7 +23,7 @@ from indlet.oai import frames
 from indlet.oai.names import BUNDLE_NAMESPACE
 from indlet.provider.serve.provenance import Provenance
 from indlet.provider.site.ask import HeadAnswer
-from indlet.provider.site.disseminate import SiteFormats
+from indlet.provider.site.disseminate import SiteFormats, with_media_type
 from indlet.text import Analyzer, Policy
 
 _POLICY: Final = re.compile(rb'"policy":"([0-9a-f]{1,64})"')
@@ -119,11 +119,12 @@ class Dissemination:
         vector = ("vector",) if used else ()
         if prefix in self.of_sites:
             return ("properties", *vector, *(("positions",) if any(i.positions for i in used) else ()))
-        policy = ("properties",) if used else ()
+        # The policy of an index part is one of the properties, and so is what a library's own table says.
+        more = ("properties",) if used or prefix != oai_dc.PREFIX else ()
         return (
             "metadata",
             "raw",
-            *policy,
+            *more,
             *vector,
             *(("positions",) if any(i.positions for i in used) else ()),
         )
@@ -158,6 +159,8 @@ class Dissemination:
             policy = self._policy(stored) if inside is not None or index is not None else ""
             if stored.vector is None and policy:
                 stored = self._analyzer.completed(stored)
+            if headers and stored.identifier in headers and site is None:
+                stored = with_media_type(stored, headers[stored.identifier])
             if site is not None:
                 pieces = site.write(prefix, stored, headers or {})
             else:

@@ -24,6 +24,8 @@ from indlet.oai.names import OAI_PATH
 from indlet.oai.tokens import sealed_number, unsealed_number
 from indlet.provider.serve.access import Permit
 from indlet.provider.serve.http import Validators, coded, tag
+from indlet.provider.serve.listing import visible_to
+from indlet.provider.site.visibility import SiteRecord, Visibility
 from indlet.settings import Settings
 from indlet.store import Store, View
 
@@ -123,8 +125,9 @@ def content_type(request: Request) -> str:
 class ProviderFeeds:
     """The feeds of a node without a portal: `set=` and `source=` narrow them."""
 
-    def __init__(self, store: Store, settings: Settings) -> None:
-        self._store, self._settings = store, settings
+    def __init__(self, store: Store, settings: Settings, visibility: Visibility | None = None) -> None:
+        """`visibility`: where there are sites, whose servers decide who sees what."""
+        self._store, self._settings, self._visibility = store, settings, visibility
         self._root = settings.base_url()
         self._key = store.secret("tokens")
 
@@ -139,6 +142,13 @@ class ProviderFeeds:
             origins = [number for number, name in names.items() if not sources or name in sources]
             found = document(view, origins, wanted.get("set"), named_number(request, "archive", self._key))
             latest = view.latest(origins) or 0
+            if found is not None and self._visibility is not None:
+                listed = [
+                    SiteRecord(one.identifier, bool(one.deleted), guarded=False) for one in found.stored
+                ]
+                allowed = visible_to(self._visibility, view, permit, permit.origins(view)).shows(listed)
+                stored = [one for one, visible in zip(found.stored, allowed, strict=True) if visible]
+                found = replace(found, stored=stored)
         if found is None:
             raise HTTPException(404)
         feed = replace(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Final, TypedDict
+from typing import Final, TypedDict, TypeVar
 
 from indlet.formats.metadata import oai_dc
 from indlet.model import Stored
@@ -14,9 +14,10 @@ from indlet.oai.arguments import Request
 from indlet.oai.tokens import ResumptionToken
 from indlet.provider.serve.access import Permit
 from indlet.provider.serve.dissemination import Dissemination
+from indlet.provider.serve.grants import granted_origins
 from indlet.provider.serve.provenance import Provenance
 from indlet.provider.site.visibility import Seen, SiteRecord, Visibility
-from indlet.store import View
+from indlet.store import GrantView, View
 
 _FETCHED: Final = 100  # a page's rows at once are more memory than stays in the processor's cache
 _COUNTED: Final = 10_000
@@ -33,6 +34,7 @@ class Inquiry:
     endpoint: frames.Endpoint
     now: float
     provenance: Provenance
+    grants: tuple[GrantView, ...] = ()  # what is shown besides `origins`, and since when
     seen: Seen | None = None  # where there are sites: what their servers show this requester
 
 
@@ -45,6 +47,7 @@ class ListWindow(TypedDict, total=False):
     set_spec: str | None
     origins: list[int] | None
     metadata_only: bool
+    grants: Sequence[GrantView]
 
 
 class Lists:
@@ -52,10 +55,11 @@ class Lists:
         self._formats, self._visibility = formats, visibility
 
     def window(self, state: ResumptionToken, asked: Inquiry, after: int | None = None) -> ListWindow:
-        origins = asked.origins
+        origins, grants = asked.origins, asked.grants
         if state.metadata_prefix in self._formats.of_sites and self._visibility is not None:
             mine = self._visibility.origins(asked.view)
             origins = [origin for origin in origins or [] if origin in mine]
+            grants = tuple(grant for grant in grants if grant.origin in mine)
         return {
             "after": int(state.after) if after is None else after,
             "since": state.since,
@@ -63,6 +67,7 @@ class Lists:
             "set_spec": state.set_spec or None,
             "origins": origins,
             "metadata_only": self._formats.metadata_only(state.metadata_prefix, state.index_prefix),
+            "grants": grants,
         }
 
     def size(self, asked: Inquiry, state: ResumptionToken) -> int:
@@ -83,17 +88,24 @@ class Lists:
             # Nobody is asked who sees what; no file is dated before this, whoever may see it.
             return 0
         # Metadata is never dated later than the record as a whole.
-        everything: ListWindow = {"after": 0, "origins": asked.origins, "metadata_only": True}
+        everything: ListWindow = {
+            "after": 0, "origins": asked.origins, "metadata_only": True, "grants": asked.grants
+        }  # fmt: skip
         first = next(self.headers(asked, everything, 100), None)
         # Lists run in the order of datestamps, and none given later will be earlier.
         return first[2] if first else int(asked.now)
 
     def sets(self, asked: Inquiry, after: str = "") -> Iterator[tuple[str, str]]:
         """(setSpec, name) of the sets that the requester may know of, in order, from behind a setSpec."""
+        granted = granted_origins(asked.grants)
         if asked.seen is not None:
             known = asked.seen.sets(after)
+            if granted:
+                more = [one for one in asked.view.sets(granted) if one[0] > after]
+                known = iter(sorted(dict([*more, *known]).items()))
         else:
-            known = (one for one in asked.view.sets(asked.origins) if one[0] > after)
+            origins = None if asked.origins is None else [*asked.origins, *granted]
+            known = (one for one in asked.view.sets(origins) if one[0] > after)
         scope = asked.permit.scope
         return (one for one in known if scope is None or scope.names(one[0]))
 
@@ -104,7 +116,7 @@ class Lists:
     def count_sets(self, asked: Inquiry) -> int:
         """How many sets there are; where web servers decide, how many are open to everybody."""
         if asked.seen is not None:
-            return len(asked.view.sets(asked.seen.public))
+            return len(asked.view.sets([*asked.seen.public, *granted_origins(asked.grants)]))
         return sum(1 for _ in self.sets(asked))
 
     def headers(
@@ -112,7 +124,7 @@ class Lists:
     ) -> Iterator[tuple[int, str, int, int, str]]:
         """(seq, identifier, datestamp, deleted, sets) that may be seen; `together` read at once."""
         while rows := asked.view.headers(together, **window):
-            found = rows if (chosen := _chosen(asked)) is None else [r for r in rows if chosen(r[4].split())]
+            found = _chosen(asked, rows, _header_place)
             if asked.seen is None:
                 yield from found
             else:
@@ -134,7 +146,7 @@ class Lists:
         formats = state.metadata_prefix, state.index_prefix
         if not self._formats.as_stored(*formats) or asked.provenance:
             return None
-        if asked.seen is not None or _chosen(asked) is not None:
+        if asked.seen is not None or _by_sets(asked):
             return None
         write = self._formats.writer(*formats, provenance=asked.provenance)
         columns = self._formats.columns(*formats)
@@ -163,8 +175,7 @@ class Lists:
             found = rows
             if state.metadata_prefix in self._formats.of_sites:
                 found = [row for row in rows if self._formats.has(row, state.metadata_prefix)]
-            if (chosen := _chosen(asked)) is not None:
-                found = [row for row in found if chosen(row.sets.split())]
+            found = _chosen(asked, found, _record_place)
             if asked.seen is None:
                 yield from found
             else:
@@ -191,16 +202,48 @@ def _as_served(metadata: Sequence[bytes]) -> bool:
     return not metadata or (min(metadata) >= oai_dc.START and max(metadata).startswith(oai_dc.START))
 
 
-def _chosen(asked: Inquiry) -> Callable[[Sequence[str]], bool] | None:
-    """What tells by a record's sets whether a virtual repository shows it; None where its origin does."""
+_Listed = TypeVar("_Listed")
+
+
+def _by_sets(asked: Inquiry) -> bool:
+    """Whether a virtual repository shows a record or not by its sets."""
+    return asked.permit.scope is not None and asked.permit.scope.by_sets
+
+
+def _chosen(
+    asked: Inquiry, rows: list[_Listed], place: Callable[[_Listed], tuple[int, str]]
+) -> list[_Listed]:
+    """The rows of a list that a virtual repository shows; `place` gives a row's seq and sets."""
     scope = asked.permit.scope
-    return scope.takes if scope is not None and scope.by_sets else None
+    if scope is None or not scope.by_sets:
+        return rows
+    taken = [scope.takes(place(row)[1].split()) for row in rows]
+    # What a grant placed has left its sets, and is told as deleted.
+    others = [place(row)[0] for row, chosen in zip(rows, taken, strict=True) if not chosen]
+    left = asked.view.granted_places(others) if asked.grants else set()
+    return [row for row, chosen in zip(rows, taken, strict=True) if chosen or place(row)[0] in left]
 
 
-def visible_to(visibility: Visibility, view: View, permit: Permit) -> Seen:
-    """What the servers of sites show the holder of a permit."""
-    public = _named(view, permit.origins(view))
-    return visibility.seen(view, permit.requester, public, permit.includes)
+def _header_place(row: tuple[int, str, int, int, str]) -> tuple[int, str]:
+    return row[0], row[4]
+
+
+def _record_place(row: Stored) -> tuple[int, str]:
+    return row.seq, row.sets
+
+
+def granted_records(asked: Inquiry, identifier: str, metadata_only: bool) -> list[Stored]:
+    """The records of an identifier that grants show, each as its list has it."""
+    if not asked.grants:
+        return []
+    return asked.view.page(
+        10, origins=[], grants=asked.grants, identifier=identifier, metadata_only=metadata_only
+    )
+
+
+def visible_to(visibility: Visibility, view: View, permit: Permit, origins: list[int] | None) -> Seen:
+    """What the servers of sites show the holder of a permit, besides these origins."""
+    return visibility.seen(view, permit.requester, _named(view, origins), permit.includes)
 
 
 def _named(view: View, origins: list[int] | None) -> list[int]:

@@ -23,7 +23,9 @@ from indlet.oai.names import FT_PATH, OAI_PATH
 from indlet.oai.tokens import sealed_number, unsealed_number
 from indlet.oai.xml import attribute
 from indlet.provider.serve.access import Permit
+from indlet.provider.serve.listing import visible_to
 from indlet.provider.serve.responses import ForeignBytes
+from indlet.provider.site.visibility import SiteRecord, Visibility
 from indlet.settings import Settings
 from indlet.store import Store, View
 
@@ -63,9 +65,11 @@ class RepositoryState:
 
 
 class RepositoryPages:
-    def __init__(self, store: Store, settings: Settings) -> None:
+    def __init__(self, store: Store, settings: Settings, visibility: Visibility | None = None) -> None:
+        """`visibility`: where there are sites, whose servers decide who sees what."""
         self._store = store
         self._settings = settings
+        self._visibility = visibility
         self._root, self._key = settings.base_url(), store.secret("tokens")
         self._totals: tuple[int, dict[int, tuple[int, int]]] = (-1, {})
         self._guard = threading.Lock()
@@ -109,9 +113,9 @@ class RepositoryPages:
             origins = permit.origins(view)
             state = self._state(view, origins)
             sets = [one for one in view.sets(origins) if ":" not in one[0]]
-        node = self._settings.node
+        node, mount = self._settings.node, escape(self._settings.mount())
         items = "".join(
-            f'<li><a href="oai?verb=ListRecords&amp;metadataPrefix=oai_dc&amp;set={escape(spec)}">'
+            f'<li><a href="{mount}/oai?verb=ListRecords&amp;metadataPrefix=oai_dc&amp;set={escape(spec)}">'
             f"{escape(name or spec)}</a></li>"
             for spec, name in sets[:50]
         )
@@ -125,6 +129,7 @@ class RepositoryPages:
             oai=escape(self._root + OAI_PATH),
             ft=escape(self._root + FT_PATH),
             root=escape(self._root),
+            mount=mount,
             feeds="".join(
                 f'<link rel="alternate" type="{form.media_type}" title="{escape(node.name)} ({form.label})" '
                 f'href="{escape(self._root)}/feed.{kind}">\n'
@@ -144,7 +149,7 @@ class RepositoryPages:
             origins = permit.origins(view)
             state = self._state(view, origins)
             if state.live < SITEMAP_URLS:
-                return self._urls(view, origins, 0, SITEMAP_URLS - 1, front=True)
+                return self._urls(view, permit, 0, SITEMAP_URLS - 1, front=True)
             starts, after = [0], 0
             while page := view.addresses(SITEMAP_URLS, after=after, origins=origins):
                 after = page[-1][0]
@@ -163,10 +168,14 @@ class RepositoryPages:
         if after is None:
             return None
         with self._store.read() as view:
-            return self._urls(view, permit.origins(view), after, SITEMAP_URLS, front=False)
+            return self._urls(view, permit, after, SITEMAP_URLS, front=False)
 
-    def _urls(self, view: View, origins: list[int] | None, after: int, limit: int, front: bool) -> bytes:
-        found = view.addresses(limit, after=after, origins=origins)
+    def _urls(self, view: View, permit: Permit, after: int, limit: int, front: bool) -> bytes:
+        found = view.addresses(limit, after=after, origins=permit.origins(view))
+        if self._visibility is not None:
+            listed = [SiteRecord(url or "", deleted=False, guarded=False) for _, _, url in found]
+            shown = visible_to(self._visibility, view, permit, permit.origins(view)).shows(listed)
+            found = [one for one, visible in zip(found, shown, strict=True) if visible]
         # Several documents of one file are parts of one page: its address stands once, with the latest date.
         latest = {url.partition("#")[0]: datestamp for _, datestamp, url in found if url}
         first: list[tuple[str, int | None]] = [(f"{self._root}/", None)] if front or not latest else []

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import Final
 
 from indlet.model import JsonObject, Stored
 from indlet.oai import provenance
-from indlet.oai.dates import written
+from indlet.oai.dates import period, written
 from indlet.oai.provenance import Hop, Stated
 from indlet.store import Origin
 
@@ -23,12 +23,18 @@ def republished(origin: Origin) -> bool:
 class Provenance:
     """The about containers of records from other repositories; `extended` with their versions."""
 
-    def __init__(self, origins: Iterable[Origin], extended: bool, own: str = "") -> None:
-        """`own`: the base URL by which this node's own records are known; empty: nothing is said of them."""
+    def __init__(
+        self, origins: Iterable[Origin], extended: bool, own: str = "", former: Container[int] = ()
+    ) -> None:
+        """`own`: the base URL by which this node's own records are known; empty: nothing is said of them.
+        `former`: origins that were served again until now; others may have their records from elsewhere.
+        """
         origins = list(origins)
         # The base URL that was harvested, which a source's settings may give in a shorter form.
         self._urls = {
-            o.id: str(o.state.get("url") or o.settings.get("url", "")) for o in origins if republished(o)
+            o.id: str(o.state.get("url") or o.settings.get("url", ""))
+            for o in origins
+            if republished(o) or (o.kind == "source" and o.id in former)
         }
         self.extended = extended
         self._own = own
@@ -56,7 +62,7 @@ class Provenance:
         if stored.deleted and not self.extended:
             return b""
         properties: JsonObject = json.loads(stored.properties or b"{}")
-        distance = int(properties.get("distance", 0)) + provenance.ON_THE_WAY * translated
+        distance = provenance.distance_of(properties) + provenance.ON_THE_WAY * translated
         if not stored.deleted:
             parts.append(provenance.write(_chain(stored, properties, url, namespace, translated)))
             if distance and self.extended:
@@ -77,5 +83,7 @@ def _chain(stored: Stored, properties: JsonObject, url: str, namespace: str, alt
     via = properties.get("via") or {"url": url, "datestamp": properties.get("source_datestamp", "")}
     # A record that is passed on is dated when it was harvested: its commit.
     when = written(stored.datestamp)
-    last = Hop(via["url"], stored.identifier, via["datestamp"], namespace, when, altered)
+    # Some sources (an entry of a feed without a date) give none that the schema allows.
+    datestamp = via["datestamp"] if period(via["datestamp"]) else when
+    last = Hop(via["url"], stored.identifier, datestamp, namespace, when, altered)
     return [last, *hops] if properties.get("via") else [last]

@@ -30,7 +30,8 @@ from indlet.provider.serve.access import Permit
 from indlet.provider.serve.coding import checked
 from indlet.provider.serve.descriptions import descriptions
 from indlet.provider.serve.dissemination import Dissemination
-from indlet.provider.serve.listing import Inquiry, Lists, visible_to
+from indlet.provider.serve.grants import Grants
+from indlet.provider.serve.listing import Inquiry, Lists, granted_records, visible_to
 from indlet.provider.serve.provenance import Provenance
 from indlet.provider.serve.responses import ForeignBytes
 from indlet.provider.serve.scope import Scope, virtual_settings
@@ -65,6 +66,7 @@ class Repository:
         policy: Policy,
         virtual: VirtualRepository | None = None,
         visibility: Visibility | None = None,
+        path: str = OAI_PATH,
     ) -> None:
         """`virtual`: the part of the node that it shows; None for all. `visibility`: that of the node."""
         if virtual is not None:
@@ -74,7 +76,7 @@ class Repository:
         self._settings = settings
         self._clock = clock
         root = settings.base_url()
-        path = virtual.path if virtual is not None else OAI_PATH
+        path = virtual.path if virtual is not None else path
         self._endpoints = {extended: frames.Endpoint.at(root, extended, path) for extended in (False, True)}
         self._key = store.secret("tokens")
         schemas = root + SCHEMA_PATH
@@ -84,6 +86,7 @@ class Repository:
         self._visibility = visibility or (Visibility(settings) if settings.site else None)
         self._lists = Lists(self._formats, self._visibility)
         self._answered = Answered(store, clock)
+        self._grants = Grants(store, settings, self._scope)
         self._emails = settings.node.admin_email
         if not self._emails or not all(map(is_email, self._emails)):
             raise SettingsError(
@@ -111,14 +114,16 @@ class Repository:
         request = parse(self._mended(list(pairs), permit), extended)
         if isinstance(request, list):
             return OaiAnswer(ForeignBytes(endpoint.refusal(now, {}, request)))
-        if request.verb in ("ListIdentifiers", "ListRecords"):
+        is_list = request.verb in ("ListIdentifiers", "ListRecords")
+        if is_list:
             self._answered.note()
         try:
-            with self._store.read() as view:
+            with self._grants.snapshot(is_list) as view:
                 # A record of this node's own, met at a virtual repository, is known for what it is.
                 own = self._settings.base_url() + FT_PATH if self._scope is not None else ""
-                provenance = Provenance(view.origins(), extended, own)
-                asked = Inquiry(view, permit.origins(view), permit, request, endpoint, now, provenance)
+                origins, grants = self._grants.shown(view, permit)
+                provenance = Provenance(view.origins(), extended, own, {grant.origin for grant in grants})
+                asked = Inquiry(view, origins, permit, request, endpoint, now, provenance, grants)
                 return self._verbs[request.verb](self._judged(asked))
         except ProtocolError as e:
             errors: Sequence[ProtocolError] = [e]
@@ -132,7 +137,7 @@ class Repository:
         """The request with what the servers of sites show this requester."""
         if self._visibility is None:
             return asked
-        seen = visible_to(self._visibility, asked.view, asked.permit)
+        seen = visible_to(self._visibility, asked.view, asked.permit, asked.origins)
         return replace(asked, origins=seen.origins, seen=seen)
 
     def _mended(self, pairs: list[tuple[str, str]], permit: Permit) -> list[tuple[str, str]]:
@@ -177,8 +182,9 @@ class Repository:
         get = asked.request.get
         metadata_only = self._formats.metadata_only(get("metadataPrefix") or "", get("indexPrefix") or "")
         found = self._found(asked.view, asked.origins, asked.seen, name, metadata_only)
+        found += granted_records(asked, name, metadata_only)
         if not found:
-            raise _unknown(name)
+            raise IdDoesNotExist(f"there is no item {name!r} here")
         return min(found, key=lambda one: one.deleted)
 
     def _found(
@@ -205,9 +211,8 @@ class Repository:
 
     def visible(self, view: View, permit: Permit) -> Callable[[str], bool]:
         """What tells whether a requester may know of the record of an identifier."""
-        origins, seen = permit.origins(view), None
-        if self._visibility is not None:
-            seen = visible_to(self._visibility, view, permit)
+        origins, sites = permit.origins(view), self._visibility
+        seen = visible_to(sites, view, permit, origins) if sites is not None else None
         return lambda name: bool(self._found(view, origins, seen, name, True))
 
     def _sets(self, asked: Inquiry) -> OaiAnswer:
@@ -391,7 +396,3 @@ class Repository:
 
     def _steady(self, asked: Inquiry, body: Iterable[bytes]) -> OaiAnswer:
         return replace(self._finished(asked, body, 0), steady=True)
-
-
-def _unknown(name: str) -> IdDoesNotExist:
-    return IdDoesNotExist(f"there is no item {name!r} here")

@@ -11,12 +11,12 @@ from typing import Final
 
 import orjson
 
-from indlet.formats.metadata import http_header, oai_didl
+from indlet.formats.metadata import http_header, oai_dc, oai_didl
 from indlet.model import JsonMapping, Stored
 from indlet.provider.open_below import open_below
 from indlet.provider.site.ask import HeadAnswer
 from indlet.provider.site.source import site_name
-from indlet.provider.site.tree import lasting
+from indlet.provider.site.tree import lasting, media_type
 from indlet.provider.site.visibility import local_path
 from indlet.settings import Settings, Site
 
@@ -37,16 +37,17 @@ class SiteFormats:
         """The pieces of the element. `headers` are what the server told this requester of records that are
         not for everybody."""
         about = _loaded(stored.properties)
-        fields = about["headers"]
+        fields, kind = about["headers"], str(about["media_type"])
         if stored.identifier in headers:
             fields = lasting(headers[stored.identifier].headers)
+            kind = media_type(headers[stored.identifier]) or kind
         # The one field that differs from answer to answer and that every answer has.
         dated = (("Date", _http_date(int(self._clock()))), *fields)
         header = http_header.write(dated, str(about.get("sha256", "")), self._schema)
         if prefix == http_header.PREFIX:
             return [header]
         content = self._content(about, stored.identifier)
-        return oai_didl.pieces(stored.identifier, str(about["media_type"]), header, content)
+        return oai_didl.pieces(stored.identifier, kind, header, content)
 
     def _content(self, about: JsonMapping, url: str) -> bytes | None:
         """The file's bytes if they are few, and still those that the record speaks of."""
@@ -54,6 +55,16 @@ class SiteFormats:
         if site is None or about.get("rendered") or int(about["size"]) > site.by_value_bytes:
             return None
         return read_unchanged(site, url, int(about["size"]), int(about["modified_ns"]))
+
+
+def with_media_type(stored: Stored, answer: HeadAnswer) -> Stored:
+    """A guarded record with the media type that the server states to the requester; the crawl guessed it."""
+    kind, metadata = media_type(answer), stored.record.metadata
+    guessed, *others = metadata.get("format") or [""]
+    if not kind or kind == guessed or not guessed:
+        return stored
+    changed = {**metadata, "format": [kind, *others]}
+    return stored._replace(metadata=orjson.dumps(changed), raw=oai_dc.write(changed))
 
 
 def _loaded(properties: bytes) -> JsonMapping:

@@ -21,8 +21,11 @@ _END = re.compile(r"</Directory\s*>", re.IGNORECASE)
 class IndexIgnore:
     """Patterns by the folder that they hold below; those of deeper folders add to those above."""
 
-    def __init__(self, root: Path, patterns: Iterable[str], config: Iterable[Path]) -> None:
-        self._root = root
+    def __init__(
+        self, root: Path, patterns: Iterable[str], config: Iterable[Path], named: Path | None = None
+    ) -> None:
+        """`named`: the root as configuration files call it, if that is a link."""
+        self._root, self._named = root, named or root
         self._global = list(patterns)
         self._below: dict[Path, list[str]] = {}
         for path in config:
@@ -65,7 +68,8 @@ class IndexIgnore:
             above = self._patterns(folder.rpartition("/")[0]) if folder else tuple(self._global)
             place = self._root / folder
             own = [pattern for line in _lines(place / RULE_FILE) for pattern in _patterns(line)]
-            known = (*above, *self._below.get(place, ()), *own)
+            places = dict.fromkeys((place, self._named / folder))
+            known = (*above, *(one for name in places for one in self._below.get(name, ())), *own)
             known = self._known[folder] = known if len(known) <= _MOST else ("*",)
         return known
 

@@ -67,7 +67,7 @@ class SiteTree:
         self._files = Local(root, TreeRules(exclude=tuple(path.resolve() for path in exclude)))
         self._root = Path(os.path.realpath(root))
         self._met = RulesMet(site)
-        self._ignore = IndexIgnore(self._root, site.ignore, map(Path, site.config))
+        self._ignore = IndexIgnore(self._root, site.ignore, map(Path, site.config), root.absolute())
         pace = Pace(site.requests_per_second, wait)
         self._server = WebServer(site.url, site.server, site.connections, pace)
         self._given = ""  # a path that the server has given to the crawl
@@ -225,6 +225,13 @@ class SiteTree:
 
     def _settled(self, entry: Entry, answer: HeadAnswer) -> Entry | Skip:
         """The entry as the server gives it, or why it does not."""
+        found = self._taken(entry, answer)
+        if isinstance(found, Skip) and os.path.realpath(self._site.root) != str(self._root):
+            # A deploy let the link lead to another folder: the server speaks of the files there.
+            return Skip(entry.path, "the folder was replaced during the crawl", held=True)
+        return found
+
+    def _taken(self, entry: Entry, answer: HeadAnswer) -> Entry | Skip:
         if self._handled(entry) and answer.status == 200:
             return self._rendered(entry, answer)
         verdict = judge(entry, answer)
@@ -299,8 +306,7 @@ class SiteTree:
         # Apache calls a tag weak for a second after a file was written.
         told = [(name, value.removeprefix("W/")) for name, value in headers]
         state = blake2b(repr((told, bool(digest))).encode(), digest_size=8).hexdigest()
-        kind = HeadAnswer(200, headers).get("content-type").partition(";")[0].strip().lower()
-        kind = kind or _TYPES.guess_type(entry.name)[0] or "application/octet-stream"
+        kind = media_type(answer) or _TYPES.guess_type(entry.name)[0] or "application/octet-stream"
         read = self._site.extract and _is_text(kind) and entry.size <= self._site.extract_bytes
         served = Served(headers, kind, guarded, bool(digest), read, digest)
         return entry._replace(etag=f"{entry.etag}-{'g' if guarded else 'p'}{state}", served=served)
@@ -334,6 +340,11 @@ class SiteTree:
 def lasting(headers: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
     """Header fields that stay the same while nothing has changed."""
     return tuple((name, value) for name, value in headers if name.lower() not in VOLATILE)
+
+
+def media_type(answer: HeadAnswer) -> str:
+    """The type that an answer states, without parameters; empty if it states none."""
+    return answer.get("content-type").partition(";")[0].strip().lower()
 
 
 def _is_text(kind: str) -> bool:

@@ -124,7 +124,7 @@ class Seen:
         """The places in a list that hold guarded records, as far as its next `limit` records go."""
         if not self.guarded:
             return set()
-        rows = self._view.headers(limit, **{**window, "origins": self.guarded})  # type: ignore[arg-type]
+        rows = self._view.headers(limit, **{**window, "origins": self.guarded, "grants": ()})  # type: ignore[arg-type]
         return {row[0] for row in rows}
 
     def sets(self, after: str = "") -> Iterator[tuple[str, str]]:

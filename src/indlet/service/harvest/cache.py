@@ -175,11 +175,11 @@ class Cache:
         record = copy.record
         sets = (*copy.sets, set_spec((FROM, name)))
         properties: JsonObject = {**record.properties, "version": list(_parts(version))}
-        if copy.distance and not record.deleted:
-            properties["distance"] = copy.distance
         if copy.stated is not None or name != self.name:
             properties["via"] = {"url": self.url, "datestamp": copy.datestamp}
             properties["source_datestamp"] = version.datestamp
+        if not record.deleted and (copy.distance or "via" in properties):
+            properties["distance"] = copy.distance
         return replace(record, sets=tuple(dict.fromkeys(sets)), properties=properties)
 
 
@@ -239,7 +239,9 @@ def _held(stored: Stored) -> Held:
 
 def form_of(stored: Stored, properties: JsonObject) -> Form:
     """The form of a stored copy."""
-    return _form(stored.raw, int(properties.get("distance", 0)))
+    return _form(
+        stored.raw, 0 if stored.deleted else provenance.distance_of(properties)
+    )  # a deletion has none
 
 
 def _form(raw: bytes, distance: int) -> Form:

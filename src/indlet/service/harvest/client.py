@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, urljoin, urlsplit
 
 from indlet import __version__
+from indlet.errors import SettingsError
 from indlet.harvest_settings import Harvest, without_credentials
 from indlet.service.harvest import dates, decompress
 from indlet.service.harvest.connection import (
@@ -33,7 +34,7 @@ from indlet.service.harvest.connection import (
     request_to,
 )
 from indlet.service.harvest.cookies import Cookies
-from indlet.service.harvest.reach import OutOfReach, Reach, Resolve, addresses, origin_of
+from indlet.service.harvest.reach import KnownPublic, OutOfReach, Reach, Resolve, addresses, origin_of
 
 if TYPE_CHECKING:
     from indlet.service.harvest.run_state import Trouble
@@ -130,13 +131,14 @@ class Client:
         transport: Transport | None = None,
         certificate: str = "",
         resolve: Resolve = addresses,
+        known_public: KnownPublic | None = None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._harvest = harvest
         self._authorization = _authorization(token, user, password)
         self._certificate = certificate  # PEM file with our certificate and its key, for the source alone
-        self._reach = Reach(harvest.allow_private, bool(harvest.proxy), resolve, clock)
+        self._reach = Reach(harvest.allow_private, bool(harvest.proxy), resolve, clock, known_public)
         self._delay = delay_seconds
         self._clock = clock
         self._sleep = sleep
@@ -146,7 +148,7 @@ class Client:
         self.requests = 0
         self.wire = 0
         self._headers = {
-            "User-Agent": USER_AGENT,
+            "User-Agent": _user_agent(harvest),
             "Accept": "text/xml, application/xml;q=0.9, */*;q=0.5",
             "Connection": "keep-alive",
         }
@@ -375,6 +377,13 @@ def _torn(body: bytes) -> bool:
     """Whether a body begins as an OAI-PMH document, and does not end as one."""
     begun = _BEGUN.search(body, 0, NEAR) is not None
     return begun and _ENDED.search(body, max(len(body) - NEAR, 0)) is None
+
+
+def _user_agent(harvest: Harvest) -> str:
+    named = harvest.user_agent
+    if not named.isascii() or not named.isprintable() or len(named) > 500:
+        raise SettingsError("harvest.user_agent: write it in at most 500 printable ASCII characters")
+    return named or USER_AGENT
 
 
 def _authorization(token: str, user: str, password: str) -> str:

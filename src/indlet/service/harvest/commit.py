@@ -12,7 +12,7 @@ from datetime import datetime
 from functools import partial
 from typing import Final
 
-from indlet.model import Failure, Packed, Record
+from indlet.model import Failure, JsonObject, Packed, Record
 from indlet.service.harvest import dates, owed
 from indlet.service.harvest.cache import Cache, Placed, RecordCopy
 from indlet.service.harvest.progress import Progress
@@ -136,7 +136,9 @@ class Committer:
         self.state = replace(self.state, stored_bytes=self.stored_bytes)
         batch, self.uncommitted = self.uncommitted, Uncommitted()
         self.settle()
-        write = BackgroundCall(partial(self._write, batch, self.state, outcome))
+        # As of now: what comes while the batch is written is not in it, and not in the journal.
+        told = self.progress.to_json()
+        write = BackgroundCall(partial(self._write, batch, self.state, outcome, told))
         if wait:
             write.join()
         else:
@@ -192,8 +194,8 @@ class Committer:
         self._counted = progress.repairs.copy()
         self.commit(None, outcome)
 
-    def _write(self, batch: Uncommitted, state: SourceState, outcome: str) -> None:
-        progress = self.progress
+    def _write(self, batch: Uncommitted, state: SourceState, outcome: str, told: JsonObject) -> None:
+        progress, changed = self.progress, 0
         with contextlib.ExitStack() as stack:
             placed = list[Placed]()
             if batch.copies and self.cache is not None:
@@ -203,11 +205,11 @@ class Committer:
             if batch.records:
                 came = latest(batch.records)
                 records = self.guard.write(tx, view, progress.source, self.origin, came)
-                progress.changed += tx.put(self.origin, records)
+                changed += tx.put(self.origin, records)
             if placed and self.cache is not None:
                 for (name, url), kept in by_source(placed).items():
                     origin = self.cache.origin(tx, view, name, url)
-                    progress.changed += tx.put(origin, self.guard.write(tx, view, name, origin, kept))
+                    changed += tx.put(origin, self.guard.write(tx, view, name, origin, kept))
             done = set(batch.gone)
             if self.failures:
                 all_of_it = (*batch.records, *(copy.record for copy in batch.copies))
@@ -218,7 +220,8 @@ class Committer:
             for failure, due, new_attempt in batch.failures:
                 tx.fail(self.origin, failure, due=due, new_attempt=new_attempt)
             tx.state(self.origin, state.to_json())
-            tx.note_run(self.run, progress.to_json(), outcome)
+            tx.note_run(self.run, {**told, "changed": progress.changed + changed}, outcome)
+        progress.changed += changed
         for identifier in done:
             self.failures.pop(identifier, None)
         for failure, due, _ in batch.failures:

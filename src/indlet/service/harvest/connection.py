@@ -57,6 +57,10 @@ class NotHttp(OSError):
     """An answer that breaks the rules of HTTP, or off before its end."""
 
 
+class ClosedWhileIdle(NotHttp):
+    """A kept connection that was closed before a byte of the answer had come."""
+
+
 class AnswerTooLong(TimeoutError):
     """An answer that takes more time in all than it may."""
 
@@ -145,18 +149,30 @@ class Connections:
     def __call__(self, request: GetRequest) -> Reply:
         """The answer, its body to come. NotConnected, or another OSError."""
         place = (request.secure, request.host, request.port, request.address, request.certificate)
-        sock = self._idle.pop(place, None)
-        if sock is not None and _closed(sock):
-            sock.close()
-            sock = None
-        sock = sock or self._connected(request)
+        kept = self._idle.pop(place, None)
+        if kept is not None and _closed(kept):
+            kept.close()
+            kept = None
+        if kept is not None:
+            try:
+                return self._exchange(kept, place, request, kept=True)
+            except ClosedWhileIdle:
+                pass  # a request that nothing was said to can be sent again (RFC 9112, section 9.3.1)
+        return self._exchange(self._connected(request), place, request)
+
+    def _exchange(
+        self, sock: socket.socket, place: tuple[object, ...], request: GetRequest, *, kept: bool = False
+    ) -> Reply:
+        """Send a request over a connection. ClosedWhileIdle if one that was kept turns out to be closed."""
+        answer = _Answer(sock, self._read_seconds, request.bounds)
         try:
             sock.settimeout(self._read_seconds)  # one that was kept has what its last answer left
             sock.sendall(self._written(request))
-            answer = _Answer(sock, self._read_seconds, request.bounds)
             reply = answer.reply()
-        except BaseException:
+        except BaseException as e:
             sock.close()
+            if kept and isinstance(e, OSError) and not isinstance(e, TimeoutError) and not answer.begun:
+                raise ClosedWhileIdle(str(e)) from e
             raise
 
         def close() -> None:
@@ -221,6 +237,7 @@ class _Answer:
         self._buffer, self._at = b"", 0
         self._begin(bounds.head_seconds, BEFORE_BODY)
         self.whole = self.kept = False  # read to its end; the connection can be used again
+        self.begun = False  # a byte has come
 
     def _begin(self, seconds: float, size: int) -> None:
         """From now on, so many seconds and bytes."""
@@ -238,6 +255,7 @@ class _Answer:
             if time.monotonic() >= self._until:
                 raise AnswerTooLong(f"an answer that takes more than {self._allowed:g} s") from e
             raise
+        self.begun = self.begun or bool(data)
         self._left -= len(data)
         if self._left < 0:
             raise NotHttp("an answer with more around its body than is read")

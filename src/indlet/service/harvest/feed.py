@@ -7,9 +7,10 @@ with a tombstone (RFC 6721) are deleted; those that are merely gone are not.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Final
 
-from indlet.formats.feed import ParsedEntry, read_feed
+from indlet.formats.feed import ParsedEntry, absolute_link, read_feed, uri_of
 from indlet.formats.metadata import oai_dc
 from indlet.model import Record
 from indlet.oai.read import canonical
@@ -37,16 +38,19 @@ def ask(client: Client, url: str, limit: int, known: Validators) -> tuple[HttpAn
 
 
 def records(
-    body: bytes, url: str, analyzer: Analyzer, full_text: Callable[[str, str], str] | None
-) -> Iterator[Record]:
-    """What a feed says now: its entries, and the deletions that it tells of."""
-    feed = read_feed(body, url)
+    answer: HttpAnswer, address: str, analyzer: Analyzer, full_text: Callable[[str, str], str] | None
+) -> Iterator[tuple[Record, str]]:
+    """What a feed says now: its entries, and the deletions that it tells of; each with the identifier that
+    the feed itself uses. `address`: that of the feed in the settings.
+    """
+    feed = read_feed(answer.body, answer.url)
     for entry in feed.entries:
-        yield _record(entry, analyzer, full_text)
+        named = replace(entry, identifier=uri_of(entry.identifier, address))
+        yield _record(named, analyzer, full_text), entry.identifier
     shown = {entry.identifier for entry in feed.entries}
     for identifier in feed.gone:
         if identifier not in shown:
-            yield Record(identifier, deleted=True)
+            yield Record(uri_of(identifier, address), deleted=True), identifier
 
 
 def _record(entry: ParsedEntry, analyzer: Analyzer, full_text: Callable[[str, str], str] | None) -> Record:
@@ -61,3 +65,6 @@ def _record(entry: ParsedEntry, analyzer: Analyzer, full_text: Callable[[str, st
     key = resource_key(entry.identifier, metadata, properties.get("url", ""))
     raw = canonical(element(oai_dc.write(metadata)))
     return Record(entry.identifier, metadata, vector, (), False, raw, key, properties)
+
+
+__all__ = ["Validators", "absolute_link", "ask", "records"]

@@ -62,13 +62,15 @@ class PageFetcher:
         self._announce = announce
         # A daemon, and not a pool, which would keep a process from ending while a source is silent.
         self._wanted: SimpleQueue[tuple[Future[HttpAnswer], Callable[[], HttpAnswer]] | None] = SimpleQueue()
-        threading.Thread(target=self._serve, name="harvest-fetch", daemon=True).start()
+        self._thread: threading.Thread | None = None  # from the first request on
         self._next: tuple[str, str, Future[HttpAnswer]] | None = None
         self._usual = False
         self.policy = ""  # digest of the policy that index parts are expected to name; empty: of any
 
     def close(self) -> None:
         self._wanted.put(None)
+        if self._thread is None:
+            self.client.close()
 
     def page(self, base_url: str, arguments: Mapping[str, str], spelling: int = 0) -> Page:
         """The page that answers a request; NoAnswer says why there is none."""
@@ -145,6 +147,9 @@ class PageFetcher:
         return self._aside(lambda: self.client.ask(base_url, arguments, written))
 
     def _aside(self, call: Callable[[], HttpAnswer]) -> Future[HttpAnswer]:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._serve, name="harvest-fetch", daemon=True)
+            self._thread.start()
         future: Future[HttpAnswer] = Future()
         self._wanted.put((future, call))
         return future

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ipaddress
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -29,17 +30,36 @@ def addresses(host: str, port: int) -> list[str]:
     return [str(entry[4][0]) for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
 
 
+@dataclass(frozen=True, slots=True)
+class KnownPublic:
+    """The hosts of sources that have had a public address, and what remembers another one."""
+
+    hosts: Collection[str] = ()
+    remember: Callable[[str], None] = lambda host: None
+
+
 class Reach:
     """What one source may lead to: neither the redirects of a public one nor the documents that its records
-    name may lead into our own network, where it has no business."""
+    name may lead into our own network, where it has no business.
+
+    A source is public from the moment its host has one public address, and stays so: whoever controls the
+    name could otherwise answer with a private address first, to be trusted, and with a server of theirs next.
+    """
 
     def __init__(
-        self, allow_private: bool, by_proxy: bool, resolve: Resolve, clock: Callable[[], float]
+        self,
+        allow_private: bool,
+        by_proxy: bool,
+        resolve: Resolve,
+        clock: Callable[[], float],
+        known_public: KnownPublic | None = None,
     ) -> None:
         self._allow_private = allow_private
         self._by_proxy = by_proxy
         self._resolve = resolve
         self._clock = clock
+        self._known_public = known_public or KnownPublic()
+        self._home = ""  # the host of the source: that of the first URL
         self._public: bool | None = None  # whether the source itself is
         self._known: dict[
             tuple[str, int], tuple[tuple[str, ...], float]
@@ -55,9 +75,7 @@ class Reach:
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise OutOfReach(f"{url}: only http and https URLs can be harvested")
         found = self._resolved(parts.hostname, port)
-        if self._public is None and found:
-            # A name with addresses of both kinds must not open our network by the private ones.
-            self._public = any(map(is_public, found))
+        self._judge(parts.hostname.lower().rstrip("."), found)
         if self._allow_private and not self._public:
             return found
         public = tuple(filter(is_public, found))
@@ -68,6 +86,18 @@ class Reach:
                 "lead, and only with  harvest.allow_private = true"
             )
         return public
+
+    def _judge(self, host: str, found: Sequence[str]) -> None:
+        """Take note of what the addresses of a host say about the source."""
+        self._home = self._home or host
+        if self._public or host != self._home or not found:
+            return
+        # A name with addresses of both kinds must not open our network by the private ones.
+        self._public = any(map(is_public, found))
+        if host in self._known_public.hosts:
+            self._public = True
+        elif self._public and host not in found:  # an address stays what it is
+            self._known_public.remember(host)
 
     def begin(self, source: str) -> None:
         """Let the URL of the source itself decide what it may lead to, and no URL that its records name."""

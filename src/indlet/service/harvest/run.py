@@ -7,6 +7,7 @@ Long because its steps are short, share what a run has agreed on, and are read i
 
 from __future__ import annotations
 
+import hmac
 import json
 import threading
 import time
@@ -29,6 +30,7 @@ from indlet.service.harvest.listing import ListedPages
 from indlet.service.harvest.negotiate import Agreement, negotiate
 from indlet.service.harvest.one_origin import claim, keeper
 from indlet.service.harvest.progress import Progress
+from indlet.service.harvest.public_hosts import known_public
 from indlet.service.harvest.reconcile import CannotReconcile, applies, compare, due, whole_list
 from indlet.service.harvest.record_intake import RecordIntake
 from indlet.service.harvest.run_state import (
@@ -106,9 +108,7 @@ class Run:
         """
         self.name, self.own, self.exchange = name, own, exchange and source.republish
         self.store, self.roots = store, roots
-        self.source = source
-        self.analyzer = analyzer
-        self.harvest = harvest
+        self.source, self.analyzer, self.harvest = source, analyzer, harvest
         self.progress = progress
         self.options = options or RunOptions()
         self.extract = extract
@@ -131,9 +131,11 @@ class Run:
         self.kept_as = keeper(store, name, source, ranks or {})
         with store.write() as tx:
             user, password = _credentials(tx, self.origin, source)
+        self.requester = _digest(store, source.token, user, password)
         client = Client(
-            harvest, token=source.token, user=user, password=password, delay_seconds=delay, sleep=self._sleep
-        )
+            harvest, token=source.token, user=user, password=password, delay_seconds=delay,
+            known_public=known_public(store), sleep=self._sleep,
+        )  # fmt: skip
         self.fetcher = PageFetcher(
             client, self.rules, self._sleep, self.halt, self._report_trouble, self._announce
         )
@@ -204,11 +206,24 @@ class Run:
         self.progress.pages += 1
         if answer is not None:
             full_text = self._full_text if self.source.fulltext == "fetch" and self.extract else None
-            for record in feed.records(answer.body, answer.url, self.analyzer, full_text):
+            named, guids = set[str](), set[str]()
+            for record, guid in feed.records(answer, self.source.url, self.analyzer, full_text):
                 self.committer.add(record)
+                named.add(record.identifier)
+                guids |= {guid, feed.absolute_link(answer.url, guid)}
+            self.committer.commit(None)
+            self._drop_former(guids - named)
         self._remember(url=self.source.url, format=FEED, other={**self.state.other, "feed": given})
         self.committer.settle_deletions()
         self._end("complete", "")
+
+    def _drop_former(self, guids: set[str]) -> None:
+        """Entries whose guid is no URI were kept under it by earlier versions; now they have a URI."""
+        with self.store.read() as view:
+            live = view.live(self.origin, sorted(guids))
+        if live:
+            with self.store.write() as tx:
+                tx.delete(self.origin, live)
 
     def _harvest(self) -> None:
         if self.source.metadata == FEED:
@@ -337,8 +352,10 @@ class Run:
         anew = self.options.full or (historical and not begun_before)
         if anew or (self.state.shape or shape) != shape:
             self._remember(run=None, marks={})
-        if (stated := agreement.identity.store) and self.state.store not in ("", stated):
-            # Its store went back to an earlier state, or is a new one: dates before that say nothing.
+        stated = agreement.identity.store or self.state.store
+        if self.state.store not in ("", stated) or self.state.requester not in ("", self.requester):
+            # Its store went back to an earlier state, or is a new one, or other credentials show other
+            # records of it: dates from before say nothing.
             self._remember(run=None, marks=dict.fromkeys(self.state.marks, ""), restored=True)
         indexed = normaliser.has_index
         self._remember(
@@ -347,7 +364,8 @@ class Run:
             format=agreement.form,
             identified=agreement.identity.base_url != "",
             name=agreement.identity.name,
-            store=agreement.identity.store or self.state.store,
+            store=stated,
+            requester=self.requester,
             deleted_record=agreement.identity.deleted,
             granularity="second" if agreement.seconds else "day",
             policy=agreement.policy.to_json() if agreement.policy else None,
@@ -659,6 +677,11 @@ class Run:
         except (NoAnswer, IndletError) as e:
             self.committer.fail(Failure(identifier, "fetch", str(e)))
             return ""
+
+
+def _digest(store: Store, *credentials: str) -> str:
+    """What tells whether a source is asked with the same credentials; nothing can be learned from it."""
+    return hmac.digest(store.secret("identity"), repr(credentials).encode(), "sha256").hex()[:16]
 
 
 def _credentials(tx: Transaction, origin: int, source: Source) -> tuple[str, str]:

@@ -92,7 +92,8 @@ class SourceState:
     confirmed: str = ""  # when a run last ended complete: what is held is then what the source has
     stored_bytes: int = 0
     store: str = ""  # what names the store behind the source, and its history (`Identity.store`)
-    restored: bool = False  # that has become another one: all identifiers must be compared
+    requester: str = ""  # digest of the credentials by which it was harvested
+    restored: bool = False  # store or requester have become others: all identifiers must be compared
     other: JsonMapping = field(default_factory=dict)  # what others keep with it
 
     @classmethod

@@ -7,10 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-import orjson
-
 from indlet.errors import UnknownRecord
-from indlet.model import FIELD_MARK, Facet, Stored, groups, unmarked
+from indlet.model import FIELD_MARK, KEY_MARKS, Facet, Stored, groups, unmarked
 from indlet.service.index import Found, Searcher
 from indlet.service.index import expression as e
 from indlet.service.rank import Bm25, DocumentStatistics, Model, QueryTerm
@@ -23,6 +21,9 @@ from indlet.text import Analyzer
 # A facet's name here -> its name in the index, where it is not the same.
 ENGINE_FACETS: Final = {"source": "origin"}
 _MOST_NAMES: Final = 3  # of one set, shown together
+
+# Keys stand for whole values: no word of the query is shown for them.
+_KEYS: Final = tuple(mark.encode() for mark in KEY_MARKS.values())
 
 
 @dataclass(slots=True)
@@ -43,6 +44,7 @@ class Shares:
         self._terms = {
             term.term.decode(): (term, self.model.constants(term, collection))
             for term in self.searcher.query_terms(self.meaning.expression)
+            if not term.term.startswith(_KEYS)
         }
         self._names = frozenset(self._terms)
         self._words = AskedWords(self.meaning)
@@ -54,7 +56,7 @@ class Shares:
         parts: list[tuple[str, int, int, float]] = []
         fields = b""
         if self._marked:
-            fields = self.analyzer.fields(orjson.loads(stored.metadata), stored.language)
+            fields = self.analyzer.described([stored])[0].fields
         for packed in (stored.vector or b"", fields):
             for frequency, terms in groups(packed):
                 # A line holds hundreds of terms, hardly ever one of the query's.

@@ -45,7 +45,6 @@ from indlet.service.search.lexer import clean, date_range
 from indlet.service.search.notes import Note
 from indlet.text import LANGUAGES, Analyzer, code
 from indlet.text.accents import without_accents
-from indlet.text.analyse import LOST
 from indlet.text.tokens import split, words
 
 # A language is frequent if this share of the records is in it.
@@ -255,12 +254,11 @@ class Interpreter:
     def _phrase(self, phrase: q.QueryPhrase, *, excluded: bool) -> e.Expression | None:
         if (person := self._person(phrase)) is not None:
             return person
-        pieces = split(phrase.text)
         variants: dict[tuple[str, ...], e.Expression] = {}
         rare: dict[tuple[str, ...], list[str]] = {}
         for language in (*self.languages, *self.others):
-            found = self.analyzer.lexicon(self.analyzer.rules_for(language)).terms(pieces)
-            placed = [(place, term) for place, term in enumerate(found) if term != LOST]
+            found = self.analyzer.sequence(phrase.text, language)
+            placed = [(place, term) for place, term in enumerate(found) if term is not None]
             terms = tuple(FIELD_MARKS.get(phrase.field, "") + term for _, term in placed)
             if terms in rare:
                 rare[terms].append(language)
@@ -308,17 +306,17 @@ class Interpreter:
         for own, rare in zip(
             self._forms(pieces, self.languages), self._forms(pieces, self.others), strict=False
         ):
-            terms = self._written([mark + term for term in dict.fromkeys(own) if term != LOST])
-            dropped = [name for name, term in zip(self.languages, own, strict=True) if term == LOST]
+            terms = self._written([mark + term for term in dict.fromkeys(own) if term is not None])
+            dropped = [name for name, term in zip(self.languages, own, strict=True) if term is None]
             if terms:
                 found.append(Forms(terms, dropped, {} if dropped else self._bound(terms, mark, rare)))
         return found
 
-    def _bound(self, terms: Sequence[str], mark: str, rare: Sequence[str]) -> dict[str, list[str]]:
+    def _bound(self, terms: Sequence[str], mark: str, rare: Sequence[str | None]) -> dict[str, list[str]]:
         """The other terms that a token has in languages of few records, each with these languages."""
         other: dict[str, list[str]] = {}
         for name, term in zip(self.others, rare, strict=bool(rare)):
-            if term != LOST and mark + term not in terms:
+            if term is not None and mark + term not in terms:
                 other.setdefault(mark + term, []).append(name)
         found: dict[str, list[str]] = {}
         for term, names in other.items():
@@ -327,12 +325,12 @@ class Interpreter:
                     found.setdefault(written, []).extend(names)
         return found
 
-    def _forms(self, pieces: list[str], languages: Sequence[str]) -> Iterable[tuple[str, ...]]:
+    def _forms(self, pieces: list[str], languages: Sequence[str]) -> Iterable[tuple[str | None, ...]]:
         """For each token its terms, one for each language."""
         if not languages:
             return repeat(())
-        lexicons = (self.analyzer.lexicon(self.analyzer.rules_for(name)) for name in languages)
-        return zip(*(lexicon.terms(pieces) for lexicon in lexicons), strict=True)
+        text = " ".join(pieces)
+        return zip(*(self.analyzer.sequence(text, name) for name in languages), strict=True)
 
     def _written(self, terms: list[str]) -> list[str]:
         """The terms, and those of the index that differ from them by accents alone."""

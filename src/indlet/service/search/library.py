@@ -532,7 +532,8 @@ class Library:
         # Folders that are written to hold no records, and their names are paths of this machine.
         if origin.guarded or origin.kind == "write":
             return True
-        return origin.kind == "hierarchy" and self._restricted.get(origin.name, origin.restricted)
+        unknown = origin.restricted or origin.is_site
+        return origin.kind == "hierarchy" and self._restricted.get(origin.name, unknown)
 
     def _analysed_otherwise(self, origin: Origin) -> bool:
         """Whether an origin's records were last analysed by a policy under which words become other terms.

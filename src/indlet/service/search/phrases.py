@@ -10,8 +10,6 @@ import orjson
 from indlet.formats.people import names
 from indlet.model import Stored
 from indlet.text import SEARCHED, Analyzer
-from indlet.text.analyse import LOST
-from indlet.text.tokens import joined, split
 
 # Records whose metadata are read for one phrase: more would make a question wait.
 VERIFIED: Final = 5_000
@@ -31,23 +29,21 @@ def holds(analyzer: Analyzer, stored: Stored, field: str, phrase: str, languages
     if field in ("creator", "contributor"):
         values = [name for value in values for name in names(value)]
     own = analyzer.completed(stored).language
-    pieces = split(joined(phrase))
     for language in (own,) if own else languages:
-        lexicon = analyzer.lexicon(analyzer.rules_for(language))
-        wanted = list(lexicon.terms(pieces))
-        while wanted and wanted[-1] == LOST:
+        wanted = analyzer.sequence(phrase, language)
+        while wanted and wanted[-1] is None:
             wanted.pop()
-        while wanted and wanted[0] == LOST:
+        while wanted and wanted[0] is None:
             wanted.pop(0)
-        if wanted and any(_holds(list(lexicon.terms(split(joined(value)))), wanted) for value in values):
+        if wanted and any(_holds(analyzer.sequence(value, language), wanted) for value in values):
             return True
     return False
 
 
-def _holds(terms: Sequence[str], wanted: Sequence[str]) -> bool:
+def _holds(terms: Sequence[str | None], wanted: Sequence[str | None]) -> bool:
     size = len(wanted)
     return any(
-        all(asked in (LOST, term) for asked, term in zip(wanted, terms[at : at + size], strict=True))
+        all(asked in (None, term) for asked, term in zip(wanted, terms[at : at + size], strict=True))
         for at in range(len(terms) - size + 1)
         if terms[at] == wanted[0]
     )

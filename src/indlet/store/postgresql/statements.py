@@ -235,7 +235,7 @@ class PostgresTransaction(SqlTransaction):
             return sorted(seq for (seq,) in cursor.fetchall())
 
     def loaded(self) -> None:
-        for name in ("origins", "sets", "runs", "alerts"):
+        for name in ("origins", "sets", "runs", "alerts", "grants"):
             sequence = f"pg_get_serial_sequence('{name}', 'id')"
             self._all(f"SELECT setval({sequence}, max(id)) FROM {name} HAVING max(id) > 0")
 

@@ -12,6 +12,7 @@ from importlib.resources import files
 from indlet.errors import StoreError
 from indlet.settings import without_credentials
 from indlet.store.packed import fingerprint
+from indlet.store.sql_grants import SCHEMA as GRANTS
 from indlet.store.sql_store import EPOCH, IDENTITY
 from indlet.store.sql_waiting import SCHEMA
 
@@ -143,6 +144,12 @@ def identity_and_epoch(connection: sqlite3.Connection) -> None:
         connection.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", (name, secrets.token_bytes(32)))
 
 
+def grants(connection: sqlite3.Connection) -> None:
+    """Who is shown which origin since when."""
+    for statement in GRANTS:
+        connection.execute(statement.format(number="INTEGER", text="TEXT", key="INTEGER PRIMARY KEY"))
+
+
 # The user and the password of a URL within a text.
 _IN_URL = re.compile(r"(https?://)[^\s/?#@\"'<>\\]{1,500}@", re.IGNORECASE)
 
@@ -158,6 +165,7 @@ STEPS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     datestamps_of_metadata,
     waiting_list,
     identity_and_epoch,
+    grants,
 )
 
 

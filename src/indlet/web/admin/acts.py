@@ -10,9 +10,11 @@ from typing import Final, NamedTuple
 from urllib.parse import urlencode, urlsplit
 
 from indlet.errors import IndletError, SettingsError
+from indlet.formats import METADATA
 from indlet.node import duplicates, ownership
 from indlet.node.jobs import Jobs
 from indlet.node.probe import Probe, probe_in_child
+from indlet.service.harvest.run import FEED
 from indlet.service.search.library import Library
 from indlet.settings import Node, Source, without_credentials
 from indlet.store import decisions
@@ -87,6 +89,11 @@ class Acts:
 
     # Sources
 
+    def passes_on(self) -> bool:
+        """Whether this node serves the records of others again, so that a new source is meant to be, too."""
+        settings = self._library.settings
+        return bool(settings.library) or any(source.republish for source in settings.source)
+
     def name_by_itself(self, probe: Probe) -> str:
         """What a source calls itself, as a name for it; empty where it does not say, or that is taken."""
         name = _BLANKS.sub(" ", probe.name).strip()[:NAME]
@@ -111,18 +118,22 @@ class Acts:
 
     def _edit(self, form: Form) -> tuple[str, str]:
         name = form.get("name", "")
-        changes = {
+        changes: dict[str, str | bool] = {
             "name": _BLANKS.sub(" ", form.get("new_name", "")).strip()[:NAME],
             "set": form.get("set", "").strip()[:500],
             "every": form.get("every", "").strip()[:100],
             "index": "none" if form.get("index") == "none" else "auto",
         }
+        if form.get("metadata"):
+            changes["metadata"] = known_format(form["metadata"])
+        if form.get("with_republish"):  # an empty box says nothing unless the form has one
+            changes["republish"] = bool(form.get("republish"))
         token = form.get("token", "").strip()[:500]
         if token or form.get("no_token"):  # a field left empty says nothing: the token is never shown
             changes["token"] = "" if form.get("no_token") else token
         different = self._harvests.edit(name, changes)
         told = ", ".join(f"{field}={changes[field]}" if field != "token" else field for field in different)
-        return _page(changes["name"] or name), f"{name}: {told or 'nothing changed'}"
+        return _page(str(changes["name"]) or name), f"{name}: {told or 'nothing changed'}"
 
     def _reset(self, form: Form) -> tuple[str, str]:
         self._harvests.as_in_file(form.get("name", ""))
@@ -180,6 +191,13 @@ def _address(form: Form) -> str:
     return f"http://{url}" if url and "://" not in url else url
 
 
+def known_format(prefix: str) -> str:
+    """A metadataPrefix that can be harvested; SettingsError if it is none that we know."""
+    if prefix not in (*METADATA, FEED):
+        raise SettingsError(f"no metadata format {prefix[:100]!r}; one of {', '.join(METADATA)}")
+    return prefix
+
+
 def wanted_source(form: Form) -> Source:
     """The source that a form describes."""
     url = _address(form)
@@ -193,5 +211,7 @@ def wanted_source(form: Form) -> Source:
         set=form.get("set", "").strip()[:500],
         every=form.get("every", "").strip()[:100],
         index=index if index in ("auto", "none") else "auto",
+        metadata=known_format(form.get("metadata") or "oai_dc"),
+        republish=bool(form.get("republish")),
         token=form.get("token", "").strip()[:500],
     )

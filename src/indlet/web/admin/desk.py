@@ -15,6 +15,7 @@ from starlette.routing import BaseRoute, Route
 
 from indlet import logs
 from indlet.errors import IndletError, SettingsError
+from indlet.formats import METADATA
 from indlet.node import duplicates, ownership
 from indlet.node.jobs import Jobs
 from indlet.node.probe import Probe, probe_in_child
@@ -24,11 +25,12 @@ from indlet.service.index import follow
 from indlet.web.admin import show
 from indlet.web.admin.acts import Acts, Form, wanted_source
 from indlet.web.admin.desk_log import DeskLog
+from indlet.web.admin.own_records import find_own
+from indlet.web.admin.sign_ins import SignIns
 from indlet.web.auth import ADMIN, COOKIE, DEVICE, Gate, Session, address_of, over_https
 from indlet.web.i18n import Strings, strings
 from indlet.web.portal import Portal
 
-_GUESSES: Final = 50  # sign-ins that wait at most
 _DEVICE_SECONDS: Final = 365 * 86400
 _TABS: Final = ("overview", "alerts", "duplicates", "provider", "store", "jobs", "log")
 _LOGGED: Final = 200  # acts that the log shows
@@ -42,10 +44,8 @@ class Desk:
         self.gate, self.usage = gate, usage
         self.totals = show.Totals(portal.store)
         self.schedule, self.harvests = jobs.schedule, jobs.harvests
-        # Sign-ins that wait, by who guesses; a hash takes 32 MB, a probe a process: few of them at once.
-        self._guessers: dict[str, tuple[anyio.Lock, int]] = {}
-        self._guesses = 0
-        self._hashing, self._probing = anyio.CapacityLimiter(2), anyio.CapacityLimiter(2)
+        self._sign_ins = SignIns(gate)
+        self._probing = anyio.CapacityLimiter(2)  # each takes a process
         self.log = DeskLog(portal.store)
         self.acts = Acts(portal.library, jobs, self.log)
 
@@ -115,9 +115,10 @@ class Desk:
             except TooMuch as e:
                 return _refused(e)
             place = _within_desk(form.get("next", ""))
-            if self._guesses >= _GUESSES:
+            guesser = self.gate.guesser(request, address_of(request, self.settings))
+            if not self._sign_ins.has_room(guesser):
                 problem, status = t("desk.busy"), 429
-            elif await self._password_fits(request, form.get("password", ""), user := _user(form)):
+            elif await self._sign_ins.password_fits(guesser, form.get("password", ""), user := _user(form)):
                 return await anyio.to_thread.run_sync(self._signed_in, request, place, user)
             else:
                 logs.event(
@@ -137,24 +138,6 @@ class Desk:
             named=bool(self.settings.user),
             user=request.query_params.get("user", "")[:100],
         )
-
-    async def _password_fits(self, request: Request, password: str, user: str) -> bool:
-        """Checks one password at a time for each guesser, after the pause that it has earned."""
-        guesser = self.gate.guesser(request, address_of(request, self.settings))
-        lock, waiting = self._guessers.get(guesser, (anyio.Lock(), 0))
-        self._guessers[guesser] = (lock, waiting + 1)
-        self._guesses += 1
-        try:
-            async with lock:
-                await anyio.sleep(self.gate.pause(guesser))
-                return await anyio.to_thread.run_sync(
-                    self.gate.sign_in, guesser, password, user, limiter=self._hashing
-                )
-        finally:
-            self._guesses -= 1
-            lock, waiting = self._guessers.pop(guesser)
-            if waiting > 1:
-                self._guessers[guesser] = (lock, waiting - 1)
 
     def _signed_in(self, request: Request, place: str, user: str) -> Response:
         cookie, session = self.gate.open(user)
@@ -227,7 +210,8 @@ class Desk:
             busy=any(row.progress for row in rows), records=sum(r.records for r in rows),
             deleted=sum(r.deleted for r in rows), failures=sum(r.failures for r in rows),
             moved=sum(r.bytes for r in rows), lag=max(newest - position, 0), problem=problem,
-            given=given or {}, usual=self.settings.harvest.every, tested=tested, shared=self.totals.shared(),
+            given=given or {}, formats=METADATA, passes_on=self.acts.passes_on(),
+            usual=self.settings.harvest.every, tested=tested, shared=self.totals.shared(),
         )  # fmt: skip
 
     def source(self, request: Request, t: Strings, session: Session) -> Response:
@@ -258,7 +242,7 @@ class Desk:
         whole = origin is not None and "live" not in request.query_params
         return self._render(
             request, session, "overview", "admin/source.html", status, row=row, source=source,
-            problem=problem, given=given or {}, usual=self.settings.harvest.every,
+            problem=problem, given=given or {}, usual=self.settings.harvest.every, formats=METADATA,
             changed_here=self.harvests.changed_here(name), written=name in self.harvests.in_file(),
             on_schedule=row.due is not None or row.state == "paused",
             busy=row.progress is not None, state=state,
@@ -268,8 +252,10 @@ class Desk:
         )  # fmt: skip
 
     def provider(self, request: Request, t: Strings, session: Session) -> Response:
+        words = request.query_params.get("q", "")
+        found, problem = find_own(self.portal.library, words)
         return self._render(
-            request, session, "provider", "admin/provider.html",
+            request, session, "provider", "admin/provider.html", words=words, found=found, problem=problem,
             hierarchies=show.hierarchies(self.portal.store, self.settings, self.totals.get()),
             usage=self.usage.counts()[:100], withdrawn=ownership.marked(self.portal.store)[:100],
         )  # fmt: skip
@@ -277,7 +263,7 @@ class Desk:
     def upkeep(self, request: Request, t: Strings, session: Session) -> Response:
         return self._render(
             request, session, "store", "admin/store.html", state=show.index_state(self.portal.library),
-            upkeep=self.acts.upkeep.said(), busy=self._in_upkeep(),
+            upkeep=self.acts.upkeep.said(), busy=self.acts.upkeep.busy(),
         )  # fmt: skip
 
     def jobs(self, request: Request, t: Strings, session: Session) -> Response:
@@ -364,9 +350,6 @@ class Desk:
             request, 403, t("desk.not_allowed"), t("desk.needs_role", role=t(f"role.{role}")), tone="warn",
             action=(t("menu.desk"), "/admin"),
         )  # fmt: skip
-
-    def _in_upkeep(self) -> bool:
-        return self.acts.upkeep.busy()
 
 
 async def _form(request: Request) -> Form:

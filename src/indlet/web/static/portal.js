@@ -2,6 +2,7 @@
 "use strict";
 
 (() => {
+  const root = document.documentElement.dataset.root; // the path that the node is mounted below
   const narrow = window.matchMedia("(max-width: 60rem)");
 
   // On a phone the facets start folded.
@@ -26,7 +27,7 @@
       event.preventDefault();
       const next = dark() ? "light" : "dark";
       document.documentElement.dataset.theme = next;
-      document.cookie = `theme=${next}; path=/; max-age=31536000; samesite=lax`;
+      document.cookie = `theme=${next}; path=${root || "/"}; max-age=31536000; samesite=lax`;
       show();
     });
     show();
@@ -202,7 +203,7 @@
         const by = document.createElement("span"), field = document.createElement("input"), off = document.createElement("button");
         link.textContent = one.title;
         // Only to ourselves, whatever stands in the list.
-        link.href = String(one.href).startsWith("/record") ? one.href : "/";
+        link.href = root + (String(one.href).startsWith("/record") ? one.href : "/");
         by.textContent = one.by; by.className = "byline small";
         field.type = "hidden"; field.name = "record"; field.value = `${one.source}\n${one.id}`;
         off.type = "button"; off.className = "mark"; off.textContent = "×";
@@ -226,7 +227,7 @@
   if (past && kept("queries").length) {
     past.querySelector("ul").replaceChildren(...kept("queries").map((one) => {
       const item = document.createElement("li"), link = document.createElement("a");
-      link.href = `/?q=${encodeURIComponent(one)}`; link.textContent = one;
+      link.href = `${root}/?q=${encodeURIComponent(one)}`; link.textContent = one;
       item.append(link);
       return item;
     }));

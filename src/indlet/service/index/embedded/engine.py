@@ -16,20 +16,18 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Final, NamedTuple, Self
 
-import orjson
-
 from indlet import _core
 from indlet.durable import open_private, sync
 from indlet.errors import IndexBusy, IndexDamaged, StoreError
 from indlet.limits import require_room
 from indlet.model import JsonObject, Stored
-from indlet.service.index.dates import date_number
 from indlet.service.index.embedded import manifest as manifests
 from indlet.service.index.embedded.manifest import REMEDY, Manifest, SegmentEntry, SegmentFile
 from indlet.service.index.embedded.merge_scheduler import merge_once
 from indlet.service.index.embedded.searcher import SegmentSearcher
 from indlet.service.index.embedded.segment import Segment, open_segment
 from indlet.service.index.protocol import Statistics
+from indlet.text.analyse import Analyzer, stored_row
 
 FLUSH: Final = 128 << 20  # bytes of memory that documents take before they become a segment
 _READ: Final = 1 << 22  # bytes of a file at a time
@@ -160,8 +158,11 @@ class Engine:
                 if manifests.stamp(self._folder) == stamp:
                     raise IndexDamaged(f"{error.filename} is missing; {REMEDY}") from error
 
-    def apply(self, changes: Iterable[Stored]) -> int:
-        """Take changes in the order of the feed; they are seen after `commit`. Gives their number."""
+    def apply(self, changes: Iterable[Stored], analyzer: Analyzer | None = None) -> int:
+        """Take changes in the order of the feed; they are seen after `commit`. Gives their number.
+
+        `analyzer` makes the terms of metadata; without one, records have those that come with them.
+        """
         self._writer()
         changes = list(changes)
         if changes:
@@ -170,7 +171,8 @@ class Engine:
             self._batch.remove([stored.id for stored in changes if stored.deleted])
             # A record may come twice: what was added before its deletion is gone, what comes after it stays.
             last = {stored.id: stored for stored in changes}
-            self._batch.add([_row(stored) for stored in last.values() if not stored.deleted])
+            rows = [_row(stored) for stored in last.values() if not stored.deleted]
+            self._batch.add(None if analyzer is None else analyzer.core, rows)
             if self._batch.memory > FLUSH:
                 self._flush()
         return len(changes)
@@ -388,18 +390,7 @@ def _locked(folder: Path) -> IO[bytes]:
 
 
 def _row(stored: Stored) -> _core.IndexRow:
-    types, languages, date = facet_values(stored)
-    return (
-        stored.id, stored.origin, stored.identifier.encode("utf-8", "surrogatepass"), stored.sets, types,
-        languages, stored.resource, date, stored.length, stored.vector, stored.fields, stored.positions,
-    )  # fmt: skip
-
-
-def facet_values(stored: Stored) -> tuple[str, str, int]:
-    """A record's types and languages, each separated by a zero character, and its date."""
-    metadata: dict[str, list[str]] = orjson.loads(stored.metadata) if stored.metadata else {}
-    languages = "\0".join(metadata.get("language", ())) or stored.language
-    return "\0".join(metadata.get("type", ())), languages, date_number(metadata)
+    return stored.id, stored.origin, stored.sets, stored.resource, stored.fields, stored_row(stored)
 
 
 def _verify(path: Path, file: SegmentFile) -> None:

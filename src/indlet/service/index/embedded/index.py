@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Self
 
 from indlet.model import Stored
-from indlet.service.index.described import described
 from indlet.service.index.embedded import manifest as manifests
 from indlet.service.index.embedded.engine import Engine, Pruning
 from indlet.service.index.embedded.merge_scheduler import Merger, merge_once, settle
@@ -38,10 +37,10 @@ class EmbeddedWriter:
         return self._engine.anew
 
     def prepare(self, changes: Sequence[Stored]) -> Prepared:
-        return Prepared(described(self._analyzer, changes))
+        return Prepared(changes)
 
     def apply(self, prepared: Prepared) -> int:
-        return self._engine.apply(prepared.changes)
+        return self._engine.apply(prepared.changes, self._analyzer)
 
     def commit(self, position: int | None = None, about: Mapping[str, str] | None = None) -> None:
         self._engine.commit(position, None if about is None else dict(about))

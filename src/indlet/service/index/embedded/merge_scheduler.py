@@ -71,7 +71,7 @@ def merge_once(folder: Path, everything: bool = False, halt: threading.Event | N
         name = manifests.name(manifests.MERGED, 0)
         require_room(folder, sum(segment.file.size for segment in chosen))
         cores = [segment.core for segment in chosen]
-        written = _core.merge_segments(cores, folder / name, halt and halt.is_set)
+        written = _core.merge_segments(cores, folder / name, None if halt is None else halt.is_set)
         if written is None:
             return False
         joined = open_segment(folder, SegmentFile(name, *written))

@@ -17,6 +17,7 @@ from typing import Final
 
 import orjson
 
+from indlet import _core
 from indlet.model import SORT_MARKS, VALUE_MARKS, Stored, TermVector, groups
 from indlet.service.index.dates import date_number
 from indlet.service.index.opensearch.cluster import Json
@@ -165,13 +166,8 @@ def again(source: Json) -> Json:
 
 
 def tie(identifier: str) -> int:
-    """What orders equal scores: a hash of the identifier (`kernels.term_hash.digest`), as a signed number."""
-    value, mask = 0xCBF29CE484222325, (1 << 64) - 1
-    for byte in identifier.encode("utf-8", "surrogatepass"):
-        value = (value ^ byte) * 0x100000001B3 & mask
-    value = (value ^ value >> 32) * 0xD6E8FEB86659FD93 & mask
-    value ^= value >> 32
-    return (value or 1) - (1 << 63) if identifier else -(1 << 63)
+    """What orders equal scores: a hash of the identifier, as a signed number."""
+    return _core.stable_hash(identifier.encode("utf-8", "surrogatepass")) - (1 << 63)
 
 
 def norm(frequencies: Iterable[int]) -> float:

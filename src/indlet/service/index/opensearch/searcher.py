@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import struct
 from collections.abc import Collection as Collected
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
-
-import numpy as np
 
 from indlet.model import SORT_MARKS, VALUE_MARKS
 from indlet.service.index.expression import Expression, Or, Phrase, Prefix, Term, positive
@@ -191,9 +190,8 @@ class ClusterSearcher:
              float(str(column(hit, "norm"))), int(str(column(hit, "date", 0))))
             for hit in self._snapshot.each(EVERYTHING, ("tie", "length", "norm", "date"))
         )  # fmt: skip
-        kinds = (np.uint64, np.uint32, np.float64, np.uint32)
-        for number, kind in enumerate(kinds):
-            digest.update(np.array([row[number] for row in rows], kind if rows else np.float64).tobytes())
+        for number, kind in enumerate("QIdI"):
+            digest.update(struct.pack(f"<{len(rows)}{kind}", *(row[number] for row in rows)))
         return digest.hexdigest()
 
     @property

@@ -12,9 +12,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Final
 
-import numpy as np
-
-from indlet.kernels.edit_distance import near as within
+from indlet import _core
 from indlet.service.index.opensearch.cluster import Json, pieces, total
 from indlet.service.index.opensearch.matching import EVERYTHING
 from indlet.service.index.opensearch.schema import counted, named, term_of
@@ -226,13 +224,5 @@ def _literal(text: str) -> str:
 def _distances(word: str, terms: Sequence[str], edits: int) -> dict[str, int]:
     """How many edits of bytes each term is away, for those that are near enough."""
     names = [term.encode("utf-8", "surrogatepass") for term in dict.fromkeys(terms)]
-    bounds = np.concatenate(([0], np.cumsum([len(name) for name in names]))).astype(np.uint32)
-    found, distances = np.empty(len(names), np.int64), np.empty(len(names), np.int64)
-    wanted = np.frombuffer(bytearray(word.encode("utf-8", "surrogatepass")), np.uint8)
-    joined = np.frombuffer(bytearray().join(names), np.uint8)
-    some = np.ones(len(names), np.int64)
-    count = int(within(joined, bounds, some, wanted, edits, found, distances))
-    return {
-        names[number].decode(errors="replace"): distance
-        for number, distance in zip(found[:count].tolist(), distances[:count].tolist(), strict=True)
-    }
+    near = _core.words_near(word.encode("utf-8", "surrogatepass"), names, edits)
+    return {names[place].decode(errors="replace"): distance for place, distance in near}

@@ -11,7 +11,6 @@ import orjson
 
 from indlet.errors import IndexDamaged, StoreError
 from indlet.model import Stored
-from indlet.service.index.described import described
 from indlet.service.index.opensearch import schema
 from indlet.service.index.opensearch.cluster import WRITING, Json, NotThere, pieces, total
 from indlet.service.index.opensearch.control import Control, PublishedState
@@ -66,7 +65,7 @@ class OpenSearchWriter:
         return self._anew
 
     def prepare(self, changes: Sequence[Stored]) -> Prepared:
-        return Prepared(described(self._analyzer, changes))
+        return Prepared(self._analyzer.described(changes))
 
     def apply(self, prepared: Prepared) -> int:
         for stored in prepared.changes:
