@@ -29,9 +29,9 @@ from typing import NamedTuple
 from indlet.errors import IndletError
 from indlet.formats import identifiers, people
 from indlet.model import Record
+from indlet.oai.read import read
 from indlet.service.index.dates import date_number
 from indlet.service.index.keys import title_keys
-from indlet.oai.read import read
 from indlet.service.records.normalise import Normaliser, resource_key
 from indlet.service.search.library import Library
 from indlet.service.search.results import Hit
