@@ -16,12 +16,12 @@ STAMP := $(VENV)/.installed
 CORE := src/indlet/_core.abi3.so
 CORE_SOURCES := Cargo.toml Cargo.lock core/Cargo.toml $(shell find core/src -name '*.rs')
 
-.PHONY: fuzz dist rust demo test test-cluster postgresql opensearch check lint types kernels browser servers evidence bench clean lock hashes
+.PHONY: fuzz dist rust demo test test-cluster postgresql opensearch check lint types browser servers evidence bench clean lock hashes
 
 demo: $(STAMP) $(CORE)
 	$(BIN)/indlet demo $(DEMO)
 
-test: $(STAMP) $(CORE) browser servers kernels
+test: $(STAMP) $(CORE) browser servers
 	$(BIN)/python -m pytest $(PYTEST)
 
 # What is promised of every store, on PostgreSQL, and of every index, on OpenSearch; what runs on the embedded ones is
@@ -87,10 +87,6 @@ rust:
 	    { apt-get install -y -qq --no-install-recommends rustc-web cargo-web gcc >/dev/null 2>&1 || \
 	      apt-get install -y -qq --no-install-recommends rustc cargo gcc >/dev/null; }; } || \
 	  { echo "Rust is missing: install rustc and cargo 1.85 or newer (https://rustup.rs), then try again"; exit 1; }
-
-# Compiled once and before: two tests at a time would compile the same twice.
-kernels: $(STAMP)
-	$(BIN)/python -m indlet.service.index.embedded.warming
 
 # Browser tests use the system's chromium; without one, and without the right to install it, they say so and skip.
 browser:

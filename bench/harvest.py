@@ -33,7 +33,7 @@ from bench.corpus import fill
 from bench.processes import Cost, cpu_of, free_port, indlet, run
 
 from bench import harvest_others
-from indlet.service.records.page import read_page
+from indlet.oai.read import read
 
 FORMS: Final = ("none", "tf_basic", "tf_compact")
 # The first request since it was last asked, by the clock that all processes of a machine share.
@@ -166,7 +166,7 @@ def fast_share(serving: Serving) -> float:
     """Which share of the records of the first page, with their vectors, is read by the kernel."""
     asked = "verb=ListRecords&metadataPrefix=oai_dc&indexPrefix=tf_compact"
     with urllib.request.urlopen(f"{serving.root}/ft-oai?{asked}", timeout=20) as answer:
-        page = read_page(answer.read(), kernels=True)
+        page = read(answer.read())
     return sum(item.part is not None and item.vector is not None for item in page.items) / len(page.items)
 
 

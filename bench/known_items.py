@@ -29,10 +29,10 @@ from typing import NamedTuple
 from indlet.errors import IndletError
 from indlet.formats import identifiers, people
 from indlet.model import Record
+from indlet.oai.read import read
 from indlet.service.index.dates import date_number
 from indlet.service.index.keys import title_keys
 from indlet.service.records.normalise import Normaliser, resource_key
-from indlet.service.records.page import read_page
 from indlet.service.search.library import Library
 from indlet.service.search.results import Hit
 from indlet.store.sqlite.store import FILE_NAME
@@ -118,7 +118,7 @@ def filled(library: Library, found: Iterator[tuple[str, bytes]]) -> Iterator[Ite
     normaliser = Normaliser(Analyzer())
     for source, body in found:
         try:
-            items = read_page(body, kernels=False).items
+            items = read(body).items
         except IndletError:
             continue
         for item in items:

@@ -10,8 +10,6 @@ import pytest
 from tests import opensearch_server
 from tests.stores import KIND, SERVER, PostgresServer, on_postgresql
 
-from indlet.kernels.state import compile_here
-
 # How long an example takes says more of the machine than of the code.
 hypothesis.settings.register_profile("indlet", deadline=None)
 hypothesis.settings.load_profile("indlet")
@@ -20,7 +18,6 @@ _node = pytest.StashKey[opensearch_server.OpenSearchNode]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    compile_here()  # not sometimes by Python, sometimes compiled
     # What a shell starts in the background ignores Ctrl-C; what tests start would inherit that.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)

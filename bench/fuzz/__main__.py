@@ -1,18 +1,14 @@
 """Fuzzing, for as long as is asked: make fuzz, or  python -m bench.fuzz [TARGET …] [--seconds 60].
 
 By atheris (coverage-guided) where it is installed, otherwise by mutations of our own. Each target runs in a
-process of its own with limits of memory and of time for one input, and its kernels check each place in an
-array (NUMBA_BOUNDSCHECK). What is found is kept in `--findings`, and
+process of its own with limits of memory and of time for one input. What is found is kept in `--findings`, and
 `python -m bench.fuzz TARGET --input FILE` runs one input again. `api` asks a running node, by schemathesis.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib
 import importlib.util
-import os
-import pkgutil
 import random
 import re
 import resource
@@ -24,8 +20,6 @@ import traceback
 from pathlib import Path
 
 from bench.fuzz.results import Fuzzed
-
-from indlet import kernels
 
 SLOW_SECONDS = 10
 MEMORY_MB = 4096
@@ -41,7 +35,7 @@ def by_mutation(name: str, seconds: float, folder: Path, seed: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_MB << 20, MEMORY_MB << 20))
     chance, inputs = random.Random(seed), target.seeds()
     for data in inputs:
-        target.run(data)  # compiles kernels, fills memos
+        target.run(data)  # fills memos
     pool, count, end = list(inputs), 0, time.monotonic() + seconds
     while time.monotonic() < end:
         data = mutated(chance.choice(pool), inputs, target.words, chance)
@@ -63,9 +57,6 @@ def by_atheris(name: str, seconds: float, folder: Path, seed: int) -> None:
     """In a child: libFuzzer, which ends the process itself."""
     import atheris
 
-    # Kernels come first, and so are left as they are: numba cannot compile instrumented code.
-    for module in pkgutil.iter_modules(kernels.__path__):
-        importlib.import_module(f"{kernels.__name__}.{module.name}")
     with atheris.instrument_imports(include=["indlet", "pymarc"]):
         from bench.fuzz.targets import TARGETS
     target = TARGETS[name]
@@ -73,7 +64,7 @@ def by_atheris(name: str, seconds: float, folder: Path, seed: int) -> None:
     corpus.mkdir(exist_ok=True)
     for number, data in enumerate(target.seeds()):
         (corpus / f"seed-{number}").write_bytes(data)
-        target.run(data)  # compiles kernels, fills memos
+        target.run(data)  # fills memos
     words = folder / f"words-{name}"
     words.write_text("".join('"' + "".join(f"\\x{b:02x}" for b in word) + '"\n' for word in target.words))
     options: dict[str, object] = {
@@ -94,10 +85,7 @@ def fuzzed(name: str, seconds: float, folder: Path, engine: str) -> Fuzzed:
         command = [sys.executable, "-m", "bench.fuzz", name, "--child", engine, "--seconds", str(left)]
         command += ["--findings", str(folder), "--seed", str(seed)]
         before = set(folder.glob("*"))
-        environment = {**os.environ, "NUMBA_BOUNDSCHECK": "1"}
-        child = subprocess.run(
-            command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, check=False, env=environment
-        )
+        child = subprocess.run(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, check=False)
         told = child.stderr.decode("utf-8", "replace")
         counts = re.findall(r"^#(\d+)", told, re.MULTILINE) + re.findall(r"executed_units:\s*(\d+)", told)
         inputs += max(map(int, counts), default=0)

@@ -9,6 +9,7 @@ pub mod index;
 pub mod keys;
 mod map;
 pub mod metadata;
+pub mod page;
 #[cfg(feature = "python")]
 mod python;
 pub mod rank;

@@ -6,6 +6,7 @@ use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 
 mod index;
+mod page;
 mod text;
 
 use crate::Error;
@@ -47,6 +48,11 @@ mod _core {
     use super::index::{
         Searcher, Segment, SegmentBuilder, deleted_since_merge, learn_thresholds, merge_segments, stable_hash,
         words_near,
+    };
+
+    #[pymodule_export]
+    use super::page::{
+        describe_metadata, element_of, fold_value, is_media_type, iso_date, pdf_text, read_page, resource_key,
     };
 
     #[pymodule_export]

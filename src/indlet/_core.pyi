@@ -153,3 +153,44 @@ def title_words(title: str) -> list[str]: ...
 def title_key(title: str) -> str | None: ...
 def record_key_terms(identifier: str, metadata: bytes) -> list[str]: ...
 def date_number(values: Sequence[str]) -> int: ...
+
+# raw, root, described, properties, resource
+PartRow = tuple[bytes, str, bytes, bytes, int]
+# identifier, datestamp, sets, deleted, part, vector (packed, length, language), index, abouts, begin, end,
+# policy
+ItemRow = tuple[
+    str,
+    str,
+    tuple[str, ...],
+    bool,
+    PartRow | None,
+    tuple[bytes, int, str] | None,
+    bytes | None,
+    tuple[bytes, ...],
+    int,
+    int,
+    str,
+]
+# response_date, verb, extended, token, cursor, size, errors, repairs, problems, items, spent
+PageRow = tuple[
+    str,
+    str,
+    bool,
+    str | None,
+    int | None,
+    int | None,
+    list[tuple[str, str]],
+    list[str],
+    list[tuple[str, str, int, int]],
+    list[ItemRow],
+    int,
+]
+
+def read_page(body: bytes, budget: int) -> PageRow | None: ...
+def describe_metadata(pairs: Sequence[tuple[str, str]]) -> bytes: ...
+def element_of(name: str) -> str: ...
+def is_media_type(value: str) -> bool: ...
+def iso_date(value: str) -> str: ...
+def fold_value(value: str) -> str: ...
+def pdf_text(value: str) -> str: ...
+def resource_key(identifier: str, identifiers: Sequence[str]) -> str: ...

@@ -24,7 +24,6 @@ ROOMS = [
     "formats",
     "store",
     "provider",
-    "kernels",
     "service",
     "node",
     "web",
@@ -125,17 +124,6 @@ def test_only_the_store_knows_its_database() -> None:
             assert not found, f"{path} imports {found}; use what indlet.store gives"
         elif "postgresql" not in path.parts:  # its driver is an extra
             assert not any(n.split(".")[0] == "psycopg" for n in imports(path)), path
-
-
-def test_kernels_import_nothing_but_kernels_and_nouns() -> None:
-    """So that the key of the kernel cache, made of these files, covers everything compiled into them."""
-    for path in modules():
-        if room(path) == "kernels":
-            ours = {n.split(".")[1] for n in imports(path) if n.startswith("indlet.")}
-            assert ours <= {"kernels", "model", "process"}, f"{path} imports {ours}"
-        else:
-            compiler = {n for n in imports(path) if n.split(".")[0] == "numba" or ".kernels.jit" in n}
-            assert not compiler, f"{path} compiles outside of kernels/: {compiler}"
 
 
 def test_provider_and_service_meet_only_over_http() -> None:

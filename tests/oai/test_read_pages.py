@@ -10,7 +10,7 @@ import pytest
 from indlet.errors import BadResponse
 from indlet.formats.metadata import oai_dc
 from indlet.oai.answers import identity, index_formats, metadata_formats, set_names
-from indlet.oai.read import Page, Truncated, read
+from indlet.oai.read import Page, Truncated, parsed, read
 
 OAI = 'xmlns="http://www.openarchives.org/OAI/2.0/"'
 
@@ -33,9 +33,9 @@ def record(name: str, title: str = "wing", extra: str = "", prefixes: str = "") 
 
 def titles(found: Page) -> dict[str, str]:
     return {
-        i.identifier: "".join(i.metadata.itertext())  # type: ignore[arg-type]
+        i.identifier: "".join(parsed(i.part.raw).itertext())  # type: ignore[union-attr]
         for i in found.items
-        if i.metadata is not None
+        if i.part is not None
     }
 
 

@@ -27,7 +27,6 @@ from indlet.model import Stored
 from indlet.provider.pipeline import crawl
 from indlet.provider.serve import application
 from indlet.provider.workers import Workers
-from indlet.service.harvest import fetch_page
 from indlet.service.index.embedded.engine import Engine
 from indlet.service.index.embedded.searcher import SegmentSearcher
 from indlet.service.index.expression import Or, Term
@@ -36,16 +35,6 @@ from indlet.service.search.library import Library
 from indlet.settings import Analysis, Crawl, Harvest, Hierarchy, Node, Settings
 from indlet.store import Store
 from indlet.text import Analyzer, Policy, policy_of
-
-
-@pytest.fixture(autouse=True, params=["by kernels", "plainly"])
-def way(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Large sources are read and analysed by kernels, small ones without."""
-    with pytest.MonkeyPatch.context() as patched:
-        if request.param == "by kernels":
-            patched.setattr(fetch_page, "MUCH", 0)
-        yield
-
 
 SERVICE = Settings(
     harvest=Harvest(retries=0, timeout_seconds=20.0), crawl=Crawl(settle_seconds=0.0, workers=1)

@@ -50,7 +50,7 @@ def demo(once: bool, mesh: bool, port: int | None, data: Path | None) -> None:
     indlet demo --mesh
     indlet demo --data demo-data --port 9000
     """
-    for needed in ("httpx", "jinja2", "numba"):
+    for needed in ("httpx", "jinja2"):
         if importlib.util.find_spec(needed) is None:
             raise MissingExtra(f"indlet demo (it imports {needed})", "service")
     from rich.console import Console

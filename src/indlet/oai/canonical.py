@@ -36,11 +36,3 @@ def canonical(node: etree._Element, budget: Budget | None = None) -> bytes:
         if budget is not None:
             budget.charge(len(plain))
         return plain
-
-
-def as_it_came(node: etree._Element, budget: Budget | None = None) -> bytes:
-    """An element with all declarations in scope, to be kept with its failure; empty if that is too much."""
-    if budget is not None and budget.left <= 0:
-        return b""
-    found = etree.tostring(node, with_tail=False)
-    return found if budget is None or budget.try_charge(len(found)) else b""

@@ -1,8 +1,8 @@
-"""Any repository's answer becomes a `Page`: tolerant of what can be repaired, strict about what is missing.
+"""A response becomes a `Page`: tolerant of what can be repaired, strict about what is missing.
 
-A page that was cut off raises; a record that cannot be read costs that record and becomes a `Problem`;
-whatever was mended is counted in `repairs`. Elements are known by their local names, for many a repository
-gets the namespace wrong.
+The core reads what is well-formed (`core/src/page`). What is not is repaired, and then read by the core: a
+page that was cut off raises, a record that cannot be repaired costs that record and becomes a `Problem`, and
+every repair is counted in `repairs`.
 """
 
 from __future__ import annotations
@@ -10,52 +10,53 @@ from __future__ import annotations
 import html
 import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple
+from functools import cached_property
+from typing import Final, NamedTuple
 
 from lxml import etree
 
+from indlet import _core
 from indlet.errors import BadResponse
 from indlet.limits import Budget
+from indlet.model import TermVector
 from indlet.oai import markup
-from indlet.oai.canonical import as_it_came, canonical
-from indlet.oai.names import FT_NAMESPACE, OAI_NAMESPACE
+from indlet.oai.canonical import canonical
+from indlet.oai.names import OAI_NAMESPACE
 from indlet.oai.read_repair import decoded, repaired, without_doctype
-
-if TYPE_CHECKING:
-    from indlet.model import TermVector
 
 
 class MetadataPart(NamedTuple):
-    """A record's metadata: in canonical form; what they say by the names of their elements, as JSON; and,
-    where these could be told at once, the record's properties as JSON and the number of its resource."""
+    """A record's metadata, and what the core makes of them."""
 
-    raw: bytes
-    described: bytes
-    properties: bytes = b""
-    resource: int = 0
+    raw: bytes  # in canonical form
+    root: str  # the name of their element, as lxml writes it
+    described: bytes  # what they say by the names of the elements in it, as JSON
+    properties: bytes  # the record's, as JSON
+    resource: int  # hash of the key of its resource
 
 
 class Item(NamedTuple):
-    """A record of a list, or a header alone.
-
-    The tolerant reader gives elements. A faster one gives what they say: `part` for `metadata`, `vector` for
-    `index_part`, `source` for `whole`.
-    """
+    """A record of a list, or a header alone."""
 
     identifier: str
     datestamp: str
     sets: tuple[str, ...] = ()
     deleted: bool = False
-    metadata: etree._Element | None = None
-    index_part: etree._Element | None = None
-    about: tuple[bytes, ...] = ()
-    whole: etree._Element | None = None  # the record's element, with all that it holds
     part: MetadataPart | None = None
     vector: TermVector | None = None
-    source: tuple[bytes, int, int] | None = None  # a page, and from where to where the record stands there
+    index_part: bytes | None = None  # one that only the reader of its format understands
+    about: tuple[bytes, ...] = ()
+    policy: str = ""  # digest that the index part names
+    source: tuple[bytes, int, int] = (b"", 0, 0)  # a page, and from where to where the record is in it
     budget: Budget | None = None  # of the response that it came with
-    policy: str = ""  # digest that the index part names, where it is not the one that was expected
+
+    @property
+    def raw(self) -> bytes:
+        """The record as it came, to be kept with its failure."""
+        page, begin, end = self.source
+        return page[begin:end]
 
 
 class Problem(NamedTuple):
@@ -66,7 +67,7 @@ class Problem(NamedTuple):
     raw: bytes
 
 
-@dataclass(slots=True)
+@dataclass
 class Page:
     """One response. `token` is None where there was no such element, empty where the list has ended."""
 
@@ -81,26 +82,27 @@ class Page:
     extended: bool = False
     policies: frozenset[str] = frozenset()  # digests that index parts name, but for the one expected
     repairs: Counter[str] = field(default_factory=Counter)
-    root: etree._Element | None = None
     budget: Budget = field(default_factory=lambda: Budget(0))
+    body: bytes = b""  # well-formed
+    is_repaired: bool = False  # what is read is not what came
+
+    @cached_property
+    def root(self) -> etree._Element | None:
+        """The tree of the response, for verbs that are asked once."""
+        return parsed(self.body) if self.body else None
 
 
 class Truncated(BadResponse):
     """The answer stops before its end."""
 
 
-_VERBS: Final = {
-    "identify": "Identify", "listrecords": "ListRecords", "listidentifiers": "ListIdentifiers",
-    "getrecord": "GetRecord", "listsets": "ListSets", "listmetadataformats": "ListMetadataFormats",
-    "listindexformats": "ListIndexFormats",
-}  # fmt: skip
 # Before version 2.0 each verb had a root and a namespace of its own.
 _FORMER = re.compile(
     rb"<((?:[\w.-]{1,100}:)?(?:Identify|GetRecord|List\w{1,30}))\b"
     rb"""[^>]{0,1000}["']http://www\.openarchives\.org/OAI/1\.[01]/OAI_"""
 )
 _TAG_NAME = re.compile(rb"[^\s>]{1,200}")
-# What goes with each record that is read or kept alone: declarations of the elements around it.
+# What goes with each record that is read alone: declarations of the elements around it.
 CONTEXT_BYTES: Final = 1 << 16
 
 
@@ -110,6 +112,45 @@ def read(body: bytes, charset: str = "") -> Page:
         raise BadResponse("an empty answer")
     budget = Budget(len(body))
     body, repairs = decoded(body, charset)
+    if b"\r" in body:  # XML 1.0, 2.11
+        body = body.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    if (page := _read(body, budget, repairs)) is not None:
+        return page
+    problems = list[Problem]()
+    for mended in _mend(body, budget, repairs, problems):
+        if (page := _read(mended, budget, repairs)) is not None:
+            page.problems += problems
+            page.is_repaired = True
+            return page
+    raise BadResponse("XML that nests too deep, or declares namespaces that are none or too many")
+
+
+def _read(body: bytes, budget: Budget, repairs: Counter[str]) -> Page | None:
+    """The page of a body that is well-formed."""
+    found = _core.read_page(body, budget.left)
+    if found is None:
+        return None
+    date, verb, extended, token, cursor, size, errors, more, problems, rows, spent = found
+    budget.left -= spent
+    repairs.update(more)
+    items = [
+        Item(
+            identifier, datestamp, sets, deleted,
+            None if part is None else MetadataPart._make(part),
+            None if vector is None else TermVector(vector[0], vector[1], None, vector[2]),
+            index, abouts, policy, (body, begin, end), budget,
+        )
+        for identifier, datestamp, sets, deleted, part, vector, index, abouts, begin, end, policy in rows
+    ]  # fmt: skip
+    failed = [Problem(where, reason, body[begin:end]) for where, reason, begin, end in problems]
+    return Page(
+        date, verb, items, failed, errors, token, cursor, size, extended,
+        repairs=repairs, budget=budget, body=body,
+    )  # fmt: skip
+
+
+def _mend(body: bytes, budget: Budget, repairs: Counter[str], problems: list[Problem]) -> Iterator[bytes]:
+    """The body after one more repair at a time, until it is taken. `repairs` and `problems` grow with it."""
     if body.count(b"<") > markup.TAGS:
         raise BadResponse(f"an answer with more than {markup.TAGS} tags")
     if markup.is_html(body):
@@ -117,20 +158,23 @@ def read(body: bytes, charset: str = "") -> Page:
     body, more = without_doctype(body)
     repairs += more
     body = _trimmed(_as_now(body), repairs)
-    root = parsed(body)
-    if root is None:
-        # Where a document type was, an entity that is left stands for something we will not look for.
-        body, more = repaired(body, foreign_entities="document type removed" not in repairs)
-        repairs += more
-        body, more = without_doctype(body)  # one that the repair has brought to light
-        repairs += more
+    yield body
+    if (root := parsed(body)) is not None:
+        yield etree.tostring(root, encoding="utf-8")
+        return
+    # Where a document type was, an entity that is left stands for something we will not look for.
+    body, more = repaired(body, foreign_entities="document type removed" not in repairs)
+    repairs += more
+    body, more = without_doctype(body)  # one that the repair has brought to light
+    repairs += more
+    yield body
+    if (root := parsed(body)) is None:
+        body = _salvage(body, budget, problems)
+        repairs["pages taken record by record"] += 1
+        yield body
         root = parsed(body)
-    page = Page(repairs=repairs, budget=budget)
     if root is not None:
-        _fill(page, root)
-    else:
-        _salvage(page, body)
-    return page
+        yield etree.tostring(root, encoding="utf-8")
 
 
 def _as_now(body: bytes) -> bytes:
@@ -190,165 +234,36 @@ def text_of(node: etree._Element | None) -> str:
     return "" if node is None else "".join(node.itertext()).strip()  # type: ignore[arg-type]
 
 
-def _fill(page: Page, root: etree._Element) -> None:
-    page.root = root
-    namespace = str(root.tag).rpartition("}")[0].removeprefix("{")
-    page.extended = namespace == FT_NAMESPACE
-    if namespace not in (OAI_NAMESPACE, FT_NAMESPACE):
-        page.repairs["missing namespaces"] += 1
-    for node in root:
-        name = local_name(node)
-        if name == "responseDate":
-            page.response_date = text_of(node)
-        elif name == "error":
-            page.errors.append((node.get("code", "").strip(), text_of(node)))
-        elif verb := _VERBS.get(name.lower()):
-            page.verb = verb
-            if sum(len(p or "") + len(uri) for p, uri in node.nsmap.items()) > CONTEXT_BYTES:
-                raise BadResponse(f"declarations of namespaces of more than {CONTEXT_BYTES} bytes")
-            if verb in ("ListRecords", "ListIdentifiers", "GetRecord", "ListSets"):
-                _list(page, node)
-        elif name.lower() == "resumptiontoken":
-            page.repairs["misplaced resumption tokens"] += 1
-            _token(page, node)
-
-
-def _list(page: Page, container: etree._Element) -> None:
-    for node in container:
-        name = local_name(node).lower()
-        if name == "record":
-            _record(page, node)
-        elif name == "header":
-            _add(page, node, node, None, None, ())
-        elif name == "resumptiontoken":
-            _token(page, node)
-        elif name == "responsedate":  # here and in the next branch: OAI-PMH 1
-            page.response_date = page.response_date or text_of(node)
-        elif name == "identifier" and page.verb == "ListIdentifiers" and text_of(node):
-            page.items.append(Item(text_of(node), "", deleted=node.get("status") == "deleted"))
-
-
-def _token(page: Page, node: etree._Element) -> None:
-    page.token = text_of(node) or page.token or ""  # of two, the one that leads on
-    if (size := _number(node.get("completeListSize"))) is not None:
-        page.size = size
-    if (cursor := _number(node.get("cursor"))) is not None:
-        page.cursor = cursor
-
-
-def _number(value: str | None) -> int | None:
-    digits = (value or "").strip()
-    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 15 else None
-
-
-def _record(page: Page, node: etree._Element) -> None:
-    header = metadata = index = None
-    abouts = list[etree._Element]()
-    for child in node:
-        name = local_name(child).lower()
-        if name == "header":
-            header = child
-        elif name == "metadata":
-            if metadata is not None:
-                page.repairs["records with metadata twice: the first taken"] += 1
-                continue
-            inside = [c for c in child if isinstance(c.tag, str)]
-            metadata = inside[0] if inside else None
-            if len(inside) > 1 and not len(inside[0]):
-                metadata = child  # what should be in one element stands there without it
-                page.repairs["metadata without an element around them"] += 1
-            if metadata is None and (metadata := _written_as_text(child)) is not None:
-                page.repairs["metadata written as text"] += 1
-        elif name == "index":
-            index = next((c for c in child if isinstance(c.tag, str)), None)
-        elif name == "about":
-            abouts += [c for c in child if isinstance(c.tag, str)]
-    try:
-        about = tuple([canonical(c, page.budget) for c in abouts])
-    except BadResponse as e:
-        named = (text_of(c) for c in (() if header is None else header) if _is_identifier(c))
-        page.problems.append(Problem(next(named, ""), str(e), as_it_came(node, page.budget)))
-        return
-    _add(page, node, header, metadata, index, about)
-
-
-def _is_identifier(node: etree._Element) -> bool:
-    return local_name(node).lower() == "identifier"
-
-
-def _written_as_text(container: etree._Element) -> etree._Element | None:
-    """The element that a container's text spells out, escaped or in a CDATA section."""
-    text = (container.text or "").strip()
-    if not text.startswith("<"):
-        return None
-    body, _ = without_doctype(text.encode("utf-8", "replace"))
-    return parsed(body)
-
-
-def _add(
-    page: Page,
-    node: etree._Element,
-    header: etree._Element | None,
-    metadata: etree._Element | None,
-    index: etree._Element | None,
-    about: tuple[bytes, ...],
-) -> None:
-    identifier = datestamp = ""
-    sets = list[str]()
-    for child in header if header is not None else ():
-        name = local_name(child).lower()
-        if name == "identifier":
-            identifier = text_of(child)
-        elif name == "datestamp":
-            datestamp = text_of(child)
-        elif name == "setspec" and (spec := "".join(text_of(child).split())):
-            sets.append(spec)
-    if not identifier:
-        page.problems.append(Problem("", "a record without identifier", as_it_came(node, page.budget)))
-        return
-    status = header.get("status", "") if header is not None else ""
-    if not status and node.get("status"):
-        status = node.get("status", "")
-        if page.root is None or page.root.get("version") != "1":
-            page.repairs["status of a record beside its header"] += 1
-    deleted = status.strip().lower() in ("deleted", "delete")
-    if deleted and status != "deleted":
-        page.repairs["spelling of status"] += 1
-    about_it = (identifier, datestamp, tuple(dict.fromkeys(sets)), deleted)
-    page.items.append(Item(*about_it, metadata, index, about, whole=node, budget=page.budget))
-
-
-def _salvage(page: Page, body: bytes) -> None:
-    """Record by record: what is not well-formed costs its record, and the frame must be sound."""
+def _salvage(body: bytes, budget: Budget, problems: list[Problem]) -> bytes:
+    """The body with those of its records that are well-formed. The frame around them must be sound."""
     opening = markup.root_tag(body)
     records = markup.records(body) if opening else []
     if not records or len(opening) > CONTEXT_BYTES:
         raise BadResponse("not well-formed XML, and no single record in it can be told apart")
-    pieces, last = list[bytes](), 0
+    frame, last = list[bytes](), 0
     for begin, end in records:
-        pieces.append(body[last:begin])
+        frame.append(body[last:begin])
         last = end
-    pieces.append(body[last:])
-    frame = parsed(b"".join(pieces))
-    if frame is None:
+    if parsed(b"".join([*frame, body[last:]])) is None:
         raise BadResponse("not well-formed XML outside its records")
     name = _TAG_NAME.match(opening, 1)
     closing = b"</" + (name[0] if name else b"") + b">"
-    _fill(page, frame)
-    page.repairs["pages taken record by record"] += 1
-    for begin, end in records:
+    out = list[bytes]()
+    for before, (begin, end) in zip(frame, records, strict=True):
         piece = body[begin:end]
+        out.append(before)
         try:
-            page.budget.charge(len(opening) + len(piece))
+            budget.charge(len(opening) + len(piece))
             alone = parsed(opening + piece + closing)
             reason = "" if alone is not None else f"not well-formed XML{_fault(opening + piece + closing)}"
         except BadResponse as e:
             alone, reason = None, str(e)
         if alone is None:
             where = html.unescape(markup.identifier(piece).decode("utf-8", "replace"))
-            page.problems.append(Problem(where, reason, piece))
+            problems.append(Problem(where, reason, piece))
         else:
-            _record(page, alone[0])
+            out.append(piece)
+    return b"".join([*out, body[last:]])
 
 
 def _fault(body: bytes) -> str:
@@ -361,12 +276,13 @@ def _fault(body: bytes) -> str:
 
 __all__ = [
     "Item",
+    "MetadataPart",
     "Page",
     "Problem",
     "Truncated",
-    "as_it_came",
     "canonical",
     "local_name",
+    "parsed",
     "read",
     "text_of",
 ]

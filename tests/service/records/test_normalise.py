@@ -12,7 +12,6 @@ from indlet.model import TermVector
 from indlet.oai.names import FT_NAMESPACE
 from indlet.oai.read import Item, read
 from indlet.service.records.normalise import Normaliser, cleaned, resource_key
-from indlet.service.records.scan import scan
 from indlet.store import Store
 from indlet.text import Analyzer, Policy
 
@@ -69,8 +68,18 @@ def test_one_key_for_one_resource(identifiers: list[str], key: str) -> None:
     assert resource_key("oai:x:1", {"identifier": identifiers}) == key
 
 
-def item(inner: str, **more: object) -> Item:
-    return Item("oai:x:1", "2024-01-01", metadata=etree.fromstring(f"<dc {DC}>{inner}</dc>"), **more)  # type: ignore[arg-type]
+def listed(*records: str) -> list[Item]:
+    """The items of a list of records: what each has beside its header."""
+    header = "<header><identifier>oai:x:1</identifier><datestamp>2024-01-01</datestamp></header>"
+    inner = "".join(f"<record>{header}{record}</record>" for record in records)
+    page = read(f"<OAI-PMH xmlns='{FT_NAMESPACE}'><ListRecords>{inner}</ListRecords></OAI-PMH>".encode())
+    if page.problems:
+        raise BadResponse(page.problems[0].reason)
+    return page.items
+
+
+def item(inner: str, more: str = "") -> Item:
+    return listed(f"<metadata><dc {DC}>{inner}</dc></metadata>{more}")[0]
 
 
 def test_a_plain_record_is_searched_by_its_description(tmp_path: Path) -> None:
@@ -127,11 +136,11 @@ def test_deleted_and_empty_records() -> None:
 def test_an_unknown_policy_is_told_and_its_terms_are_analysed() -> None:
     normaliser = Normaliser(Analyzer(Policy()), "tf_basic", policy=None)
     assert normaliser.reconciliation.kind == "foreign"
-    index = etree.fromstring(
-        '<terms xmlns="urn:indlet:tf:1.0" lang="en"><term name="Wings" freq="2"/>'
-        '<term name="the" freq="9"/></terms>'
+    index = (
+        '<index><terms xmlns="urn:indlet:tf:1.0" lang="en"><term name="Wings" freq="2"/>'
+        '<term name="the" freq="9"/></terms></index>'
     )
-    made = normaliser.record(item("<dc:title>x</dc:title>", index_part=index))
+    made = normaliser.record(item("<dc:title>x</dc:title>", index))
     assert made.vector is not None
     assert made.vector.frequencies() == {"wing": 2}
     assert made.properties["policy"] == "unknown"
@@ -153,29 +162,28 @@ MARC = (
 
 
 def test_a_record_in_marc_is_mapped_and_kept_as_it_came() -> None:
-    made = Normaliser(Analyzer(Policy())).record(
-        Item("oai:x:1", "2024-01-01", metadata=etree.fromstring(MARC))
-    )
+    (marc,) = listed(f"<metadata>{MARC}</metadata>")
+    made = Normaliser(Analyzer(Policy())).record(marc)
     assert made.metadata == {"title": ["On flutter"], "creator": ["Garrick, I. E."], "type": ["Text"]}
     assert made.raw == etree.tostring(etree.fromstring(MARC), method="c14n")
 
 
 def test_a_record_of_which_nothing_can_be_mapped_is_a_failure() -> None:
-    dean = etree.fromstring('<thesis xmlns="urn:x"><dean>A. B.</dean></thesis>')
+    (dean,) = listed('<metadata><thesis xmlns="urn:x"><dean>A. B.</dean></thesis></metadata>')
     with pytest.raises(BadResponse, match="nothing of it could be mapped"):
-        Normaliser(Analyzer(Policy())).record(Item("oai:x:1", "2024-01-01", metadata=dean))
+        Normaliser(Analyzer(Policy())).record(dean)
 
 
 def test_values_within_values_have_a_limit() -> None:
     deep = "<dc:title>" * 200 + "words " * 20_000 + "</dc:title>" * 200
-    with pytest.raises(BadResponse, match="20 times its size"):
-        Normaliser(Analyzer(Policy())).record(item(deep))
+    with pytest.raises(BadResponse, match="bytes would come of one response"):
+        item(deep)
 
 
 def vector_of(prefix: str, inside: str, policy: Policy | None) -> TermVector | None:
-    index = etree.fromstring(f'<terms xmlns="urn:indlet:tf:1.0"{inside}</terms>')
+    index = f'<index><terms xmlns="urn:indlet:tf:1.0"{inside}</terms></index>'
     normaliser = Normaliser(Analyzer(Policy()), index_prefix=prefix, policy=policy)
-    return normaliser.record(item("<dc:title>T</dc:title>", index_part=index)).vector
+    return normaliser.record(item("<dc:title>T</dc:title>", index)).vector
 
 
 PRUNED = Policy(prune=0.1)
@@ -205,14 +213,10 @@ def test_a_length_that_contradicts_its_vector_is_refused(
             vector_of(prefix, f' length="{length}">{term}', policy)
 
 
-def test_a_length_that_contradicts_its_vector_is_refused_of_every_reader() -> None:
+def test_a_record_whose_length_contradicts_its_vector_fails_alone() -> None:
     index = '<index><terms xmlns="urn:indlet:tf:1.0" length="%d"><t f="1">wing</t></terms></index>'
-    header = "<header><identifier>oai:x:%d</identifier><datestamp>2024-01-01</datestamp></header>"
     metadata = f"<metadata><a {DC}><dc:title>T</dc:title></a></metadata>"
-    records = [f"<record>{header % n}{metadata}{index % n}</record>" for n in (1, 999_999_999)]
-    body = f"<OAI-PMH xmlns='{FT_NAMESPACE}'><ListRecords>{''.join(records)}</ListRecords></OAI-PMH>".encode()
-    quick, normaliser = scan(body), Normaliser(Analyzer(Policy()), "tf_compact", "", Policy())
-    assert quick is not None
-    for items in (quick.items, read(body).items):
-        made = normaliser.records(items)
-        assert [isinstance(one, BadResponse) for one in made] == [False, True]
+    made = Normaliser(Analyzer(Policy()), "tf_compact", "", Policy()).records(
+        listed(*(metadata + index % length for length in (1, 999_999_999)))
+    )
+    assert [isinstance(one, BadResponse) for one in made] == [False, True]

@@ -10,10 +10,10 @@ from queue import SimpleQueue
 from typing import Final, TypeVar
 
 from indlet.errors import BadResponse
-from indlet.oai.read import Page, Truncated
+from indlet.oai.read import Page, Truncated, read
 from indlet.service.harvest.client import Client, HttpAnswer, NoAnswer, released, spellings
 from indlet.service.harvest.run_state import PASSING, Rules, Trouble
-from indlet.service.records.page import announced, index_policies, last_token, read_page, with_policies
+from indlet.service.records.page import announced, last_token
 
 T = TypeVar("T")
 _TROUBLES: Final[dict[str, Trouble]] = {
@@ -33,8 +33,6 @@ _LISTS: Final = ("ListRecords", "ListIdentifiers", "GetRecord")
 # Waits before a question that is asked once (Identify and its like) is given up.
 _QUICK: Final = 3
 HALT_SECONDS: Final = 0.25
-# Bytes of a source from which on kernels are worth the time that it takes to load them.
-MUCH: Final = 1 << 19
 
 
 class Interrupted(Exception):
@@ -95,12 +93,10 @@ class PageFetcher:
         # A source whose pages are of the usual form is asked for the next one before this one is read.
         if listing and self._usual and (told := last_token(answer.body)):
             self._ask_ahead(base_url, verb, told)
-        page = _page(answer, verb, self.client.wire >= MUCH)
-        self._usual = bool(page.items) and page.items[0].source is not None
+        page = _page(answer, verb)
+        self._usual = bool(page.items) and not page.is_repaired
         if self.policy and verb in ("ListRecords", "GetRecord"):
-            page.policies = frozenset(index_policies(answer.body) - {self.policy})
-            if page.policies:
-                page.items = with_policies(page.items, page.policies)
+            page.policies = frozenset({item.policy for item in page.items} - {self.policy, ""})
         if page.token and listing:
             self._ask_ahead(base_url, verb, page.token)
         return page
@@ -185,9 +181,9 @@ class PageFetcher:
         self.client.close()
 
 
-def _page(answer: HttpAnswer, verb: str, much: bool) -> Page:
+def _page(answer: HttpAnswer, verb: str) -> Page:
     try:
-        page = read_page(answer.body, answer.charset, kernels=much and verb == "ListRecords")
+        page = read(answer.body, answer.charset)
     except BadResponse as e:
         if answer.trouble is not None:
             raise answer.trouble from e

@@ -11,7 +11,7 @@ from indlet.errors import BadResponse
 from indlet.formats.metadata import oai_dc
 from indlet.model import Failure, Packed, Record
 from indlet.oai.provenance import BY_ORIGIN, distance, is_translation
-from indlet.oai.read import Item, Page, as_it_came
+from indlet.oai.read import Item, Page
 from indlet.service.harvest import owed
 from indlet.service.harvest.cache import Cache
 from indlet.service.harvest.client import NoAnswer
@@ -81,7 +81,7 @@ class RecordIntake:
             self._look_for_index(items)
         for item, made in zip(items, self._normaliser.records(items), strict=True):
             if isinstance(made, BadResponse):
-                self._problem(item.identifier, str(made), _raw(item))
+                self._problem(item.identifier, str(made), item.raw)
             else:
                 self._add(item, made)
 
@@ -194,7 +194,7 @@ class RecordIntake:
             self._failure(identifier, str(e), LISTED if listed else "harvest")
             return str(e), e.failed.trouble
         except BadResponse as e:
-            raw = e.raw if isinstance(e, UnusableRecord) else _raw(item) if item else b""
+            raw = e.raw if isinstance(e, UnusableRecord) else item.raw if item else b""
             self._committer.fail(Failure(identifier, "harvest", str(e), raw[:RAW_BYTES]))
             return str(e), ""
         self._repairs["owed records that have come"] += 1
@@ -249,11 +249,3 @@ class RecordIntake:
 
     def _failure(self, where: str, reason: str, stage: str = "harvest") -> None:
         self._committer.fail(Failure(where, stage, reason))
-
-
-def _raw(item: Item) -> bytes:
-    if item.source is not None:
-        page, begin, end = item.source
-        return page[begin:end]
-    part = item.metadata if item.whole is None else item.whole
-    return b"" if part is None else as_it_came(part, item.budget)

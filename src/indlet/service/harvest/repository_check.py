@@ -19,9 +19,8 @@ from indlet.formats.metadata import oai_dc
 from indlet.oai import answers
 from indlet.oai.answers import Identity
 from indlet.oai.describe import is_email
-from indlet.oai.read import Item, Page
+from indlet.oai.read import Item, Page, parsed, read
 from indlet.service.harvest.client import Client, NoAnswer
-from indlet.service.records.page import read_page
 from indlet.wording import amount
 
 Level = Literal["good", "note", "wrong"]
@@ -86,7 +85,7 @@ class RepositoryCheck:
         """The page that answers a request, checked against the schema; what is wrong with it is told."""
         try:
             answer = self.client.ask(self.url, arguments)
-            page = read_page(answer.body, answer.charset, kernels=False)
+            page = read(answer.body, answer.charset)
         except (NoAnswer, BadResponse) as e:
             self._tell("wrong", about, f"no usable answer: {e}")
             raise _Unusable from e
@@ -321,13 +320,14 @@ def _faults(item: Item, form: re.Pattern[str] | None, identity: Identity) -> lis
     if item.deleted:
         if identity.deleted == "no":
             found.append("a deleted record, though Identify says that deletions are not told")
-        if item.metadata is not None:
+        if item.part is not None:
             found.append("a deleted record with metadata")
         return found
-    if item.metadata is None:
+    metadata = None if item.part is None else parsed(item.part.raw)
+    if metadata is None:
         return [*found, "a record without metadata"]
     try:
-        values = oai_dc.FORMAT.read(item.metadata).simple()
+        values = oai_dc.FORMAT.read(metadata).simple()
     except (BadResponse, ValueError) as e:
         return [*found, f"metadata that are no oai_dc: {str(e)[:80]}"]
     return found if any(values.values()) else [*found, "metadata of which nothing can be mapped"]

@@ -12,7 +12,7 @@ from indlet.formats.metadata import http_header, oai_didl
 from indlet.formats.metadata.oai_didl import Component
 from indlet.harvest_settings import Harvest
 from indlet.oai.answers import metadata_formats
-from indlet.oai.read import Item, Problem, local_name, read
+from indlet.oai.read import Item, Problem, local_name, parsed, read
 from indlet.service.harvest.client import Client, HttpAnswer, NoAnswer
 from indlet.service.mirror.page_scan import ListedRecord, scanned
 
@@ -115,9 +115,10 @@ def parsed_page(answer: HttpAnswer) -> ListPage:
 
 def _listed(item: Item, contents: Sequence[memoryview]) -> ListedRecord:
     files: list[Component] | None = None
-    if item.metadata is not None and local_name(item.metadata) == "headers":
-        fields, digest = http_header.read(item.metadata)
+    metadata = None if item.part is None else parsed(item.part.raw)
+    if metadata is not None and local_name(metadata) == "headers":
+        fields, digest = http_header.read(metadata)
         files = [Component(headers=fields, sha256=digest)]
-    elif item.metadata is not None:
-        files = oai_didl.read(item.metadata, contents)
+    elif metadata is not None:
+        files = oai_didl.read(metadata, contents)
     return ListedRecord(item.identifier, item.deleted, None if item.deleted else files)

@@ -5,56 +5,27 @@ item of a page -> Record, or BadResponse that says what is wrong with it
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import Final
-from urllib.parse import urlsplit, urlunsplit
 
 import orjson
 from lxml import etree
 
-from indlet._core import doi
+from indlet import _core
 from indlet.errors import BadResponse
-from indlet.formats import INDEX, bundle, by_name, pairs
-from indlet.formats.dublin import PDF_MARKS, folded, iso_date, pdf_text
+from indlet.formats import INDEX, bundle, pairs
 from indlet.formats.index.terms import IndexFormat
-from indlet.formats.metadata.oai_dc import START
+from indlet.formats.metadata import oai_dc
 from indlet.formats.registry import ROOTS, Roots
 from indlet.limits import LENGTH_SLACK, OCCURRENCES, Budget
-from indlet.memo import remembered
-from indlet.model import DUBLIN_CORE, JsonObject, Metadata, Packed, Record, TermVector
+from indlet.model import JsonObject, Metadata, Packed, Record, TermVector
 from indlet.oai.provenance import is_translation
 from indlet.oai.read import Item, MetadataPart, canonical, parsed
-from indlet.store import packed_parts, resource_hash
+from indlet.store import packed_parts
 from indlet.text import Analyzer, Policy, Reconciliation, loss, renormalise, searched
-from indlet.text.language import language_code
 
 # The text of the document that a record (first argument) links to (second); empty where it is not to be had.
 FullText = Callable[[str, str], str]
-
-_DCMI_TYPES: Final = {
-    name.lower(): name
-    for name in (
-        "Collection", "Dataset", "Event", "Image", "InteractiveResource", "MovingImage", "PhysicalObject",
-        "Service", "Software", "Sound", "StillImage", "Text",
-    )
-}  # fmt: skip
-_MEDIA: Final = {
-    "pdf": "application/pdf", "html": "text/html", "txt": "text/plain", "xml": "application/xml",
-    "text/pdf": "application/pdf", "application/x-pdf": "application/pdf", "adobe pdf": "application/pdf",
-    "doc": "application/msword", "ps": "application/postscript", "jpg": "image/jpeg", "jpeg": "image/jpeg",
-    "image/jpg": "image/jpeg", "mp3": "audio/mpeg", "epub": "application/epub+zip",
-    "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-}  # fmt: skip
-_CONTROLS: Final = bytes([*range(32), 127])
-_MEDIA_TYPE = re.compile(
-    r"(?:application|audio|font|image|message|model|multipart|text|video)/[\w.+-]+", re.A
-)
-# The usual form, which needs no taking apart.
-_PLAIN_URL = re.compile(r"https?://(?:www\.)?([a-z0-9.-]+)(/[^?#]*)")
-_SITE = re.compile(r"http://[^/?#]*/")
 
 
 @dataclass(slots=True)
@@ -86,51 +57,49 @@ class Normaliser:
         return Record(item.identifier, metadata, vector, item.sets, False, raw, resource, properties)
 
     def records(self, items: Sequence[Item]) -> list[Record | Packed | BadResponse]:
-        """What each item of a list is to us: a record (packed, where it was read so), or what is wrong."""
+        """What each item of a list is to us: a record (packed, where the core made it), or what is wrong."""
         out: list[Record | Packed | BadResponse] = []
-        # Where no text is to be made of the metadata, and no policy to be told, all may be known already.
-        known = self.full_text is None and (not self.has_index or self.reconciliation.exact)
         for item in items:
             part = item.part
             try:
-                if part is None or item.deleted or item.about or not self._as_stored(part):
+                if part is None or item.deleted or not self._is_complete(item, part):
                     out.append(self.record(item))
                     continue
-                if known and part.properties and not item.policy:
-                    vector = self._vector(item, None, {}) if self.has_index else None
-                    properties, resource = part.properties, part.resource
-                else:
-                    metadata = orjson.loads(part.described)
-                    vector = self._vector(item, None, metadata)
-                    about, key = self._about(item, metadata)
-                    properties, resource = orjson.dumps(about), resource_hash(key)
+                vector = self._vector(item, self._index(item), {}) if self.has_index else None
+                made = part.resource, part.described, part.properties, part.raw
+                out.append(packed_parts(item.identifier, item.sets, vector, *made))
             except BadResponse as e:
                 out.append(e)
-            else:
-                out.append(
-                    packed_parts(
-                        item.identifier, item.sets, vector, resource, part.described, properties, part.raw
-                    )
-                )
         return out
 
-    def _as_stored(self, part: MetadataPart) -> bool:
-        """Whether a part says in the words of Dublin Core what there is to say."""
+    def _is_complete(self, item: Item, part: MetadataPart) -> bool:
+        """Whether there is nothing to add to what the core made: no full text, policy or about part."""
+        if item.about or self.full_text is not None or not self._is_dublin_core(part):
+            return False
+        return not self.has_index or self._made_by(item)[1].exact
+
+    def _is_dublin_core(self, part: MetadataPart) -> bool:
+        """Whether metadata are read by the names of their elements, and not by a crosswalk."""
         if part.described == b"{}" or self.bundle_prefix:
             return False
-        return part.raw.startswith(START) or by_name(part.raw, self.roots)
+        return self.roots.get(part.root) in (None, oai_dc.FORMAT)
+
+    def _index(self, item: Item) -> etree._Element | None:
+        """The index part that only the reader of its format understands."""
+        return parsed(item.index_part) if item.index_part is not None and self.has_index else None
 
     def _read(self, item: Item) -> tuple[bytes, Metadata, etree._Element | None]:
-        part, index = item.metadata, item.index_part
-        if item.part is not None and self._as_stored(item.part):
-            return item.part.raw, orjson.loads(item.part.described), None
-        if item.part is not None:
-            part = parsed(item.part.raw)
+        if item.part is None:
+            raise BadResponse("a record without metadata that is not marked as deleted")
+        raw, index = item.part.raw, self._index(item)
+        if self._is_dublin_core(item.part):
+            return raw, orjson.loads(item.part.described), index
+        part = parsed(raw)
         if self.bundle_prefix and part is not None and part.tag == bundle.ROOT:
             part, index = bundle.read(part)
+            raw = canonical(part, item.budget) if part is not None else b""
         if part is None:
             raise BadResponse("a record without metadata that is not marked as deleted")
-        raw = canonical(part, item.budget)
         return raw, cleaned(pairs(part, self.roots, Budget(len(raw)))), index
 
     def _about(self, item: Item, metadata: Metadata) -> tuple[JsonObject, str]:
@@ -140,7 +109,7 @@ class Normaliser:
         if url:
             properties["url"] = url
         for form in metadata.get("format", ()):
-            if "/" in form and is_media_type(form):
+            if _core.is_media_type(form):
                 properties["media_type"] = form
                 break
         if self.has_index:
@@ -149,7 +118,7 @@ class Normaliser:
                 properties["policy"] = policy.digest if policy else "unknown"
         if about := [a.decode("utf-8", "replace") for a in item.about if not is_translation(a)]:
             properties["about"] = about
-        return properties, resource_key(item.identifier, metadata, url)
+        return properties, resource_key(item.identifier, metadata)
 
     def _vector(self, item: Item, index: etree._Element | None, metadata: Metadata) -> TermVector | None:
         """The vector that came with an item or is made from its full text.
@@ -216,85 +185,12 @@ def _charge(item: Item, vector: TermVector) -> None:
 
 
 def cleaned(pairs: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
-    """Metadata of pairs as they came, `arranged` once their white space is folded.
+    """Metadata of pairs as they came, in Dublin Core order: values folded, in one form, each once.
 
     Nothing is cut: a paper may have three thousand authors, an abstract a million words.
     """
-    # Most values are clean already, which one look at all of them tells: joined by spaces, one that begins or
-    # ends with a space makes two of them.
-    whole = " ".join([value for _, value in pairs])
-    clean = (
-        whole.isascii()
-        and "  " not in whole
-        and whole[:1] != " "
-        and whole[-1:] != " "
-        and len(whole.encode().translate(None, _CONTROLS)) == len(whole)
-    )
-    return arranged(pairs if clean else [(element, folded(value)) for element, value in pairs])
-
-
-def arranged(pairs: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
-    """Metadata in Dublin Core order: dates, languages and types in one form, each value once."""
-    found: dict[str, list[str]] = {}
-    repeated = False
-    for element, value in pairs:
-        if element in FORMS:
-            value = FORMS[element](value)
-        elif element == "title" and value.startswith(PDF_MARKS):
-            value = folded(pdf_text(value))
-        if value:
-            if element in found:
-                found[element].append(value)
-                repeated = True
-            else:
-                found[element] = [value]
-    if repeated:
-        for element, values in found.items():
-            if len(values) > 1 and len(set(values)) != len(values):
-                found[element] = list(dict.fromkeys(values))
-    names = tuple(found)
-    order = _ordered(names)
-    return found if order == names else {element: found[element] for element in order}
-
-
-@lru_cache(maxsize=1024)
-def _ordered(elements: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(element for element in DUBLIN_CORE if element in elements)
-
-
-@remembered(8192)
-def _date(value: str) -> str:
-    return iso_date(value)
-
-
-@remembered(2048)
-def _language(value: str) -> str:
-    return language_code(value) or value
-
-
-@remembered(2048)
-def _type(value: str) -> str:
-    name = value.rpartition("/")[2] if "purl.org/dc/dcmitype/" in value else value
-    return _DCMI_TYPES.get(name.lower().replace(" ", ""), value)
-
-
-@remembered(2048)
-def _media(value: str) -> str:
-    lower = value.lower().split(";")[0].strip()
-    if lower in _MEDIA:
-        return _MEDIA[lower]
-    return lower if _MEDIA_TYPE.fullmatch(lower) else value
-
-
-@remembered(2048)
-def is_media_type(value: str) -> bool:
-    return _MEDIA_TYPE.fullmatch(value) is not None
-
-
-# What values of an element become, where they have a form.
-FORMS: Final[dict[str, Callable[[str], str]]] = {
-    "date": _date, "language": _language, "type": _type, "format": _media,
-}  # fmt: skip
+    found: dict[str, list[str]] = orjson.loads(_core.describe_metadata(list(pairs)))
+    return found
 
 
 def _first_url(metadata: Metadata) -> str:
@@ -305,27 +201,9 @@ def _first_url(metadata: Metadata) -> str:
 
 
 def resource_key(identifier: str, metadata: Metadata, url: str = "") -> str:
-    """What tells that two records stand for one resource: its DOI, else its URL, else its OAI identifier.
+    """What tells that two records are about one resource: its DOI, else its URL, else its OAI identifier.
 
     The address of a whole site is that of no resource.
     """
-    for value in metadata.get("identifier", ()):
-        if "10." in value and (found := doi(value)):
-            return f"doi:{found.lower()}"
-    if url := url or _first_url(metadata):
-        if match := _PLAIN_URL.fullmatch(url):
-            path = match[2].rstrip("/")
-            return f"http://{match[1]}{path}" if path else identifier
-        key = _canonical_url(url)
-        return identifier if _SITE.fullmatch(key) else key
-    return identifier
-
-
-def _canonical_url(url: str) -> str:
-    try:
-        parts = urlsplit(url)
-        host = (parts.hostname or "").removeprefix("www.")
-        port = f":{parts.port}" if parts.port not in (None, 80, 443) else ""
-    except ValueError:
-        return url
-    return urlunsplit(("http", host + port, parts.path.rstrip("/") or "/", parts.query, parts.fragment))
+    named = metadata.get("identifier", ())
+    return _core.resource_key(identifier, [url, *named] if url else list(named))

@@ -1,0 +1,144 @@
+//! Reading pages and values, for `indlet.oai`, `indlet.formats` and `indlet.service.records`.
+
+// Tuples are what crosses the border; `_core.pyi` names their parts.
+#![allow(clippy::type_complexity)]
+
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::{PyBytes, PyTuple};
+
+use super::text::Text;
+use super::work;
+use crate::Error;
+use crate::page::{self, record, values};
+
+/// raw, root, described, properties, resource
+type PartRow<'py> = (Bound<'py, PyBytes>, String, Bound<'py, PyBytes>, Bound<'py, PyBytes>, i64);
+/// packed, length, language
+type VectorRow<'py> = (Bound<'py, PyBytes>, u64, String);
+/// identifier, datestamp, sets, deleted, part, vector, index, abouts, begin, end, policy
+type ItemRow<'py> = (
+    String,
+    String,
+    Bound<'py, PyTuple>,
+    bool,
+    Option<PartRow<'py>>,
+    Option<VectorRow<'py>>,
+    Option<Bound<'py, PyBytes>>,
+    Bound<'py, PyTuple>,
+    usize,
+    usize,
+    String,
+);
+/// response_date, verb, is_extended, token, cursor, size, errors, repairs, problems, items, spent
+type PageRow<'py> = (
+    String,
+    &'static str,
+    bool,
+    Option<String>,
+    Option<u64>,
+    Option<u64>,
+    Vec<(String, String)>,
+    Vec<&'static str>,
+    Vec<(String, String, usize, usize)>,
+    Vec<ItemRow<'py>>,
+    usize,
+);
+
+/// The page of a response; None if it has to be repaired first. BadResponse if its namespaces are too large.
+#[pyfunction]
+pub fn read_page<'py>(py: Python<'py>, body: PyBackedBytes, budget: usize) -> PyResult<Option<PageRow<'py>>> {
+    let read = work(py, || match page::read_page(&body, budget) {
+        Err(Error::Malformed(_)) => Ok(None),
+        other => other.map(Some),
+    })?;
+    let Some(page) = read else { return Ok(None) };
+    let bytes = |span: &std::ops::Range<usize>| PyBytes::new(py, &page.derived[span.clone()]);
+    let items = page.items.into_iter().map(|item| {
+        let part = item
+            .part
+            .map(|part| (bytes(&part.raw), part.root, bytes(&part.described), bytes(&part.properties), part.resource));
+        let vector = item.vector.map(|made| (PyBytes::new(py, &made.packed), made.length, made.language));
+        Ok((
+            item.identifier,
+            item.datestamp,
+            PyTuple::new(py, item.sets)?,
+            item.deleted,
+            part,
+            vector,
+            item.index.as_ref().map(bytes),
+            PyTuple::new(py, item.abouts.iter().map(bytes))?,
+            item.source.start,
+            item.source.end,
+            item.policy,
+        ))
+    });
+    let items = items.collect::<PyResult<Vec<_>>>()?;
+    let problems = page.problems.into_iter();
+    let problems = problems.map(|one| (one.identifier, one.reason, one.source.start, one.source.end)).collect();
+    Ok(Some((
+        page.response_date,
+        page.verb,
+        page.is_extended,
+        page.token,
+        page.cursor,
+        page.size,
+        page.errors,
+        page.repairs,
+        problems,
+        items,
+        page.spent,
+    )))
+}
+
+/// Metadata as JSON, of elements with values as they came; other elements than those of Dublin Core are left out.
+#[pyfunction]
+pub fn describe_metadata<'py>(py: Python<'py>, pairs: Vec<(String, Text)>) -> PyResult<Bound<'py, PyBytes>> {
+    let json = work(py, || {
+        let mut found = values::Values::default();
+        for (name, value) in &pairs {
+            if let Some(element) = values::ELEMENTS.iter().position(|element| element == name) {
+                found.add(element, &value.0);
+            }
+        }
+        found.deduplicate();
+        Ok(found.to_json())
+    })?;
+    Ok(PyBytes::new(py, &json))
+}
+
+/// The element of Dublin Core that a local name stands for; empty if none.
+#[pyfunction]
+pub fn element_of(name: Text) -> &'static str {
+    values::element_of(&name.0).map_or("", |element| values::ELEMENTS[element])
+}
+
+#[pyfunction]
+pub fn is_media_type(value: Text) -> bool {
+    values::is_media_type(&value.0)
+}
+
+/// The date as YYYY, YYYY-MM or YYYY-MM-DD; empty if its form is not known.
+#[pyfunction]
+pub fn iso_date(value: Text) -> String {
+    values::iso_date(&value.0).unwrap_or_default()
+}
+
+/// A value without characters that XML forbids, and with white space folded.
+#[pyfunction]
+pub fn fold_value(value: Text) -> String {
+    values::fold(&value.0).into_owned()
+}
+
+/// A PDF's string that was copied as it stands in the file; others unchanged.
+#[pyfunction]
+pub fn pdf_text(value: Text) -> String {
+    values::pdf_text(&value.0).unwrap_or(value.0)
+}
+
+/// The key of the resource that a record is about, by its OAI identifier and the identifiers among its metadata.
+#[pyfunction]
+pub fn resource_key(identifier: Text, identifiers: Vec<Text>) -> String {
+    let identifiers: Vec<String> = identifiers.into_iter().map(|value| value.0).collect();
+    record::resource_key(&identifier.0, &identifiers)
+}
