@@ -5,7 +5,7 @@
 #   make test-cluster   the same promises on PostgreSQL and OpenSearch: installs Debian's packages where it may,
 #                resolves OpenSearch by Maven (kept in the user's cache), and starts one of each
 #   make dist    a wheel in dist/
-#   make check   lint, types and tests: what CI runs
+#   make check   lint, types and tests, of Rust and Python: what CI runs
 #   make fuzz    every reader of foreign bytes on inputs that nobody wrote, a minute each; TARGET=oai for one alone
 #   make evidence   every experiment anew, some 100 minutes on two idle cores; INDLET_DATA names the collections
 
