@@ -114,7 +114,7 @@ def test_metadata_are_taken_as_they_are_meant(metadata: str, raw: bytes, repair:
 @pytest.mark.parametrize(
     ("terms", "vector"),
     [
-        ('length="9" lang="en"><t f="1">a b&amp;</t><t f="3">d</t>', TermVector(b"1 a b&\n3 d", 9, None, "en")),
+        ('length="9" lang="en"><t f="1">&amp; a</t><t f="3">d</t>', TermVector(b"1 & a\n3 d", 9, None, "en")),
         ('length="2"><t f="1">a</t><t f="3">d</t>', TermVector(b"1 a\n3 d", 4)),
         ('length="4"><term name="a" freq="1"/><term name="d" freq="3"/>', TermVector(b"1 a\n3 d", 4)),
         ('length="4"><t f="1">b a</t>', None),
