@@ -54,7 +54,7 @@ class Target:
 
 
 def oai(data: bytes) -> None:
-    """A page says the same once lxml has read and written it; what is stored of its records is well-formed."""
+    """A page says the same once lxml has read and written it; what is stored of it is well-formed."""
     try:
         page = read(data)
     except BadResponse:

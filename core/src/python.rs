@@ -52,7 +52,7 @@ mod _core {
 
     #[pymodule_export]
     use super::page::{
-        describe_metadata, element_of, fold_value, is_media_type, iso_date, pdf_text, read_page, resource_key,
+        describe_metadata, element_of, fold_value, is_media_type, is_utf8, iso_date, pdf_text, read_page, resource_key,
     };
 
     #[pymodule_export]

@@ -173,7 +173,8 @@ impl<'a> Reader<'a> {
     }
 
     fn text(&mut self) -> Result<String> {
-        Ok(trim(&self.parser.text()?))
+        let text = self.parser.text()?;
+        Ok(if text.starts_with(is_space) || text.ends_with(is_space) { trim(&text) } else { text })
     }
 
     fn is_named(&self, name: &str) -> bool {

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use ahash::RandomState;
+use memchr::{memchr2, memmem};
 use regex::{Captures, Regex};
 use unicode_general_category::{GeneralCategory, get_general_category};
 
@@ -35,20 +36,29 @@ pub const IDENTIFIER: usize = 9;
 
 /// The number of the element that a local name stands for, whatever its namespace: Dublin Core, or a refinement of it.
 pub fn element_of(name: &str) -> Option<usize> {
-    let refined = match name {
-        "alternative" => "title",
-        "abstract" | "tableOfContents" => "description",
-        "issued" | "created" | "available" | "modified" | "dateAccepted" => "date",
-        "extent" | "medium" => "format",
-        "spatial" | "temporal" => "coverage",
-        "bibliographicCitation" => "identifier",
-        "isPartOf" => "relation",
-        "accessRights" | "license" => "rights",
-        _ => name,
+    let element = match name {
+        "title" | "alternative" => 0,
+        "creator" => 1,
+        "subject" => 2,
+        "description" | "abstract" | "tableOfContents" => 3,
+        "publisher" => 4,
+        "contributor" => 5,
+        "date" | "issued" | "created" | "available" | "modified" | "dateAccepted" => 6,
+        "type" => 7,
+        "format" | "extent" | "medium" => FORMAT,
+        "identifier" | "bibliographicCitation" => IDENTIFIER,
+        "source" => 10,
+        "language" => 11,
+        "relation" | "isPartOf" => 12,
+        "coverage" | "spatial" | "temporal" => 13,
+        "rights" | "accessRights" | "license" => 14,
+        _ if name.bytes().any(|byte| !byte.is_ascii_lowercase()) => {
+            let lower = name.to_lowercase();
+            return ELEMENTS.iter().position(|element| *element == lower);
+        }
+        _ => return None,
     };
-    let position = |name: &str| ELEMENTS.iter().position(|element| *element == name);
-    position(refined)
-        .or_else(|| name.bytes().any(|byte| !byte.is_ascii_lowercase()).then(|| position(&name.to_lowercase()))?)
+    Some(element)
 }
 
 /// Metadata as they are stored: values by element, folded, in one form, each once.
@@ -77,6 +87,14 @@ impl Values {
     /// Drop values that are there before; call it when all are added.
     pub fn deduplicate(&mut self) {
         for values in self.elements.iter_mut().filter(|values| values.len() > 1) {
+            if values.len() <= 8 {
+                for number in (1..values.len()).rev() {
+                    if values[..number].contains(&values[number]) {
+                        values.remove(number);
+                    }
+                }
+                continue;
+            }
             let mut seen: HashSet<&str, RandomState> =
                 HashSet::with_capacity_and_hasher(values.len(), RandomState::new());
             let first: Vec<bool> = values.iter().map(|value| seen.insert(value)).collect();
@@ -113,7 +131,12 @@ impl Values {
 pub fn write_string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
     let mut rest = text.as_bytes();
-    while let Some(at) = rest.iter().position(|&byte| byte < 32 || byte == b'"' || byte == b'\\') {
+    let has_controls = rest.iter().fold(false, |found, &byte| found | (byte < 32));
+    let find = |rest: &[u8]| match has_controls {
+        true => rest.iter().position(|&byte| byte < 32 || byte == b'"' || byte == b'\\'),
+        false => memchr2(b'"', b'\\', rest),
+    };
+    while let Some(at) = find(rest) {
         out.extend_from_slice(&rest[..at]);
         match rest[at] {
             b'"' => out.extend_from_slice(b"\\\""),
@@ -134,42 +157,38 @@ pub fn write_string(out: &mut Vec<u8>, text: &str) {
 /// A value without characters that XML forbids or nobody sees, and with white space folded.
 pub fn fold(value: &str) -> Cow<'_, str> {
     let bytes = value.as_bytes();
-    let mut space = true; // before this byte
-    let clean = bytes.iter().all(|&byte| {
-        let good = matches!(byte, 0x21..=0x7e) || (byte == b' ' && !space);
-        space = byte == b' ';
-        good
-    });
-    if clean && !space {
+    let is_printable = bytes.iter().fold(true, |good, &byte| good & matches!(byte, 0x20..=0x7e));
+    if is_printable && !value.starts_with(' ') && !value.ends_with(' ') && memmem::find(bytes, b"  ").is_none() {
         return Cow::Borrowed(value);
     }
-    let (mut out, mut pending) = (String::with_capacity(value.len()), false);
-    let mut rest = value;
+    // Bytes of characters that are kept: only those that begin with other bytes need a look.
+    let is_plain = |byte: u8| matches!(byte, 0x21..=0x7e | 0x80..=0xc1 | 0xc3..=0xe0 | 0xe4..=0xee | 0xf0..);
+    let (mut out, mut pending, mut rest) = (String::with_capacity(value.len()), false, value);
     while let Some(c) = rest.chars().next() {
-        // What needs no look, at once.
-        let plain = rest.bytes().take_while(|byte| matches!(byte, 0x21..=0x7e)).count();
-        if plain == 0 {
-            rest = &rest[c.len_utf8()..];
-            match c {
-                '\u{ad}' | '\u{200b}' | '\u{2060}' | '\u{feff}' => continue,
-                '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{fdd0}'..='\u{fdef}' | '\u{fffe}' | '\u{ffff}' => {
-                    pending = true
-                }
-                _ if is_space(c) => pending = true,
-                _ => {
-                    if std::mem::take(&mut pending) && !out.is_empty() {
-                        out.push(' ');
-                    }
-                    out.push(c);
-                }
+        let bytes = rest.as_bytes();
+        let mut size = 0;
+        while size < bytes.len()
+            && (is_plain(bytes[size])
+                || (bytes[size] == b' ' && size > 0 && bytes.get(size + 1).is_some_and(|&byte| is_plain(byte))))
+        {
+            size += 1;
+        }
+        if size == 0 {
+            size = c.len_utf8();
+            let is_invisible = matches!(c, '\u{ad}' | '\u{200b}' | '\u{2060}' | '\u{feff}');
+            let is_unfit =
+                matches!(c, '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{fdd0}'..='\u{fdef}' | '\u{fffe}' | '\u{ffff}');
+            if is_invisible || is_unfit || is_space(c) {
+                pending |= !is_invisible;
+                rest = &rest[size..];
+                continue;
             }
-            continue;
         }
         if std::mem::take(&mut pending) && !out.is_empty() {
             out.push(' ');
         }
-        out.push_str(&rest[..plain]);
-        rest = &rest[plain..];
+        out.push_str(&rest[..size]);
+        rest = &rest[size..];
     }
     Cow::Owned(out)
 }
@@ -286,8 +305,8 @@ pattern!(
 /// The date as YYYY, YYYY-MM or YYYY-MM-DD where its form is known and it is another one.
 pub fn iso_date(value: &str) -> Option<String> {
     let value = cut(value.trim_matches(is_space), 200);
-    if value.is_empty() {
-        return None;
+    if let Some([year, month, day]) = usual_date(value) {
+        return join(year, month, day);
     }
     let part = |found: &Captures, number: usize| found.get(number).map_or("", |part| part.as_str()).to_owned();
     if let Some(found) = ISO.captures(value).or_else(|| COMPACT.captures(value)) {
@@ -315,6 +334,27 @@ pub fn iso_date(value: &str) -> Option<String> {
     if good { join(year, month, day) } else { None }
 }
 
+/// Year, month and day of YYYY, YYYY-MM, YYYY-MM-DD and YYYY-MM-DDT…: of nearly all dates, without a regular expression.
+fn usual_date(value: &str) -> Option<[u32; 3]> {
+    let bytes = value.as_bytes();
+    let size = if bytes.get(10) == Some(&b'T') { 10 } else { bytes.len() };
+    if !matches!(size, 4 | 7 | 10) {
+        return None;
+    }
+    let mut numbers = [0; 3];
+    for (at, byte) in bytes[..size].iter().enumerate() {
+        match (at, byte) {
+            (4 | 7, b'-') => {}
+            (0..=3 | 5 | 6 | 8 | 9, b'0'..=b'9') => {
+                let number = &mut numbers[at.saturating_sub(2) / 3];
+                *number = 10 * *number + u32::from(byte - b'0');
+            }
+            _ => return None,
+        }
+    }
+    Some(numbers)
+}
+
 fn join(year: u32, month: u32, day: u32) -> Option<String> {
     match (year, month, day) {
         (0 | 10_000.., _, _) | (_, 13.., _) | (_, _, 32..) => None,
@@ -332,6 +372,9 @@ fn number(digits: &str) -> u32 {
 
 /// Digits of a script are in their order, and runs of digits begin with a zero.
 fn decimal(digit: char) -> u32 {
+    if let Some(digit) = digit.to_digit(10) {
+        return digit;
+    }
     let is_decimal = |c: char| get_general_category(c) == GeneralCategory::DecimalNumber;
     let before = (1..100).take_while(|back| char::from_u32(digit as u32 - back).is_some_and(is_decimal)).count();
     before as u32 % 10

@@ -91,6 +91,11 @@ pub fn read_page<'py>(py: Python<'py>, body: PyBackedBytes, budget: usize) -> Py
     )))
 }
 
+#[pyfunction]
+pub fn is_utf8(py: Python<'_>, body: PyBackedBytes) -> PyResult<bool> {
+    work(py, || Ok(std::str::from_utf8(&body).is_ok()))
+}
+
 /// Metadata as JSON, of elements with values as they came; other elements than those of Dublin Core are left out.
 #[pyfunction]
 pub fn describe_metadata<'py>(py: Python<'py>, pairs: Vec<(String, Text)>) -> PyResult<Bound<'py, PyBytes>> {

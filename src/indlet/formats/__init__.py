@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from indlet.formats.registry import (
         INDEX,
         METADATA,
-        by_name,
         common_record,
         format_of,
         in_format,
@@ -35,7 +34,6 @@ __all__ = [
     "CommonRecord",
     "IndexFormat",
     "MetadataFormat",
-    "by_name",
     "common_record",
     "format_of",
     "in_format",

@@ -74,11 +74,6 @@ def pairs(root: etree._Element, roots: Roots = ROOTS, budget: Budget | None = No
     return found
 
 
-def by_name(raw: bytes, roots: Roots = ROOTS) -> bool:
-    """Whether a metadata part is read by the local names of its elements, and not by a crosswalk."""
-    return raw.startswith(oai_dc.START) or roots.get(root_name(raw)) in (None, oai_dc.FORMAT)
-
-
 def _loose(root: etree._Element, budget: Budget | None) -> Iterable[tuple[str, str]]:
     """(element, value) for everything below the root that is Dublin Core by its local name. An element has
     the text of those within it too, so the text of a deep tree counts many times.

@@ -6,9 +6,9 @@ import codecs
 import html
 import re
 from collections import Counter
-from collections.abc import Callable
 from typing import Final
 
+from indlet._core import is_utf8
 from indlet.errors import BadResponse
 from indlet.oai import markup
 
@@ -44,7 +44,6 @@ _DECLARED_PREFIX = re.compile(rb"xmlns:([A-Za-z_][\w.-]{0,99})")
 _ROOT = re.compile(rb"<[A-Za-z_][\w.:-]{0,200}")
 # How far into a body its start is looked for behind marked-up noise.
 NOISE: Final = 1 << 16
-_PART: Final = 1 << 16
 # What servers put into a header without a thought.
 _USUAL: Final = ("", "utf-8", "utf8", "us-ascii", "ascii", "iso-8859-1", "latin1", "latin-1", "windows-1252")
 _PREDEFINED: Final = {b"amp", b"lt", b"gt", b"quot", b"apos"}
@@ -61,21 +60,7 @@ _KNOWN_PREFIXES: Final = {
 }
 
 
-def _is_utf8(body: bytes) -> bool:
-    """In parts: the text of all of it would be new memory each time, and take more than twice as long."""
-    decoder, whole = codecs.getincrementaldecoder("utf-8")(), memoryview(body)
-    try:
-        for at in range(0, len(body), _PART):
-            decoder.decode(whole[at : at + _PART])
-        decoder.decode(b"", True)
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def decoded(
-    body: bytes, charset: str = "", is_utf8: Callable[[bytes], bool] = _is_utf8
-) -> tuple[bytes, Counter[str]]:
+def decoded(body: bytes, charset: str = "") -> tuple[bytes, Counter[str]]:
     """The body as UTF-8, without byte order mark, noise before its start, or a false declaration."""
     repairs: Counter[str] = Counter()
     if body[:4] in (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE):
