@@ -17,7 +17,7 @@ from tests.stores import store_in
 from indlet.formats.metadata import oai_dc
 from indlet.model import Record, TermVector
 from indlet.provider.serve.scope import Scope
-from indlet.settings import Access, Hierarchy, VirtualRepository
+from indlet.settings import Access, Hierarchy, LibraryFolder, VirtualRepository
 from indlet.settings_file import from_mapping
 
 Held = dict[str, tuple[str, ...] | None]  # identifier -> title and sets; None: deleted
@@ -164,6 +164,26 @@ def test_a_record_that_leaves_a_set_is_deleted_in_its_lists(filled: Provider, in
     filled.delete([filled.name(200)])
     members[200] = []
     harvest()
+
+
+def test_a_library_that_is_closed_and_opened_again(two: Provider) -> None:
+    def close(*tokens: str) -> None:
+        two.clock.now += 10
+        library = LibraryFolder("hidden", "/nowhere", access=Access(tokens=tokens))
+        two.configure(replace(two.settings, hierarchy=papers("papers"), library=(library,)))
+
+    anybody, friend = Harvester(), Harvester(token="sesame")
+    close()
+    for each in (anybody, friend):
+        each.harvest(two)
+        assert each.live.keys() >= HIDDEN
+    for tokens in (("sesame",), ()):
+        close(*tokens)
+        for each in (anybody, friend):
+            each.harvest(two)
+            assert each.live == each.everything(two)
+            assert each.live.keys() >= HIDDEN or (tokens and each is anybody)
+        assert not (tokens and HIDDEN & anybody.live.keys())
 
 
 def test_who_sees_it_anyway_is_told_nothing_new(two: Provider) -> None:
