@@ -107,6 +107,10 @@ class Access:
     tokens: tuple[str, ...] = ()  # bearer tokens that may list it
     content: str = "public"  # "public": content served; "private": statistics only; "elsewhere": at base_url
 
+    @property
+    def is_restricted(self) -> bool:
+        return bool(self.networks or self.tokens)
+
 
 @dataclass(frozen=True, slots=True)
 class Hierarchy:
@@ -133,6 +137,7 @@ class LibraryFolder:
     title: str = ""
     rights: str = ""
     every: str = ""  # as crawl.every, which holds where this is empty; "1h" where both are
+    access: Access = field(default_factory=Access)  # networks and tokens; no files are served anyway
 
 
 @dataclass(frozen=True, slots=True)
@@ -407,6 +412,11 @@ class Settings:
         """Whether the node is a repository, with OAI-PMH endpoints and a page about them."""
         own = self.hierarchy or self.site or self.library
         return bool(own) or any(source.republish for source in self.source)
+
+    def access_rules(self) -> dict[str, Access]:
+        """Who may see which hierarchy or library, by its name."""
+        rules = {h.name: h.access for h in self.hierarchy}
+        return rules | {library.name: library.access for library in self.library}
 
     def has_desk(self) -> bool:
         """Whether anybody may enter the operations desk."""

@@ -92,10 +92,10 @@ def from_mapping(raw: JsonMapping, where: str = "settings") -> Settings:
             )
     _check_users(settings, where)
     _check_engine(settings.index, where)
-    if settings.index.prune and any(h.access.networks or h.access.tokens for h in settings.hierarchy):
+    if settings.index.prune and any(access.is_restricted for access in settings.access_rules().values()):
         raise SettingsError(
             f"{where}: index.prune goes by the words of all records, so that numbers which everybody sees "
-            "would depend on those of a restricted hierarchy; leave it out"
+            "would depend on those of a restricted hierarchy or library; leave it out"
         )
     password = os.environ.get("INDLET_ADMIN_PASSWORD_HASH", "")
     if password and not settings.admin.password_hash:

@@ -56,7 +56,7 @@ def store(tmp_path: Path) -> Store:
     return open_store(tmp_path / "data")
 
 
-def exported(tmp_path: Path, store: Store, **library: str) -> Settings:
+def exported(tmp_path: Path, store: Store, **library: Any) -> Settings:
     folder = tmp_path / "export"
     folder.mkdir(exist_ok=True)
     return Settings(

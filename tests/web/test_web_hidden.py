@@ -16,6 +16,7 @@ from tests.web.nodes import settings_for
 
 from indlet.model import Record, TermVector
 from indlet.service.index import follow
+from indlet.settings import Access, LibraryFolder
 from indlet.store import Store
 from indlet.web.app import application
 from indlet.web.browse import KINDS
@@ -116,3 +117,17 @@ def test_hidden_records_do_not_decide_which_others_are_of_one_resource(tmp_path:
             assert b"source=sea" in page
             pages.append(untimed(page))
     assert pages[0] == pages[1]
+
+
+def test_the_portal_does_not_show_a_library_with_rules_of_access(tmp_path: Path) -> None:
+    with Store.open(tmp_path) as store:
+        with store.write() as tx:  # as it was read before there were rules
+            one = Record("oai:x:1", {"title": ["Secret wind"]}, TermVector.of({"wind": 1}))
+            tx.put(tx.origin("hierarchy", "vault", {"root": "/nowhere"}), [one])
+        follow.catch_up(store)
+        for access, status in ((Access(), 200), (Access(tokens=("sesame",)), 404)):
+            library = LibraryFolder("vault", "/nowhere", access=access)
+            app = application(store, settings_for(tmp_path, library=(library,)), follow=False)
+            client = TestClient(app, base_url="http://127.0.0.1:8080", follow_redirects=False)
+            assert client.get("/record/oai:x:1").status_code == status
+            assert (b"Secret wind" in client.get("/?q=wind").content) is (status == 200)

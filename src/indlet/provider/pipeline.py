@@ -31,7 +31,7 @@ from indlet.provider.site.source import SiteSource, guarded_name, site_name
 from indlet.provider.source import RecordSource
 from indlet.provider.summary import Report, Summary, keep_left_out
 from indlet.provider.workers import Workers
-from indlet.settings import Hierarchy, Settings
+from indlet.settings import Access, Hierarchy, Settings
 from indlet.store import Store, withheld
 from indlet.text import Policy, policy_of
 
@@ -166,7 +166,8 @@ def _all(settings: Settings, policy: str) -> Iterator[_Crawled]:
         yield _Crawled(hierarchy.name, root, tree, _plain(hierarchy))
     for library in settings.library:
         records = LibrarySource.of(settings, library, policy)
-        yield _Crawled(library.name, library.read, records, {"root": library.read, "format": library.format})
+        about = {"root": library.read, "format": library.format, "access": _rules(library.access)}
+        yield _Crawled(library.name, library.read, records, about)
     for site in settings.site:
         source = SiteSource.of(settings, site, policy)
         name = source.place.name
@@ -363,10 +364,15 @@ def _scratch(data: Path, name: str) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def _rules(access: Access) -> JsonObject:
+    """Rules of access for the store, which does not hold the tokens themselves."""
+    return {**asdict(access), "tokens": len(access.tokens)}
+
+
 def _plain(hierarchy: Hierarchy) -> JsonObject:
     """A hierarchy's settings for the store. Storage options stay out: they hold passwords."""
     plain = asdict(hierarchy)
     del plain["options"]
-    plain["access"]["tokens"] = len(hierarchy.access.tokens)
+    plain["access"] = _rules(hierarchy.access)
     plain["root"] = without_password(hierarchy.root)
     return plain

@@ -32,16 +32,16 @@ SCHEMA: Final = (
 )
 _COLUMNS: Final = ", ".join(Grant._fields)
 # States of a record in a grant.
-_SHOWN, _GONE, _HIDDEN = 0, 1, 2
+SHOWN, GONE, _HIDDEN = 0, 1, 2
 _TOGETHER: Final = 5000
 # Columns of a record as a grant shows it.
 PLACED: Final = {
     "seq": "v.seq",
     "datestamp": "(SELECT t.datestamp FROM ticks t WHERE t.seq <= v.seq ORDER BY t.seq DESC LIMIT 1)",
-    "deleted": f"CASE WHEN v.state = {_GONE} THEN 1 ELSE r.deleted END",
-    "sets": f"CASE WHEN v.state = {_GONE} THEN v.sets ELSE r.sets END",
+    "deleted": f"CASE WHEN v.state = {GONE} THEN 1 ELSE r.deleted END",
+    "sets": f"CASE WHEN v.state = {GONE} THEN v.sets ELSE r.sets END",
 }
-IS_SHOWN: Final = f"v.state = {_SHOWN}"
+IS_SHOWN: Final = f"v.state = {SHOWN}"
 
 
 def own_places(grant: GrantView, seq: str) -> tuple[str, list[SqlValue]]:
@@ -59,12 +59,12 @@ def given_places(grant: GrantView, seq: str) -> tuple[str, list[SqlValue]]:
     """The condition that a grant shows a record `r` at the place `v` that the grant gave it."""
     match grant.mode:
         case GrantMode.OPEN:
-            condition = f"(v.seq > {seq} OR (v.state = {_GONE} AND {seq} <= ?)) AND v.state != {_HIDDEN}"
+            condition = f"(v.seq > {seq} OR (v.state = {GONE} AND {seq} <= ?)) AND v.state != {_HIDDEN}"
             return f"v.grant_id = ? AND {condition}", [grant.id, grant.base]
         case GrantMode.CLOSED:
-            return f"v.grant_id = ? AND v.state = {_GONE}", [grant.id]
+            return f"v.grant_id = ? AND v.state = {GONE}", [grant.id]
         case GrantMode.REPLACED:
-            condition = f"v.state = {_GONE} AND r.deleted != 0 AND {seq} <= ?"
+            condition = f"v.state = {GONE} AND r.deleted != 0 AND {seq} <= ?"
             return f"v.grant_id = ? AND {condition}", [grant.id, grant.base]
 
 
@@ -116,7 +116,7 @@ class SqlGrantsWriter:
         grant = self._insert(path, origin, key, shows, UNCHANGED if takes is None else 0)
         if takes is not None:
             rows = self._all("SELECT id, sets FROM records WHERE origin = ?", (origin,))
-            self._enter(grant, [(number, 0, _SHOWN, sets) for number, sets in rows if takes(sets.split())])
+            self._enter(grant, [(number, 0, SHOWN, sets) for number, sets in rows if takes(sets.split())])
 
     def open_grant(self, path: str, origin: int, key: str, shows: str, takes: Takes | None) -> None:
         """Enter a grant of an origin whose records were not shown to anybody by this key so far."""
@@ -163,17 +163,17 @@ class SqlGrantsWriter:
             entries: list[tuple[int, int, int, str]] = []
             for number, seq, deleted, sets, place, state, former in rows:
                 own = not by_sets and seq > grant.base and (place is None or place <= seq)
-                before = bool(grant.shows) and (state == _SHOWN or own)
+                before = bool(grant.shows) and (state == SHOWN or own)
                 now = bool(shows) and (takes is None or takes(sets.split()))
                 if before and now:
                     if takes is not None and sets != former:  # the sets that it may leave later
-                        entries.append((number, place or 0, _SHOWN, sets))
+                        entries.append((number, place or 0, SHOWN, sets))
                 elif before:
-                    entries.append((number, self._next(), _GONE, sets if former is None else former))
+                    entries.append((number, self._next(), GONE, sets if former is None else former))
                 elif now and following:  # it has just changed: its own place tells of it
-                    entries.append((number, 0, _SHOWN, sets))
+                    entries.append((number, 0, SHOWN, sets))
                 elif now and not deleted:
-                    entries.append((number, self._next(), _SHOWN, sets))
+                    entries.append((number, self._next(), SHOWN, sets))
                 elif now and grant.shows and state is None:  # a deletion that this grant never showed
                     entries.append((number, self._next(), _HIDDEN, sets))
             after = rows[-1][1]

@@ -13,6 +13,7 @@ from typing import Any, Final
 from indlet.model import Failure, JsonMapping, Packed, Record
 from indlet.store.contract import NO_LIMIT, Clock, FileState
 from indlet.store.packed import packed
+from indlet.store.sql_departures import SqlDeparturesWriter
 from indlet.store.sql_grants import SqlGrantsWriter
 from indlet.store.sql_view import Row, SqlValue
 from indlet.store.sql_waiting import SqlWaitingWriter
@@ -53,7 +54,7 @@ _TOMBSTONE = (
 _TOGETHER = 400  # identifiers in one question
 
 
-class SqlTransaction(SqlWaitingWriter, SqlGrantsWriter):
+class SqlTransaction(SqlWaitingWriter, SqlGrantsWriter, SqlDeparturesWriter):
     """A `Transaction` by SQL. `?` stands for a value; each database says how a statement is carried out.
 
     `begin` is called once this transaction is the only one that writes.
@@ -144,6 +145,7 @@ class SqlTransaction(SqlWaitingWriter, SqlGrantsWriter):
         self._know_sets(set(sets))
         joined = self._joined
         self._join([(i, seq) for seq, key in zip(changed, sets, strict=True) for i in joined[key]])
+        self._note_departures()
         return len(changed)
 
     def delete(self, origin: int, identifiers: Iterable[str]) -> int:

@@ -28,6 +28,7 @@ from indlet.store.contract import (
     Shared,
     StoredFailure,
 )
+from indlet.store.sql_departures import departures, departures_shown
 from indlet.store.sql_grants import IS_SHOWN, PLACED, SqlGrantsView, given_places, own_places
 from indlet.store.sql_waiting import Row as Row
 from indlet.store.sql_waiting import SqlValue as SqlValue
@@ -116,9 +117,9 @@ class SqlView(SqlWaitingView, SqlGrantsView):
             f"ORDER BY {_order(set_spec, metadata_only)} LIMIT ?",
             (*values, limit),
         )
-        if not grants:
+        if not (placed := self._placed(asked, origins, grants)):
             return list(map(_stored, rows))
-        for clause, values in self._placed(asked, grants):
+        for clause, values in placed:
             columns = self._columns(parts, metadata_only, placed=True)
             rows += self._all(f"SELECT {columns} FROM {clause} ORDER BY v.seq LIMIT ?", (*values, limit))
         rows.sort(key=_seq_of_stored)
@@ -174,10 +175,10 @@ class SqlView(SqlWaitingView, SqlGrantsView):
             f"ORDER BY {_order(set_spec, metadata_only)} LIMIT ?",
             (*values, limit),
         )
-        if not grants:
+        if not (placed := self._placed(asked, origins, grants)):
             return rows
         columns = "{seq}, r.identifier, {datestamp}, {deleted}, {sets}".format(**PLACED)
-        for clause, values in self._placed(asked, grants):
+        for clause, values in placed:
             rows += self._all(f"SELECT {columns} FROM {clause} ORDER BY v.seq LIMIT ?", (*values, limit))
         return sorted(rows)[:limit]
 
@@ -202,13 +203,13 @@ class SqlView(SqlWaitingView, SqlGrantsView):
             f"SELECT {columns} FROM {clause} ORDER BY {_order(set_spec, metadata_only)} LIMIT ?",
             (*values, limit),
         )
-        if not grants:
+        if not (placed := self._placed(asked, origins, grants)):
             return rows
         columns = "{seq}, r.identifier, {datestamp}, {sets}".format(**PLACED)
         columns += f", CASE WHEN r.deleted = 0 AND {IS_SHOWN} THEN r.raw END"
         more = [
             self._each(f"SELECT {columns} FROM {clause} ORDER BY v.seq LIMIT ?", (*values, limit))
-            for clause, values in self._placed(asked, grants)
+            for clause, values in placed
         ]
         return islice(merge(rows, *more, key=_seq_of_row), limit)
 
@@ -224,7 +225,7 @@ class SqlView(SqlWaitingView, SqlGrantsView):
         grants: Sequence[GrantView] = (),
     ) -> int:
         asked = _Asked(after, since, until, set_spec, metadata_only)
-        counted = [self._where(asked, origins, grants), *self._placed(asked, grants)]
+        counted = [self._where(asked, origins, grants), *self._placed(asked, origins, grants)]
         return sum(self._all(f"SELECT count(*) FROM {clause}", values)[0][0] for clause, values in counted)
 
     def addresses(
@@ -261,8 +262,27 @@ class SqlView(SqlWaitingView, SqlGrantsView):
             clause, values = f"{clause} AND ({chosen})", [*values, *more]
         return clause, values
 
-    def _placed(self, asked: _Asked, grants: Sequence[GrantView]) -> Iterator[tuple[str, list[SqlValue]]]:
-        """The same for the records that grants place, grant by grant."""
+    def _placed(
+        self, asked: _Asked, origins: Iterable[int] | None, grants: Sequence[GrantView]
+    ) -> list[tuple[str, list[SqlValue]]]:
+        """The same for the records whose places grants or departures from the set determine."""
+        found = list(self._granted(asked, grants)) if grants else []
+        return found if asked.set_spec is None else [*found, *self._departed(asked, origins, grants)]
+
+    def _departed(
+        self, asked: _Asked, origins: Iterable[int] | None, grants: Sequence[GrantView]
+    ) -> Iterator[tuple[str, list[SqlValue]]]:
+        chosen, sets = self._in_set(asked.set_spec or "")
+        if not self._all(f"SELECT 1 FROM departures m WHERE {chosen} LIMIT 1", sets):
+            return
+        shown, values = _among("r.origin", origins)
+        for grant in grants:
+            condition, more = departures_shown(grant)
+            shown, values = f"{shown} OR {condition}", [*values, *more]
+        tables = f"{departures(chosen)} v {self.join} records r ON r.id = v.record"
+        yield f"{tables} WHERE v.seq > ? AND v.seq < ? AND ({shown})", [*sets, *self._bounds(asked), *values]
+
+    def _granted(self, asked: _Asked, grants: Sequence[GrantView]) -> Iterator[tuple[str, list[SqlValue]]]:
         bounds = self._bounds(asked)
         for grant in grants:
             condition, values = given_places(grant, asked.seq)

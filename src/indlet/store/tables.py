@@ -31,6 +31,7 @@ TABLES: Final = {
     "ticks": _table("datestamp", "datestamp seq"),
     "sets": _table("id", "id origin spec name"),
     "membership": _table("set_id seq", "set_id seq"),
+    "departures": _table("set_id record", "set_id record seq sets"),
     "files": _table("origin path", f"origin {' '.join(FileState._fields)}"),
     "failures": _table(
         "origin place stage", "origin place stage reason raw at first attempts due"
@@ -43,6 +44,6 @@ TABLES: Final = {
 }  # fmt: skip
 # Small beside the records, and taken anew at the end of each copy.
 RENEWED: Final = (
-    "runs", "withheld", "alerts", "failures", "files", "membership", "sets", "ticks", "grant_records",
-    "grants",
+    "runs", "withheld", "alerts", "failures", "files", "membership", "departures", "sets", "ticks",
+    "grant_records", "grants",
 )  # fmt: skip

@@ -8,6 +8,7 @@ import logging
 import mimetypes
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
 from functools import cache, partial
 from importlib.resources import files
 from typing import Final
@@ -68,7 +69,8 @@ def application(
     jobs: Jobs | None = None,
 ) -> Starlette:
     """Everything that a node shows. Jobs that are given run already; otherwise, with `follow`, its own do."""
-    restricted = {h.name: bool(h.access.networks or h.access.tokens) for h in named(settings.hierarchy)}
+    rules = replace(settings, hierarchy=named(settings.hierarchy)).access_rules()
+    restricted = {name: access.is_restricted for name, access in rules.items()}
     restricted |= {guarded_name(site_name(site)): True for site in settings.site}
     restricted |= {site_name(site): False for site in settings.site}
     library = library or Library(

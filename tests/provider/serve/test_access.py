@@ -10,7 +10,7 @@ from lxml import etree
 from starlette.testclient import TestClient
 
 from indlet.errors import SettingsError
-from indlet.settings import Access, Hierarchy, Serve, Site
+from indlet.settings import Access, Hierarchy, LibraryFolder, Serve, Site
 
 Provider = Any  # of conftest.py
 SECRET = "oai:x.org:papers/0100%20a"
@@ -73,6 +73,15 @@ def test_nothing_of_it_is_seen_without_a_permit(guarded: Provider) -> None:
         assert guarded.codes(guarded.ask("/ft-oai", verb=verb, identifier=SECRET)) == ["idDoesNotExist"]
     root = guarded.ask(verb="ListRecords", metadataPrefix="oai_dc", set="hidden:x")
     assert guarded.codes(root) == ["noRecordsMatch"]
+
+
+def test_a_library_is_restricted_in_the_same_way(guarded: Provider) -> None:
+    hidden, papers = guarded.settings.hierarchy
+    library = LibraryFolder("hidden", "/nowhere", access=hidden.access)
+    guarded.configure(replace(guarded.settings, hierarchy=(papers,), library=(library,)))
+    test_nothing_of_it_is_seen_without_a_permit(guarded)
+    test_a_token_opens_it(guarded)
+    assert count(guarded, address="192.0.2.9") == 40
 
 
 def test_a_token_opens_it(guarded: Provider) -> None:

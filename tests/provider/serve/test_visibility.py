@@ -17,7 +17,7 @@ from tests.stores import store_in
 from indlet.formats.metadata import oai_dc
 from indlet.model import Record, TermVector
 from indlet.provider.serve.scope import Scope
-from indlet.settings import Access, Hierarchy, VirtualRepository
+from indlet.settings import Access, Hierarchy, LibraryFolder, VirtualRepository
 from indlet.settings_file import from_mapping
 
 Held = dict[str, tuple[str, ...] | None]  # identifier -> title and sets; None: deleted
@@ -36,6 +36,10 @@ class Harvester:
         self.selection |= {"indexPrefix": index} if index else {}
         self.held: Held = {}
         self.live: Held = {}
+
+    def wants(self, sets: list[str]) -> bool:
+        wanted = self.selection.get("set", "")
+        return not wanted or any(one == wanted or one.startswith(f"{wanted}:") for one in sets)
 
     def harvest(self, provider: Provider) -> Held:
         """Bring what is held up to date; the records that came."""
@@ -122,6 +126,64 @@ def test_a_hierarchy_that_is_opened_and_closed_again(two: Provider, index: str, 
         header = answer.find(".//{*}header")
         assert header is not None and header.get("status") == "deleted"
         assert answer.find(".//{*}metadata") is None
+
+
+@pytest.mark.parametrize("index", ["", "tf_compact"])
+def test_a_record_that_leaves_a_set_is_deleted_in_its_lists(filled: Provider, index: str) -> None:
+    def put(number: int, *sets: str, text: str = "wing air") -> None:
+        filled.clock.now += 10
+        filled.put([record(number, sets, text)])
+
+    def harvest() -> None:
+        for spec, each in harvesters.items():
+            each.harvest(filled)
+            wanted = {n for n, sets in members.items() if each.wants(sets)}
+            assert each.live == each.everything(filled), spec
+            assert each.live.keys() & names == {filled.name(n) for n in wanted}, spec
+
+    path, specs = "/ft-oai" if index else "/oai", ("a", "a:x", "a:y", "b")
+    harvesters = {spec: Harvester(path, set_spec=spec, index=index) for spec in specs}
+    members = {200: ["a:x"], 201: ["a:x", "b"], 202: ["b"]}
+    names = set(map(filled.name, members))
+    for number, sets in members.items():
+        put(number, *sets)
+    harvest()
+    everything = Harvester(path, index=index)
+    everything.harvest(filled)
+    members |= {200: ["a:y"], 201: ["b"]}
+    put(200, "a:y")  # stays in a
+    put(201, "b")
+    assert None not in everything.harvest(filled).values()
+    put(200, "a:y", text="flow")  # what left a set and changes later has left it still
+    harvest()
+    members |= {200: ["a:x"], 202: []}
+    put(200, "a:x")
+    put(202)
+    harvest()
+    filled.clock.now += 10
+    filled.delete([filled.name(200)])
+    members[200] = []
+    harvest()
+
+
+def test_a_library_that_is_closed_and_opened_again(two: Provider) -> None:
+    def close(*tokens: str) -> None:
+        two.clock.now += 10
+        library = LibraryFolder("hidden", "/nowhere", access=Access(tokens=tokens))
+        two.configure(replace(two.settings, hierarchy=papers("papers"), library=(library,)))
+
+    anybody, friend = Harvester(), Harvester(token="sesame")
+    close()
+    for each in (anybody, friend):
+        each.harvest(two)
+        assert each.live.keys() >= HIDDEN
+    for tokens in (("sesame",), ()):
+        close(*tokens)
+        for each in (anybody, friend):
+            each.harvest(two)
+            assert each.live == each.everything(two)
+            assert each.live.keys() >= HIDDEN or (tokens and each is anybody)
+        assert not (tokens and HIDDEN & anybody.live.keys())
 
 
 def test_who_sees_it_anyway_is_told_nothing_new(two: Provider) -> None:
@@ -261,7 +323,7 @@ CHANGES = st.one_of(
     st.tuples(st.just("choose"), st.sampled_from(SCOPES)),
     st.tuples(st.just("sweep")),
     st.tuples(st.just("wait"), st.integers(-5, 5)),
-    st.tuples(st.just("harvest"), st.integers(0, 9)),
+    st.tuples(st.just("harvest"), st.integers(0, 16)),
 )
 
 
@@ -305,6 +367,7 @@ class World:
                 if not stored.deleted
                 and origins[stored.origin]
                 and (not scope.by_sets or scope.takes(stored.sets.split()))
+                and harvester.wants(stored.sets.split())
             }
 
     def change(self, event: Any) -> None:
@@ -351,6 +414,10 @@ def test_incremental_lists_of_any_view_lead_to_the_state_of_a_full_list(
             Harvester("/oai/part"), Harvester("/oai/part", "one"),
             Harvester("/ft-oai/part", index="tf_basic"),
             Harvester("/ft-oai/part", "two", address="192.0.2.200", index="tf_basic"),
+            Harvester(set_spec="papers:a"), Harvester("/ft-oai", set_spec="papers:a:x", index="tf_basic"),
+            Harvester(set_spec="hidden:a"), Harvester(token="one", set_spec="hidden:b"),
+            Harvester(set_spec="s:a"), Harvester("/oai/part", set_spec="papers:a"),
+            Harvester("/oai/part", "one", set_spec="hidden:b"),
         ]  # fmt: skip
         for each in harvesters:
             each.harvest(world.provider)

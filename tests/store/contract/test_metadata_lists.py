@@ -16,6 +16,7 @@ from indlet.store import Store, open_store
 
 NAMES = st.sampled_from("abc")
 SETS = st.sampled_from([("x",), ("x:y",), ("z",)])
+SPECS = ("x", "x:y", "z")
 EVENTS = st.one_of(
     st.tuples(st.just("put"), NAMES, st.integers(0, 1), st.integers(0, 2), SETS),
     st.tuples(st.just("delete"), NAMES),
@@ -39,6 +40,7 @@ def test_each_list_tells_its_own_changes(
     clock = Clock()
     whole: dict[str, tuple[Any, int]] = {}  # what each list should show: state and datestamp, in order
     metadata: dict[str, tuple[Any, int]] = {}
+    left: dict[tuple[str, str], int] = {}  # since when a record is out of a set
 
     def changed(told: dict[str, tuple[Any, int]], name: str, state: Any) -> None:
         if name not in told or told[name][0] != state:
@@ -53,6 +55,11 @@ def test_each_list_tells_its_own_changes(
                 match event:
                     case ("put", name, title, index, sets):
                         tx.put(origin, [made(name, title, index, sets)])
+                        for spec in SPECS:
+                            if within(spec, sets):
+                                left.pop((name, spec), None)
+                            elif name in whole and within(spec, whole[name][0][-1]):
+                                left[name, spec] = int(clock.now)
                         changed(whole, name, (title, index, sets))
                         changed(metadata, name, (title, sets))
                     case ("delete", name) if name in whole:
@@ -63,21 +70,27 @@ def test_each_list_tells_its_own_changes(
                     case ("sweep",):
                         tx.sweep()
         for told, only in ((whole, False), (metadata, True)):
-            _holds(store, told, only)
+            _holds(store, told, left, only)
 
 
-def _holds(store: Store, told: dict[str, tuple[Any, int]], only: bool) -> None:
+def within(spec: str | None, sets: tuple[str, ...]) -> bool:
+    return spec is None or any(f"{one}:".startswith(f"{spec}:") for one in sets)
+
+
+def _holds(
+    store: Store, told: dict[str, tuple[Any, int]], left: dict[tuple[str, str], int], only: bool
+) -> None:
     """Every window, set and size of page of a list, by the model."""
     expected = [(name, date, state[-1]) for name, (state, date) in told.items()]
     bounds = [None, *(date for _, date, _ in expected)]
     with store.read() as view:
-        for since, until, spec in product(bounds, bounds, (None, "x", "x:y", "z")):
+        for since, until, spec in product(bounds, bounds, (None, *SPECS)):
+            members = [(name, date) for name, date, sets in expected if within(spec, sets)]
+            members += [(name, date) for (name, one), date in left.items() if one == spec]
             wanted = [
                 (name, date)
-                for name, date, sets in expected
-                if (since is None or date >= since)
-                and (until is None or date <= until)
-                and (spec is None or any(f"{one}:".startswith(f"{spec}:") for one in sets))
+                for name, date in sorted(members, key=lambda member: member[1])
+                if (since is None or date >= since) and (until is None or date <= until)
             ]
             where: Any = {"since": since, "until": until, "set_spec": spec, "metadata_only": only}
             assert [(s.identifier, s.datestamp) for s in view.page(100, **where)] == wanted
@@ -87,6 +100,10 @@ def _holds(store: Store, told: dict[str, tuple[Any, int]], only: bool) -> None:
                 paged += [(row[1], row[2]) for row in rows]
                 after = rows[-1][0]
             assert paged == wanted
+            gone = {row[1] for row in view.headers(100, **where) if row[3]}
+            assert gone >= {
+                name for (name, one), date in left.items() if one == spec and (name, date) in wanted
+            }
         for name, date, _ in expected:
             stored = view.get(name, metadata_only=only)
             assert stored is not None and stored.datestamp == date

@@ -86,24 +86,22 @@ class _Lock:
 
 
 class AccessGate:
-    """The settings' rules of access, ready to be asked. A hierarchy without rules is open to everybody.
+    """The settings' rules of access, ready to be asked. A hierarchy or library without rules is open to all.
 
     One with networks or tokens opens to a requester from any of the networks, or with any of the tokens.
     """
 
     def __init__(self, settings: Settings) -> None:
         self._locks = {
-            h.name: _Lock(
-                access_networks(h.access, f"hierarchy {h.name!r}"), tuple(t.encode() for t in h.access.tokens)
-            )
-            for h in settings.hierarchy
-            if h.access.networks or h.access.tokens
+            name: _lock(access, f"{name!r}")
+            for name, access in settings.access_rules().items()
+            if access.is_restricted
         }
-        self._names = frozenset((*(h.name for h in settings.hierarchy), *map(site_name, settings.site)))
+        self._names = frozenset((*settings.access_rules(), *map(site_name, settings.site)))
         self._proxies = trusted_proxies(settings)
         self._credentials = {name.lower() for site in settings.site for name in site.credentials}
         self._sites = bool(settings.site)
-        self._virtual = any(r.access.networks or r.access.tokens for r in settings.repository)
+        self._virtual = any(r.access.is_restricted for r in settings.repository)
 
     @property
     def restricted(self) -> bool:
@@ -119,9 +117,9 @@ class AccessGate:
 
     def lock(self, access: Access, where: str) -> Callable[[HTTPConnection], bool]:
         """What tells whether rules of access, those of a virtual repository say, let a requester in."""
-        if not access.networks and not access.tokens:
+        if not access.is_restricted:
             return lambda connection: True
-        lock = _Lock(access_networks(access, where), tuple(token.encode() for token in access.tokens))
+        lock = _lock(access, where)
         return lambda connection: _opens(lock, self.address(connection), _bearer(connection.headers))
 
     def _requester(self, connection: HTTPConnection) -> Requester:
@@ -180,6 +178,10 @@ def forwarded(connection: HTTPConnection) -> bool:
     """Whether a proxy says that it passed a request on."""
     names = ("x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "forwarded", "x-real-ip", "via")
     return any(name in connection.headers for name in names)
+
+
+def _lock(access: Access, where: str) -> _Lock:
+    return _Lock(access_networks(access, where), tuple(token.encode() for token in access.tokens))
 
 
 def _opens(lock: _Lock, address: Address | None, token: bytes) -> bool:

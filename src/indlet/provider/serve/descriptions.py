@@ -19,7 +19,7 @@ def descriptions(settings: Settings, formats: Dissemination, epoch: str) -> list
     node = settings.node
     repository = repository_identifier(settings)
     # Not every requester may know of a restricted hierarchy.
-    known = [h.name for h in settings.hierarchy if not (h.access.networks or h.access.tokens)]
+    known = [h.name for h in settings.hierarchy if not h.access.is_restricted]
     sample = identifier(repository, known[0] if known else "papers", "report")
     about = {
         "title": [node.name],

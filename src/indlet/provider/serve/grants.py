@@ -37,7 +37,9 @@ class Grants:
         self._store, self._scope = store, scope
         self._path = scope.path if scope is not None else ""
         self._secret = store.secret("identity")
-        self._keys = {h.name: self._keys_of(h.access, f"hierarchy {h.name!r}") for h in settings.hierarchy}
+        self._keys = {
+            name: self._keys_of(access, f"{name!r}") for name, access in settings.access_rules().items()
+        }
         self._keys |= {site_name(site): frozenset([ANYBODY]) for site in settings.site}
         self._known: Rules | None = None  # as they were brought into the store last
         self._guard = threading.Lock()

@@ -1,6 +1,6 @@
 """Records that a source's whole list of identifiers no longer names: deleted, or no longer in the set.
 
-A source that keeps no deletions says so in no other way, and no source says that a record has left a set.
+A source that keeps no deletions says so in no other way, and few sources say that a record has left a set.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ import psycopg
 from psycopg import errors
 
 from indlet.errors import StoreError
+from indlet.store.sql_departures import SCHEMA as DEPARTURES
 from indlet.store.sql_grants import SCHEMA as GRANTS
 from indlet.store.sql_store import EPOCH, IDENTITY, RENEWED_SECRETS, TABLES_KEY
 from indlet.store.sql_view import Row
@@ -56,6 +57,12 @@ def grants(connection: Connection) -> None:
         connection.execute(statement.format(number="bigint", text='text COLLATE "C"', key=_KEY).encode())
 
 
+def departures(connection: Connection) -> None:
+    """Which records have left which sets."""
+    for statement in DEPARTURES:
+        connection.execute(statement.format(number="bigint", text='text COLLATE "C"').encode())
+
+
 # One function a version. Append only.
 STEPS: tuple[Callable[[Connection], None], ...] = (
     first_schema,
@@ -63,6 +70,7 @@ STEPS: tuple[Callable[[Connection], None], ...] = (
     waiting_list,
     identity_and_epoch,
     grants,
+    departures,
 )
 
 

@@ -12,6 +12,7 @@ import psycopg
 
 from indlet.model import Failure, JsonObject
 from indlet.store.contract import Clock
+from indlet.store.sql_departures import Move
 from indlet.store.sql_transaction import KEY, SERVED, Dated, SqlTransaction, replaced
 from indlet.store.sql_view import Row, SqlValue, SqlView
 from indlet.store.tables import COLUMNS
@@ -47,7 +48,10 @@ _UPSERT: Final = (
     f"INSERT INTO records (id, {', '.join(COLUMNS)}) "
     f"SELECT %(seq)s + n, {', '.join(_GIVEN.get(name, name) for name in COLUMNS)} FROM incoming ORDER BY n "
     f"ON CONFLICT ({KEY}) DO UPDATE SET {replaced(_SHOWN_PROPERTIES)} "
-    "WHERE records.digest IS DISTINCT FROM excluded.digest RETURNING seq"
+    "WHERE records.digest IS DISTINCT FROM excluded.digest "
+    # A new record has one number as id and seq. Of another, a statement's own queries see the former version.
+    "RETURNING id, origin, seq, sets, CASE WHEN id != seq "
+    "THEN (SELECT old.sets FROM records old WHERE old.id = records.id) ELSE sets END"
 )
 _MEMBERS: Final = (
     "INSERT INTO membership SELECT * FROM unnest(%s::bigint[], %s::bigint[]) ON CONFLICT DO NOTHING"
@@ -144,6 +148,7 @@ class PostgresTransaction(SqlTransaction):
         self._alone = alone  # takes the lock of writers, or raises; gives the transaction's number
         self._locked = self._begun = False
         self._by_server = clock is None
+        self._moved: list[Move] = []
 
     def _server_time(self) -> float:
         """One clock for all machines that write."""
@@ -232,7 +237,12 @@ class PostgresTransaction(SqlTransaction):
             self._dates.add(now)
             cursor.execute(_UPSERT, {"seq": self._seq, "now": now})
             self._seq += len(records)
-            return sorted(seq for (seq,) in cursor.fetchall())
+            stored = list(map(Move._make, cursor.fetchall()))
+            self._moved = [one for one in stored if one.sets != one.former]
+            return sorted(one.seq for one in stored)
+
+    def _moves(self) -> list[Move]:
+        return self._moved
 
     def loaded(self) -> None:
         for name in ("origins", "sets", "runs", "alerts", "grants"):

@@ -12,6 +12,7 @@ from importlib.resources import files
 from indlet.errors import StoreError
 from indlet.settings import without_credentials
 from indlet.store.packed import fingerprint
+from indlet.store.sql_departures import SCHEMA as DEPARTURES
 from indlet.store.sql_grants import SCHEMA as GRANTS
 from indlet.store.sql_store import EPOCH, IDENTITY
 from indlet.store.sql_waiting import SCHEMA
@@ -150,6 +151,12 @@ def grants(connection: sqlite3.Connection) -> None:
         connection.execute(statement.format(number="INTEGER", text="TEXT", key="INTEGER PRIMARY KEY"))
 
 
+def departures(connection: sqlite3.Connection) -> None:
+    """Which records have left which sets."""
+    for statement in DEPARTURES:
+        connection.execute(statement.format(number="INTEGER", text="TEXT"))
+
+
 # The user and the password of a URL within a text.
 _IN_URL = re.compile(r"(https?://)[^\s/?#@\"'<>\\]{1,500}@", re.IGNORECASE)
 
@@ -166,6 +173,7 @@ STEPS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     waiting_list,
     identity_and_epoch,
     grants,
+    departures,
 )
 
 

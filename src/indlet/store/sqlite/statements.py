@@ -11,6 +11,7 @@ from typing import Any
 
 from indlet.model import JsonObject
 from indlet.store.contract import Clock
+from indlet.store.sql_departures import Move
 from indlet.store.sql_transaction import KEY, SERVED, Dated, SqlTransaction, replaced
 from indlet.store.sql_view import Row, SqlValue, SqlView
 from indlet.store.tables import COLUMNS
@@ -28,6 +29,12 @@ _MEMBERS = "INSERT OR IGNORE INTO membership VALUES {rows}"
 # The values of a row, and of one without a vector: to bind None takes longer than most values take.
 _ROW = f"({', '.join('?' * len(COLUMNS))})"
 _BARE_ROW = f"({', '.join('?' * (len(COLUMNS) - 2))}, NULL, NULL)"
+# What a connection needs to notice whose sets an upsert changes; new records cost nothing.
+_WATCH_SETS = (
+    "CREATE TEMP TABLE moved (record INTEGER NOT NULL, former TEXT NOT NULL)",
+    "CREATE TEMP TRIGGER watch_sets AFTER UPDATE OF sets ON main.records WHEN old.sets != new.sets "
+    "BEGIN INSERT INTO moved VALUES (old.id, old.sets); END",
+)
 # sqlite3 looks for an adapter of bytes, in its table and then by attributes, for each value, which takes
 # longer than to bind it. This one, which it finds at once, gives the value itself.
 sqlite3.register_adapter(bytes, bytes)
@@ -47,6 +54,16 @@ _POLICY = re.compile(rb'"policy":"[^"]*"')
 def shown_properties(properties: bytes) -> bytes:
     """What metadata formats show of properties, which are JSON as `orjson` writes it; for comparison only."""
     return (_POLICY if SERVED.encode() in properties else _NOT_SHOWN).sub(b"", properties)
+
+
+def prepare_writing(connection: sqlite3.Connection) -> None:
+    """Give a connection the functions and triggers of a transaction.
+
+    Once: every prepared statement is prepared again after it.
+    """
+    connection.create_function("shown_properties", 1, shown_properties, deterministic=True)
+    for statement in _WATCH_SETS:
+        connection.execute(statement)
 
 
 class SqliteView(SqlView):
@@ -112,7 +129,8 @@ class SqliteTransaction(SqlTransaction):
         if size:
             self._require_room(size)
         first, now = self._seq, self._now()
-        before = self._connection.total_changes
+        changed = 0
+        self._run("DELETE FROM moved")
         for start in range(0, len(records), _TOGETHER):
             part = records[start : start + _TOGETHER]
             bare = all(record[-1] is record[-2] is None for _, _, record in part)
@@ -122,11 +140,19 @@ class SqliteTransaction(SqlTransaction):
                 values += (seq, seq, origin, record[0], date, date)
                 values += record[1:-2] if bare else record[1:]
             self._seq += len(part)
-            self._connection.execute(_statement(_UPSERT, _BARE_ROW if bare else _ROW, len(part)), values)
+            upsert = _statement(_UPSERT, _BARE_ROW if bare else _ROW, len(part))
+            changed += self._connection.execute(upsert, values).rowcount
         # Counted, not listed by RETURNING, which is a third of the cost: mostly all are new.
-        if self._connection.total_changes - before == len(records):
+        if changed == len(records):
             return range(first + 1, self._seq + 1)
         return [seq for (seq,) in self._all("SELECT seq FROM records WHERE seq > ? ORDER BY seq", (first,))]
+
+    def _moves(self) -> list[Move]:
+        rows = self._all(
+            "SELECT r.id, r.origin, r.seq, r.sets, m.former FROM moved m CROSS JOIN records r "
+            "ON r.id = m.record"
+        )
+        return list(map(Move._make, rows))
 
     def _join(self, members: Sequence[tuple[int, int]]) -> None:
         for start in range(0, len(members), _TOGETHER):

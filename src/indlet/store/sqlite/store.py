@@ -22,7 +22,7 @@ from indlet.store.private import keep_private
 from indlet.store.sql_store import SqlStore
 from indlet.store.sqlite.answered import AnsweredFile
 from indlet.store.sqlite.migrations import migrate
-from indlet.store.sqlite.statements import SqliteTransaction, SqliteView, shown_properties
+from indlet.store.sqlite.statements import SqliteTransaction, SqliteView, prepare_writing
 
 FILE_NAME = "store.sqlite"
 # A record of a few kB fits a page of this size without an overflow chain.
@@ -133,8 +133,7 @@ class SqliteStore(SqlStore):
         with self._writing, _explained(self._path):
             if self._writer is None:
                 self._writer = self._connect_writing()
-                # Once: every prepared statement is prepared anew after it.
-                self._writer.create_function("shown_properties", 1, shown_properties, deterministic=True)
+                prepare_writing(self._writer)
             connection = self._writer
             with _committed(connection):
                 tx = SqliteTransaction(connection, self._clock, self._answered.second, self._require_room)
