@@ -29,7 +29,7 @@ from indlet.formats.translate import format_named, on_top
 from indlet.model import Record, TermVector
 from indlet.node.alerts import acknowledge, alerts
 from indlet.node.write_out import WriteTask, _replace, write_out
-from indlet.oai.read import Item
+from indlet.oai.read import read
 from indlet.oai.xml import element
 from indlet.provider.pipeline import crawl
 from indlet.service.harvest.cache import KEPT_AS
@@ -98,9 +98,12 @@ def test_a_record_of_a_table_library_is_written_from_what_it_says(tmp_path: Path
     qualified, tagged = (next(f.rglob("*.*")).read_text() for f in folders)
     assert "extent>12 p.<" in qualified
     assert "CATEGORY: 46" in tagged and "KEYWORD" not in tagged
-    made = Normaliser(Analyzer(Policy()), roots=known_roots(settings)).record(
-        Item("oai:sandia.example.org:1", "2024-01-01", metadata=element(table.xml(said)))
+    page = read(
+        b'<OAI-PMH xmlns="http://www.openarchives.org/OAI/2.0/"><GetRecord><record><header>'
+        b"<identifier>oai:sandia.example.org:1</identifier><datestamp>2024-01-01</datestamp></header>"
+        b"<metadata>%b</metadata></record></GetRecord></OAI-PMH>" % table.xml(said)
     )
+    made = Normaliser(Analyzer(Policy()), roots=known_roots(settings)).record(page.items[0])
     assert made.metadata == metadata  # so it can be harvested in that form, too
 
 
