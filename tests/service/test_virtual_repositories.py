@@ -46,8 +46,9 @@ class CacheNode:
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self.socket]})
         self._thread.start()
 
-    def harvest(self, url: str, name: str = "larc") -> int:
-        (done,) = harvest_all(self.store, self.settings, [Source(url, name=name, republish=True)])
+    def harvest(self, url: str, name: str = "larc", set_spec: str = "") -> int:
+        source = Source(url, name=name, set=set_spec, republish=True)
+        (done,) = harvest_all(self.store, self.settings, [source])
         assert done.outcome == "complete", done.reason
         assert done.form.endswith("tf_compact")
         return done.changed
@@ -76,12 +77,12 @@ def nodes(tmp_path: Path) -> Iterator[list[CacheNode]]:
         yield found
 
 
-def put(node: CacheNode, texts: dict[int, str]) -> None:
+def put(node: CacheNode, texts: dict[int, str], *sets: str) -> None:
     analyzer = Analyzer(Policy())
     with node.store.write() as tx:
         for n, text in texts.items():
             vector = analyzer.vector(f"{text} {text} of {n}", "en")
-            record = Record(f"oai:larc.example.org:{n}", {"title": [text]}, vector)
+            record = Record(f"oai:larc.example.org:{n}", {"title": [text]}, vector, sets)
             tx.put(tx.origin("hierarchy", "larc"), [record])
     second_over()
 
@@ -117,3 +118,26 @@ def test_whichever_way_a_record_comes_there_is_one_copy(nodes: list[CacheNode]) 
     beyond.harvest(origin.url, "")
     with beyond.store.read() as view:
         assert len([s for s in view.changes() if not s.deleted]) == len(TEXTS)
+
+
+def test_a_record_that_leaves_a_set_goes_where_the_set_is_harvested_and_nowhere_else(
+    nodes: list[CacheNode],
+) -> None:
+    origin, cache, direct, beyond = nodes
+    put(origin, dict(enumerate(TEXTS)), "wings")
+    for _ in range(2):
+        cache.harvest(origin.url, set_spec="wings")
+        direct.harvest(origin.url)
+        beyond.harvest(origin.url)
+        beyond.harvest(cache.url, "cache")
+        put(origin, {1: TEXTS[1]}, "shocks")
+    cache.harvest(origin.url, set_spec="wings")
+    names = set(direct.held())
+    assert cache.held().keys() == names - {"oai:larc.example.org:1"}
+    with cache.store.read() as view:
+        left = view.get("oai:larc.example.org:1")
+    assert left is not None and b"version" not in left.properties  # no word of the origin
+    for _ in range(2):
+        beyond.harvest(cache.url, "cache")
+        assert beyond.held().keys() == names and len(names) == len(TEXTS)
+        beyond.harvest(origin.url)

@@ -1,7 +1,8 @@
 """Which records have left which sets, and since when, in SQL that SQLite and PostgreSQL both understand.
 
 A record that leaves a set is listed there as deleted, at the place of the change by which it left. A set that
-no record ever left has no departures and costs nothing.
+no record ever left has no departures and costs nothing. The header names the sets in which the record is now:
+by these a harvester tells a departure from a deletion.
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ from collections.abc import Sequence, Set
 from typing import Final, NamedTuple
 
 from indlet.store.contract import GrantMode, GrantView
-from indlet.store.sql_grants import GONE, SHOWN
+from indlet.store.sql_grants import GONE, LEFT, SHOWN
 from indlet.store.sql_waiting import SqlValue
 
 SCHEMA: Final = (
     "CREATE TABLE departures ("
     "set_id {number} NOT NULL REFERENCES sets (id), record {number} NOT NULL, seq {number} NOT NULL, "
-    "sets {text} NOT NULL, PRIMARY KEY (set_id, record))",
+    "PRIMARY KEY (set_id, record))",
     "CREATE INDEX departures_place ON departures (set_id, seq)",
 )
 
@@ -34,7 +35,7 @@ class Move(NamedTuple):
 
 def departures(chosen: str) -> str:
     """The departures from the chosen sets (`m.set_id`), as a table like that of the places of a grant."""
-    return f"(SELECT m.record, m.seq, m.sets, {GONE} AS state FROM departures m WHERE {chosen})"
+    return f"(SELECT m.record, m.seq, '' AS sets, {LEFT} AS state FROM departures m WHERE {chosen})"
 
 
 def departures_shown(grant: GrantView) -> tuple[str, list[SqlValue]]:
@@ -73,10 +74,10 @@ class SqlDeparturesWriter:
             [(i, m.record) for m in moves for i in joined[m.origin, m.sets]],
         )
         self._many(
-            "INSERT INTO departures (set_id, record, seq, sets) VALUES (?, ?, ?, ?) "
-            "ON CONFLICT (set_id, record) DO UPDATE SET seq = excluded.seq, sets = excluded.sets",
+            "INSERT INTO departures (set_id, record, seq) VALUES (?, ?, ?) "
+            "ON CONFLICT (set_id, record) DO UPDATE SET seq = excluded.seq",
             [
-                (i, m.record, m.seq, m.former)
+                (i, m.record, m.seq)
                 for m in moves
                 for i in joined[m.origin, m.former]
                 if i not in joined[m.origin, m.sets]

@@ -31,14 +31,14 @@ SCHEMA: Final = (
     "CREATE INDEX ticks_seq ON ticks (seq)",
 )
 _COLUMNS: Final = ", ".join(Grant._fields)
-# States of a record in a grant.
-SHOWN, GONE, _HIDDEN = 0, 1, 2
+# States of a record in a grant; and of one that has left a set (sql_departures.py).
+SHOWN, GONE, _HIDDEN, LEFT = 0, 1, 2, 3
 _TOGETHER: Final = 5000
 # Columns of a record as a grant shows it.
 PLACED: Final = {
     "seq": "v.seq",
     "datestamp": "(SELECT t.datestamp FROM ticks t WHERE t.seq <= v.seq ORDER BY t.seq DESC LIMIT 1)",
-    "deleted": f"CASE WHEN v.state = {GONE} THEN 1 ELSE r.deleted END",
+    "deleted": f"CASE WHEN v.state IN ({GONE}, {LEFT}) THEN 1 ELSE r.deleted END",
     "sets": f"CASE WHEN v.state = {GONE} THEN v.sets ELSE r.sets END",
 }
 IS_SHOWN: Final = f"v.state = {SHOWN}"

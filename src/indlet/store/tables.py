@@ -31,7 +31,7 @@ TABLES: Final = {
     "ticks": _table("datestamp", "datestamp seq"),
     "sets": _table("id", "id origin spec name"),
     "membership": _table("set_id seq", "set_id seq"),
-    "departures": _table("set_id record", "set_id record seq sets"),
+    "departures": _table("set_id record", "set_id record seq"),
     "files": _table("origin path", f"origin {' '.join(FileState._fields)}"),
     "failures": _table(
         "origin place stage", "origin place stage reason raw at first attempts due"

@@ -70,6 +70,16 @@ class Cache:
     url: str
     own: str
     republish: bool
+    set_spec: str = ""  # by which the source is harvested
+
+    def has_left_set(self, item: Item) -> bool:
+        """Whether a deletion says no more than that a record is in other sets now: it names these."""
+        return item.deleted and bool(item.sets) and not in_set(self.set_spec, item.sets)
+
+    def is_own(self, item: Item) -> bool:
+        """Whether a record is the source's own, and not one that it passes on."""
+        _, stated = provenance.read(item.about) if item.about else ((), None)
+        return stated is None or origin_key(stated.origin) == origin_key(self.url)
 
     def copy(self, item: Item, record: Record, response_date: str) -> RecordCopy:
         _, stated = provenance.read(item.about) if item.about else ((), None)

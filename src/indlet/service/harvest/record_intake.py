@@ -94,7 +94,11 @@ class RecordIntake:
         ):
             self._repairs[RICHER] += 1
         passed_on = self._republish or any(not is_translation(one) for one in item.about)
-        if self._cache is not None and passed_on:
+        if self._cache is not None and passed_on and self._cache.has_left_set(item):
+            # For other nodes that is no word of the origin: the record goes here alone.
+            if self._cache.is_own(item):
+                self._committer.add(record)
+        elif self._cache is not None and passed_on:
             if isinstance(record, Packed):
                 record = self._normaliser.record(item)
             self._committer.add_copy(self._cache.copy(item, record, self._response_date))

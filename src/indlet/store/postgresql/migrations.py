@@ -60,7 +60,7 @@ def grants(connection: Connection) -> None:
 def departures(connection: Connection) -> None:
     """Which records have left which sets."""
     for statement in DEPARTURES:
-        connection.execute(statement.format(number="bigint", text='text COLLATE "C"').encode())
+        connection.execute(statement.format(number="bigint").encode())
 
 
 # One function a version. Append only.

@@ -154,7 +154,7 @@ def grants(connection: sqlite3.Connection) -> None:
 def departures(connection: sqlite3.Connection) -> None:
     """Which records have left which sets."""
     for statement in DEPARTURES:
-        connection.execute(statement.format(number="INTEGER", text="TEXT"))
+        connection.execute(statement.format(number="INTEGER"))
 
 
 # The user and the password of a URL within a text.
