@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 import shutil
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -54,6 +55,19 @@ def test_a_reindexed_index_is_the_same(make_shelf: Callable[..., Library]) -> No
     assert library.reindex().applied == 5
     assert library.stats()["index"]["fingerprint"] == before
     assert library.stats()["index"]["segments"] == 1
+
+
+def test_an_index_of_the_version_before_is_rebuilt(make_shelf: Callable[..., Library]) -> None:
+    library = make_shelf()
+    fingerprint = library.stats()["index"]["fingerprint"]
+    folder = engines.folder(library.store)
+    for file in folder.iterdir():
+        file.unlink()
+    zipfile.ZipFile(Path(__file__).parent / "fixtures/version-2.zip").extractall(folder)
+    with Library.open(library.store.local_folder) as again:
+        assert again.search("boundary").total == library.search("boundary").total
+        assert again.stats()["index"]["fingerprint"] == fingerprint
+    assert not any("00000001-c947b7c4" in file.name for file in folder.iterdir())
 
 
 @pytest.mark.parametrize("wound", ["flip", "cut", "remove", "manifest", "nonsense"])
