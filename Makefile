@@ -71,7 +71,7 @@ $(STAMP): pyproject.toml constraints.txt requirements.txt | rust
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 	$(BIN)/python -m pip install --quiet --require-hashes --no-deps --requirement requirements.txt
-	$(BIN)/python -m pip install --quiet --no-build-isolation --constraint constraints.txt --editable ".[all]" --group dev
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip install --quiet --no-build-isolation --constraint constraints.txt --editable ".[all]" --group dev
 	$(BIN)/python -m compileall -q src  # as in an installation; without it a start takes twice as long where Python may not write
 	touch $@
 

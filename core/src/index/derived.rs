@@ -11,6 +11,7 @@ use super::facets::ValueColumn;
 use super::segment::{Columns, Segment};
 use crate::Result;
 use crate::rank::Class;
+use crate::text::accents::without_accents;
 
 /// Classes of documents, by length or by norm.
 pub const CLASSES: usize = 8;
@@ -30,7 +31,13 @@ pub struct Derived {
     early: OnceLock<BitSet>,
     values: ByMark<ValueColumn>,
     orders: ByMark<NameOrder>,
+    accented: OnceLock<Accented>,
 }
+
+/// Terms that hold accents, by what they are without.
+type Accented = HashMap<String, Vec<String>, RandomState>;
+/// Begins a term that belongs to a field; what follows is a capital letter for whole values.
+const FIELD_MARK: u8 = 0x1F;
 
 /// Values by the mark with which their terms begin.
 type ByMark<T> = Mutex<HashMap<Vec<u8>, Arc<T>, RandomState>>;
@@ -101,6 +108,29 @@ impl Derived {
     /// The order of documents by the terms that begin with a mark.
     pub fn name_order(&self, mark: &[u8], read: impl FnOnce() -> Result<NameOrder>) -> Result<Arc<NameOrder>> {
         get_or_read(&self.orders, mark, read)
+    }
+
+    /// The terms that hold accents. Whole values are no words, and there are many: they are left out.
+    pub fn accented(&self, segment: &Segment) -> Result<&Accented> {
+        if let Some(found) = self.accented.get() {
+            return Ok(found);
+        }
+        let mut found = Accented::default();
+        let mut terms = segment.data.dictionary().all()?;
+        while terms.advance()? {
+            let term = terms.term();
+            let is_whole = term.first() == Some(&FIELD_MARK) && term.get(1).is_some_and(|byte| *byte < b'a');
+            if is_whole || term.is_ascii() {
+                continue;
+            }
+            if let Ok(term) = std::str::from_utf8(term) {
+                let bare = without_accents(term);
+                if bare != term {
+                    found.entry(bare).or_default().push(term.to_owned());
+                }
+            }
+        }
+        Ok(self.accented.get_or_init(|| found))
     }
 
     /// The documents whose tie is in the lowest 64th.

@@ -93,7 +93,6 @@ pub struct Page {
 #[derive(Default)]
 struct Lazy {
     groups: OnceLock<Groups>,
-    accented: OnceLock<HashMap<String, Vec<String>, RandomState>>,
     /// What models need for each usual length, by their names and parameters.
     by_length: Mutex<HashMap<ModelKey, Arc<Vec<f64>>, RandomState>>,
 }
@@ -272,25 +271,15 @@ impl Searcher {
 
     /// The terms that are this one but for their accents, and that some record holds.
     pub fn accented(&self, plain: &str) -> Result<Vec<String>> {
-        if self.lazy.accented.get().is_none() {
-            let mut found: HashMap<String, Vec<String>, RandomState> = HashMap::default();
-            self.for_each_term(&[], |term, _, _| {
-                // Whole values are no words, and there are many.
-                let whole = term.first() == Some(&FIELD_MARK) && term.get(1).is_some_and(|byte| *byte < b'a');
-                if !whole
-                    && !term.is_ascii()
-                    && let Ok(term) = std::str::from_utf8(term)
-                {
-                    let bare = crate::text::accents::without_accents(term);
-                    if bare != term {
-                        found.entry(bare).or_default().push(term.to_owned());
-                    }
+        let mut found: Vec<String> = Vec::new();
+        for segment in &self.segments {
+            for term in segment.data.derived.accented(segment)?.get(plain).into_iter().flatten() {
+                if !found.contains(term) && self.frequencies(term.as_bytes())?.0 > 0 {
+                    found.push(term.clone());
                 }
-                true
-            })?;
-            let _ = self.lazy.accented.set(found);
+            }
         }
-        Ok(self.lazy.accented.get().and_then(|found| found.get(plain)).cloned().unwrap_or_default())
+        Ok(found)
     }
 
     /// The number of terms and of postings.
