@@ -186,6 +186,15 @@ def test_a_library_that_is_closed_and_opened_again(two: Provider) -> None:
         assert not (tokens and HIDDEN & anybody.live.keys())
 
 
+def test_what_was_in_the_only_sets_is_deleted_there(filled: Provider) -> None:
+    anybody = Harvester(set_spec="papers")
+    assert anybody.harvest(filled)
+    filled.clock.now += 10
+    filled.configure(replace(filled.settings, hierarchy=papers("papers", tokens=("sesame",))))
+    assert set(anybody.harvest(filled).values()) == {None}
+    assert anybody.live == anybody.everything(filled) == {}
+
+
 def test_a_repository_is_emptied_before_it_is_closed(two: Provider) -> None:
     """Who may no longer use it does not find it: this is how its records are withdrawn."""
 
