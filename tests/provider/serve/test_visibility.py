@@ -186,6 +186,33 @@ def test_a_library_that_is_closed_and_opened_again(two: Provider) -> None:
         assert not (tokens and HIDDEN & anybody.live.keys())
 
 
+def test_what_was_in_the_only_sets_is_deleted_there(filled: Provider) -> None:
+    anybody = Harvester(set_spec="papers")
+    assert anybody.harvest(filled)
+    filled.clock.now += 10
+    filled.configure(replace(filled.settings, hierarchy=papers("papers", tokens=("sesame",))))
+    assert set(anybody.harvest(filled).values()) == {None}
+    assert anybody.live == anybody.everything(filled) == {}
+
+
+def test_a_repository_is_emptied_before_it_is_closed(two: Provider) -> None:
+    """Who may no longer use it does not find it: this is how its records are withdrawn."""
+
+    def offer(*names: str) -> None:
+        two.clock.now += 10
+        part = VirtualRepository("/oai/part", "Part", names, access=Access(tokens=("sesame",)))
+        two.configure(replace(two.settings, repository=(part,)))
+
+    friend = Harvester("/oai/part", token="sesame")
+    offer("papers", "hidden")
+    friend.harvest(two)
+    assert friend.live.keys() >= HIDDEN
+    offer()
+    came = friend.harvest(two)
+    assert came.keys() >= HIDDEN and set(came.values()) == {None}
+    assert friend.live == friend.everything(two) == {}
+
+
 def test_who_sees_it_anyway_is_told_nothing_new(two: Provider) -> None:
     friend = Harvester(token="sesame")
     friend.harvest(two)

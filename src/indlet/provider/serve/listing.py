@@ -110,8 +110,9 @@ class Lists:
         return (one for one in known if scope is None or scope.names(one[0]))
 
     def has_sets(self, asked: Inquiry) -> bool:
-        """The files of a site are always in sets, whoever may see them."""
-        return asked.seen is not None or next(self.sets(asked), None) is not None
+        """The files of a site are always in sets, whoever may see them. What a requester was shown before may
+        have been in sets that are hidden now."""
+        return asked.seen is not None or bool(asked.grants) or next(self.sets(asked), None) is not None
 
     def count_sets(self, asked: Inquiry) -> int:
         """How many sets there are; where web servers decide, how many are open to everybody."""
