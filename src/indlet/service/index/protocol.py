@@ -165,7 +165,7 @@ class Searcher(Protocol):
         """Every term with its df and cf, in the order of bytes."""
 
     def near(self, word: str, edits: int) -> list[NearTerm]:
-        """Terms at most so many edits of bytes away from a word, in no particular order."""
+        """Terms of its field at most so many edits of bytes away from a word, in no particular order."""
 
     def accented(self, plain: str) -> list[str]:
         """The terms that are this one but for their accents."""

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Final
 
 from indlet import _core
+from indlet.model import FIELD_MARK
 from indlet.service.index.opensearch.cluster import Json, pieces, total
 from indlet.service.index.opensearch.matching import EVERYTHING
 from indlet.service.index.opensearch.schema import counted, named, term_of
@@ -84,7 +85,8 @@ class ClusterVocabulary:
             return []
         # Of what is so short that nothing of it need be left, the cluster proposes nothing.
         proposed = self._short(len(word) + edits) if len(word) <= 2 * edits else self._proposed(word, edits)
-        distances = _distances(word, [word, *proposed], edits)
+        own = [term for term in (word, *proposed) if _field_mark(term) == _field_mark(word)]
+        distances = _distances(word, own, edits)
         counted = self.statistics(list(distances))
         return [
             NearTerm(term, distance, df)
@@ -219,6 +221,11 @@ def _before(text: str) -> str:
 def _literal(text: str) -> str:
     """A text as a regular expression of Lucene that means itself."""
     return re.sub(r'([.?+*|{}\[\]()"\\#@&<>~^$-])', r"\\\1", text)
+
+
+def _field_mark(term: str) -> str:
+    """What marks a term as one of a field; empty for the text."""
+    return term[:2] if term.startswith(FIELD_MARK) else ""
 
 
 def _distances(word: str, terms: Sequence[str], edits: int) -> dict[str, int]:
