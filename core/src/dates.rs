@@ -46,7 +46,7 @@ fn parse(value: &str) -> u32 {
 
 /// The first year from 1000 to 2099 that the words of a cataloguer name: "c1984, printed 1986".
 pub fn year(value: &str) -> Option<u32> {
-    let value = value.char_indices().nth(1000).map_or(value, |(end, _)| &value[..end]);
+    let value = crate::text::cut(value, 1000);
     value.split(|c: char| !c.is_ascii_digit()).filter(|run| run.len() == 4).find_map(|run| {
         let year = run.parse().ok()?;
         (1000..2100).contains(&year).then_some(year)

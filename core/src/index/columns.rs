@@ -115,7 +115,7 @@ impl FacetBuilder {
         }
         let begin = column.codes.len();
         for value in values.filter(|value| !value.is_empty()) {
-            let value = value.char_indices().nth(LONGEST).map_or(value, |(end, _)| &value[..end]);
+            let value = crate::text::cut(value, LONGEST);
             let code = match self.numbers.get(value) {
                 Some(&code) => code,
                 None => {

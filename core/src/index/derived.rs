@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use ahash::RandomState;
 
+use super::FIELD_MARK;
 use super::bitset::BitSet;
 use super::dictionary::Dictionary;
 use super::facets::ValueColumn;
@@ -36,8 +37,6 @@ pub struct Derived {
 
 /// Terms that hold accents, by what they are without.
 type Accented = HashMap<String, Vec<String>, RandomState>;
-/// Begins a term that belongs to a field; what follows is a capital letter for whole values.
-const FIELD_MARK: u8 = 0x1F;
 
 /// Values by the mark with which their terms begin.
 type ByMark<T> = Mutex<HashMap<Vec<u8>, Arc<T>, RandomState>>;

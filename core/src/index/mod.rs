@@ -1,5 +1,8 @@
 //! The index: immutable segments, the documents that have been deleted from them, and searches over both.
 
+/// Begins a term that belongs to a field, a key or a value; terms of the text have no mark (`indlet.model.FIELD_MARK`).
+pub const FIELD_MARK: u8 = 0x1F;
+
 pub mod bitset;
 pub mod builder;
 pub mod bytes;

@@ -10,6 +10,7 @@ use std::path::Path;
 
 use ahash::RandomState;
 
+use super::FIELD_MARK;
 use super::bytes::{Reader, write_varint};
 use super::file::{FileWriter, IndexFile};
 use super::merge::{Keep, Union};
@@ -19,7 +20,6 @@ use crate::{Error, Result};
 
 const K1: f64 = 1.2;
 const B: f64 = 0.75;
-const FIELD_MARK: u8 = 0x1F;
 
 fn weight(tf: u32, length: u32, average: f64) -> f64 {
     let tf = f64::from(tf);

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::builder::{Document, SegmentBuilder, intern_packed};
+use crate::Result;
 use crate::dates::date_number;
 use crate::keys::record_terms;
 use crate::metadata::Metadata;
 use crate::text::analyzer::{Analyzer, Cut, Resources};
 use crate::text::terms::TermId;
-use crate::{Error, Result};
 
 /// Elements whose words can be asked for by field, with the marks that begin their terms (`indlet.model.FIELD_MARKS`).
 pub const FIELDS: [(&str, &str); 6] = [
@@ -222,10 +222,4 @@ fn pack_fields(analyzer: &mut Analyzer, rules: &str, fields: &[Cut], keys: Vec<S
     }
     let line = |(tf, terms): (u32, Vec<String>)| format!("{tf} {}", terms.join(" "));
     lines.into_iter().map(line).collect::<Vec<_>>().join("\n").into_bytes()
-}
-
-impl From<std::str::Utf8Error> for Error {
-    fn from(_: std::str::Utf8Error) -> Error {
-        Error::Malformed("text that is not UTF-8".into())
-    }
 }

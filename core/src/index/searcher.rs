@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use ahash::RandomState;
 
+use super::FIELD_MARK;
 use super::bitset::BitSet;
 use super::codec::PostingList;
 use super::derived::NameOrder;
@@ -58,8 +59,6 @@ pub enum Sort {
 /// The terms that records are sorted by begin with these.
 const TITLE: &[u8] = b"\x1fT";
 const AUTHOR: &[u8] = b"\x1fA";
-/// Begins a term that belongs to a field.
-const FIELD_MARK: u8 = 0x1F;
 
 pub struct Request<'a> {
     pub expression: &'a Expression,

@@ -14,22 +14,15 @@
 //! | url | a web address without scheme, `www.`, fragment and final slash |
 //! | id | anything else that a record gives as its identifier, such as the number of a report |
 
-use std::sync::LazyLock;
-
 use regex::Regex;
 
-use super::values::{cut, is_printable};
+use super::values::is_printable;
+use crate::text::cut;
 use crate::text::tokens::is_space;
 
 /// Characters of a value that is looked at, and of a key; longer ones go on as a digest.
 const LONGEST: usize = 2000;
 const LONGEST_KEY: usize = 120;
-
-macro_rules! pattern {
-    ($name:ident, $expression:expr) => {
-        static $name: LazyLock<Regex> = LazyLock::new(|| Regex::new($expression).expect("a regular expression"));
-    };
-}
 
 pattern!(DOI, r"(?i)(?:^|doi\.org/|doi:\s*)(10\.[0-9]{4,9}/\S+)");
 pattern!(STATED_DOI, r"(?i)^\W*(?:doi\s|info:doi/|urn:doi:)\s*");

@@ -47,7 +47,7 @@ static MEDIA_TYPE: LazyLock<Regex> = LazyLock::new(|| {
 
 /// The name of the format that a value of dc:format states; empty if it states none ("12 pages").
 pub fn file_format(value: &str) -> String {
-    let value = value.char_indices().nth(200).map_or(value, |(end, _)| &value[..end]);
+    let value = crate::text::cut(value, 200);
     let kind = value.split(';').next().unwrap_or_default().trim_matches(crate::text::tokens::is_space);
     let kind = caseless::default_case_fold_str(kind);
     let known = NAMES.iter().find(|(media, name)| *media == kind || name.eq_ignore_ascii_case(&kind));

@@ -26,10 +26,10 @@ const LONGEST_NAME: usize = 300;
 const LONGEST_PART: usize = 60;
 /// Words that the name of a person has at most.
 const PERSON: usize = 4;
-const PARTICLES: [&str; 40] = [
+const PARTICLES: [&str; 38] = [
     "af", "al", "am", "auf", "aus", "ben", "bin", "da", "dal", "de", "del", "della", "den", "der", "des", "di", "do",
     "dos", "du", "el", "ibn", "la", "las", "le", "les", "lo", "los", "san", "st", "ten", "ter", "van", "vom", "von",
-    "y", "zu", "zum", "zur", "van", "von",
+    "y", "zu", "zum", "zur",
 ];
 /// Words that only names of bodies hold.
 const BODY: [&str; 27] = [
@@ -125,7 +125,7 @@ fn cut(part: String) -> String {
 
 /// A name's words before the first comma, those after, and how many of these precede the second.
 pub fn words(name: &str) -> (Vec<String>, Vec<String>, usize) {
-    let name = name.char_indices().nth(LONGEST_NAME).map_or(name, |(end, _)| &name[..end]);
+    let name = crate::text::cut(name, LONGEST_NAME);
     let folded = fold(&BESIDE.replace_all(name, " "));
     let mut parts = folded.splitn(3, ',');
     let mut next = || word_runs(parts.next().unwrap_or_default());

@@ -8,6 +8,7 @@
 use unicode_general_category::{GeneralCategory as Category, get_general_category};
 
 use super::people::{filing_name, fold};
+use crate::text::cut;
 use crate::text::tokens::{for_each_word, is_space, pieces};
 
 /// Characters of a value, of a key, and of a title; longer ones are cut.
@@ -27,10 +28,6 @@ fn mark(facet: &str) -> &'static str {
         "inferred_subject" => "\x1fU",
         _ => "\x1fY",
     }
-}
-
-pub fn cut(text: &str, most: usize) -> &str {
-    text.char_indices().nth(most).map_or(text, |(end, _)| &text[..end])
 }
 
 /// A text with white space folded.

@@ -2,14 +2,13 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::sync::LazyLock;
 
 use ahash::RandomState;
 use memchr::{memchr2, memmem};
-use regex::{Captures, Regex};
+use regex::Captures;
 use unicode_general_category::{GeneralCategory, get_general_category};
 
-use crate::keys::values::cut;
+use crate::text::cut;
 use crate::text::language::language_code;
 use crate::text::tokens::is_space;
 
@@ -283,12 +282,6 @@ pub fn pdf_text(value: &str) -> Option<String> {
         data[2..].chunks(2).map(|pair| if let [high, low] = pair { u16::from_be_bytes([*high, *low]) } else { 0xfffd });
     let text: String = char::decode_utf16(units).map(|c| c.unwrap_or('\u{fffd}')).collect();
     Some(text.trim_matches('\0').to_owned())
-}
-
-macro_rules! pattern {
-    ($name:ident, $expression:expr) => {
-        static $name: LazyLock<Regex> = LazyLock::new(|| Regex::new($expression).expect("a regular expression"));
-    };
 }
 
 pattern!(ISO, r"^(\d{4})(?:[-/.](\d{1,2})(?:[-/.](\d{1,2}))?)?(?:[T ].*)?$");

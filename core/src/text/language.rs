@@ -10,6 +10,7 @@ use std::sync::LazyLock;
 use ahash::RandomState;
 use unicode_general_category::{GeneralCategory, get_general_category};
 
+use super::cut;
 use super::langid::LanguageModel;
 use super::tokens::{is_space, pieces};
 
@@ -238,7 +239,7 @@ impl Evidence {
             return String::new();
         }
         let Some(model) = model() else { return String::new() };
-        let read = taken.char_indices().nth(READ).map_or(taken, |(end, _)| &taken[..end]);
+        let read = cut(taken, READ);
         let (answer, probability) = model.classify(read);
         let language = analysis_language(answer);
         let believed = if probability < SURE {
