@@ -26,6 +26,7 @@ ROOMS = [
     "provider",
     "service",
     "node",
+    "sidecar",
     "web",
     "cli",
 ]
