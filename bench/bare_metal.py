@@ -41,7 +41,7 @@ from indlet.service.index.engines import index_of
 from indlet.service.pipeline import harvest_all
 from indlet.service.search.library import Library
 from indlet.settings import Settings
-from indlet.settings_file import load
+from indlet.settings.file import load
 from indlet.store import open_store
 
 TERMS = 40

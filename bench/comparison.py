@@ -8,8 +8,8 @@ from typing import Any
 from indlet.model import FIELD_MARK
 from indlet.service.index import Searcher
 from indlet.service.index.expression import Or, Term
-from indlet.service.rank import MODELS, model
 from indlet.service.search.library import Library
+from indlet.service.search.rank import MODELS, model
 
 
 def vocabulary(searcher: Searcher) -> dict[str, tuple[int, int]]:

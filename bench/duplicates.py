@@ -6,8 +6,8 @@
 Two libraries share out the real records below INDLET_DATA/marc (a folder, or marc.tar.gz there), each record
 once, and of equal titles one: the others are editions and duplicates of which nobody said so. Of a share of
 the first library's records the second has a copy as another cataloguer would have made it, without
-identifiers (tests/service/duplicates/noise.py). Where more `--records` are asked for than there are, the rest
-is put together from words, names and years of the real ones, which measures time and says little of
+identifiers (tests/exchange/duplicates/noise.py). Where more `--records` are asked for than exist, more are
+put together from words, names and years of the real ones, which measures time and says little of
 precision. Every pair that was not injected counts as wrong. Term vectors are those of the metadata.
 
 `--known`: no copy is injected. Two records with one number of the Library of Congress or of OCLC that do not
@@ -30,13 +30,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import orjson
-from tests.service.duplicates.noise import KINDS, Described, noisy
+from tests.exchange.duplicates.noise import KINDS, Described, noisy
 
+from indlet.exchange.duplicates.features import described
+from indlet.exchange.duplicates.pairs import LEAST, Pair, pairs
 from indlet.formats.iso2709 import Marc, iso2709_records
 from indlet.formats.metadata import marc21
 from indlet.model import Stored
-from indlet.service.duplicates.features import described
-from indlet.service.duplicates.pairs import LEAST, Pair, pairs
 from indlet.text import Analyzer
 
 KNOWN = "a word in common"  # in the titles

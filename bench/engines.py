@@ -41,13 +41,13 @@ from bench.processes import cpu_of
 from tests.opensearch_index import TemporaryIndex
 from tests.opensearch_server import SERVER, OpenSearchNode
 
+from indlet.cluster.opensearch.cluster import Cluster, pieces
+from indlet.cluster.opensearch.searcher import ClusterSearcher
 from indlet.model import JsonObject, Stored, pack
 from indlet.service.index import Index, Searcher
 from indlet.service.index.embedded.index import EmbeddedIndex
 from indlet.service.index.expression import And, Expression, Not, Or, Term
-from indlet.service.index.opensearch.cluster import Cluster, pieces
-from indlet.service.index.opensearch.searcher import ClusterSearcher
-from indlet.service.rank import MODELS
+from indlet.service.search.rank import MODELS
 from indlet.text import Analyzer, Policy
 
 BATCH = 5_000

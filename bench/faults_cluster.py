@@ -35,13 +35,13 @@ from pathlib import Path
 from bench.cluster import search_nodes, wait_for
 from tests.opensearch_server import OpenSearchNode
 
+from indlet.cluster.opensearch.cluster import Cluster
+from indlet.cluster.opensearch.index import OpenSearchIndex
 from indlet.errors import StoreError, StoreUnavailable
 from indlet.model import Stored, pack
 from indlet.service.index import Index
 from indlet.service.index.embedded.index import EmbeddedIndex
 from indlet.service.index.expression import Or, Term
-from indlet.service.index.opensearch.cluster import Cluster
-from indlet.service.index.opensearch.index import OpenSearchIndex
 from indlet.text import Analyzer, Policy
 
 ANALYZER = Analyzer(Policy())

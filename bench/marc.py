@@ -40,11 +40,11 @@ import pymarc
 import uvicorn
 from lxml import etree
 
+from indlet.exchange.write_out import write_out
 from indlet.formats import METADATA, in_format
 from indlet.formats.crosswalk import Crosswalk
 from indlet.formats.metadata import marc21
 from indlet.formats.record import Broken, Field
-from indlet.node.write_out import write_out
 from indlet.provider.pipeline import crawl
 from indlet.provider.serve import application
 from indlet.service.pipeline import harvest_all

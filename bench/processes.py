@@ -219,7 +219,7 @@ PROVIDER = """
 import sys
 from pathlib import Path
 from indlet.cli.serving import run
-from indlet.settings_file import load
+from indlet.settings.file import load
 run(load(Path(sys.argv[1])), crawl_at_once=False, portal=False)
 """
 

@@ -44,7 +44,7 @@ from rich.table import Table
 from indlet.model import Stored, pack
 from indlet.service.index.embedded.engine import Engine
 from indlet.service.index.expression import Or, Term
-from indlet.service.rank import MODELS
+from indlet.service.search.rank import MODELS
 
 SYSTEM_PYTHON = "/usr/bin/python3"
 TURN = 20  # queries to one engine before the next is asked

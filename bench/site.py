@@ -35,8 +35,8 @@ import httpx
 from bench.processes import as_installed, cpu_of, descendants, indlet
 from rich.console import Console
 from rich.table import Table
-from tests.provider.site.test_site_histories import history
-from tests.provider.site.web_servers import Web, free_port, web_server
+from tests.site.test_site_histories import history
+from tests.site.web_servers import Web, free_port, web_server
 
 from indlet.provider.workers import Workers
 from indlet.settings import Settings
@@ -52,9 +52,9 @@ MIX = ((".html", 0.42, 8), (".gif", 0.30, 20), (".pdf", 0.14, 250), (".txt", 0.0
 LISTS = (("ListIdentifiers", "oai_dc"), ("ListRecords", "oai_didl"))
 READ = """
 import sys
-from indlet.harvest_settings import Harvest
-from indlet.service.harvest.client import Client
-from indlet.service.mirror.pages import ListReader
+from indlet.net.settings import Harvest
+from indlet.net.client import Client
+from indlet.site.mirror.pages import ListReader
 url, verb, prefix = sys.argv[1:]
 for page in ListReader(Client(Harvest()), url, Harvest()).pages(verb, {"metadataPrefix": prefix}):
     for record in page.records:

@@ -10,9 +10,9 @@ from uuid import uuid4
 
 from tests.opensearch_server import SERVER, awaited, on_opensearch
 
+from indlet.cluster.opensearch.cluster import Cluster
+from indlet.cluster.opensearch.index import OpenSearchIndex
 from indlet.service.index.engines import identity
-from indlet.service.index.opensearch.cluster import Cluster
-from indlet.service.index.opensearch.index import OpenSearchIndex
 from indlet.service.search.library import Library
 from indlet.settings import IndexEngine, Settings
 

@@ -28,8 +28,8 @@ from bench.processes import run as execute
 from reportlab.lib.pagesizes import A4
 from reportlab.pdfgen.canvas import Canvas
 
-from indlet.service.rank import MODELS
 from indlet.service.search.library import Library
+from indlet.service.search.rank import MODELS
 
 TITLE = "Equality over time"
 ROOT = Path(__file__).parents[2]

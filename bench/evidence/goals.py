@@ -18,7 +18,7 @@ from bench.evidence.site import times
 from bench.harvest_shapes import ratios as shape_ratios
 from bench.serve import form_of
 
-from indlet.service.rank import MODELS
+from indlet.service.search.rank import MODELS
 
 
 class Verdict(NamedTuple):

@@ -21,9 +21,9 @@ from bench.evidence.topics import MEASURES, RANKED, ByTopic, Ranking, by_topic, 
 from bench.processes import indlet
 from bench.processes import run as execute
 
-from indlet.service.rank import MODELS
 from indlet.service.search.evaluate import DEPTH, Evaluation
 from indlet.service.search.library import Library
+from indlet.service.search.rank import MODELS
 
 TITLE = "Models"
 # MAP and nDCG@10 of a brute-force reference over the same files with another analysis: tokens [a-z0-9]+,

@@ -25,7 +25,7 @@ from bench.serve import form_of
 from bench.serve import ratios as round_ratios
 
 from bench import harvest_others
-from indlet.service.rank import MODELS
+from indlet.service.search.rank import MODELS
 
 TITLE = "Peers"
 SECTIONS: Final = {

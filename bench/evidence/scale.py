@@ -26,8 +26,8 @@ from bench.processes import Failed, Node, indlet, memory, size_of
 from bench.processes import run as execute
 
 from indlet.service.index.expression import Or, Term
-from indlet.service.rank import MODELS
 from indlet.service.search.library import Library
+from indlet.service.search.rank import MODELS
 
 TITLE = "Scale"
 ROOT: Final = Path(__file__).parents[2]

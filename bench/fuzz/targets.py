@@ -20,24 +20,26 @@ from urllib.parse import parse_qsl
 from bench.fuzz import seeds
 from lxml import etree
 
-from indlet import settings, settings_file
+from indlet import settings
 from indlet.errors import BadResponse, ExtractionError, IndletError, QueryError, SettingsError
 from indlet.formats import METADATA
 from indlet.formats.feed import read_feed
-from indlet.formats.metadata import oai_dc, oai_didl
+from indlet.formats.metadata import oai_dc
 from indlet.formats.record import Broken
 from indlet.model import Document, Record, Stored
+from indlet.net import decompress
 from indlet.oai.read import Item, parsed, read
 from indlet.provider.archive import ArchiveTree
 from indlet.provider.extract import EXTRACTORS, parts, told_apart
 from indlet.provider.extract.file import File
 from indlet.provider.serve.access import Permit
 from indlet.provider.serve.repository import Repository
-from indlet.service.harvest import decompress
 from indlet.service.index.embedded.engine import Engine
-from indlet.service.mirror.paths import inside, path_of
 from indlet.service.records.normalise import Normaliser
 from indlet.service.search.library import FACETS, Library
+from indlet.settings import file as settings_file
+from indlet.site import oai_didl
+from indlet.site.mirror.paths import inside, path_of
 from indlet.store import Store, packed
 from indlet.text import Analyzer, Policy
 

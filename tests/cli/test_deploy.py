@@ -28,10 +28,10 @@ from click.testing import CliRunner
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from tests.provider.site.web_servers import MODULES, available, free_port
+from tests.site.web_servers import MODULES, available, free_port
 
 from indlet.cli import cli
-from indlet.settings_file import load
+from indlet.settings.file import load
 from indlet.store import open_store
 from indlet.web.auth import hash_password
 

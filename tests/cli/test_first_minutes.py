@@ -21,7 +21,7 @@ from click.testing import CliRunner
 from indlet.cli import cli
 from indlet.cli.password import _write, with_hash
 from indlet.errors import SettingsError
-from indlet.settings_file import load
+from indlet.settings.file import load
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -16,7 +16,7 @@ from tests.provider.serve.conftest import running as running
 from tests.stores import store_in
 
 from indlet.cli import cli
-from indlet.settings_file import from_mapping
+from indlet.settings.file import from_mapping
 from indlet.store import Store
 
 

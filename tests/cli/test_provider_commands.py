@@ -23,7 +23,7 @@ from indlet.cli import cli, main
 from indlet.cli.template import template
 from indlet.model import Failure, Record
 from indlet.settings import Hierarchy, LibraryFolder, SetRule, Settings, Site, User, VirtualRepository, Write
-from indlet.settings_file import from_mapping, load
+from indlet.settings.file import from_mapping, load
 from indlet.store import Store
 
 runner = CliRunner()

@@ -14,8 +14,8 @@ import pytest
 
 from indlet.cli import main
 from indlet.model import Record
-from indlet.service.rank import MODELS
 from indlet.service.search.library import Library
+from indlet.service.search.rank import MODELS
 from indlet.store import Store
 from indlet.text import Analyzer, Policy
 

@@ -14,7 +14,7 @@ import pytest
 from tests.stores import store_in
 
 from indlet.cli.serving import _announce, _plan_crawls, bind
-from indlet.node.alerts import alerts
+from indlet.exchange.alerts import alerts
 from indlet.node.schedule import Schedule
 from indlet.provider.pipeline import crawl_groups
 from indlet.settings import Crawl, Hierarchy, LibraryFolder, Node, Settings

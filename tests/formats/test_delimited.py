@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from indlet.errors import SettingsError
+from indlet.exchange.write_out import write_out
 from indlet.formats import crosswalk
 from indlet.formats.record import Broken, Field, MetadataFormat
 from indlet.formats.tagged import text_format
-from indlet.node.write_out import write_out
 from indlet.settings import Settings, Write
 from indlet.store import open_store
 

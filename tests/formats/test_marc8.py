@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from indlet.exchange.translate import Translation, Translator, format_named
 from indlet.formats.iso2709 import Marc, read_iso2709
 from indlet.formats.marc8 import _table, from_marc8, to_marc8
 from indlet.formats.metadata import marc21
 from indlet.formats.record import Field
-from indlet.formats.translate import Translation, Translator, format_named
 
 # Half marks are what a mark over two letters is read as; pymarc passes over zero-width joiners and controls.
 _NOT_READ = "\u0360\u0361\u200c\u200d\u0098\u009c\x7f&"

@@ -8,7 +8,7 @@ import pytest
 
 from indlet.errors import SettingsError
 from indlet.settings import Settings, seconds
-from indlet.settings_file import from_mapping, load
+from indlet.settings.file import from_mapping, load
 
 
 def test_nothing_given_is_the_default() -> None:

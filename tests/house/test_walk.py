@@ -43,7 +43,7 @@ def test_the_recipes_name_what_is_there() -> None:
         ("store/__init__.py", "open_store"),
         ("provider/source.py", "RecordSource"),
         ("provider/pipeline.py", "_all"),
-        ("service/rank/pl2.py", "Model"),
+        ("service/search/rank/pl2.py", "Model"),
     ):
         assert name in text and re.search(rf"\b{name}\b", (PACKAGE / file).read_text(encoding="utf-8"))
 

@@ -13,7 +13,7 @@ from indlet.errors import SettingsError
 from indlet.oai.dates import Period, period, written
 from indlet.oai.identifier import identifier, repository_identifier, set_name, set_spec
 from indlet.settings import Settings
-from indlet.settings_file import from_mapping
+from indlet.settings.file import from_mapping
 
 # oai-identifier.xsd and OAI-PMH.xsd.
 IDENTIFIER = re.compile(

@@ -14,10 +14,11 @@ from lxml import etree
 
 from indlet.errors import BadResponse
 from indlet.formats.files import xml_records
+from indlet.net import client
 from indlet.oai import answers, markup, read, read_repair
 from indlet.oai.describe import is_email
 from indlet.oai.names import OAI_NAMESPACE
-from indlet.service.harvest import client, fetch_page
+from indlet.service.harvest import fetch_page
 from indlet.text.charset import charset
 
 HEAD = f'<?xml version="1.0"?><OAI-PMH xmlns="{OAI_NAMESPACE}">'.encode()

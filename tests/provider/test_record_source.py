@@ -15,10 +15,10 @@ import pytest
 from indlet.model import Record, TermVector
 from indlet.provider.hierarchy import Entry
 from indlet.provider.resources import FileTree, Resource, place_of
-from indlet.provider.site.source import SiteSource
 from indlet.provider.source import RecordSource
 from indlet.provider.workers import Analysed
 from indlet.settings import Hierarchy, Settings, Site
+from indlet.site.source import SiteSource
 
 OLD = 1_500_000_000
 FILES = ("index.html", "a/report.pdf", "a/report.html", "a/b/data.bin", "ü ñ/100%.txt", "a/x;y.txt")

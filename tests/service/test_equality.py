@@ -30,8 +30,8 @@ from indlet.provider.workers import Workers
 from indlet.service.index.embedded.engine import Engine
 from indlet.service.index.embedded.searcher import SegmentSearcher
 from indlet.service.index.expression import Or, Term
-from indlet.service.rank import MODELS, model
 from indlet.service.search.library import Library
+from indlet.service.search.rank import MODELS, model
 from indlet.settings import Analysis, Crawl, Harvest, Hierarchy, Node, Settings
 from indlet.store import Store
 from indlet.text import Analyzer, Policy, policy_of

@@ -10,11 +10,11 @@ from lxml import etree
 from starlette.testclient import TestClient
 from tests.web.nodes import PASSWORD
 
+from indlet.exchange.duplicates.decisions import PairDecision, decisions, take
+from indlet.exchange.duplicates.job import look
 from indlet.model import Record
-from indlet.node.duplicates import look
 from indlet.service.index import follow
 from indlet.store import Store, withheld
-from indlet.store.decisions import PairDecision, decisions, take
 from indlet.web.admin.alerts import ON_PAGE
 
 Desk = tuple[Store, TestClient, str]

@@ -18,7 +18,7 @@ from tests.web.nodes import HASH, PASSWORD, make_client, settings_for
 from indlet.cli import cli
 from indlet.errors import SettingsError
 from indlet.settings import Admin, Serve, Settings, User
-from indlet.settings_file import from_mapping
+from indlet.settings.file import from_mapping
 from indlet.store import Store
 from indlet.web.admin.desk_log import KEPT, DeskLog
 from indlet.web.auth import Session, hash_password
@@ -255,7 +255,7 @@ def test_users_are_added_and_taken_out_by_a_command(tmp_path: Path) -> None:
     def run(*arguments: str, status: int = 0) -> Settings:
         done = runner.invoke(cli, ["password", "--config", str(path), *arguments])
         assert done.exit_code == status or done.exception, done.output
-        from indlet.settings_file import load
+        from indlet.settings.file import load
 
         return load(path)
 

@@ -9,8 +9,8 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 from starlette.testclient import TestClient
 
-from indlet.service.rank import MODELS
 from indlet.service.search.notes import TEXTS, Note
+from indlet.service.search.rank import MODELS
 from indlet.store import Store
 from indlet.web.i18n import strings
 

@@ -10,7 +10,7 @@ from tests.web.nodes import make_client, settings_for
 from indlet.model import Record
 from indlet.provider.identity import identified
 from indlet.settings import Settings
-from indlet.settings_file import from_mapping
+from indlet.settings.file import from_mapping
 from indlet.store import Store
 from indlet.text import Analyzer
 

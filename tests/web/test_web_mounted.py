@@ -13,7 +13,7 @@ import httpx
 import pytest
 from playwright.sync_api import Page, expect, sync_playwright
 from selectolax.lexbor import LexborHTMLParser
-from tests.provider.site.web_servers import available, web_server
+from tests.site.web_servers import available, web_server
 from tests.web.collection import fill
 from tests.web.nodes import PASSWORD, free_socket, settings_for, shipped
 

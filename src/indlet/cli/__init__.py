@@ -21,38 +21,41 @@ from indlet.errors import IndletError, MissingExtra, QueryError
 
 AROUND = 70  # characters of a query on either side of its fault
 
-# command -> (module below indlet.cli, the line that `indlet --help` shows)
+# command -> (module below indlet, the line that `indlet --help` shows)
 COMMANDS = {
-    "provide": ("provider", "Make folders harvestable: crawl them and serve."),
-    "site": ("site", "Make a web server's files harvestable."),
-    "crawl": ("provider", "Crawl hierarchies once."),
-    "serve": ("provider", "Serve, crawl and harvest as indlet.toml says."),
-    "records": ("provider", "List the records of a store."),
-    "failures": ("provider", "List what could not be read or harvested, and why."),
-    "init": ("provider", "Write a commented indlet.toml."),
-    "password": ("password", "Set the password of the operations desk, or add a user to it."),
-    "worker": ("worker", "Do the jobs of a store, beside other workers."),
-    "log": ("operate", "Show who did what at the operations desk."),
-    "harvest": ("harvest", "Harvest metadata and indexes from providers."),
-    "identify": ("identify", "Check any repository: what it says of itself, and whether that holds."),
-    "mirror": ("mirror", "Mirror the files of a site, or list what changed."),
-    "sources": ("harvest", "Show the harvested sources, their state and their policies."),
-    "sync": ("library", "One round of a library: read exports, harvest, write imports."),
-    "alerts": ("library", "List what waits for somebody."),
-    "adopt": ("library", "Keep the records of a source whose origin is gone."),
-    "withdraw": ("library", "Mark a record of your own as deleted."),
-    "deletions": ("library", "List deletions that wait; release or refuse them."),
-    "duplicates": ("duplicates", "List records that may be of one work, and keep what was decided."),
-    "translate": ("translate", "Translate records from one metadata format to another."),
-    "search": ("service", "Search the harvested index."),
-    "stats": ("service", "Show the statistics of store and index."),
-    "reindex": ("service", "Rebuild the index from the store."),
-    "backup": ("operate", "Write a backup of a store, while it is in use."),
-    "restore": ("operate", "Make a backup a data folder again."),
-    "check": ("check", "Check settings, store, index, disk and sources."),
-    "copy": ("store", "Copy a store, to PostgreSQL for one, and compare both."),
-    "evaluate": ("service", "Measure retrieval models against relevance judgements."),
-    "demo": ("portal", "A tour: two providers, one service, one portal."),
+    "provide": ("cli.provider", "Make folders harvestable: crawl them and serve."),
+    "site": ("site.command", "Make a web server's files harvestable."),
+    "crawl": ("cli.provider", "Crawl hierarchies once."),
+    "serve": ("cli.provider", "Serve, crawl and harvest as indlet.toml says."),
+    "records": ("cli.provider", "List the records of a store."),
+    "failures": ("cli.provider", "List what could not be read or harvested, and why."),
+    "init": ("cli.provider", "Write a commented indlet.toml."),
+    "password": ("cli.password", "Set the password of the operations desk, or add a user to it."),
+    "worker": ("cluster.worker_command", "Do the jobs of a store, beside other workers."),
+    "log": ("cli.operate", "Show who did what at the operations desk."),
+    "harvest": ("cli.harvest", "Harvest metadata and indexes from providers."),
+    "identify": ("cli.identify", "Check any repository: what it says of itself, and whether that holds."),
+    "mirror": ("site.mirror.command", "Mirror the files of a site, or list what changed."),
+    "sources": ("cli.harvest", "Show the harvested sources, their state and their policies."),
+    "sync": ("exchange.commands", "One round of a library: read exports, harvest, write imports."),
+    "alerts": ("exchange.commands", "List what waits for somebody."),
+    "adopt": ("exchange.commands", "Keep the records of a source whose origin is gone."),
+    "withdraw": ("exchange.commands", "Mark a record of your own as deleted."),
+    "deletions": ("exchange.commands", "List deletions that wait; release or refuse them."),
+    "duplicates": (
+        "exchange.duplicates.command",
+        "List records that may be of one work; keep decisions.",
+    ),
+    "translate": ("exchange.translate_command", "Translate records from one metadata format to another."),
+    "search": ("cli.service", "Search the harvested index."),
+    "stats": ("cli.service", "Show the statistics of store and index."),
+    "reindex": ("cli.service", "Rebuild the index from the store."),
+    "backup": ("cli.operate", "Write a backup of a store, while it is in use."),
+    "restore": ("cli.operate", "Make a backup a data folder again."),
+    "check": ("cli.check", "Check settings, store, index, disk and sources."),
+    "copy": ("cluster.copy_command", "Copy a store, to PostgreSQL for one, and compare both."),
+    "evaluate": ("cli.service", "Measure retrieval models against relevance judgements."),
+    "demo": ("cli.demo", "A tour: two providers, one service, one portal."),
 }
 
 
@@ -85,7 +88,7 @@ class Commands(click.Group):
         if name not in COMMANDS:
             return None
         try:
-            module = import_module(f"indlet.cli.{COMMANDS[name][0]}")
+            module = import_module(f"indlet.{COMMANDS[name][0]}")
         except ModuleNotFoundError as e:
             if (e.name or "").startswith("indlet."):
                 raise

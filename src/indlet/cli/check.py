@@ -143,9 +143,9 @@ def _roots(settings: Settings) -> Iterator[CheckResult]:
 def _formats(settings: Settings) -> Iterator[CheckResult]:
     """Formats, tables and folders of catalogues, as local read and local write would find them."""
     try:
+        from indlet.exchange.translate import format_named, own_table
+        from indlet.exchange.write_check import check_task
         from indlet.formats import METADATA
-        from indlet.formats.translate import format_named, own_table
-        from indlet.node.write_check import check_task
         from indlet.service.harvest.negotiate import source_name
         from indlet.service.harvest.run import FEED
     except ModuleNotFoundError:

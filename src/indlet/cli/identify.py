@@ -14,11 +14,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from indlet.cli.show import printable, say_json
+from indlet.net.client import Client
 from indlet.oai.names import FT_NAMESPACE, OAI_NAMESPACE
-from indlet.service.harvest.client import Client
 from indlet.service.harvest.repository_check import PAGES, RepositoryCheck, Validate, schema_check
 from indlet.settings import Harvest
-from indlet.settings_file import load
+from indlet.settings.file import load
 
 _MARKS: Final = {"good": "[green]✓[/]", "note": "[yellow]·[/]", "wrong": "[red]✗[/]"}
 

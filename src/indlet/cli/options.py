@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from indlet.settings import FILE, Settings
-from indlet.settings_file import load
+from indlet.settings.file import load
 
 CONFIG = Path(FILE)
 

@@ -17,7 +17,7 @@ from indlet.cli.show import say
 from indlet.cli.template import toml
 from indlet.errors import SettingsError
 from indlet.settings import ROLES, User
-from indlet.settings_file import load
+from indlet.settings.file import load
 
 
 @click.command()

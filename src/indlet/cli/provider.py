@@ -20,7 +20,7 @@ from indlet.cli.secret import secret
 from indlet.cli.show import amount, escaped, printable, say, say_json
 from indlet.errors import SettingsError
 from indlet.settings import Access, Hierarchy, Settings
-from indlet.settings_file import load
+from indlet.settings.file import load
 
 if TYPE_CHECKING:
     from indlet.store import StoredFailure
@@ -455,7 +455,7 @@ def settings_of(config: Path | None) -> Settings:
 
 def _forget(settings: Settings, name: str) -> None:
     from indlet.provider.pipeline import all_permits
-    from indlet.provider.site.source import guarded_name
+    from indlet.site.source import guarded_name
     from indlet.store import open_configured
 
     with open_configured(settings, create=False) as store, contextlib.ExitStack() as permits:

@@ -197,9 +197,9 @@ def evaluate(
     indlet evaluate --queries topics.jsonl --qrels qrels.txt
     indlet evaluate --queries topics.tsv --qrels qrels.txt --models bm25 --param k1=0.9 --param b=0.4
     """
-    from indlet.service.rank import MODELS
     from indlet.service.search.evaluate import MEASURES, Named, read_judgements, read_topics
     from indlet.service.search.evaluate import evaluate as measure
+    from indlet.service.search.rank import MODELS
 
     if models is None:
         names = [name for name, kind in MODELS.items() if kind.finishing != "constant"]
@@ -278,7 +278,7 @@ def _check_run(run: str, qid: str, **unfit: object) -> None:
 
 def _parameters_for(name: str, names: list[str], parameters: tuple[str, ...]) -> tuple[str, ...]:
     """Those of the parameters that this model has; one that none of the models has is an error."""
-    from indlet.service.rank import MODELS, parameters_of
+    from indlet.service.search.rank import MODELS, parameters_of
 
     if name not in MODELS:
         raise click.UsageError(f"there is no model {name!r}: choose from {', '.join(MODELS)}")

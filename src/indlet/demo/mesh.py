@@ -21,14 +21,14 @@ from rich.text import Text
 from indlet.demo.stage import Children, typed_command
 from indlet.demo.tour import grid
 from indlet.errors import IndletError
+from indlet.exchange.translate import format_named, on_top
+from indlet.exchange.write_out import write_out
 from indlet.formats import CommonRecord
-from indlet.formats.translate import format_named, on_top
-from indlet.node.write_out import write_out
 from indlet.provider.pipeline import crawl
 from indlet.provider.workers import Workers
 from indlet.service.pipeline import harvest_all
 from indlet.settings import Settings
-from indlet.settings_file import load
+from indlet.settings.file import load
 from indlet.store import Store, open_configured
 from indlet.text import policy_of
 

@@ -11,13 +11,13 @@ from functools import partial
 from typing import Final
 
 from indlet.errors import StoreError
-from indlet.formats.table_formats import known_roots
-from indlet.node.duplicates import duplicates_job
+from indlet.exchange.duplicates.job import duplicates_job
+from indlet.exchange.notify import tell, watch
+from indlet.exchange.table_formats import known_roots
+from indlet.exchange.write_out import WriteTask
 from indlet.node.harvests import Harvests
 from indlet.node.indexing import EVERY, IndexJob
-from indlet.node.notify import tell, watch
 from indlet.node.schedule import Schedule, Step, Work
-from indlet.node.write_out import WriteTask
 from indlet.service.harvest.progress import Progress
 from indlet.settings import Settings, Write
 from indlet.store import Store, configured_for

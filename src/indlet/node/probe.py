@@ -14,9 +14,9 @@ import orjson
 from indlet import process
 from indlet.errors import IndletError
 from indlet.model import JsonObject
+from indlet.net.client import Client, NoAnswer
 from indlet.node import children
 from indlet.oai import answers
-from indlet.service.harvest.client import Client, NoAnswer
 from indlet.service.harvest.fetch_page import PageFetcher
 from indlet.service.harvest.negotiate import negotiate
 from indlet.service.harvest.run_state import Rules

@@ -18,20 +18,20 @@ from typing import NamedTuple
 
 from indlet import __version__
 from indlet.errors import HierarchyError, MissingExtra, SettingsError
+from indlet.exchange.catalogue import LibrarySource
 from indlet.model import Failure, JsonMapping, JsonObject
 from indlet.provider.batches import Batches
 from indlet.provider.crawl import Signature, Survey, Work, settle, survey, vanished
 from indlet.provider.hierarchy import Tree, named, shown, without_password
 from indlet.provider.identity import identified
-from indlet.provider.library import LibrarySource
 from indlet.provider.reading import Reading
 from indlet.provider.resources import FileTree, place_of
 from indlet.provider.set_rules import SetRules
-from indlet.provider.site.source import SiteSource, guarded_name, site_name
 from indlet.provider.source import RecordSource
 from indlet.provider.summary import Report, Summary, keep_left_out
 from indlet.provider.workers import Workers
 from indlet.settings import Access, Hierarchy, Settings
+from indlet.site.source import SiteSource, guarded_name, site_name
 from indlet.store import Store, withheld
 from indlet.text import Policy, policy_of
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 from indlet import process
 from indlet.errors import IndexBusy, IndletError, StoreUnavailable
-from indlet.formats.table_formats import known_roots
+from indlet.exchange.table_formats import known_roots
 from indlet.service.harvest.concurrency import RunQueue
 from indlet.service.harvest.mesh import origin_key
 from indlet.service.harvest.negotiate import source_name

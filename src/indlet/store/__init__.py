@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from indlet.cluster.copying import Copied, copy_store, unfinished
 from indlet.errors import MissingExtra, SettingsError, StoreError
 from indlet.settings import Database, Settings
 from indlet.store.backup import back_up, restore, settings_in
@@ -57,7 +58,6 @@ from indlet.store.contract import (
     Withheld,
     Writable,
 )  # fmt: skip
-from indlet.store.copying import Copied, copy_store, unfinished
 from indlet.store.packed import fingerprint, packed, packed_parts, resource_hash
 from indlet.store.sqlite.store import SqliteStore
 
@@ -146,7 +146,7 @@ def _opened(url: Path | str, create: bool, clock: Clock | None, local_folder: Pa
         return SqliteStore.open(folder, create=create, clock=clock, local_folder=local_folder)
     if scheme in ("postgresql", "postgres"):
         try:
-            from indlet.store.postgresql.store import PostgresStore
+            from indlet.cluster.postgresql.store import PostgresStore
         except ModuleNotFoundError as e:
             if (e.name or "").startswith("indlet"):
                 raise

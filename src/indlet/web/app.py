@@ -33,10 +33,10 @@ from indlet.provider.serve.http import health_slots
 from indlet.provider.serve.relations import Relations
 from indlet.provider.serve.responses import LockedApplication
 from indlet.provider.serve.usage import Usage, usage_of
-from indlet.provider.site.source import guarded_name, site_name
 from indlet.service.api import routes as api
 from indlet.service.search.library import Library
 from indlet.settings import Settings
+from indlet.site.source import guarded_name, site_name
 from indlet.store import Store
 from indlet.web.admin import Desk
 from indlet.web.advanced import Advanced

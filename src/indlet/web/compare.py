@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from indlet.errors import QueryError
 from indlet.model import JsonObject
-from indlet.service.rank import MODELS
+from indlet.service.search.rank import MODELS
 from indlet.web.hit_view import item
 from indlet.web.i18n import strings
 from indlet.web.portal import Portal, fault

@@ -13,7 +13,7 @@ from starlette.responses import RedirectResponse, Response
 
 from indlet.errors import QueryError, UnknownRecord
 from indlet.model import JsonObject
-from indlet.service.rank import MODELS
+from indlet.service.search.rank import MODELS
 from indlet.service.search.results import Explained, Share
 from indlet.web.citation import record_path
 from indlet.web.hit_view import item

@@ -16,8 +16,8 @@ from indlet.errors import QueryError
 from indlet.model import Facet, JsonObject, Stored
 from indlet.provider.serve.responses import LOCKED_FILE, ForeignBytes, ForeignResponse
 from indlet.service.api.routes import ENDPOINTS
-from indlet.service.rank import MODELS
 from indlet.service.search.library import Library
+from indlet.service.search.rank import MODELS
 from indlet.service.search.results import Result
 from indlet.store import Store, View
 from indlet.web.citation import citation

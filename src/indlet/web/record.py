@@ -12,12 +12,12 @@ from urllib.parse import parse_qsl, urlsplit
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from indlet.datestamps import parse
 from indlet.errors import IndletError
 from indlet.formats.feed_writer import rfc3339
 from indlet.formats.identifiers import address, keys_of
 from indlet.model import DUBLIN_CORE, JsonMapping, JsonObject, Record, Stored
 from indlet.provider.serve.responses import ForeignResponse
-from indlet.service.harvest.dates import parse
 from indlet.service.index import expression as e
 from indlet.service.search.library import one_resource
 from indlet.store import Origin

@@ -27,7 +27,7 @@ from indlet.provider.serve import application
 from indlet.provider.serve import server as make_server
 from indlet.provider.serve.pages import packaged
 from indlet.settings import Settings
-from indlet.settings_file import from_mapping
+from indlet.settings.file import from_mapping
 from indlet.store import Store
 
 START = 1_700_000_000.0

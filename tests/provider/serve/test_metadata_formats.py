@@ -11,9 +11,9 @@ from lxml import etree
 from starlette.testclient import TestClient
 
 from indlet.errors import SettingsError
+from indlet.exchange.table_formats import table_formats
 from indlet.formats import METADATA
 from indlet.formats.record import Field
-from indlet.formats.table_formats import table_formats
 from indlet.model import Record
 from indlet.oai.names import OAI_NAMESPACE
 from indlet.provider import serve

@@ -18,7 +18,7 @@ from indlet.formats.metadata import oai_dc
 from indlet.model import Record, TermVector
 from indlet.provider.serve.scope import Scope
 from indlet.settings import Access, Hierarchy, LibraryFolder, VirtualRepository
-from indlet.settings_file import from_mapping
+from indlet.settings.file import from_mapping
 
 Held = dict[str, tuple[str, ...] | None]  # identifier -> title and sets; None: deleted
 

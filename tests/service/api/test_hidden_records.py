@@ -19,8 +19,8 @@ from starlette.types import ASGIApp, Message
 from indlet.model import Record, TermVector
 from indlet.service.api.routes import ENDPOINTS, application
 from indlet.service.index import SORTS
-from indlet.service.rank import MODELS
 from indlet.service.search.library import FACETS, Library
+from indlet.service.search.rank import MODELS
 from indlet.settings import Settings
 from indlet.store import Store, open_store
 

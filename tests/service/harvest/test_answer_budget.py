@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from indlet.service.harvest.client import Client, NoAnswer
-from indlet.service.harvest.connection import Reply
-from indlet.service.mirror.fetch import Fetcher, NotFetched
+from indlet.net.client import Client, NoAnswer
+from indlet.net.connection import Reply
 from indlet.settings import Harvest
+from indlet.site.mirror.fetch import Fetcher, NotFetched
 
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from indlet.service.harvest import dates
+from indlet import datestamps as dates
 from indlet.service.harvest.decide import arguments, resume, step, window_done
 from indlet.service.harvest.listing import ListedPages
 from indlet.service.harvest.progress import Progress

@@ -13,7 +13,7 @@ from tests.hostile import misbehaving as m
 
 from indlet.cli.harvest import Shown, harvest, line, sources
 from indlet.cli.service import search
-from indlet.service.harvest.client import Client, NoAnswer, oai_url, spellings
+from indlet.net.client import Client, NoAnswer, oai_url, spellings
 from indlet.service.harvest.progress import Progress
 from indlet.settings import Harvest
 from indlet.store import Store

@@ -22,7 +22,7 @@ from indlet.service.harvest.progress import Progress
 from indlet.service.harvest.run import Run, RunOptions
 from indlet.service.search import statistics
 from indlet.settings import Source
-from indlet.settings_file import from_mapping
+from indlet.settings.file import from_mapping
 from indlet.store import Store, open_store
 from indlet.store.sqlite.migrations import STEPS, credentials_out_of_urls
 from indlet.store.sqlite.store import SqliteStore

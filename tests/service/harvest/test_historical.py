@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 from tests.hostile import misbehaving as m
 from tests.stores import store_in
 
+from indlet import datestamps as dates
 from indlet.errors import SettingsError
-from indlet.service.harvest import dates
 from indlet.service.harvest.progress import Progress
 from indlet.service.harvest.run import RunOptions
 from indlet.service.harvest.run_state import Window
 from indlet.service.harvest.windows import MOST, history
 from indlet.service.pipeline import harvest_all
 from indlet.settings import Harvest, Settings, Source
-from indlet.settings_file import from_mapping
+from indlet.settings.file import from_mapping
 from indlet.store import Store
 
 QUICK = Harvest(retries=1, backoff_seconds=0.01, backoff_limit_seconds=0.02, window="5d")

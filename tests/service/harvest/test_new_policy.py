@@ -13,7 +13,7 @@ from tests.stores import store_in
 from indlet.model import TermVector
 from indlet.service.pipeline import harvest_all
 from indlet.settings import Settings, Source
-from indlet.settings_file import from_mapping
+from indlet.settings.file import from_mapping
 from indlet.store import Store
 
 

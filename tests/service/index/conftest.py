@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from indlet.model import Stored, TermVector, pack
-from indlet.service.rank import Collection, DocumentStatistics, Model, QueryTerm, canonical, score
+from indlet.service.search.rank import Collection, DocumentStatistics, Model, QueryTerm, canonical, score
 
 
 def feed(

@@ -34,7 +34,7 @@ from indlet.service.index.expression import (
     Prefix,
     Term,
 )
-from indlet.service.rank import MODELS, Collection
+from indlet.service.search.rank import MODELS, Collection
 from indlet.text import Analyzer, Policy
 
 ENGINES: dict[str, Callable[[Path], Index]] = {"embedded": EmbeddedIndex}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from indlet.model import Stored
 from indlet.service.index.embedded.engine import Engine
 from indlet.service.index.expression import Everything, Phrase, Prefix, Term
-from indlet.service.rank import MODELS
+from indlet.service.search.rank import MODELS
 
 pieces = st.sampled_from(
     [b"1 ", b"2 a b", b"\n", b" ", b"-5 x", b"99999999999999999999 big", b"a", b"\xff\x1f", b"3", b"\x80"]

@@ -14,11 +14,11 @@ from indlet.model import Stored
 from indlet.service.index.embedded.engine import Engine
 from indlet.service.index.embedded.searcher import SegmentSearcher as Searcher
 from indlet.service.index.expression import And, Everything, Expression, Filter, Not, Or, Term
-from indlet.service.rank import MODELS, Bm25
-from indlet.service.rank.bm25_plus import Bm25Plus
-from indlet.service.rank.dirichlet import Dirichlet
-from indlet.service.rank.jelinek_mercer import JelinekMercer
-from indlet.service.rank.pl2 import Pl2
+from indlet.service.search.rank import MODELS, Bm25
+from indlet.service.search.rank.bm25_plus import Bm25Plus
+from indlet.service.search.rank.dirichlet import Dirichlet
+from indlet.service.search.rank.jelinek_mercer import JelinekMercer
+from indlet.service.search.rank.pl2 import Pl2
 
 TERMS = [
     "a",

@@ -27,7 +27,7 @@ from indlet.service.index.expression import (
     Prefix,
     Term,
 )
-from indlet.service.rank.boolean import Boolean
+from indlet.service.search.rank.boolean import Boolean
 
 Make = Callable[..., Stored]
 

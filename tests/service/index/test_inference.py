@@ -13,7 +13,7 @@ from indlet.errors import SettingsError
 from indlet.model import Record, TermVector
 from indlet.service.search.library import Library
 from indlet.settings import IndexEngine, Settings
-from indlet.settings_file import load
+from indlet.settings.file import load
 from indlet.store import Store
 
 BOTH = Settings(index=IndexEngine(infer=("subject", "type")))

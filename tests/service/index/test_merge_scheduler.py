@@ -26,7 +26,7 @@ from indlet.service.index.embedded.engine import Engine
 from indlet.service.index.embedded.merge_scheduler import Merger, merge_once, settle
 from indlet.service.index.embedded.searcher import SegmentSearcher as Searcher
 from indlet.service.index.expression import Or, Term
-from indlet.service.rank import MODELS
+from indlet.service.search.rank import MODELS
 
 Make = Callable[..., Stored]
 Step = tuple[str, int, dict[str, int] | None]

@@ -17,10 +17,10 @@ from indlet.service.index import follow
 from indlet.service.index.embedded.engine import Engine, Pruning
 from indlet.service.index.engines import index_of
 from indlet.service.index.expression import Or, Phrase, Term
-from indlet.service.rank import MODELS, DocumentStatistics, QueryTerm, canonical, score
 from indlet.service.search.library import Library
+from indlet.service.search.rank import MODELS, DocumentStatistics, QueryTerm, canonical, score
 from indlet.settings import IndexEngine, Settings
-from indlet.settings_file import load
+from indlet.settings.file import load
 from indlet.store import Store
 
 Make = Callable[..., Stored]

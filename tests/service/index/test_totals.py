@@ -17,7 +17,7 @@ from indlet.service.index.embedded.engine import Engine
 from indlet.service.index.embedded.searcher import SegmentSearcher as Searcher
 from indlet.service.index.expression import And, Expression, Filter, Not, Or, Term
 from indlet.service.index.protocol import Results
-from indlet.service.rank import MODELS, Model
+from indlet.service.search.rank import MODELS, Model
 
 # Shares of the documents that hold a term: from long lists, whose bounds are low, to single postings.
 SHARES = {"every": 0.99, "most": 0.8, "half": 0.5, "some": 0.2, "few": 0.03, "rare": 0.003, "once": 0.00005}

@@ -9,11 +9,11 @@ import pytest
 
 from indlet.model import Record
 from indlet.service.api.routes import ENDPOINTS
-from indlet.service.rank import MODELS, parameters_of
 from indlet.service.search.lexer import FILTER_FIELDS, WORD_FIELDS
 from indlet.service.search.library import Library
 from indlet.service.search.query import MAX_DEPTH, MAX_LENGTH, MAX_PHRASES, MAX_PREFIXES, parse
 from indlet.service.search.query_reader import ACCENTS
+from indlet.service.search.rank import MODELS, parameters_of
 from indlet.settings import Search
 
 TEXT = (Path(__file__).parents[3] / "docs" / "query.md").read_text("utf-8")

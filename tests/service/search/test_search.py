@@ -15,8 +15,8 @@ import pytest
 from indlet.errors import QueryError, SettingsError, UnknownRecord
 from indlet.limits import MISSPELT_WORDS, VERIFIED_RECORDS
 from indlet.model import Record, TermVector
-from indlet.service.rank import MODELS
 from indlet.service.search.library import FACETS, Library
+from indlet.service.search.rank import MODELS
 from indlet.service.search.results import link
 from indlet.settings import Settings
 from indlet.store import Store

@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from indlet.errors import QueryError
-from indlet.service.rank import MODELS
 from indlet.service.search.library import FACETS, Library
+from indlet.service.search.rank import MODELS
 
 _PIECES = st.sampled_from(
     ["boundary", "layer", "wind", "wave*", "b*", "the", "AND", "OR", "NOT", "(", ")", '"', "+", "-", "*",

@@ -7,8 +7,8 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from indlet.errors import ExtractionError, SettingsError
+from indlet.exchange.translate import format_named, on_top
 from indlet.formats.record import Broken, Fields, FieldsOfXml, MetadataFormat
-from indlet.formats.translate import format_named, on_top
 from indlet.model import DUBLIN_CORE, Document, Failure, Metadata
 from indlet.provider.extract.file import File, Part
 

@@ -14,10 +14,10 @@ from starlette.requests import HTTPConnection
 from indlet.errors import SettingsError
 from indlet.provider.serve.provenance import republished
 from indlet.provider.serve.scope import Scope
-from indlet.provider.site.source import site_name
-from indlet.provider.site.tree import STRANGER
-from indlet.provider.site.visibility import ANYBODY, Requester
 from indlet.settings import Access, Settings
+from indlet.site.source import site_name
+from indlet.site.tree import STRANGER
+from indlet.site.visibility import ANYBODY, Requester
 from indlet.store import Origin, View
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network

@@ -20,7 +20,8 @@ from starlette.routing import BaseRoute, Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from indlet.errors import HierarchyError, StoreError
-from indlet.formats.table_formats import table_formats
+from indlet.exchange.duplicates.shared_decisions import decisions_list
+from indlet.exchange.table_formats import table_formats
 from indlet.oai.names import DECISIONS_PATH, FT_PATH, OAI_PATH, SCHEMA_PATH, extended_path
 from indlet.provider.hierarchy import named
 from indlet.provider.identity import identified
@@ -44,13 +45,12 @@ from indlet.provider.serve.patience import Patient
 from indlet.provider.serve.relations import Relations
 from indlet.provider.serve.repository import Repository
 from indlet.provider.serve.request_log import RequestLog
-from indlet.provider.serve.resourcesync import PATH as SYNC_PATH
-from indlet.provider.serve.resourcesync import WELL_KNOWN, ResourceSync
 from indlet.provider.serve.responses import Locked, LockedApplication
-from indlet.provider.serve.shared_decisions import decisions_list
 from indlet.provider.serve.usage import Usage, usage_of
-from indlet.provider.site.visibility import Visibility
 from indlet.settings import Settings, VirtualRepository
+from indlet.site.resourcesync import PATH as SYNC_PATH
+from indlet.site.resourcesync import WELL_KNOWN, ResourceSync
+from indlet.site.visibility import Visibility
 from indlet.store import Store
 from indlet.text import policy_of
 

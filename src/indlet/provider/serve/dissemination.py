@@ -22,8 +22,8 @@ from indlet.model import Stored, TermVector
 from indlet.oai import frames
 from indlet.oai.names import BUNDLE_NAMESPACE
 from indlet.provider.serve.provenance import Provenance
-from indlet.provider.site.ask import HeadAnswer
-from indlet.provider.site.disseminate import SiteFormats, with_media_type
+from indlet.site.ask import HeadAnswer
+from indlet.site.disseminate import SiteFormats, with_media_type
 from indlet.text import Analyzer, Policy
 
 _POLICY: Final = re.compile(rb'"policy":"([0-9a-f]{1,64})"')

@@ -25,8 +25,8 @@ from indlet.oai.tokens import sealed_number, unsealed_number
 from indlet.provider.serve.access import Permit
 from indlet.provider.serve.http import Validators, coded, tag
 from indlet.provider.serve.listing import visible_to
-from indlet.provider.site.visibility import SiteRecord, Visibility
 from indlet.settings import Settings
+from indlet.site.visibility import SiteRecord, Visibility
 from indlet.store import Store, View
 
 ENTRIES: Final = 50  # of a document; also how many numbers an archive covers

@@ -21,8 +21,8 @@ from indlet.errors import StoreError
 from indlet.provider.serve.access import Permit, access_networks, is_open_unconfigured
 from indlet.provider.serve.provenance import republished
 from indlet.provider.serve.scope import Scope
-from indlet.provider.site.source import site_name
 from indlet.settings import Access, Settings
+from indlet.site.source import site_name
 from indlet.store import ALL, Grant, GrantMode, GrantView, Origin, Store, Takes, Transaction, View
 
 _log = logging.getLogger("indlet.serve")

@@ -16,7 +16,7 @@ from indlet.provider.serve.access import Permit
 from indlet.provider.serve.dissemination import Dissemination
 from indlet.provider.serve.grants import granted_origins
 from indlet.provider.serve.provenance import Provenance
-from indlet.provider.site.visibility import Seen, SiteRecord, Visibility
+from indlet.site.visibility import Seen, SiteRecord, Visibility
 from indlet.store import GrantView, View
 
 _FETCHED: Final = 100  # a page's rows at once are more memory than stays in the processor's cache

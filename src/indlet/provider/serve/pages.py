@@ -25,8 +25,8 @@ from indlet.oai.xml import attribute
 from indlet.provider.serve.access import Permit
 from indlet.provider.serve.listing import visible_to
 from indlet.provider.serve.responses import ForeignBytes
-from indlet.provider.site.visibility import SiteRecord, Visibility
 from indlet.settings import Settings
+from indlet.site.visibility import SiteRecord, Visibility
 from indlet.store import Store, View
 
 SCHEMAS: Final = (

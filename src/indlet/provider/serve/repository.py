@@ -16,7 +16,7 @@ from indlet.errors import (
     ProtocolError,
     SettingsError,
 )
-from indlet.formats.table_formats import table_formats
+from indlet.exchange.table_formats import table_formats
 from indlet.model import Stored
 from indlet.oai import frames
 from indlet.oai.arguments import parse
@@ -35,9 +35,9 @@ from indlet.provider.serve.listing import Inquiry, Lists, granted_records, visib
 from indlet.provider.serve.provenance import Provenance
 from indlet.provider.serve.responses import ForeignBytes
 from indlet.provider.serve.scope import Scope, virtual_settings
-from indlet.provider.site.disseminate import SiteFormats
-from indlet.provider.site.visibility import Seen, SiteRecord, Visibility
 from indlet.settings import Settings, VirtualRepository
+from indlet.site.disseminate import SiteFormats
+from indlet.site.visibility import Seen, SiteRecord, Visibility
 from indlet.store import Store, View
 from indlet.text import Policy
 

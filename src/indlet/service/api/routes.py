@@ -24,10 +24,10 @@ from indlet.errors import AmbiguousRecord, IndletError, QueryError, SettingsErro
 from indlet.model import JsonMapping, JsonObject
 from indlet.service.api import schemas
 from indlet.service.index import SORTS
-from indlet.service.rank import MODELS
 from indlet.service.search import statistics
 from indlet.service.search.library import FACETS, FILTERS, MAX_OFFSET, Library
 from indlet.service.search.query_reader import ACCENTS, ALL_WORDS
+from indlet.service.search.rank import MODELS
 from indlet.service.search.results import Explained
 
 _log = logging.getLogger("indlet.api")

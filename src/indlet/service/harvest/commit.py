@@ -12,8 +12,9 @@ from datetime import datetime
 from functools import partial
 from typing import Final
 
+from indlet import datestamps as dates
 from indlet.model import Failure, JsonObject, Packed, Record
-from indlet.service.harvest import dates, owed
+from indlet.service.harvest import owed
 from indlet.service.harvest.cache import Cache, Placed, RecordCopy
 from indlet.service.harvest.progress import Progress
 from indlet.service.harvest.run_state import RunState

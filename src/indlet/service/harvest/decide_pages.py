@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from indlet.service.harvest import dates
+from indlet import datestamps as dates
 from indlet.service.harvest.run_state import (
     Action,
     Ask,

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from indlet.net.client import NoAnswer
 from indlet.oai.read import Page
 from indlet.service.harvest import decide, probing
-from indlet.service.harvest.client import NoAnswer
 from indlet.service.harvest.listing import ListedPages, middle_of
 from indlet.service.harvest.run_state import PASSING, CheckState, ListState, ProbeState
 

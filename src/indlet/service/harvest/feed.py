@@ -13,9 +13,9 @@ from typing import Final
 from indlet.formats.feed import ParsedEntry, absolute_link, read_feed, uri_of
 from indlet.formats.metadata import oai_dc
 from indlet.model import Record
+from indlet.net.client import Client, HttpAnswer
 from indlet.oai.read import canonical
 from indlet.oai.xml import element
-from indlet.service.harvest.client import Client, HttpAnswer
 from indlet.service.records.normalise import cleaned, resource_key
 from indlet.text import Analyzer
 

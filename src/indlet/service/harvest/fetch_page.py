@@ -10,8 +10,8 @@ from queue import SimpleQueue
 from typing import Final, TypeVar
 
 from indlet.errors import BadResponse
+from indlet.net.client import Client, HttpAnswer, NoAnswer, released, spellings
 from indlet.oai.read import Page, Truncated, read
-from indlet.service.harvest.client import Client, HttpAnswer, NoAnswer, released, spellings
 from indlet.service.harvest.run_state import PASSING, Rules, Trouble
 from indlet.service.records.page import announced, last_token
 

@@ -9,9 +9,9 @@ from hashlib import blake2b
 from itertools import chain
 from typing import Final
 
+from indlet import datestamps as dates
 from indlet.model import Stored
 from indlet.oai.read import Item, Page
-from indlet.service.harvest import dates
 from indlet.service.harvest.loop_detector import LoopDetector
 from indlet.service.harvest.progress import Progress
 from indlet.service.harvest.run_state import CheckState, Listed, RunState

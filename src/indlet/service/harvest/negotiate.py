@@ -8,11 +8,11 @@ from urllib.parse import urlsplit, urlunsplit
 
 from indlet.errors import Refused, Unreachable
 from indlet.formats import INDEX, IndexFormat, bundle
+from indlet.net.client import NoAnswer
 from indlet.oai import answers
 from indlet.oai.answers import Identity
 from indlet.oai.names import FT_PATH, OAI_PATH
 from indlet.oai.read import Page
-from indlet.service.harvest.client import NoAnswer
 from indlet.service.harvest.fetch_page import PageFetcher
 from indlet.service.harvest.run_state import PASSING
 from indlet.settings import Source

@@ -7,7 +7,7 @@ from typing import Final
 
 import orjson
 
-from indlet.service.harvest.reach import KnownPublic
+from indlet.net.reach import KnownPublic
 from indlet.store import Store
 
 _META: Final = "public hosts"

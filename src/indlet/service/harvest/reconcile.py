@@ -10,11 +10,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
+from indlet import datestamps as dates
+from indlet.net.client import NoAnswer, spellings
 from indlet.oai.provenance import own_sets
 from indlet.oai.read import Item
-from indlet.service.harvest import dates, decide
+from indlet.service.harvest import decide
 from indlet.service.harvest.cache import in_set
-from indlet.service.harvest.client import NoAnswer, spellings
 from indlet.service.harvest.fetch_page import PageFetcher
 from indlet.service.harvest.negotiate import Agreement
 from indlet.service.harvest.record_intake import IN_A_ROW, UnusableRecord

@@ -10,11 +10,11 @@ from typing import Final
 from indlet.errors import BadResponse
 from indlet.formats.metadata import oai_dc
 from indlet.model import Failure, Packed, Record
+from indlet.net.client import NoAnswer
 from indlet.oai.provenance import BY_ORIGIN, distance, is_translation
 from indlet.oai.read import Item, Page
 from indlet.service.harvest import owed
 from indlet.service.harvest.cache import Cache
-from indlet.service.harvest.client import NoAnswer
 from indlet.service.harvest.commit import Committer
 from indlet.service.harvest.fetch_page import Interrupted, PageFetcher
 from indlet.service.harvest.negotiate import Agreement

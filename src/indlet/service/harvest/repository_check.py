@@ -16,11 +16,11 @@ from lxml import etree
 
 from indlet.errors import BadResponse
 from indlet.formats.metadata import oai_dc
+from indlet.net.client import Client, NoAnswer
 from indlet.oai import answers
 from indlet.oai.answers import Identity
 from indlet.oai.describe import is_email
 from indlet.oai.read import Item, Page, parsed, read
-from indlet.service.harvest.client import Client, NoAnswer
 from indlet.wording import amount
 
 Level = Literal["good", "note", "wrong"]

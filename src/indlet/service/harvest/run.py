@@ -17,13 +17,15 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, Final
 
+from indlet import datestamps as dates
 from indlet.errors import IndletError, RemoteError, SettingsError, Unreachable
+from indlet.exchange.duplicates import other_decisions
 from indlet.formats.registry import ROOTS, Roots
 from indlet.model import Failure
+from indlet.net.client import Client, NoAnswer, spellings
 from indlet.oai.names import FT_PATH
-from indlet.service.harvest import dates, decide, early_end, other_decisions, owed, sets
+from indlet.service.harvest import decide, early_end, owed, sets
 from indlet.service.harvest.cache import Cache, address_of
-from indlet.service.harvest.client import Client, NoAnswer, spellings
 from indlet.service.harvest.commit import Committer
 from indlet.service.harvest.fetch_page import Interrupted, PageFetcher
 from indlet.service.harvest.listing import ListedPages

@@ -9,21 +9,8 @@ from dataclasses import asdict, dataclass
 from typing import Final, Literal
 
 from indlet.model import JsonMapping, JsonObject
-
-Trouble = Literal[
-    "unreachable",  # no connection
-    "silent",  # no connection, no byte, or next to none for too long
-    "interrupted",  # reset or cut off
-    "later",  # 429 or 503: the remote asks for time
-    "broken",  # another 5xx, or a body that cannot be used
-    "large",  # more than we take: the same again would be no smaller
-    "unsuitable",  # 400, 413, 414, 422: not like this
-    "refused",  # 401, 403, 404 …
-    "token",  # badResumptionToken
-    "argument",  # badArgument
-    "nothing",  # noRecordsMatch
-    "fatal",  # another OAI-PMH error
-]
+from indlet.net.trouble import Failed as Failed
+from indlet.net.trouble import Trouble as Trouble
 
 Phase = Literal["list", "check", "probe"]
 # How a list ended, if not in due form: its last token brought nothing, or was refused.
@@ -252,17 +239,6 @@ class Listed:
     repeats: int = 0
     doubt: str = ""
     cut: bool = False  # its parts were found to name more
-
-
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """A request brought no page."""
-
-    trouble: Trouble
-    reason: str = ""
-    retry_after: float | None = None
-    spellings: int = 1  # in how many ways the token that was sent can be written
-    response_date: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
+from indlet import datestamps as dates
+from indlet.net.client import NoAnswer
 from indlet.oai import answers
-from indlet.service.harvest import dates
-from indlet.service.harvest.client import NoAnswer
 from indlet.service.harvest.fetch_page import PageFetcher
 from indlet.service.harvest.source_state import SetNames
 from indlet.store import Store

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from indlet.service.harvest import dates
+from indlet import datestamps as dates
 from indlet.service.harvest.run_state import (
     Action,
     Ask,

@@ -13,7 +13,7 @@ from indlet.service.index.embedded.index import EmbeddedIndex
 from indlet.store import Store
 
 if TYPE_CHECKING:
-    from indlet.service.index.opensearch.cluster import Cluster
+    from indlet.cluster.opensearch.cluster import Cluster
 
 FOLDER: Final = "index"
 
@@ -33,7 +33,7 @@ def index_of(store: Store) -> Index:
     if chosen.engine == "embedded":
         return EmbeddedIndex(folder(store), (chosen.prune, chosen.prune_best) if chosen.prune else None)
     try:
-        from indlet.service.index.opensearch.index import OpenSearchIndex
+        from indlet.cluster.opensearch.index import OpenSearchIndex
     except ModuleNotFoundError as e:
         if (e.name or "").startswith("indlet"):
             raise
@@ -44,6 +44,6 @@ def index_of(store: Store) -> Index:
 @lru_cache(8)
 def _cluster(urls: tuple[str, ...]) -> Cluster:
     """One pool of connections for a process."""
-    from indlet.service.index.opensearch.cluster import Cluster
+    from indlet.cluster.opensearch.cluster import Cluster
 
     return Cluster(urls)

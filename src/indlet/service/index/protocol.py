@@ -16,7 +16,7 @@ from indlet.model import Stored
 
 if TYPE_CHECKING:  # who writes an index need not load what questions are made of
     from indlet.service.index.expression import Expression
-    from indlet.service.rank import Collection, Model, QueryTerm
+    from indlet.service.search.rank import Collection, Model, QueryTerm
     from indlet.text import Analyzer
 
 SORTS: Final = ("score", "newest", "oldest", "title", "author")

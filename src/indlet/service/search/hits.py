@@ -11,9 +11,9 @@ from indlet.errors import UnknownRecord
 from indlet.model import FIELD_MARK, KEY_MARKS, Facet, Stored, groups, unmarked
 from indlet.service.index import Found, Searcher
 from indlet.service.index import expression as e
-from indlet.service.rank import Bm25, DocumentStatistics, Model, QueryTerm
-from indlet.service.rank import parameters_of as names_of
 from indlet.service.search.interpret import Meaning
+from indlet.service.search.rank import Bm25, DocumentStatistics, Model, QueryTerm
+from indlet.service.search.rank import parameters_of as names_of
 from indlet.service.search.results import Explained, Hit, Matched, Share, Suggestion, link, shown_date
 from indlet.store import Origin, Store
 from indlet.text import Analyzer

@@ -34,8 +34,6 @@ from indlet.service.index import expression as e
 from indlet.service.index.dates import date_number
 from indlet.service.index.engines import index_of
 from indlet.service.index.values import VALUE_FACETS
-from indlet.service.rank import MODELS, Model
-from indlet.service.rank import model as chosen_model
 from indlet.service.records.stored_policy import policy_for
 from indlet.service.search import browse, hits, statistics
 from indlet.service.search.browse import ListedValue, ValueList
@@ -46,6 +44,8 @@ from indlet.service.search.interpret import Meaning
 from indlet.service.search.lexer import clean
 from indlet.service.search.notes import Note
 from indlet.service.search.query_reader import QueryReader, without_positions
+from indlet.service.search.rank import MODELS, Model
+from indlet.service.search.rank import model as chosen_model
 from indlet.service.search.results import Comparison, Explained, Hit, Result, compared
 from indlet.service.search.snapshots import Snapshots
 from indlet.settings import Settings, Source

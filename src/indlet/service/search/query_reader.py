@@ -16,12 +16,12 @@ from indlet.limits import MISSPELT_WORDS, VERIFIED_RECORDS
 from indlet.service.harvest.source_state import SourceState
 from indlet.service.index import Searcher
 from indlet.service.index import expression as e
-from indlet.service.rank import Model
 from indlet.service.search import query
 from indlet.service.search.interpret import Interpreter, Meaning, Spoken, languages_in
 from indlet.service.search.known_items import KnownItem, known_item
 from indlet.service.search.notes import Note
 from indlet.service.search.phrases import VERIFIED, VERIFIED_WHOLE, holds
+from indlet.service.search.rank import Model
 from indlet.service.search.results import Suggestion
 from indlet.service.search.suggest import Speller
 from indlet.settings import Search

@@ -10,14 +10,15 @@ from typing import Final, NamedTuple
 from urllib.parse import urlencode, urlsplit
 
 from indlet.errors import IndletError, SettingsError
+from indlet.exchange import ownership
+from indlet.exchange.duplicates import decisions
+from indlet.exchange.duplicates import job as duplicates
 from indlet.formats import METADATA
-from indlet.node import duplicates, ownership
 from indlet.node.jobs import Jobs
 from indlet.node.probe import Probe, probe_in_child
 from indlet.service.harvest.run import FEED
 from indlet.service.search.library import Library
 from indlet.settings import Node, Source, without_credentials
-from indlet.store import decisions
 from indlet.web.admin.alerts import AlertsDesk
 from indlet.web.admin.desk_log import DeskLog
 from indlet.web.admin.job_acts import JobActs

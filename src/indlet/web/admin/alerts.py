@@ -13,9 +13,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from indlet.errors import SettingsError
+from indlet.exchange.alerts import KINDS, Alert, acknowledge, acknowledge_all, alerts, described
 from indlet.model import JsonObject
 from indlet.node import job_entries
-from indlet.node.alerts import KINDS, Alert, acknowledge, acknowledge_all, alerts, described
 from indlet.oai.dates import written
 from indlet.oai.xml import attribute, text
 from indlet.settings import Settings

@@ -15,8 +15,9 @@ from starlette.routing import BaseRoute, Route
 
 from indlet import logs
 from indlet.errors import IndletError, SettingsError
+from indlet.exchange import ownership
+from indlet.exchange.duplicates import job as duplicates
 from indlet.formats import METADATA
-from indlet.node import duplicates, ownership
 from indlet.node.jobs import Jobs
 from indlet.node.probe import Probe, probe_in_child
 from indlet.provider.serve.http import TooMuch, posted

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from indlet.cluster import worker
 from indlet.model import JsonMapping, JsonObject
-from indlet.node import worker
 from indlet.node.schedule import Job, Schedule
 from indlet.service.harvest.progress import Progress
 from indlet.service.index import follow

@@ -21,7 +21,7 @@ from indlet.service.index.protocol import (
     Value,
 )
 from indlet.service.index.values import beginning, term_beginning
-from indlet.service.rank import Bm25, Collection, DocumentStatistics, Model, QueryTerm
+from indlet.service.search.rank import Bm25, Collection, DocumentStatistics, Model, QueryTerm
 
 _PIECE: Final = 10_000  # terms of the vocabulary at a time
 

@@ -1,0 +1,1 @@
+"""Requests that leave the node: connections, limits, retry policy, address policy."""
