@@ -145,7 +145,9 @@ def test_a_source_from_test_to_removal(
         )
     )
     assert "Next run" in seen and "Over time" in seen
-    desk.act("remove", name="slow", records="1")
+    assert "choose whether" in desk.act("remove", 409, name="slow")
+    assert "Delete its 64 records." in desk.see("/admin/source?name=slow")
+    desk.act("remove", name="slow", records="delete")
     assert "slow" not in desk.see("/admin").replace("slow_", "")
     assert "No record matches" in client.get("/?q=quincunx").text
 

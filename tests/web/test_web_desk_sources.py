@@ -19,7 +19,9 @@ from indlet.node.harvests import Harvests
 from indlet.node.probe import Probe
 from indlet.node.schedule import Schedule
 from indlet.service.harvest.cache import KEPT_AS
-from indlet.settings import Source
+from indlet.service.harvest.one_origin import keep_renamed
+from indlet.service.pipeline import harvest_all
+from indlet.settings import Source, Write
 from indlet.store import Store
 
 BAD = "oai:x.org:0003"
@@ -144,7 +146,7 @@ def test_what_the_desk_changed_counts_until_it_is_taken_back(tmp_path: Path) -> 
     with Store.open(tmp_path) as store:
         client = make_client(store, settings)
         desk = Operator(client)
-        assert "named in the settings file" in desk.see("/admin/source?name=one")
+        assert "is in the settings file" in desk.see("/admin/source?name=one")
         desk.act("edit", name="one", every="2h", set="physics")
         seen = desk.see("/admin/source?name=one")
         assert "the settings file says: 1d" in seen and "field by field" in seen
@@ -154,12 +156,71 @@ def test_what_the_desk_changed_counts_until_it_is_taken_back(tmp_path: Path) -> 
         assert again.changed_here("one") == {"every": "5h"}
         again.plan()
         assert [job.every for job in again.schedule.jobs()] == ["2h"]
-        with pytest.raises(SettingsError, match="has its name from the settings file"):
-            again.edit("one", {"name": "two"})
         desk.act("reset", name="one")
         assert again.sources()["one"].every == "5h" and again.changed_here("one") == {}
         desk.act("reset", 409, name="two")
+
+
+def test_a_source_of_the_file_is_renamed_and_removed_at_the_desk(tmp_path: Path) -> None:
+    with Provider() as provider, Store.open(tmp_path) as store:
+        settings = replace(settings_for(tmp_path), source=(Source(provider.url, "one"),))
+        harvest_all(store, settings)
+        client = make_client(store, settings)
+        desk = Operator(client)
+        desk.act("edit", name="one", new_name="two")
+        assert "the settings file says: one" in desk.see("/admin/source?name=two")
+        (run,) = harvest_all(store, settings)  # as the next start does, and a command with the file
+        assert (run.source, run.records) == ("two", 0), "the records stay, and nothing comes a second time"
+        assert live_records(store) == {"two": 43}
+        desk.act("edit", name="two", set="physics")
+        moved = replace(settings, source=(Source(provider.url, "three"),))
+        keep_renamed(store, moved)
+        assert live_records(store) == {"three": 43}, "also where the desk has changed the set"
+        keep_renamed(store, settings)
         desk.act("remove", 409, name="one")
+        assert live_records(store) == {"one": 43}
+        desk.act("remove", name="one", records="keep")
+        assert live_records(store) == {"one": 43} and harvest_all(store, settings) == []
+        page = desk.see("/admin")
+        assert "Removed here, still in the settings file: one" in page
+        desk.act("reset", name="one")
+        assert set(office(desk).harvests.sources()) == {"one"}
+        desk.act("remove", name="one", records="delete")
+        assert live_records(store) == {"one": 0}
+        office(desk).schedule.close()
+
+
+def test_a_name_that_other_settings_refer_to_is_changed_there(tmp_path: Path) -> None:
+    write = Write(folder=str(tmp_path / "out"), from_=("one:physics",))
+    settings = replace(settings_for(tmp_path), source=(Source("http://127.0.0.1:9/", "one"),), write=(write,))
+    with Store.open(tmp_path) as store:
+        harvests = Harvests(store, settings, Schedule(), lambda: None)
+        with pytest.raises(SettingsError, match=r"named in \[\[write\]\]"):
+            harvests.edit("one", {"name": "two"})
+        with pytest.raises(SettingsError, match=r"named in \[\[write\]\]"):
+            harvests.remove("one", records=False)
+
+
+def test_a_node_hears_of_what_a_command_renamed(tmp_path: Path) -> None:
+    with Provider() as provider, Store.open(tmp_path) as store:
+        settings = settings_for(tmp_path)
+        serving = Harvests(store, settings, Schedule(), lambda: None)
+        serving.add(Source(provider.url, "one"))
+        serving.start("one")
+        until(lambda: live_records(store) == {"one": 43} and not serving.running())
+        Harvests(store, settings, Schedule(), lambda: None).edit("one", {"name": "two"})
+        with pytest.raises(SettingsError, match="no source called 'one'"):
+            serving.start("one")
+        serving.schedule.run_now("harvest one")  # when its time comes
+        until(lambda: {job.name for job in serving.schedule.jobs()} == {"harvest two"})
+        assert live_records(store) == {"two": 43}
+        serving.schedule.close()
+
+
+def live_records(store: Store) -> dict[str, int]:
+    with store.read() as view:
+        totals = view.totals()
+        return {origin.name: totals.get(origin.id, (0, 0))[0] for origin in view.origins("source")}
 
 
 def test_of_two_sources_of_one_name_the_files_counts(tmp_path: Path) -> None:
@@ -169,7 +230,7 @@ def test_of_two_sources_of_one_name_the_files_counts(tmp_path: Path) -> None:
         )
         settings = replace(settings_for(tmp_path), source=(Source("http://file.example/", "one"),))
         both = Harvests(store, settings, Schedule(), lambda: None)
-        assert both.sources()["one"].url == "http://file.example/" and not both.removable()
+        assert both.sources()["one"].url == "http://file.example/"
         both.plan()
         assert len(both.schedule.jobs()) == 1
 

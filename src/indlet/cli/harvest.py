@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -183,18 +183,36 @@ def _adjusted(
 @click.command()
 @data_option
 @config_option
+@click.option("--rename", nargs=2, metavar="NAME NEW", help="Rename a source; its records stay.")
+@click.option("--remove", metavar="NAME", help="Remove a source; needs --records.")
+@click.option("--records", type=click.Choice(["keep", "delete"]), help="With --remove: what becomes of them.")
 @click.option("--json", "as_json", is_flag=True, help="Everything that is known, as JSON.")
-def sources(data: Path | None, config: Path | None, as_json: bool) -> None:
+def sources(
+    data: Path | None, config: Path | None, rename: tuple[str, str] | None, remove: str | None,
+    records: str | None, as_json: bool,
+) -> None:  # fmt: skip
     """Show the harvested sources: what they hold, how they are harvested, and what that loses.
 
     \b
     indlet sources --data mine
     indlet sources --json
+    indlet sources --rename 127.0.0.1:8080 "Technical reports"
+    indlet sources --remove "Technical reports" --records keep
     """
     from indlet.store import open_configured
 
+    if rename and remove:
+        raise click.UsageError("--rename and --remove cannot be given together; choose one")
+    if records and not remove:
+        raise click.UsageError("--records goes with --remove NAME")
     settings = settings_given(data, config)
     with open_configured(settings, create=False) as store:
+        if rename:
+            _rename(store, settings, *rename)
+            return
+        if remove:
+            _remove(store, settings, remove, records)
+            return
         rows = _rows(store, settings)
         with store.read() as view:
             names, shared = {o.id: o.name for o in view.origins()}, view.shared_identifiers()
@@ -214,6 +232,35 @@ def sources(data: Path | None, config: Path | None, as_json: bool) -> None:
         say("no sources yet; harvest one with  indlet harvest URL")
         return
     _table(rows)
+
+
+def _rename(store: Store, settings: Settings, name: str, wanted: str) -> None:
+    from indlet.node.harvests import Harvests, clean_name
+    from indlet.node.schedule import Schedule
+
+    harvests, wanted = Harvests(store, settings, Schedule(), lambda: None), clean_name(wanted)
+    if not wanted:
+        raise click.UsageError("--rename needs a new name that is not empty")
+    harvests.edit(name, {"name": wanted})
+    say(printable(f"{name}: is called {wanted} now, with its {amount(harvests.records(wanted), 'record')}"))
+
+
+def _remove(store: Store, settings: Settings, name: str, records: str | None) -> None:
+    from indlet.node.harvests import Harvests
+    from indlet.node.schedule import Schedule
+
+    harvests = Harvests(store, settings, Schedule(), lambda: None)
+    if name not in harvests.sources():
+        raise SettingsError(f"there is no source called {name!r}; see  indlet sources")
+    count = amount(harvests.records(name), "record")
+    if records is None:
+        raise click.UsageError(
+            f"{printable(name)} has {count}: say what becomes of them, "
+            f"--records keep (they stay searchable) or --records delete (deletes {count})"
+        )
+    harvests.check_idle(name)
+    harvests.remove(name, records=records == "delete")
+    say(printable(f"{name}: removed, {count} {'deleted' if records == 'delete' else 'kept'}"))
 
 
 def line(progress: Progress, data: Path | None = None) -> str:
@@ -331,12 +378,12 @@ def _check_command(settings: Settings, urls: tuple[str, ...], index: str, name: 
     if not urls and not settings.source:
         raise click.UsageError("name a URL, or a settings file that has sources:  indlet harvest URL")
     if not settings.store.url and not _holds_something(settings.data):
-        for url in set(urls) - _by_address_or_name(settings).keys():
+        for url in set(urls) - _by_address_or_name(settings.source).keys():
             _checked(url)
 
 
-def _by_address_or_name(settings: Settings) -> dict[str, Source]:
-    return {s.url: s for s in settings.source} | {s.name: s for s in settings.source if s.name}
+def _by_address_or_name(sources: Collection[Source]) -> dict[str, Source]:
+    return {s.url: s for s in sources} | {s.name: s for s in sources if s.name}
 
 
 def _sources(
@@ -349,8 +396,13 @@ def _sources(
     name: str,
     token: str,
 ) -> list[Source]:
-    known = _by_address_or_name(settings)
-    found = [_given(store, url, set_spec, name, known) for url in urls] or list(settings.source)
+    from indlet.service.harvest.one_origin import sources_in_file
+    from indlet.store import desk_sources
+
+    with store.read() as view:
+        written = list(sources_in_file(settings, desk_sources.read(view.meta(desk_sources.KEY))).values())
+    known = _by_address_or_name(written)
+    found = [_given(store, url, set_spec, name, known) for url in urls] or written
     changes: JsonObject = {"set": set_spec, "index": index, "name": name, "token": token}
     changes = {key: value for key, value in changes.items() if value}
     if fulltext:
@@ -364,10 +416,12 @@ def _put_on_schedule(store: Store, settings: Settings, sources: list[Source], be
     A source that never answered is not: its address may be a slip.
     """
     from indlet.service.harvest.negotiate import source_name
+    from indlet.service.harvest.one_origin import sources_in_file
     from indlet.store import desk_sources
 
-    written = {source_name(source) for source in settings.source}
     answered = {progress.source for progress in begun if progress.pages or progress.outcome == "complete"}
+    with store.read() as view:
+        written = sources_in_file(settings, desk_sources.read(view.meta(desk_sources.KEY))).keys()
     new = [s for s in sources if source_name(s) in answered - written]
     if new:
         with store.write() as tx:

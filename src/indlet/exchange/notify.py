@@ -18,8 +18,7 @@ from indlet.exchange.alerts import KINDS, Alert, alerts
 from indlet.node.schedule import next_run
 from indlet.oai.dates import period
 from indlet.service.harvest.cache import KEPT_AS
-from indlet.service.harvest.negotiate import source_name
-from indlet.service.harvest.one_origin import SILENT, source_ranks
+from indlet.service.harvest.one_origin import SILENT, source_ranks, sources_in_file
 from indlet.settings import Notify, Settings
 from indlet.store import Origin, Store, View, desk_sources
 
@@ -33,9 +32,10 @@ def watch(store: Store, settings: Settings, now: Callable[[], float] = time.time
     asked = source_ranks(store, settings)
     with store.read() as view:
         kept = desk_sources.read(view.meta(desk_sources.KEY))
-        intervals = {source_name(source): source.every for source in settings.source}
-        for name, raw in (*kept["added"].items(), *kept["changed"].items()):
-            intervals[name] = str(raw.get("every", intervals.get(name, "")))
+        intervals = {name: str(raw.get("every", "")) for name, raw in kept["added"].items()}
+        for name, source in sources_in_file(settings, kept).items():
+            changed = kept["changed"].get(desk_sources.name_in_file(kept, name), {})
+            intervals[name] = str(changed.get("every", source.every))
         # One whose records another keeps is not harvested.
         known = (o for o in view.origins("source") if o.name in asked and KEPT_AS not in o.settings)
         origins = {o.name: o for o in known}

@@ -10,6 +10,7 @@ A node with `jobs = false` harvests nothing: what its desk asks for is an entry 
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -23,14 +24,24 @@ from indlet.model import JsonObject
 from indlet.node import job_entries
 from indlet.node.harvest_child import harvest_in_child
 from indlet.node.schedule import NotDone, NotYet, Schedule, Step, Work, next_run
-from indlet.service.harvest.cache import KEPT_AS
+from indlet.service.harvest.cache import KEPT_AS, permit_to_decide
 from indlet.service.harvest.negotiate import source_name
-from indlet.service.harvest.one_origin import SILENT, TWICE, claim, keep_renamed, same_source
+from indlet.service.harvest.one_origin import (
+    SILENT,
+    TWICE,
+    claim,
+    keep_renamed,
+    rename_source,
+    same_source,
+    sources_in_file,
+)
 from indlet.service.harvest.progress import Progress
 from indlet.service.harvest.run import RunOptions
 from indlet.settings import Settings, Source
 from indlet.store import Store, configured_for, desk_sources
 
+NAME: Final = 100  # characters of a source's name
+_BLANKS: Final = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
 _JOURNAL: Final = 50  # runs that are searched for the last success
 # By the desk, besides the name.
 CHANGEABLE: Final = ("set", "every", "index", "token", "metadata", "republish")
@@ -69,8 +80,8 @@ class Harvests:
         with self._store.read() as view:
             origins = view.origins("source")
         found = {
-            name: desk_sources.source_from({**asdict(source), **kept["changed"].get(name, {})})
-            for name, source in self.in_file().items()
+            name: desk_sources.source_from({**asdict(source), **_changes(kept, name)})
+            for name, source in sources_in_file(self._settings, kept).items()
         }
         for name, raw in kept["added"].items():
             found.setdefault(name, desk_sources.source_from(raw))
@@ -86,19 +97,23 @@ class Harvests:
         }
 
     def in_file(self) -> dict[str, Source]:
-        """The sources of the settings, as these say."""
-        return {source_name(source): source for source in self._settings.source}
+        """The sources of the settings file, as it describes them, by their names here."""
+        return sources_in_file(self._settings, self._decided())
 
-    def removable(self) -> set[str]:
-        """All but those that the settings name: they would come back with the next start."""
-        return self.sources().keys() - self.in_file().keys()
+    def removed_here(self) -> list[str]:
+        """The sources that the settings file names and the desk has removed."""
+        changed = self._decided()["changed"]
+        names = (source_name(source) for source in self._settings.source)
+        return [name for name in names if changed.get(name, {}).get("removed")]
 
     def changed_here(self, name: str) -> dict[str, str]:
         """The fields of a source that the desk has changed, and what the settings file says there."""
-        written = self.in_file().get(name)
+        kept = self._decided()
+        written = sources_in_file(self._settings, kept).get(name)
         if written is None:
             return {}
-        return {field: str(getattr(written, field)) for field in self._decided()["changed"].get(name, {})}
+        in_file = replace(written, name=desk_sources.name_in_file(kept, name))
+        return {field: str(getattr(in_file, field)) for field in _changes(kept, name)}
 
     def running(self) -> dict[str, Progress]:
         """How far the harvests are that this node runs now; what waits for a worker has not begun."""
@@ -134,15 +149,10 @@ class Harvests:
         with self._keeping() as kept:
             kept["added"][name] = asdict(source)
             kept["paused"].pop(name, None)
-        job_entries.withdraw(self._store, f"remove {name}")
         claim(self._store, name, source.url)
         with self._store.write() as tx:
-            origin = tx.origin("source", name, source.public())
-        with self._store.read() as view:
-            state = view.state(origin)
-        if state.pop("removed", False):
-            with self._store.write() as tx:
-                tx.state(origin, state)
+            tx.origin("source", name, source.public())
+        self._take_back(name)
         self._plan(name, source)
         return name
 
@@ -160,45 +170,79 @@ class Harvests:
         source, written = self._known(name), name in self.in_file()
         changes = {field: value for field, value in changes.items() if field in (*CHANGEABLE, "name")}
         wanted = str(changes.pop("name", name)) or name
-        if wanted != name and wanted in self.sources():
-            raise SettingsError(f"there is a source called {wanted!r} already; give it another name")
-        if wanted != name and written:
-            raise SettingsError(
-                f"{name!r} has its name from the settings file: its records would be harvested anew under "
-                "another one"
-            )
+        if wanted != name:
+            self._check_name(name, wanted)
         if changes.get("every"):
             next_run(str(changes["every"]), self._clock())
         different = {field: value for field, value in changes.items() if getattr(source, field) != value}
         if wanted == name and not different:
             return []
-        self._not_running(name)
+        self.check_idle(name)
         edited = desk_sources.source_from({**asdict(source), "name": wanted, **different})
-        keeping = self._keeping()
-        with keeping as kept:
-            if wanted != name and not keeping.tx.rename_origin("source", name, wanted):
-                raise SettingsError(f"a source is or was called {wanted!r} already; give it another name")
+        if wanted != name:
+            self._rename(name, wanted)
+        with self._keeping() as kept:
             if written:
-                kept["changed"].setdefault(name, {}).update(different)
+                key = desk_sources.name_in_file(kept, name)
+                change = kept["changed"].setdefault(key, {})
+                change.update(different)
+                if wanted != name:
+                    change["name"] = wanted
+                if change.get("name") == key:  # as in the file again
+                    del change["name"]
             else:
                 kept["added"].pop(name, None)
                 kept["added"][wanted] = asdict(edited)
-                if (paused := kept["paused"].pop(name, None)) is not None:
-                    kept["paused"][wanted] = paused
+            if (paused := kept["paused"].pop(name, None)) is not None:
+                kept["paused"][wanted] = paused
         self.schedule.remove(_job(name))
         self._plan(wanted, edited)
         return [*(["name"] if wanted != name else []), *different]
 
+    def _check_name(self, name: str, wanted: str) -> None:
+        if wanted in self.sources():
+            raise SettingsError(f"there is a source called {wanted!r} already; give it another name")
+        if places := _references(self._settings, name):
+            raise SettingsError(
+                f"{name!r} is named in {' and '.join(places)} of the settings file; "
+                "rename it there, in all places: its records stay"
+            )
+
+    def _rename(self, name: str, wanted: str) -> None:
+        """Give the records and the state of a source to another name."""
+        with permit_to_decide(self._store), self._store.read() as view, self._store.write() as tx:
+            origin = view.origin("source", name)
+            if origin is not None and not rename_source(view, tx, origin, wanted):
+                raise SettingsError(f"a source is or was called {wanted!r} already; give it another name")
+
     def as_in_file(self, name: str) -> None:
-        """Take back what the desk has changed of a source that the settings name."""
-        if name not in self.in_file():
+        """Take back what the desk has changed of a source that the settings name, a removal too."""
+        decided = self._decided()
+        if name in self.removed_here():
+            in_file, here = name, str(decided["changed"][name].get("name", name))
+        elif name in self.in_file():
+            in_file, here = desk_sources.name_in_file(decided, name), name
+        else:
             raise SettingsError(f"{name!r} is not named in the settings file; change it here")
-        self._not_running(name)
+        self.check_idle(here)
+        if in_file != here:
+            self._rename(here, in_file)
         with self._keeping() as kept:
-            kept["changed"].pop(name, None)
-            kept["paused"].pop(name, None)
-        self.schedule.remove(_job(name))
-        self._plan(name, self.in_file()[name])
+            kept["changed"].pop(in_file, None)
+            kept["paused"].pop(here, None)
+        self._take_back(in_file)
+        self.schedule.remove(_job(here))
+        self._plan(in_file, self.in_file()[in_file])
+
+    def _take_back(self, name: str) -> None:
+        """A source that was removed is one again."""
+        job_entries.withdraw(self._store, f"remove {name}")
+        with self._store.read() as view:
+            origin = view.origin("source", name)
+        if origin is not None and origin.state.get("removed"):
+            state = {key: value for key, value in origin.state.items() if key != "removed"}
+            with self._store.write() as tx:
+                tx.state(origin.id, state)
 
     def _busy(self, name: str) -> bool:
         """Whether some process reads a source."""
@@ -206,7 +250,8 @@ class Harvests:
             origin = view.origin("source", name)
         return origin is not None and self._store.busy(f"harvest-{origin.id}")
 
-    def _not_running(self, name: str) -> None:
+    def check_idle(self, name: str) -> None:
+        """SettingsError if some process reads a source."""
         if self._busy(name):
             raise SettingsError(f"{name!r} is being harvested; wait for it, or pause it")
 
@@ -218,7 +263,7 @@ class Harvests:
             owed = {f.where for f in view.open_failures(origin.id)} if origin else set()
         if identifier not in owed:
             raise SettingsError(f"{identifier!r} is not among the failures of {name!r} any more")
-        self._not_running(name)
+        self.check_idle(name)
         job = f"retry {name}"
         if self._by_workers:
             job_entries.ask(self._store, job, only=(identifier,))
@@ -229,14 +274,28 @@ class Harvests:
         self.schedule.add(job, "", work, kind="retry")
         self.schedule.run_now(job)
 
+    def records(self, name: str) -> int:
+        """How many live records a source has brought."""
+        with self._store.read() as view:
+            origin = view.origin("source", name)
+            return view.totals().get(origin.id, (0, 0))[0] if origin is not None else 0
+
     def remove(self, name: str, *, records: bool) -> int:
         """Forget a source; with `records`, delete what it brought, too. How many records that were."""
-        if name not in self.removable():
-            raise SettingsError(f"{name!r} is named in the settings file; remove it there, or pause it here")
+        self._known(name)
+        if places := _references(self._settings, name):
+            raise SettingsError(
+                f"{name!r} is named in {' and '.join(places)} of the settings; remove it there"
+            )
         self.schedule.remove(_job(name))
+        written = name in self.in_file()
         with self._keeping() as kept:
+            key = desk_sources.name_in_file(kept, name)
             kept["added"].pop(name, None)
             kept["paused"].pop(name, None)
+            if written:  # its name stays, lest the records come back under another one
+                change = {"name": name} if key != name else {}
+                kept["changed"][key] = {**change, "removed": True}
         job_entries.withdraw(self._store, _job(name))
         count = 0
         with self._store.read() as view:
@@ -275,7 +334,7 @@ class Harvests:
         """Harvest a source now."""
         source = replace(self._known(name), paused=False)
         if self._by_workers:
-            self._not_running(name)
+            self.check_idle(name)
             job_entries.ask(self._store, _job(name), full=full)
             return
         if _job(name) not in {job.name for job in self.schedule.jobs()}:
@@ -287,6 +346,9 @@ class Harvests:
         """A harvest of a source as a job."""
 
         def harvest(stop: threading.Event) -> None:
+            if name not in self.sources():  # renamed or removed by a command, in another process
+                self.refresh()
+                return
             if self._by_workers and self._busy(name):
                 # By hand, or by a worker that was cut off: the server ends its sessions one by one.
                 raise NotYet(f"{name!r} is still being read by another process; wait for it or stop it")
@@ -321,6 +383,15 @@ class Harvests:
             self._plan(name, sources[name], at_once=at_once)
         for name in self._decided()["added"].keys() - written.keys():
             self._plan(name, sources[name])
+
+    def refresh(self) -> None:
+        """Bring the schedule up to what another process decided of the sources."""
+        sources, planned = self.sources(), {job.name for job in self.schedule.jobs() if job.kind == "harvest"}
+        for name in planned - {_job(name) for name in sources}:
+            self.schedule.remove(name)
+        for name in self.in_file().keys() | self._decided()["added"].keys():
+            if _job(name) not in planned:
+                self._plan(name, sources[name])
 
     def _plan(self, name: str, source: Source, *, at_once: bool = False, every: str | None = None) -> None:
         if self._by_workers:
@@ -379,8 +450,28 @@ class Harvests:
         return _Keeping(self._store)
 
 
+def clean_name(text: str) -> str:
+    """A name of a source in one line, without control characters."""
+    return _BLANKS.sub(" ", text).strip()[:NAME]
+
+
 def _job(name: str) -> str:
     return f"harvest {name}"
+
+
+def _changes(desk: JsonObject, name: str) -> JsonObject:
+    """What the desk has changed of a source of the settings file, by its name here."""
+    changes: JsonObject = desk["changed"].get(desk_sources.name_in_file(desk, name), {})
+    return changes
+
+
+def _references(settings: Settings, name: str) -> list[str]:
+    """The parts of the settings that choose records by the name of a source."""
+    chosen = {
+        "[[write]]": [choice for write in settings.write for choice in write.from_],
+        "[[repository]]": [choice for repository in settings.repository for choice in repository.from_],
+    }
+    return [part for part, choices in chosen.items() if name in {c.partition(":")[0] for c in choices}]
 
 
 class _Keeping:

@@ -170,12 +170,12 @@ class Schedule:
             self._changed.notify_all()
 
     def remove(self, name: str, patience: float = 30.0) -> None:
-        """Take a job out of the table; a run that is on is stopped and waited for."""
+        """Take a job out of the table; a run that is on is stopped and waited for, unless it asks."""
         with self._changed:
             job = self._jobs.pop(name, None)
         if job is not None:
             job.stop.set()
-            if job.thread is not None:
+            if job.thread not in (None, threading.current_thread()):
                 job.thread.join(patience)
 
     def pause(self, name: str, *, paused: bool) -> None:

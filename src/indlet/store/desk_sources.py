@@ -18,9 +18,22 @@ KEY: Final = "desk"
 
 
 def read(raw: bytes | str | None) -> JsonObject:
-    """By name: sources that were `added`, which ones are `paused`, and what was `changed` of the file's."""
+    """By name: sources that were `added`, which ones are `paused`, and what was `changed` of the file's.
+
+    Changes are kept under the name that the file has; a new name is one of them, and so is `removed`.
+    """
     kept = orjson.loads(raw) if isinstance(raw, bytes | str) else {}
     return {part: dict(kept.get(part, {})) for part in ("added", "paused", "changed")}
+
+
+def name_in_file(desk: JsonObject, name: str) -> str:
+    """The name that the settings file has for the source that is called `name` here."""
+    renamed = (
+        key
+        for key, change in desk["changed"].items()
+        if change.get("name") == name and not change.get("removed")
+    )
+    return next(renamed, name)
 
 
 def added(view: View) -> dict[str, Source]:

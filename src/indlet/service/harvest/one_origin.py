@@ -9,7 +9,7 @@ an alert says that their records are held twice.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import islice
 from typing import Final
 
@@ -50,7 +50,24 @@ def claim(store: Store, name: str, url: str) -> None:
             return
     with permit_to_decide(store), store.read() as view, store.write() as tx:
         if (origin := met(view)) is not None:
-            _rename(view, tx, origin, name)
+            rename_source(view, tx, origin, name)
+
+
+def sources_in_file(settings: Settings, desk: JsonObject) -> dict[str, Source]:
+    """The sources of the settings file, as it describes them, by the names that they have here.
+
+    The desk (`desk_sources.read`) can rename and remove them. A name that the file gives to another source
+    is that one's.
+    """
+    in_file = {source_name(source): source for source in settings.source}
+    found = {}
+    for name, source in in_file.items():
+        change = desk["changed"].get(name, {})
+        wanted = str(change.get("name") or name)
+        if not change.get("removed"):
+            renamed = wanted != name and wanted not in in_file
+            found[wanted if renamed else name] = replace(source, name=wanted) if renamed else source
+    return found
 
 
 def keep_renamed(store: Store, settings: Settings) -> None:
@@ -60,23 +77,26 @@ def keep_renamed(store: Store, settings: Settings) -> None:
     and brings the same records: one of an earlier version of the settings, one harvested by a command, or one
     added at the desk.
     """
-    named = {source_name(source): source for source in settings.source}
     with store.read() as view:
-        if not list(_renamed(view, named)):
+        desk = desk_sources.read(view.meta(desk_sources.KEY))
+        if not list(_renamed(view, sources_in_file(settings, desk), desk)):
             return
     with permit_to_decide(store), store.read() as view, store.write() as tx:
         desk = desk_sources.read(tx.meta_value(desk_sources.KEY, None))
-        for origin, name in _renamed(view, named):
-            if not _rename(view, tx, origin, name):
+        for origin, name in list(_renamed(view, sources_in_file(settings, desk), desk)):
+            if not rename_source(view, tx, origin, name):
                 continue
             desk["added"].pop(origin.name, None)
-            for part in ("paused", "changed"):
-                if (value := desk[part].pop(origin.name, None)) is not None:
-                    desk[part].setdefault(name, value)
+            if (paused := desk["paused"].pop(origin.name, None)) is not None:
+                desk["paused"].setdefault(name, paused)
+            changed = desk["changed"].pop(desk_sources.name_in_file(desk, origin.name), None)
+            if changed is not None:
+                changed.pop("name", None)  # the file has the last word
+                desk["changed"].setdefault(name, changed)
         tx.meta(desk_sources.KEY, orjson.dumps(desk))
 
 
-def _renamed(view: View, named: Mapping[str, Source]) -> Iterator[tuple[Origin, str]]:
+def _renamed(view: View, named: Mapping[str, Source], desk: JsonObject) -> Iterator[tuple[Origin, str]]:
     origins = view.origins("source")
     known = {origin.name for origin in origins}
     left = [
@@ -86,14 +106,21 @@ def _renamed(view: View, named: Mapping[str, Source]) -> Iterator[tuple[Origin, 
         and "learned_from" not in origin.settings
         and KEPT_AS not in origin.settings
     ]
+
+    def brings(origin: Origin, source: Source) -> bool:
+        changed = desk["changed"].get(desk_sources.name_in_file(desk, origin.name), {})
+        as_harvested = desk_sources.source_from({**asdict(source), **changed})
+        return brings_same(origin, source) or brings_same(origin, as_harvested)
+
     for name, source in named.items():
-        found = None if name in known else next((o for o in left if brings_same(o, source)), None)
+        found = None if name in known else next((o for o in left if brings(o, source)), None)
         if found is not None:
             left.remove(found)
             yield found, name
 
 
-def _rename(view: View, tx: Transaction, origin: Origin, name: str) -> bool:
+def rename_source(view: View, tx: Transaction, origin: Origin, name: str) -> bool:
+    """Give a source another name, with its records and alerts; False if the name is or was another's."""
     if not tx.rename_origin("source", origin.name, name):
         return False
     before = set_spec((FROM, origin.name))
@@ -143,7 +170,7 @@ def source_ranks(store: Store, settings: Settings) -> dict[str, int]:
     with store.read() as view:
         kept = desk_sources.read(view.meta(desk_sources.KEY))
     found = {name: (1, bool(raw.get("paused"))) for name, raw in kept["added"].items()}
-    found |= {source_name(source): (0, source.paused) for source in settings.source}
+    found |= {name: (0, source.paused) for name, source in sources_in_file(settings, kept).items()}
     return {name: rank for name, (rank, paused) in found.items() if not kept["paused"].get(name, paused)}
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Callable
 from functools import partial
-from typing import Final, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlencode, urlsplit
 
 from indlet.errors import IndletError, SettingsError
@@ -14,6 +13,7 @@ from indlet.exchange import ownership
 from indlet.exchange.duplicates import decisions
 from indlet.exchange.duplicates import job as duplicates
 from indlet.formats import METADATA
+from indlet.node.harvests import NAME, clean_name
 from indlet.node.jobs import Jobs
 from indlet.node.probe import Probe, probe_in_child
 from indlet.service.harvest.run import FEED
@@ -27,8 +27,6 @@ from indlet.web.auth import Session
 from indlet.wording import amount
 
 Form = dict[str, str]
-NAME: Final = 100  # characters of a source's name
-_BLANKS: Final = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
 
 
 class Act(NamedTuple):
@@ -97,7 +95,7 @@ class Acts:
 
     def name_by_itself(self, probe: Probe) -> str:
         """What a source calls itself, as a name for it; empty where it does not say, or that is taken."""
-        name = _BLANKS.sub(" ", probe.name).strip()[:NAME]
+        name = clean_name(probe.name)
         known = self._harvests.sources()
         if name == Node().name:  # nobody has named that node: all of them are called so
             name = f"{name} ({urlsplit(without_credentials(probe.url)[0]).netloc[:50]})"
@@ -120,7 +118,7 @@ class Acts:
     def _edit(self, form: Form) -> tuple[str, str]:
         name = form.get("name", "")
         changes: dict[str, str | bool] = {
-            "name": _BLANKS.sub(" ", form.get("new_name", "")).strip()[:NAME],
+            "name": clean_name(form.get("new_name", "")),
             "set": form.get("set", "").strip()[:500],
             "every": form.get("every", "").strip()[:100],
             "index": "none" if form.get("index") == "none" else "auto",
@@ -138,7 +136,7 @@ class Acts:
 
     def _reset(self, form: Form) -> tuple[str, str]:
         self._harvests.as_in_file(form.get("name", ""))
-        return _page(form.get("name", "")), form.get("name", "")
+        return "/admin", form.get("name", "")
 
     def _start(self, form: Form, *, full: bool) -> tuple[str, str]:
         name = form.get("name", "")
@@ -156,9 +154,12 @@ class Acts:
         return _page(name), name
 
     def _remove(self, form: Form) -> tuple[str, str]:
-        name, records = form.get("name", ""), bool(form.get("records"))
-        count = self._harvests.remove(name, records=records)
-        return "/admin", f"{name}, with {amount(count, 'record')}" if records else f"{name}, its records left"
+        name, choice = form.get("name", ""), form.get("records", "")
+        count = amount(self._harvests.records(name), "record")
+        if choice not in ("keep", "delete"):  # nothing is deleted unless somebody says so
+            raise SettingsError(f"{name!r} has {count}: choose whether they are kept or deleted")
+        self._harvests.remove(name, records=choice == "delete")
+        return "/admin", f"{name}, {count} {'deleted' if choice == 'delete' else 'kept'}"
 
     # Records
 
@@ -208,7 +209,7 @@ def wanted_source(form: Form) -> Source:
     index = form.get("index", "auto")
     return Source(
         url=url,
-        name=_BLANKS.sub(" ", form.get("name", "")).strip()[:NAME],
+        name=clean_name(form.get("name", "")),
         set=form.get("set", "").strip()[:500],
         every=form.get("every", "").strip()[:100],
         index=index if index in ("auto", "none") else "auto",

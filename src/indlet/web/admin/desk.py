@@ -188,7 +188,7 @@ class Desk:
     def _rows(self) -> list[show.SourceRow]:
         harvests = self.harvests
         return show.source_rows(
-            self.portal.store, harvests.sources(), harvests.removable(), harvests.next_runs(),
+            self.portal.store, harvests.sources(), harvests.next_runs(),
             harvests.running(), self.totals.get(),
         )  # fmt: skip
 
@@ -213,6 +213,7 @@ class Desk:
             moved=sum(r.bytes for r in rows), lag=max(newest - position, 0), problem=problem,
             given=given or {}, formats=METADATA, passes_on=self.acts.passes_on(),
             usual=self.settings.harvest.every, tested=tested, shared=self.totals.shared(),
+            removed_here=self.harvests.removed_here(),
         )  # fmt: skip
 
     def source(self, request: Request, t: Strings, session: Session) -> Response:

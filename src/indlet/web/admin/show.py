@@ -44,7 +44,6 @@ class SourceRow:
     losses: tuple[str, ...]
     last: float | None
     due: float | None
-    removable: bool
     progress: JsonMapping | None
 
 
@@ -78,7 +77,6 @@ class Totals:
 def source_rows(
     store: Store,
     sources: Mapping[str, Source],
-    removable: set[str],
     next_runs: Mapping[str, float],
     running: Mapping[str, Progress],
     totals: Mapping[int, tuple[int, int]],
@@ -120,7 +118,6 @@ def source_rows(
                 losses=tuple(map(str, state.get("loss") or ())),
                 last=(last.finished or last.started) if last else None,
                 due=next_runs.get(name),
-                removable=name in removable,
                 progress=progress,
             )
         )
