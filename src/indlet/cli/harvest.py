@@ -235,8 +235,9 @@ def sources(
 
 
 def _rename(store: Store, settings: Settings, name: str, wanted: str) -> None:
-    from indlet.node.harvests import Harvests, clean_name
+    from indlet.node.harvests import Harvests
     from indlet.node.schedule import Schedule
+    from indlet.node.source_list import clean_name
 
     harvests, wanted = Harvests(store, settings, Schedule(), lambda: None), clean_name(wanted)
     if not wanted:

@@ -1,8 +1,4 @@
-"""The sources that a node harvests, by its settings or added at the desk; each is a job of its schedule.
-
-What the desk decides (sources added, changed, paused, removed) is one entry of the store: it outlives a
-restart. The settings file says which sources there are and what they are at first; where the desk has changed
-a field of one, that holds, until the desk takes it back. Of two sources of one name the file's counts.
+"""The sources that a node harvests; each is a job of its schedule. Which there are: source_list.py.
 
 A node with `jobs = false` harvests nothing: what its desk asks for is an entry for the workers.
 """
@@ -10,44 +6,36 @@ A node with `jobs = false` harvests nothing: what its desk asks for is an entry 
 from __future__ import annotations
 
 import os
-import re
 import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
-from typing import Any, Final
-
-import orjson
+from typing import Final
 
 from indlet.errors import SettingsError, StoreError, StoreUnavailable
-from indlet.model import JsonObject
 from indlet.node import job_entries
 from indlet.node.harvest_child import harvest_in_child
 from indlet.node.schedule import NotDone, NotYet, Schedule, Step, Work, next_run
-from indlet.service.harvest.cache import KEPT_AS, permit_to_decide
+from indlet.node.source_list import SourceList, references
 from indlet.service.harvest.negotiate import source_name
 from indlet.service.harvest.one_origin import (
     SILENT,
     TWICE,
     claim,
     keep_renamed,
-    rename_source,
     same_source,
-    sources_in_file,
 )
 from indlet.service.harvest.progress import Progress
 from indlet.service.harvest.run import RunOptions
 from indlet.settings import Settings, Source
-from indlet.store import Store, configured_for, desk_sources
+from indlet.store import Store, desk_sources
 
-NAME: Final = 100  # characters of a source's name
-_BLANKS: Final = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
 _JOURNAL: Final = 50  # runs that are searched for the last success
 # By the desk, besides the name.
 CHANGEABLE: Final = ("set", "every", "index", "token", "metadata", "republish")
 
 
-class Harvests:
+class Harvests(SourceList):
     """The sources, and a job of the schedule for each that is harvested by itself."""
 
     def __init__(
@@ -60,8 +48,7 @@ class Harvests:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.schedule = schedule
-        self._store = store
-        self._settings = configured_for(store, settings)
+        super().__init__(store, settings)
         self._changed = changed
         self._report = report
         self._clock = clock
@@ -71,49 +58,6 @@ class Harvests:
         # A process for each is worth its memory only as long as there are cores for them.
         most = min(settings.harvest.at_once, max(2, os.cpu_count() or 1))
         self._permits = threading.Semaphore(max(1, most))
-
-    # What there is
-
-    def sources(self) -> dict[str, Source]:
-        """Every source by its name: the settings', those added here, those harvested by hand before."""
-        kept = self._decided()
-        with self._store.read() as view:
-            origins = view.origins("source")
-        found = {
-            name: desk_sources.source_from({**asdict(source), **_changes(kept, name)})
-            for name, source in sources_in_file(self._settings, kept).items()
-        }
-        for name, raw in kept["added"].items():
-            found.setdefault(name, desk_sources.source_from(raw))
-        for origin in origins:
-            if origin.settings.get("url") and not origin.state.get("removed"):
-                # One whose records another keeps is republished by that one.
-                republish = origin.settings.get("republish") or KEPT_AS in origin.settings
-                settings = {**origin.settings, "name": origin.name, "republish": bool(republish)}
-                found.setdefault(origin.name, desk_sources.source_from(settings))
-        return {
-            name: replace(source, paused=kept["paused"].get(name, source.paused))
-            for name, source in found.items()
-        }
-
-    def in_file(self) -> dict[str, Source]:
-        """The sources of the settings file, as it describes them, by their names here."""
-        return sources_in_file(self._settings, self._decided())
-
-    def removed_here(self) -> list[str]:
-        """The sources that the settings file names and the desk has removed."""
-        changed = self._decided()["changed"]
-        names = (source_name(source) for source in self._settings.source)
-        return [name for name in names if changed.get(name, {}).get("removed")]
-
-    def changed_here(self, name: str) -> dict[str, str]:
-        """The fields of a source that the desk has changed, and what the settings file says there."""
-        kept = self._decided()
-        written = sources_in_file(self._settings, kept).get(name)
-        if written is None:
-            return {}
-        in_file = replace(written, name=desk_sources.name_in_file(kept, name))
-        return {field: str(getattr(in_file, field)) for field in _changes(kept, name)}
 
     def running(self) -> dict[str, Progress]:
         """How far the harvests are that this node runs now; what waits for a worker has not begun."""
@@ -146,20 +90,20 @@ class Harvests:
         every = source.every or self._settings.harvest.every
         if every:
             next_run(every, self._clock())
-        with self._keeping() as kept:
+        with self.keeping() as kept:
             kept["added"][name] = asdict(source)
             kept["paused"].pop(name, None)
         claim(self._store, name, source.url)
         with self._store.write() as tx:
             tx.origin("source", name, source.public())
-        self._take_back(name)
+        self.take_back(name)
         self._plan(name, source)
         return name
 
     def pause(self, name: str, *, paused: bool) -> None:
         """Stop harvesting a source, or take it up again; a run that is on is cut short, and resumes."""
-        self._known(name)
-        with self._keeping() as kept:
+        self.known(name)
+        with self.keeping() as kept:
             kept["paused"][name] = paused
         self.schedule.pause(_job(name), paused=paused)
         if paused:
@@ -167,11 +111,11 @@ class Harvests:
 
     def edit(self, name: str, changes: Mapping[str, str | bool]) -> list[str]:
         """Change fields of a source, its name too; which ones were different. A run of it must not be on."""
-        source, written = self._known(name), name in self.in_file()
+        source, written = self.known(name), name in self.in_file()
         changes = {field: value for field, value in changes.items() if field in (*CHANGEABLE, "name")}
         wanted = str(changes.pop("name", name)) or name
         if wanted != name:
-            self._check_name(name, wanted)
+            self.check_new_name(name, wanted)
         if changes.get("every"):
             next_run(str(changes["every"]), self._clock())
         different = {field: value for field, value in changes.items() if getattr(source, field) != value}
@@ -180,8 +124,8 @@ class Harvests:
         self.check_idle(name)
         edited = desk_sources.source_from({**asdict(source), "name": wanted, **different})
         if wanted != name:
-            self._rename(name, wanted)
-        with self._keeping() as kept:
+            self.rename_records(name, wanted)
+        with self.keeping() as kept:
             if written:
                 key = desk_sources.name_in_file(kept, name)
                 change = kept["changed"].setdefault(key, {})
@@ -199,25 +143,9 @@ class Harvests:
         self._plan(wanted, edited)
         return [*(["name"] if wanted != name else []), *different]
 
-    def _check_name(self, name: str, wanted: str) -> None:
-        if wanted in self.sources():
-            raise SettingsError(f"there is a source called {wanted!r} already; give it another name")
-        if places := _references(self._settings, name):
-            raise SettingsError(
-                f"{name!r} is named in {' and '.join(places)} of the settings file; "
-                "rename it there, in all places: its records stay"
-            )
-
-    def _rename(self, name: str, wanted: str) -> None:
-        """Give the records and the state of a source to another name."""
-        with permit_to_decide(self._store), self._store.read() as view, self._store.write() as tx:
-            origin = view.origin("source", name)
-            if origin is not None and not rename_source(view, tx, origin, wanted):
-                raise SettingsError(f"a source is or was called {wanted!r} already; give it another name")
-
     def as_in_file(self, name: str) -> None:
         """Take back what the desk has changed of a source that the settings name, a removal too."""
-        decided = self._decided()
+        decided = self.decided()
         if name in self.removed_here():
             in_file, here = name, str(decided["changed"][name].get("name", name))
         elif name in self.in_file():
@@ -226,38 +154,17 @@ class Harvests:
             raise SettingsError(f"{name!r} is not named in the settings file; change it here")
         self.check_idle(here)
         if in_file != here:
-            self._rename(here, in_file)
-        with self._keeping() as kept:
+            self.rename_records(here, in_file)
+        with self.keeping() as kept:
             kept["changed"].pop(in_file, None)
             kept["paused"].pop(here, None)
-        self._take_back(in_file)
+        self.take_back(in_file)
         self.schedule.remove(_job(here))
         self._plan(in_file, self.in_file()[in_file])
 
-    def _take_back(self, name: str) -> None:
-        """A source that was removed is one again."""
-        job_entries.withdraw(self._store, f"remove {name}")
-        with self._store.read() as view:
-            origin = view.origin("source", name)
-        if origin is not None and origin.state.get("removed"):
-            state = {key: value for key, value in origin.state.items() if key != "removed"}
-            with self._store.write() as tx:
-                tx.state(origin.id, state)
-
-    def _busy(self, name: str) -> bool:
-        """Whether some process reads a source."""
-        with self._store.read() as view:
-            origin = view.origin("source", name)
-        return origin is not None and self._store.busy(f"harvest-{origin.id}")
-
-    def check_idle(self, name: str) -> None:
-        """SettingsError if some process reads a source."""
-        if self._busy(name):
-            raise SettingsError(f"{name!r} is being harvested; wait for it, or pause it")
-
     def retry(self, name: str, identifier: str) -> None:
         """Ask a source for one record that failed, and for nothing else."""
-        source = self._known(name)
+        source = self.known(name)
         with self._store.read() as view:
             origin = view.origin("source", name)
             owed = {f.where for f in view.open_failures(origin.id)} if origin else set()
@@ -274,22 +181,16 @@ class Harvests:
         self.schedule.add(job, "", work, kind="retry")
         self.schedule.run_now(job)
 
-    def records(self, name: str) -> int:
-        """How many live records a source has brought."""
-        with self._store.read() as view:
-            origin = view.origin("source", name)
-            return view.totals().get(origin.id, (0, 0))[0] if origin is not None else 0
-
     def remove(self, name: str, *, records: bool) -> int:
         """Forget a source; with `records`, delete what it brought, too. How many records that were."""
-        self._known(name)
-        if places := _references(self._settings, name):
+        self.known(name)
+        if places := references(self._settings, name):
             raise SettingsError(
                 f"{name!r} is named in {' and '.join(places)} of the settings; remove it there"
             )
         self.schedule.remove(_job(name))
         written = name in self.in_file()
-        with self._keeping() as kept:
+        with self.keeping() as kept:
             key = desk_sources.name_in_file(kept, name)
             kept["added"].pop(name, None)
             kept["paused"].pop(name, None)
@@ -332,7 +233,7 @@ class Harvests:
 
     def start(self, name: str, *, full: bool = False) -> None:
         """Harvest a source now."""
-        source = replace(self._known(name), paused=False)
+        source = replace(self.known(name), paused=False)
         if self._by_workers:
             self.check_idle(name)
             job_entries.ask(self._store, _job(name), full=full)
@@ -349,7 +250,7 @@ class Harvests:
             if name not in self.sources():  # renamed or removed by a command, in another process
                 self.refresh()
                 return
-            if self._by_workers and self._busy(name):
+            if self._by_workers and self.is_busy(name):
                 # By hand, or by a worker that was cut off: the server ends its sessions one by one.
                 raise NotYet(f"{name!r} is still being read by another process; wait for it or stop it")
             progress = Progress(name)
@@ -381,7 +282,7 @@ class Harvests:
         sources, written = self.sources(), self.in_file()
         for name in written:
             self._plan(name, sources[name], at_once=at_once)
-        for name in self._decided()["added"].keys() - written.keys():
+        for name in self.decided()["added"].keys() - written.keys():
             self._plan(name, sources[name])
 
     def refresh(self) -> None:
@@ -389,7 +290,7 @@ class Harvests:
         sources, planned = self.sources(), {job.name for job in self.schedule.jobs() if job.kind == "harvest"}
         for name in planned - {_job(name) for name in sources}:
             self.schedule.remove(name)
-        for name in self.in_file().keys() | self._decided()["added"].keys():
+        for name in self.in_file().keys() | self.decided()["added"].keys():
             if _job(name) not in planned:
                 self._plan(name, sources[name])
 
@@ -410,7 +311,7 @@ class Harvests:
             at_once=at_once or bool(every and last is None),
             kind="harvest",
             step=Step.HARVEST,
-            paused=self._decided()["paused"].get(name, source.paused),
+            paused=self.decided()["paused"].get(name, source.paused),
             last=last,
             succeeded=succeeded,
         )
@@ -434,58 +335,6 @@ class Harvests:
             if job.kind == "harvest" and job.due is not None and not job.paused
         }
 
-    # The desk's entry in the store
-
-    def _known(self, name: str) -> Source:
-        source = self.sources().get(name)
-        if source is None:
-            raise SettingsError(f"there is no source called {name!r}")
-        return source
-
-    def _decided(self) -> JsonObject:
-        with self._store.read() as view:
-            return desk_sources.read(view.meta(desk_sources.KEY))
-
-    def _keeping(self) -> _Keeping:
-        return _Keeping(self._store)
-
-
-def clean_name(text: str) -> str:
-    """A name of a source in one line, without control characters."""
-    return _BLANKS.sub(" ", text).strip()[:NAME]
-
 
 def _job(name: str) -> str:
     return f"harvest {name}"
-
-
-def _changes(desk: JsonObject, name: str) -> JsonObject:
-    """What the desk has changed of a source of the settings file, by its name here."""
-    changes: JsonObject = desk["changed"].get(desk_sources.name_in_file(desk, name), {})
-    return changes
-
-
-def _references(settings: Settings, name: str) -> list[str]:
-    """The parts of the settings that choose records by the name of a source."""
-    chosen = {
-        "[[write]]": [choice for write in settings.write for choice in write.from_],
-        "[[repository]]": [choice for repository in settings.repository for choice in repository.from_],
-    }
-    return [part for part, choices in chosen.items() if name in {c.partition(":")[0] for c in choices}]
-
-
-class _Keeping:
-    """The desk's entry, open for changes; one transaction."""
-
-    def __init__(self, store: Store) -> None:
-        self._writing = store.write()
-
-    def __enter__(self) -> JsonObject:
-        self.tx = self._writing.__enter__()
-        self._kept = desk_sources.read(self.tx.meta_value(desk_sources.KEY, None))
-        return self._kept
-
-    def __exit__(self, *error: Any) -> None:
-        if error[0] is None:
-            self.tx.meta(desk_sources.KEY, orjson.dumps(self._kept))
-        self._writing.__exit__(*error)

@@ -79,11 +79,11 @@ def keep_renamed(store: Store, settings: Settings) -> None:
     """
     with store.read() as view:
         desk = desk_sources.read(view.meta(desk_sources.KEY))
-        if not list(_renamed(view, sources_in_file(settings, desk), desk)):
+        if not list(_new_names(view, sources_in_file(settings, desk), desk)):
             return
     with permit_to_decide(store), store.read() as view, store.write() as tx:
         desk = desk_sources.read(tx.meta_value(desk_sources.KEY, None))
-        for origin, name in list(_renamed(view, sources_in_file(settings, desk), desk)):
+        for origin, name in list(_new_names(view, sources_in_file(settings, desk), desk)):
             if not rename_source(view, tx, origin, name):
                 continue
             desk["added"].pop(origin.name, None)
@@ -96,7 +96,7 @@ def keep_renamed(store: Store, settings: Settings) -> None:
         tx.meta(desk_sources.KEY, orjson.dumps(desk))
 
 
-def _renamed(view: View, named: Mapping[str, Source], desk: JsonObject) -> Iterator[tuple[Origin, str]]:
+def _new_names(view: View, named: Mapping[str, Source], desk: JsonObject) -> Iterator[tuple[Origin, str]]:
     origins = view.origins("source")
     known = {origin.name for origin in origins}
     left = [

@@ -13,9 +13,9 @@ from indlet.exchange import ownership
 from indlet.exchange.duplicates import decisions
 from indlet.exchange.duplicates import job as duplicates
 from indlet.formats import METADATA
-from indlet.node.harvests import NAME, clean_name
 from indlet.node.jobs import Jobs
 from indlet.node.probe import Probe, probe_in_child
+from indlet.node.source_list import NAME, clean_name
 from indlet.service.harvest.run import FEED
 from indlet.service.search.library import Library
 from indlet.settings import Node, Source, without_credentials
