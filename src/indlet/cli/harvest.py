@@ -397,11 +397,9 @@ def _sources(
     name: str,
     token: str,
 ) -> list[Source]:
-    from indlet.service.harvest.one_origin import sources_in_file
-    from indlet.store import desk_sources
+    from indlet.service.harvest.one_origin import configured_sources
 
-    with store.read() as view:
-        written = list(sources_in_file(settings, desk_sources.read(view.meta(desk_sources.KEY))).values())
+    written = list(configured_sources(store, settings).values())
     known = _by_address_or_name(written)
     found = [_given(store, url, set_spec, name, known) for url in urls] or written
     changes: JsonObject = {"set": set_spec, "index": index, "name": name, "token": token}
@@ -417,12 +415,11 @@ def _put_on_schedule(store: Store, settings: Settings, sources: list[Source], be
     A source that never answered is not: its address may be a slip.
     """
     from indlet.service.harvest.negotiate import source_name
-    from indlet.service.harvest.one_origin import sources_in_file
+    from indlet.service.harvest.one_origin import configured_sources
     from indlet.store import desk_sources
 
     answered = {progress.source for progress in begun if progress.pages or progress.outcome == "complete"}
-    with store.read() as view:
-        written = sources_in_file(settings, desk_sources.read(view.meta(desk_sources.KEY))).keys()
+    written = configured_sources(store, settings).keys()
     new = [s for s in sources if source_name(s) in answered - written]
     if new:
         with store.write() as tx:

@@ -17,13 +17,13 @@ from indlet.exchange.table_formats import known_roots
 from indlet.service.harvest.concurrency import RunQueue
 from indlet.service.harvest.mesh import origin_key
 from indlet.service.harvest.negotiate import source_name
-from indlet.service.harvest.one_origin import keep_renamed, source_ranks, sources_in_file
+from indlet.service.harvest.one_origin import configured_sources, keep_renamed, source_ranks
 from indlet.service.harvest.progress import Progress
 from indlet.service.harvest.run import Extract, Run, RunOptions
 from indlet.service.index import follow
 from indlet.service.index.indexer import Indexer, collector_resting
 from indlet.settings import Settings, Source
-from indlet.store import Store, desk_sources
+from indlet.store import Store
 from indlet.text import Analyzer, policy_of
 
 
@@ -45,11 +45,8 @@ def harvest_all(
     fetched document where a source asks for full text; `halt` ends all runs, which the next ones resume;
     `indexer_ahead` is told to index what comes, if that is much (see `Indexer`).
     """
-    if sources is None:
-        with store.read() as view:
-            desk = desk_sources.read(view.meta(desk_sources.KEY))
-        sources = list(sources_in_file(settings, desk).values())
-    wanted = [s for s in sources if not s.paused]
+    chosen = configured_sources(store, settings).values() if sources is None else sources
+    wanted = [source for source in chosen if not source.paused]
     progress = [Progress(source_name(s)) for s in wanted]
     if started is not None:
         started(progress)

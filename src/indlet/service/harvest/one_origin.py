@@ -70,6 +70,12 @@ def sources_in_file(settings: Settings, desk: JsonObject) -> dict[str, Source]:
     return found
 
 
+def configured_sources(store: Store, settings: Settings) -> dict[str, Source]:
+    """The sources of the settings file (`sources_in_file`), with what the desk of a store decided."""
+    with store.read() as view:
+        return sources_in_file(settings, desk_sources.read(view.meta(desk_sources.KEY)))
+
+
 def keep_renamed(store: Store, settings: Settings) -> None:
     """Let sources that the settings call by a new name keep the records, state and pauses of the old name.
 
