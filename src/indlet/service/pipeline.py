@@ -41,9 +41,8 @@ def harvest_all(
 ) -> list[Progress]:
     """Harvest sources (those of the settings, unless given), then bring the index up to the store.
 
-    `started` is given the live progress of every source before the first request; `extract` makes text of a
-    fetched document where a source asks for full text; `halt` ends all runs, which the next ones resume;
-    `indexer_ahead` is told to index what comes, if that is much (see `Indexer`).
+    `started` gets the live progress of every source before the first request; `extract` makes text of fetched
+    documents; `halt` ends all runs, which the next ones resume; `indexer_ahead` is for `Indexer`.
     """
     chosen = configured_sources(store, settings).values() if sources is None else sources
     wanted = [source for source in chosen if not source.paused]
