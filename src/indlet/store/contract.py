@@ -16,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol, Self
 
-from indlet.model import Failure, JsonMapping, JsonObject, Packed, Record, Stored
+from indlet.model import Failure, JsonMapping, JsonObject, Packed, Record, Stored, TermVector
 from indlet.settings import IndexEngine
 
 Clock = Callable[[], float]
@@ -154,6 +154,38 @@ class Grant(NamedTuple):
 ALL: Final = "*"
 UNCHANGED: Final = -1
 Takes = Callable[[Sequence[str]], bool]  # whether a grant shows a record of these sets
+
+
+class DocumentState(NamedTuple):
+    """What is known of the document of a record that came without an index part."""
+
+    origin: int
+    identifier: str
+    state: str  # "waiting"; "read": the record's vector is the document's; "none"
+    reason: str  # why there is none
+    note: str  # the same for people, with the address that it is about
+    way: str  # how the document was found
+    host: str  # that is asked first
+    priority: int  # 0: new; 1: changed; 2: to be tried or looked at again
+    due: int | None
+    attempts: int  # in a row that brought no answer
+    links: str  # digest of what the record says of its files: if that changes, the document may have
+    policy: str  # digest of the policy by which it was analysed
+    files: str  # JSON: address, validators, digest, type and size of each file that was read
+    requests: int
+    bytes: int
+    at: int  # the last attempt; 0: none yet
+
+
+class DocumentCount(NamedTuple):
+    """How many records of a source stand alike, and what they took."""
+
+    state: str
+    reason: str
+    way: str
+    records: int
+    requests: int
+    bytes: int
 
 
 class GrantMode(Enum):
@@ -381,6 +413,23 @@ class WaitingList(Protocol):
         """Oldest first; those that somebody has acknowledged only if asked for."""
 
 
+class DocumentQueue(Protocol):
+    """The documents of records: which were read, which wait, and why others cannot be had."""
+
+    def document_states(self, origin: int, identifiers: Sequence[str]) -> dict[str, DocumentState]:
+        """What is known of the documents of these records, by identifier."""
+
+    def due_documents(
+        self, origin: int, now: int, limit: int, without_hosts: Sequence[str] = ()
+    ) -> list[DocumentState]:
+        """The next documents of an origin that are due, by priority, then longest due first."""
+
+    def next_document_due(self, origin: int) -> int | None:
+        """When the next document of an origin is due."""
+
+    def document_counts(self, origin: int) -> list[DocumentCount]: ...
+
+
 class GrantList(Protocol):
     def grants(self, path: str) -> list[Grant]:
         """The grants at an endpoint of origins of which any grant has changed, or is for some sets only."""
@@ -398,7 +447,7 @@ class Meta(Protocol):
 
 class View(
     ChangeFeed, RecordLists, RecordLookup, RecordCounts, SetList, Journal, CrawledFiles, WaitingList,
-    GrantList, Meta, Protocol,
+    DocumentQueue, GrantList, Meta, Protocol,
 ):  # fmt: skip
     """A snapshot: what was committed when it was taken, and nothing later."""
 
@@ -493,6 +542,26 @@ class WaitingListWriter(Protocol):
         """Somebody has seen to it; false if there is no such open alert."""
 
 
+class DocumentWriter(Protocol):
+    def put_documents(self, documents: Iterable[DocumentState]) -> None: ...
+
+    def drop_documents(self, origin: int, identifiers: Iterable[str] | None = None) -> None:
+        """Forget what is known of the documents of these records, or of all of an origin."""
+
+    def replace_vectors(self, origin: int, vectors: Mapping[str, TermVector | None]) -> int:
+        """Give live records another index part, or none; the remaining parts stay as they are now.
+
+        How many records were different.
+        """
+
+    def keep_vectors(
+        self, origin: int, records: Sequence[Record | Packed], policy: str
+    ) -> Sequence[Record | Packed]:
+        """Records that come without an index part, with the vector of their document where one was read
+        under this policy: what is harvested again must not undo what was fetched.
+        """
+
+
 class GrantWriter(Protocol):
     """`takes` is None where a grant shows all of its origin, or nothing."""
 
@@ -526,6 +595,7 @@ class Transaction(
     FailureWriter,
     FileWriter,
     WaitingListWriter,
+    DocumentWriter,
     GrantWriter,
     MetaWriter,
     Protocol,

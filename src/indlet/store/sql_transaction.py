@@ -14,6 +14,7 @@ from indlet.model import Failure, JsonMapping, Packed, Record
 from indlet.store.contract import NO_LIMIT, Clock, FileState
 from indlet.store.packed import packed
 from indlet.store.sql_departures import SqlDeparturesWriter
+from indlet.store.sql_documents import SqlDocumentsWriter
 from indlet.store.sql_grants import SqlGrantsWriter
 from indlet.store.sql_view import Row, SqlValue
 from indlet.store.sql_waiting import SqlWaitingWriter
@@ -54,7 +55,7 @@ _TOMBSTONE = (
 _TOGETHER = 400  # identifiers in one question
 
 
-class SqlTransaction(SqlWaitingWriter, SqlGrantsWriter, SqlDeparturesWriter):
+class SqlTransaction(SqlWaitingWriter, SqlDocumentsWriter, SqlGrantsWriter, SqlDeparturesWriter):
     """A `Transaction` by SQL. `?` stands for a value; each database says how a statement is carried out.
 
     `begin` is called once this transaction is the only one that writes.
@@ -181,9 +182,8 @@ class SqlTransaction(SqlWaitingWriter, SqlGrantsWriter, SqlDeparturesWriter):
     def forget(self, origin: int) -> int:
         rows = self._all("SELECT identifier FROM records WHERE origin = ? AND deleted = 0", (origin,))
         count = self.delete(origin, [row[0] for row in rows])
-        self._run("DELETE FROM files WHERE origin = ?", (origin,))
-        self._run("DELETE FROM failures WHERE origin = ?", (origin,))
-        self._run("DELETE FROM withheld WHERE origin = ?", (origin,))
+        for table in ("files", "failures", "withheld", "documents"):
+            self._run(f"DELETE FROM {table} WHERE origin = ?", (origin,))
         return count
 
     def name_set(self, origin: int, spec: str, name: str) -> None:

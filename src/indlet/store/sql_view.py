@@ -29,6 +29,7 @@ from indlet.store.contract import (
     StoredFailure,
 )
 from indlet.store.sql_departures import departures, departures_shown
+from indlet.store.sql_documents import SqlDocumentsView
 from indlet.store.sql_grants import IS_SHOWN, PLACED, SqlGrantsView, given_places, own_places
 from indlet.store.sql_waiting import Row as Row
 from indlet.store.sql_waiting import SqlValue as SqlValue
@@ -60,7 +61,7 @@ class _Asked(NamedTuple):
         return "r.metadata_seq" if self.metadata_only else "r.seq"
 
 
-class SqlView(SqlWaitingView, SqlGrantsView):
+class SqlView(SqlWaitingView, SqlDocumentsView, SqlGrantsView):
     """A `View` by SQL. `?` stands for a value; each database says how a statement is carried out."""
 
     no_bytes: ClassVar[str]  # as this database writes them

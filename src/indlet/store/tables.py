@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from indlet.store.contract import FileState
+from indlet.store.contract import DocumentState, FileState
 
 # What a transaction writes of a record.
 COLUMNS: Final = (
@@ -33,6 +33,7 @@ TABLES: Final = {
     "membership": _table("set_id seq", "set_id seq"),
     "departures": _table("set_id record", "set_id record seq"),
     "files": _table("origin path", f"origin {' '.join(FileState._fields)}"),
+    "documents": _table("origin identifier", " ".join(DocumentState._fields)),
     "failures": _table(
         "origin place stage", "origin place stage reason raw at first attempts due"
     ),
@@ -44,6 +45,6 @@ TABLES: Final = {
 }  # fmt: skip
 # Small beside the records, and taken anew at the end of each copy.
 RENEWED: Final = (
-    "runs", "withheld", "alerts", "failures", "files", "membership", "departures", "sets", "ticks",
-    "grant_records", "grants",
+    "runs", "withheld", "alerts", "failures", "files", "documents", "membership", "departures", "sets",
+    "ticks", "grant_records", "grants",
 )  # fmt: skip

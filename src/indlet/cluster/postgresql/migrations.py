@@ -11,6 +11,7 @@ from psycopg import errors
 
 from indlet.errors import StoreError
 from indlet.store.sql_departures import SCHEMA as DEPARTURES
+from indlet.store.sql_documents import SCHEMA as DOCUMENTS
 from indlet.store.sql_grants import SCHEMA as GRANTS
 from indlet.store.sql_store import EPOCH, IDENTITY, RENEWED_SECRETS, TABLES_KEY
 from indlet.store.sql_view import Row
@@ -63,6 +64,12 @@ def departures(connection: Connection) -> None:
         connection.execute(statement.format(number="bigint").encode())
 
 
+def documents(connection: Connection) -> None:
+    """What is known of the documents of records that came without an index part."""
+    for statement in DOCUMENTS:
+        connection.execute(statement.format(number="bigint", text='text COLLATE "C"').encode())
+
+
 # One function a version. Append only.
 STEPS: tuple[Callable[[Connection], None], ...] = (
     first_schema,
@@ -71,6 +78,7 @@ STEPS: tuple[Callable[[Connection], None], ...] = (
     identity_and_epoch,
     grants,
     departures,
+    documents,
 )
 
 

@@ -13,6 +13,7 @@ from indlet.errors import StoreError
 from indlet.settings import without_credentials
 from indlet.store.packed import fingerprint
 from indlet.store.sql_departures import SCHEMA as DEPARTURES
+from indlet.store.sql_documents import SCHEMA as DOCUMENTS
 from indlet.store.sql_grants import SCHEMA as GRANTS
 from indlet.store.sql_store import EPOCH, IDENTITY
 from indlet.store.sql_waiting import SCHEMA
@@ -157,6 +158,12 @@ def departures(connection: sqlite3.Connection) -> None:
         connection.execute(statement.format(number="INTEGER"))
 
 
+def documents(connection: sqlite3.Connection) -> None:
+    """What is known of the documents of records that came without an index part."""
+    for statement in DOCUMENTS:
+        connection.execute(statement.format(number="INTEGER", text="TEXT"))
+
+
 # The user and the password of a URL within a text.
 _IN_URL = re.compile(r"(https?://)[^\s/?#@\"'<>\\]{1,500}@", re.IGNORECASE)
 
@@ -174,6 +181,7 @@ STEPS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     identity_and_epoch,
     grants,
     departures,
+    documents,
 )
 
 
