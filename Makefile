@@ -5,6 +5,7 @@
 #   make test-cluster   the same promises on PostgreSQL and OpenSearch: installs Debian's packages where it may,
 #                resolves OpenSearch by Maven (kept in the user's cache), and starts one of each
 #   make dist    a wheel in dist/
+#   make docs    the documentation site, in site/
 #   make check   lint, types and tests, of Rust and Python: what CI runs
 #   make fuzz    every reader of foreign bytes on inputs that nobody wrote, a minute each; TARGET=oai for one alone
 #   make evidence   every experiment anew, some 100 minutes on two idle cores; INDLET_DATA names the collections
@@ -16,7 +17,7 @@ STAMP := $(VENV)/.installed
 CORE := src/indlet/_core.abi3.so
 CORE_SOURCES := Cargo.toml Cargo.lock core/Cargo.toml $(shell find core/src -name '*.rs')
 
-.PHONY: fuzz dist rust demo test test-cluster postgresql opensearch check lint types browser servers evidence bench clean lock hashes
+.PHONY: docs fuzz dist rust demo test test-cluster postgresql opensearch check lint types browser servers evidence bench clean lock hashes
 
 demo: $(STAMP) $(CORE)
 	$(BIN)/indlet demo $(DEMO)
@@ -108,6 +109,12 @@ fuzz: $(STAMP)
 	  echo "atheris or schemathesis cannot be installed here: mutations of our own instead"
 	$(BIN)/python -m bench.fuzz $(TARGET) $(FUZZ)
 
+# The documentation site, in site/; warnings are errors.
+docs: $(STAMP) $(CORE)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group docs
+	$(BIN)/python -m sphinx -q -W --keep-going -c docs -d .sphinx . site
+	@echo site/docs/index.html
+
 evidence: $(STAMP)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group bench
 	$(BIN)/python -m bench.evidence $(EVIDENCE)
@@ -115,7 +122,7 @@ evidence: $(STAMP)
 # Pin again, after a change of dependencies.
 lock: $(STAMP)
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile --quiet pyproject.toml --all-extras --group dev --group bench --group fuzz --universal \
+	$(BIN)/uv pip compile --quiet pyproject.toml --all-extras --group dev --group bench --group fuzz --group docs --universal \
 	  --python-version 3.11 --upgrade --no-annotate --no-header --no-emit-index-url | grep == > constraints.txt
 	$(MAKE) hashes
 
@@ -125,6 +132,9 @@ hashes: $(VENV)/bin/python
 	$(BIN)/uv pip compile --quiet pyproject.toml --all-extras --group dev --universal --python-version 3.11 \
 	  --constraint constraints.txt --generate-hashes --no-annotate --no-header --no-emit-index-url \
 	  --output-file requirements.txt.new && mv requirements.txt.new requirements.txt
+	$(BIN)/uv pip compile --quiet pyproject.toml --extra service --extra postgresql --extra opensearch --universal \
+	  --python-version 3.11 --constraint constraints.txt --generate-hashes --no-annotate --no-header --no-emit-index-url \
+	  --output-file deploy/requirements.txt.new && mv deploy/requirements.txt.new deploy/requirements.txt
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

@@ -20,7 +20,7 @@ HEAD: Final = """\
 
 *Search collections that you do not hold: harvest the index, not the content.* This page measures that.
 It is written by `make evidence` (or `python -m bench.evidence`) and never by hand; what each experiment found
-is kept as JSON in [results/](results/), and [bench/README.md](../../bench/README.md) says what each one
+is kept as JSON in `docs/evidence/results/`, and [bench/README.md](../../bench/README.md) says what each one
 is, where to get the collections, and how to run it alone. Seeds are fixed. Other programs run at the settings
 that their documentation recommends for the job. What failed or fell short is shown as such, and a section
 says so where its results were put together from several runs.

@@ -63,6 +63,10 @@ mod _core {
         tokens_with_places, trim_identifier, value_key, without_accents, words,
     };
 
+    /// The version of the product; `core/Cargo.toml` is its only place.
+    #[pymodule_export]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+
     /// The ranking models that are compiled.
     #[pymodule_export]
     const MODELS: &[&str] = crate::rank::MODELS;

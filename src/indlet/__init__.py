@@ -16,6 +16,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from indlet._core import __version__
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
     from indlet.text import Analyzer as Analyzer
     from indlet.text import Policy as Policy
 
-__version__ = "0.1.0"
 
 _WHERE = {
     "Analyzer": "text",

@@ -363,7 +363,8 @@ def test_the_container_starts_what_the_command_line_knows() -> None:
     assert command[0] == "serve" and all(word in known for word in command if word.startswith("--"))
     assert all(
         (DEPLOY.parent / name).exists()
-        for name in ("pyproject.toml", "constraints.txt", "README.md", "LICENSE")
+        for line in re.findall(r"^COPY (?!--from)(.*) \S+$", text, re.MULTILINE)
+        for name in line.split()
     )
 
 

@@ -37,20 +37,17 @@ _REMEDY: Final[Mapping[object, str]] = {
 class Policy:
     """How a text becomes terms.
 
-    language          "auto": found for each document; an ISO 639-1 code: that one for all; "": no
-    language's rules default_language  under "auto", for texts that do not tell their language
-    stop              drop stop words
-    stem              put stems in the place of words
-    positions         keep where in the text each term stands. All tokens are counted, also those that were
-                      dropped, so that a phrase is a phrase
-    lead              keep only the terms of this share of a text, from its beginning, and the keywords that
-                      `prune` keeps: a summary
-    prune             keep only this share of a document's terms, above 0 and at most 1: see
-    `indlet.text.prune` min_length        shortest and longest token, in characters, that becomes a term;
-    the token is measured max_length        before it is stemmed
+    - `language`: "auto" detects it for each document; an ISO 639-1 code applies to all; "" applies no language's rules
+    - `default_language`: under "auto", for texts whose language cannot be detected
+    - `stop`: drop stop words
+    - `stem`: replace words by their stems
+    - `positions`: keep the positions of each term. Dropped tokens are counted too, so that a phrase is a phrase
+    - `lead`: keep only the terms of this share of a text, from its beginning, and the keywords that `prune` keeps
+    - `prune`: keep only this share of a document's terms, above 0 and at most 1; see `indlet.text.prune`
+    - `min_length`, `max_length`: shortest and longest token, in characters, that becomes a term, before stemming
 
-    The last three say which rules, which stop lists and which stemmers stand behind the words above. They are
-    this program's own, unless the policy came from elsewhere.
+    The last three fields name the rules, stop lists and stemmers in use. They are this program's own, unless the
+    policy came from elsewhere.
     """
 
     language: str = "auto"
