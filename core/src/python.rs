@@ -65,7 +65,7 @@ mod _core {
 
     /// The version of the product; `core/Cargo.toml` is its only place.
     #[pymodule_export]
-    const __version__: &str = env!("CARGO_PKG_VERSION");
+    const VERSION: &str = env!("CARGO_PKG_VERSION");
 
     /// The ranking models that are compiled.
     #[pymodule_export]

@@ -16,7 +16,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from indlet._core import __version__
+from indlet._core import VERSION as __version__
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,7 +6,7 @@ from typing import Final
 
 from indlet.service.index.expression import Expression
 
-__version__: Final[str]
+VERSION: Final[str]
 MODELS: Final[Sequence[str]]
 
 # The size and the checksum (CRC-32) of a file that was written.
