@@ -22,8 +22,9 @@ CORE_SOURCES := Cargo.toml Cargo.lock core/Cargo.toml $(shell find core/src -nam
 demo: $(STAMP) $(CORE)
 	$(BIN)/indlet demo $(DEMO)
 
+# In parallel: three at a time on two cores, because many tests wait for servers and browsers.
 test: $(STAMP) $(CORE) browser servers
-	$(BIN)/python -m pytest $(PYTEST)
+	$(BIN)/python -m pytest -n $$(( $$(nproc 2>/dev/null || echo 2) * 3 / 2 )) --dist loadgroup $(PYTEST)
 
 # What is promised of every store, on PostgreSQL, and of every index, on OpenSearch; what runs on the embedded ones is
 # `make test`. INDLET_TEST_POSTGRESQL and INDLET_TEST_OPENSEARCH name servers that run already.

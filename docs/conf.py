@@ -1,7 +1,7 @@
 """The documentation site: `make docs` builds it, and warnings are errors.
 
-The source folder is the repository itself, so that links between docs/ and the files around it work here as they do
-in a checkout.
+The source folder is the repository itself, so that links between docs/ and the files around it work as
+they do in a checkout.
 """
 
 from __future__ import annotations
@@ -16,7 +16,14 @@ import indlet
 project = "indlet"
 version = release = indlet.__version__
 root_doc = "docs/index"
-include_patterns = ["docs/**.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "bench/README.md"]
+include_patterns = [
+    "docs/**.md",
+    "ARCHITECTURE.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "bench/README.md",
+]
 exclude_patterns = ["docs/evidence/results/**"]
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 myst_heading_anchors = 4

@@ -1,6 +1,6 @@
-"""Runs experiments, and writes the page and the figures of the README from what they found.
+"""Runs experiments, and writes the page from their results.
 
-INDLET_DATA names the folder of the collections. `page` and `readme` only write those anew.
+INDLET_DATA names the folder of the collections. `page` only writes the page.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import os
 import sys
 from pathlib import Path
 
-from bench.evidence import readme
 from bench.evidence.page import EXPERIMENTS, write
 from bench.evidence.runs import Plan, carry_out
 from bench.evidence.setting import SIZES
@@ -20,7 +19,7 @@ from bench.processes import Failed
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "evidence"
-WRITING = ("page", "readme")
+WRITING = ("page",)
 
 
 def main() -> None:
@@ -67,12 +66,8 @@ def main() -> None:
             prepare()
         # What is asked for by name is repeated.
         well = carry_out(plan, chosen, again=options.again or bool(options.experiments))
-    if options.experiments != ["readme"]:
-        write(options.out)
-        print(options.out / "index.md")
-    if options.out == PAGE and options.experiments != ["page"]:
-        readme.rewrite(ROOT / "README.md", PAGE / "results")
-        print(ROOT / "README.md")
+    write(options.out)
+    print(options.out / "index.md")
     sys.exit(not well)
 
 

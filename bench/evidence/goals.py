@@ -31,7 +31,6 @@ class Goal(NamedTuple):
     wanted: str
     experiment: str
     check: Callable[[Found], Verdict]
-    headline: bool = False  # for the README too
 
 
 def _equal(found: Found) -> Verdict:
@@ -324,13 +323,13 @@ def _marc_read(found: Found) -> Verdict:
 
 GOALS: Final = (
     Goal("harvested index beside an index of the union, after every step of additions, edits, deletions, "
-         "moves, format switches", "no difference", "equality", _equal, True),
+         "moves, format switches", "no difference", "equality", _equal),
     Goal("bytes harvested (tf_compact in zstd) of those of a content crawl (wget, gzip)", "fewer", "load",
-         _bytes, True),
-    Goal("MAP beside brute force, all models, Cranfield and CACM", "within 0.005", "models", _brute, True),
+         _bytes),
+    Goal("MAP beside brute force, all models, Cranfield and CACM", "within 0.005", "models", _brute),
     Goal("federated rankings beside central ones", "equal", "models", _federated),
     Goal("records/s served (oai_dc) beside pyoai and oai_repo",
-         "at least 10 and 8 times by processor time", "peers", _served, True),
+         "at least 10 and 8 times by processor time", "peers", _served),
     Goal("memory of the server for ten times the records", "flat, within a quarter", "peers", _flat),
     Goal("last page of a list beside the first", "within a tenth", "peers", _last),
     Goal("harvest of metadata and tf_compact, real texts, stored and searchable, with the start of the "
@@ -339,33 +338,32 @@ GOALS: Final = (
     Goal("harvest of metadata and tf_basic, real texts, stored and searchable, with the start of the "
          "process, beside sickle iterating metadata", "at least as fast", "peers", _ratio("tf_basic", 1)),
     Goal("harvest of oai_dc in the shapes of seven systems, stored and searchable, with the start of the "
-         "process, beside sickle iterating it", "at least 1.5 times, worst 1.2", "peers", _shapes, True),
+         "process, beside sickle iterating it", "at least 1.5 times, worst 1.2", "peers", _shapes),
     Goal("memory of a harvest in the shape of DSpace, 25,000 to 400,000 records", "flat, within a quarter",
-         "peers", _harvest_memory, True),
+         "peers", _harvest_memory),
     Goal("queries by every model with exact totals beside tantivy's without, real documents and a million "
-         "generated ones", "at most 0.8 times, median and p95", "peers", _queries, True),
+         "generated ones", "at most 0.8 times, median and p95", "peers", _queries),
     Goal("median query of every other model beside our BM25", "at most 1.5 times", "peers", _models),
-    Goal("records/s ingested beside tantivy, real documents", "at least 1.2 times", "peers", _ingest, True),
-    Goal("bytes a posting, with lengths and exact statistics", "at most 1.9", "peers", _size, True),
-    Goal("a million records, from the first request to searchable", "under 10 minutes", "scale", _minutes,
-         True),
-    Goal("a million records, memory of the service", "under 3 GiB", "scale", _memory, True),
+    Goal("records/s ingested beside tantivy, real documents", "at least 1.2 times", "peers", _ingest),
+    Goal("bytes a posting, with lengths and exact statistics", "at most 1.9", "peers", _size),
+    Goal("a million records, from the first request to searchable", "under 10 minutes", "scale", _minutes),
+    Goal("a million records, memory of the service", "under 3 GiB", "scale", _memory),
     Goal("a crawl of unchanged files", "reads none", "scale", _unchanged),
     Goal("a first crawl on two cores", "uses at least 1.5", "scale", _cores),
     Goal("harvests from a hostile provider", "complete where possible, otherwise reported", "faults",
-         _loud, True),
+         _loud),
     Goal("p95 of search page and API at 50 requests/s, 150,000 records, while a harvest runs",
-         "under 50 ms, no errors", "portal", _portal, True),
+         "under 50 ms, no errors", "portal", _portal),
     Goal("an hour of searches, harvests, crawls, feeds and slow clients at once",
-         "p95 under 50 ms, no errors, memory level", "soak", _soaked, True),
+         "p95 under 50 ms, no errors, memory level", "soak", _soaked),
     Goal("a first copy of a site by DIDL beside wget's", "no slower", "site",
-         _copied("baseline", "seconds", 1), True),
+         _copied("baseline", "seconds", 1)),
     Goal("a first copy of a site by DIDL beside wget's, by processor time of client and servers",
          "no more", "site", _copied("baseline", "cpu", 1)),
     Goal("requests of wget -N for each of an update by DIDL, files touched", "at least 20", "site",
          _copied("touched", "requests", 20)),
     Goal("an update by DIDL beside that of wget -N, files touched", "at least 5 times as fast", "site",
-         _copied("touched", "seconds", 5), True),
+         _copied("touched", "seconds", 5)),
     Goal("an update by DIDL beside that of wget -N, files touched, by processor time of client and servers",
          "at most a fifth", "site", _copied("touched", "cpu", 5)),
     Goal("changes that incremental harvesters of a site missed", "none", "site", _missed),
@@ -375,7 +373,7 @@ GOALS: Final = (
          "none, each fault 10 times or more", "cluster", _unharmed),
     Goal("libraries that harvest each other: real MARC records, 1 % changed",
          "72,000 over two and four sites, all agree, a round without changes moves no record", "libraries",
-         _mesh, True),
+         _mesh),
     Goal("records of a site that is down, searched for at another", "all found", "libraries", _origin_down),
     Goal("possible duplicates among 72,000 records", "under a minute", "libraries", _duplicates),
     Goal("MARC files that we write, read by pymarc, yaz-marcdump and Catmandu", "every file", "libraries",
@@ -383,12 +381,10 @@ GOALS: Final = (
 )  # fmt: skip
 
 
-def judged(kept: dict[str, dict[str, Any]], headlines: bool = False) -> list[tuple[str, str, str, str]]:
+def judged(kept: dict[str, dict[str, Any]]) -> list[tuple[str, str, str, str]]:
     """What, how it was measured to be, what was wanted, and the word for it: met, missed, not measured."""
     rows = []
     for goal in GOALS:
-        if headlines and not goal.headline:
-            continue
         measured, word = "–", "not measured"
         try:
             verdict = goal.check(kept[goal.experiment]["found"])

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from bench.evidence import equality, faults, goals, material, page, readme, runs
+from bench.evidence import equality, faults, goals, material, page, runs
 from bench.evidence.figures import table
 from bench.evidence.setting import Setting
 from bench.evidence.site import COMPARED
@@ -243,15 +243,6 @@ def _finding(setting: Setting) -> dict[str, Any]:
 
 def _failing(setting: Setting) -> dict[str, Any]:
     raise RuntimeError("no such thing")
-
-
-def test_the_figures_of_the_readme_are_those_of_the_evidence(tmp_path: Path) -> None:
-    root = Path(__file__).parents[2]
-    copy = tmp_path / "README.md"
-    copy.write_text((root / "README.md").read_text())
-    readme.rewrite(copy, root / "docs" / "evidence" / "results")
-    told = "run `python -m bench.evidence readme`"
-    assert copy.read_text() == (root / "README.md").read_text(), told
 
 
 def test_the_page_is_that_of_the_results() -> None:

@@ -37,17 +37,17 @@ _REMEDY: Final[Mapping[object, str]] = {
 class Policy:
     """How a text becomes terms.
 
-    - `language`: "auto" detects it for each document; an ISO 639-1 code applies to all; "" applies no language's rules
+    - `language`: "auto" detects it for each document; an ISO 639-1 code applies to all; "" applies no rules
     - `default_language`: under "auto", for texts whose language cannot be detected
     - `stop`: drop stop words
     - `stem`: replace words by their stems
-    - `positions`: keep the positions of each term. Dropped tokens are counted too, so that a phrase is a phrase
-    - `lead`: keep only the terms of this share of a text, from its beginning, and the keywords that `prune` keeps
+    - `positions`: keep the positions of each term; dropped tokens count, so that a phrase is a phrase
+    - `lead`: keep only the terms of this share of a text, from its beginning, and the keywords of `prune`
     - `prune`: keep only this share of a document's terms, above 0 and at most 1; see `indlet.text.prune`
-    - `min_length`, `max_length`: shortest and longest token, in characters, that becomes a term, before stemming
+    - `min_length`, `max_length`: shortest and longest token, in characters, that becomes a term
 
-    The last three fields name the rules, stop lists and stemmers in use. They are this program's own, unless the
-    policy came from elsewhere.
+    The last three fields name the rules, stop lists and stemmers in use. They are this program's own, unless
+    the policy came from elsewhere.
     """
 
     language: str = "auto"

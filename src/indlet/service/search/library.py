@@ -130,9 +130,9 @@ class Library:
     def harvest(self, *urls: str, **options: Any) -> list[Progress]:
         """Harvest providers, or the settings' sources if none is named, and make them searchable.
 
-        Options are those of a source in the settings: `set`, `from_`, `until`, `index`, `token` and so on. Raises
-        RemoteError if a source could not be harvested completely; what arrived is kept, and the next harvest
-        continues from there.
+        Options are those of a source in the settings: `set`, `from_`, `until`, `index`, `token` and so on.
+        Raises RemoteError if a source could not be harvested completely; what arrived is kept, and the next
+        harvest continues from there.
         """
         from indlet.service.pipeline import harvest_all
 
