@@ -1,4 +1,7 @@
-"""After any sequence of events, crawls in between have led to what one clean crawl gives."""
+"""After any sequence of events, crawls in between have led to what one clean crawl gives.
+
+Only what a file held that cannot be read now stays, until the file can be read again or goes.
+"""
 
 from __future__ import annotations
 
@@ -99,6 +102,10 @@ def test_any_sequence_of_events(workers: Workers, sequence: list[tuple[str, ...]
                     happen(root, event, 1_500_000_000 + number)
             crawl(grown, chosen, workers=workers)
             crawl(clean, replace(chosen), workers=workers)
-            assert contents(grown) == contents(clean)
+            found, wanted = contents(grown), contents(clean)
+            failed = {resource for _, resource, _, _, state in wanted["files"] if state == "failed"}
+            kept = {i for i in found["records"].keys() - wanted["records"] if i.partition(";")[0] in failed}
+            found["records"] = {i: r for i, r in found["records"].items() if i not in kept}
+            assert found == wanted
             (again,) = crawl(grown, chosen, workers=workers)
             assert (again.read, again.records, again.deleted) == (0, 0, 0)

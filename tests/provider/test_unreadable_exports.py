@@ -1,4 +1,4 @@
-"""An export that cannot be read, or not whole, deletes and changes nothing of what it held before."""
+"""A file that cannot be read, or not whole, deletes and changes nothing of what it held before."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from indlet.formats.metadata import marc21
 from indlet.formats.record import Broken, Field
 from indlet.provider.pipeline import crawl
 from indlet.provider.summary import Summary
-from indlet.settings import Crawl, LibraryFolder, Settings
+from indlet.settings import Crawl, Hierarchy, LibraryFolder, Settings
 from indlet.store import Store, open_store
 
 COUNT = 20
@@ -39,14 +39,31 @@ XML = (
 )
 
 
+MAILBOX = b"".join(
+    b"From ada@example.org Thu Mar 13 10:00:00 2025\n"
+    b"Message-ID: <%d@example.org>\nSubject: Flutter, part %d\nMIME-Version: 1.0\n"
+    b"Content-Type: multipart/mixed; boundary=next\n\n--next\n\nOn wings, at length.\n--next--\n\n"
+    % (number, number)
+    for number in range(COUNT)
+)
+TREC = b"".join(
+    b"<DOC>\n<DOCNO>T%d</DOCNO>\n<TEXT>\nOn swept wings.\n</TEXT>\n</DOC>\n" % number
+    for number in range(COUNT)
+)
+ERROR_PAGE = b"<!DOCTYPE html><html><body><h1>502 Bad Gateway</h1></body></html>"
+
+
 class Export:
-    def __init__(self, folder: Path, format: str = "marc21", mapping: str = "") -> None:
+    def __init__(self, folder: Path, format: str = "marc21", mapping: str = "", plain: bool = False) -> None:
         (folder / "export").mkdir(exist_ok=True)
         self.file = folder / "export" / "all.mrc"
         self.store: Store = open_store(folder / "data")
+        root = str(folder / "export")
+        library = LibraryFolder("larc", root, format=format, mapping=mapping)
         self.settings = Settings(
             data=folder / "data",
-            library=(LibraryFolder("larc", str(folder / "export"), format=format, mapping=mapping),),
+            library=() if plain else (library,),
+            hierarchy=(Hierarchy(root, "larc"),) if plain else (),
             crawl=Crawl(settle_seconds=0.0, workers=1),
         )
 
@@ -73,7 +90,7 @@ def export(tmp_path: Path) -> Export:
         pytest.param(ISO[: len(ISO) * 88 // 100], id="ISO 2709 cut in a record"),
         pytest.param(ISO[: ISO.rindex(b"stacks")], id="ISO 2709 cut in its last field"),
         pytest.param(ISO[: ISO.rindex(b"\x1d", 0, -1) + 20], id="ISO 2709 cut in a leader"),
-        pytest.param(b"<!DOCTYPE html><html><body><h1>502 Bad Gateway</h1></body></html>", id="error page"),
+        pytest.param(ERROR_PAGE, id="error page"),
         pytest.param(b"", id="empty"),
         pytest.param(b"\n \n", id="blank"),
         pytest.param(b"<collection/>", id="no records"),
@@ -92,6 +109,44 @@ def test_an_export_that_cannot_be_read_deletes_nothing(export: Export, data: byt
     repaired = export.read(ISO[: ISO.index(b"\x1d", len(ISO) * 9 // 10) + 1])
     assert (repaired.deleted, repaired.status) == (COUNT - len(export.records()), 0)
     assert repaired.deleted > 0
+
+
+@pytest.mark.parametrize(
+    ("whole", "damaged"),
+    [
+        pytest.param(XML, XML[: len(XML) * 88 // 100], id="MARCXML cut in a record"),
+        pytest.param(ISO, ISO[: len(ISO) * 88 // 100], id="ISO 2709 cut in a record"),
+        pytest.param(ISO, ERROR_PAGE, id="error page for ISO 2709"),
+        pytest.param(XML, ERROR_PAGE, id="error page for MARCXML"),
+        pytest.param(XML, b"<collection/>", id="no records"),
+        pytest.param(ISO, b"", id="empty"),
+        pytest.param(ISO, b"\x00" * 4096, id="zeros"),
+        pytest.param(MAILBOX, MAILBOX[: len(MAILBOX) * 88 // 100], id="mailbox cut in a message"),
+        pytest.param(MAILBOX, ERROR_PAGE, id="error page for a mailbox"),
+        pytest.param(TREC, TREC[: len(TREC) * 88 // 100], id="SGML cut in a document"),
+    ],
+)
+def test_a_damaged_file_of_a_hierarchy_deletes_nothing(tmp_path: Path, whole: bytes, damaged: bytes) -> None:
+    export = Export(tmp_path, plain=True)
+    export.read(whole)
+    before = {name: raw for name, (_, raw) in export.records().items()}
+    assert len(before) == COUNT
+    for later in (b"", b"\n"):  # another change of the damaged file does not make it whole
+        summary = export.read(damaged + later)
+        assert (summary.deleted, summary.withheld, summary.status) == (0, 0, 3)
+        assert {name: raw for name, (_, raw) in export.records().items()} == before
+    assert export.read(whole).status == 0
+    export.file.unlink()
+    (gone,) = crawl(export.store, export.settings)
+    assert (gone.deleted, gone.status) == (COUNT, 0)
+
+
+def test_a_damaged_file_beside_a_collection_does_not_keep_its_records(tmp_path: Path) -> None:
+    export = Export(tmp_path, plain=True)
+    (tmp_path / "export" / "all.pdf").write_bytes(b"%PDF-1.7 broken")
+    export.read(ISO)
+    summary = export.read(ISO[: ISO.index(b"\x1d", len(ISO) * 9 // 10) + 1])
+    assert summary.deleted == COUNT - len(export.records()) > 0
 
 
 def test_what_can_be_read_of_a_cut_export_is_taken(export: Export) -> None:

@@ -30,8 +30,6 @@ LAYOUT: Final = 6  # another number where the same export makes other records: i
 class LibrarySource(FileTree):
     """A tree of files that hold records. Files of one name in several formats are not one resource."""
 
-    # A cut export, an error page in its place or a mistake in a table must not look like deleted records.
-    failures_keep_records = True
     reader: Reader | None = None
     tables: str = ""  # digests of the tables that are files
 

@@ -137,11 +137,14 @@ class Batches:
     def _left_behind(self, view: View, result: ResourceResult) -> set[str]:
         """The records that a resource had and no longer has. They are noted."""
         found: set[str] = set()
-        if not result.work.known or result.keep:
+        if not result.work.known:
             return found
+        home = self._home(result.work)
         made = {record.identifier for record in result.records}
         for origin in self._origins:
-            kept = made if origin == self._home(result.work) else ()
+            if origin == home and result.keep:
+                continue
+            kept = made if origin == home else ()
             gone = [i for i in view.documents(origin, result.work.identifier) if i not in kept]
             self._stale[origin].update(dict.fromkeys(gone))
             found.update(gone)

@@ -21,6 +21,8 @@ from indlet.provider.summary import Summary
 from indlet.provider.workers import Analysed, Outcome, ReadingJob, Workers
 from indlet.store import FileState
 
+# Kinds of files that hold many records.
+COLLECTIONS = frozenset(("application/marc", "application/marcxml+xml", "message/rfc822"))
 # A server that fails this often in a row is taken to be gone.
 FETCH_FAILURES = 10
 
@@ -224,14 +226,15 @@ class Reading:
         entry = task.work.resource.files[task.at]
         self.summary.read += 1
         self.summary.bytes += max(entry.size, 0)
-        if outcome.failure is None and outcome.documents:
+        changed = _change_of_kind(task.work.known.get(shown(entry.path)), outcome)
+        if outcome.failure is None and outcome.documents and not changed:
             self._done(task, entry, outcome.documents, outcome)
             return
         now = self._tree.look(entry) if self._tree.local else entry
         if now is None or (now.size, now.modified) != (entry.size, entry.modified):
             self._leave(task, entry, "changed while it was read")
         else:
-            reason = outcome.failure.reason if outcome.failure else "holds no document"
+            reason = outcome.failure.reason if outcome.failure else changed or "holds no document"
             self._fail(task, entry, outcome.digest, reason)
             if self._candidate(task) is None:
                 self._done(task, None, ())
@@ -267,7 +270,7 @@ class Reading:
                     failures.append(_parts(place, outcome.failures))
             elif place in task.failed:
                 digest = task.failed[place][0]
-                kind = media_type(entry.name)
+                kind = _kind_of_records(work.known.get(place))
                 rows.append(FileState(*facts, digest, kind, "failed", self._signature.failed))
             elif before is not None:
                 rows.append(before)
@@ -278,7 +281,8 @@ class Reading:
         self.summary.failed += len(failures)
         made = list(self._source.records(work.resource, primary, documents))
         places = {row.path for row in rows} | set(work.known)
-        keep = self._source.failures_keep_records and bool(failures or standing)
+        # A damaged file must not look like one whose records were deleted.
+        keep = bool(outcome and outcome.failures) or any(r.state == "failed" and r.media_type for r in rows)
         self._batches.add(ResourceResult(work, made, rows, failures, sorted(places - standing), keep))
 
     def _keep(self) -> None:
@@ -288,6 +292,23 @@ class Reading:
     def _remove(self, path: Path) -> None:
         if path.is_relative_to(self._scratch):
             path.unlink(missing_ok=True)
+
+
+def _kind_of_records(known: FileState | None) -> str:
+    """The media type that a file had when it last gave records; empty if it never did."""
+    return known.media_type if known is not None and known.state in ("primary", "failed") else ""
+
+
+def _change_of_kind(known: FileState | None, outcome: Outcome) -> str:
+    """Why a file is not what it was: a collection of records, and now, say, the error page of a server."""
+    before = _kind_of_records(known)
+    now = outcome.documents[0].media_type if outcome.documents else ""
+    if before not in COLLECTIONS or not now or now in COLLECTIONS:
+        return ""
+    return (
+        f"it held records ({before}) and is {now} now; its records stay: restore the file, or remove it "
+        "and crawl once if they are to go"
+    )
 
 
 def _parts(place: str, failures: tuple[Failure, ...]) -> Failure:

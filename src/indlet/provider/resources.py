@@ -196,7 +196,6 @@ class FileTree:
     settings: Crawl
 
     touch_matters = False  # a record follows from the bytes of its file
-    failures_keep_records = False
     reader: Reader | None = None
 
     @property

@@ -28,10 +28,6 @@ class RecordSource(Protocol):
         """Whether a file with new times and the old bytes gives another record."""
 
     @property
-    def failures_keep_records(self) -> bool:
-        """Whether the records of a file stay as long as the file, or a part of it, cannot be read."""
-
-    @property
     def reader(self) -> Reader | None:
         """How its files are read; None where each is read as what it is."""
 

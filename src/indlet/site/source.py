@@ -47,7 +47,6 @@ class SiteSource:
     place: Place
     inner: tuple[str, ...] = ()  # paths below its own that are the URLs of other sites
 
-    failures_keep_records = False
     touch_matters = True  # the time of a file is its datestamp, and stands in its header
     reader = None  # each file is read as what it is
 

@@ -61,7 +61,10 @@ class Origin:
 
 
 class FileState(NamedTuple):
-    """A file as the crawler last saw it. `state`: "primary", "other", or "failed"."""
+    """A file as the crawler last saw it. `state`: "primary", "other", or "failed".
+
+    The media type of a failed file is the one that it had when it gave records, or empty if it never did.
+    """
 
     path: str
     resource: str

@@ -39,13 +39,24 @@ def extract_mbox(file: File) -> Iterator[Part]:
     for number, match in enumerate(starts, 1):
         end = starts[number].start() if number < len(starts) else len(file.data)
         raw = re.sub(rb"(?m)^>(>*From )", rb"\1", file.data[match.end() : end])
+        where = f"{file.name}#{number}"
+        if 1 < number == len(starts) and _is_cut(raw):
+            yield Failure(where, "extract", "the file ends within this message", raw[:65_536])
+            continue
         try:
             document = _document(raw, file)
         except ExtractionError as error:
-            yield Failure(f"{file.name}#{number}", "extract", str(error), raw[:65_536])
+            yield Failure(where, "extract", str(error), raw[:65_536])
             continue
         key = document.key or str(number)
         yield Document(document.text, document.metadata, "message/rfc822", key, document.language)
+
+
+def _is_cut(raw: bytes) -> bool:
+    """Whether a message ends within its head, or without the last boundary of its parts (RFC 2046, 5.1.1)."""
+    message = email.message_from_bytes(raw)
+    broken = any(isinstance(defect, email.errors.CloseBoundaryNotFoundDefect) for defect in message.defects)
+    return broken or not re.search(rb"\n\r?\n", raw)
 
 
 def _document(raw: bytes, file: File) -> Document:

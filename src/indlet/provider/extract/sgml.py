@@ -44,7 +44,10 @@ def extract(file: File) -> Iterator[Part]:
         limit = following.start() if following else len(text)
         end = _close(text, name, match.end(), limit)
         number += 1
-        inner = text[match.end() : end]
+        if number > 1 and not following and end is None:
+            yield Failure(f"{file.name}#{number}", "extract", "the file ends within this document")
+            return
+        inner = text[match.end() : limit if end is None else end]
         story = _reuters if name.lower() == "reuters" else _trec
         document = story(inner, match[2] or "", file.media_type, number)
         if document.text.strip() or document.metadata:
@@ -54,12 +57,12 @@ def extract(file: File) -> Iterator[Part]:
         match = following
 
 
-def _close(text: str, name: str, start: int, limit: int) -> int:
+def _close(text: str, name: str, start: int, limit: int) -> int | None:
     for form in (f"</{name}>", f"</{name.upper()}>", f"</{name.lower()}>"):
         end = text.find(form, start, limit)
         if end >= 0:
             return end
-    return limit
+    return None
 
 
 def _inner(text: str, tag: str) -> str | None:
