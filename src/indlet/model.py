@@ -259,6 +259,9 @@ class Stored(NamedTuple):
         )
 
 
+WARNING: Final = "warning"  # the stage of a failure that cost no record
+
+
 @dataclass(frozen=True, slots=True)
 class Failure:
     """What went wrong with one thing: it is stored, counted and shown, and the run goes on."""

@@ -244,3 +244,32 @@ def test_one_torn_element_costs_its_record_and_no_other() -> None:
 def test_a_forbidden_character_costs_itself_and_is_told() -> None:
     found = list(marc21.load(XML.replace(b"part 3<", b"part \x033<", 1)))
     assert [isinstance(one, Broken) for one in found] == [False] * COUNT + [True]
+
+
+def test_a_column_that_no_row_knows_is_a_warning_and_costs_no_record(tmp_path: Path) -> None:
+    table = tmp_path / "columns.tsv"
+    table.write_text("!form\tdelimited\nTitle\t\t\ttitle\t\tboth\tt\nKey\t\t\tidentifier\t\tboth\tk\n")
+    export = Export(tmp_path, format=f"table:{table}")
+    export.read(b"Title,Key\nFlutter,k1\nWakes,k2\n")
+    before = export.records().keys()
+    summary = export.read(b"Title,Key,Shelf\nFlutter,k1,A 1\nWakes,k2,A 2\n")
+    assert (summary.failed, summary.failures, summary.warnings, summary.status) == (0, 0, 1, 0)
+    with export.store.read() as view:
+        (warning,) = view.failures()
+    assert (warning.where, warning.stage) == ("all.mrc", "warning")
+    assert "'Shelf'" in warning.reason
+    assert export.records().keys() == before
+    # The warning keeps no record that the export has dropped, and goes with the column.
+    summary = export.read(b"Title,Key,Shelf\nFlutter,k1,A 1\nGusts,k3,A 2\n")
+    assert (summary.deleted, summary.warnings) == (1, 1)
+    assert export.read(b"Title,Key\nFlutter,k1\nGusts,k3\n").warnings == 0
+
+
+def test_an_unknown_column_changes_no_identifier(tmp_path: Path) -> None:
+    table = tmp_path / "columns.tsv"
+    table.write_text("!form\tdelimited\nTitle\t\t\ttitle\t\tboth\tt\n")
+    export = Export(tmp_path, format=f"table:{table}")
+    export.read(b"Title\nFlutter\n")
+    before = export.records().keys()
+    assert export.read(b"Title,Shelf\nFlutter,A 1\n").warnings == 1
+    assert export.records().keys() == before

@@ -156,6 +156,9 @@ def summary_lines(summary: Summary, data: Path | None = None, names: int = 10) -
     if summary.failures:
         place = f" --data {data}" if data else ""
         parts.append(f"{amount(summary.failures, 'failure')} (see indlet failures{place})")
+    if summary.warnings:
+        place = f" --data {data}" if data else ""
+        parts.append(f"{amount(summary.warnings, 'warning')} (see indlet failures{place})")
     how = {"interrupted": " (interrupted)", "partial": " (in part)"}.get(summary.outcome, "")
     lines = [f"{summary.hierarchy}{how}: {', '.join(parts)}, in {summary.seconds:.1f} s"]
     if summary.outcome == "complete" and not summary.files:

@@ -76,7 +76,10 @@ def sync(config: Path, historical: bool, as_json: bool) -> None:
     else:
         for summary in read:
             counts = f"{summary.records} written, {summary.deleted} deleted, {summary.failed} failed"
-            say(f"local read   {printable(summary.hierarchy)}: {counts}")
+            told = (
+                f", {amount(summary.warnings, 'warning')} (see  indlet failures)" if summary.warnings else ""
+            )
+            say(f"local read   {printable(summary.hierarchy)}: {counts}{told}")
         for progress in harvested:
             say(f"harvest      {harvest_line(progress)}")
         for one in written:
@@ -107,7 +110,13 @@ def _told(
 ) -> JsonObject:
     return {
         "read": [
-            {"name": s.hierarchy, "records": s.records, "deleted": s.deleted, "failed": s.failed}
+            {
+                "name": s.hierarchy,
+                "records": s.records,
+                "deleted": s.deleted,
+                "failed": s.failed,
+                "warnings": s.warnings,
+            }
             for s in read
         ],
         "harvested": [p.to_json() for p in harvested],

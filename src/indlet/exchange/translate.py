@@ -52,7 +52,9 @@ class Translator:
         out = on_top(self.own_out, self.target.crosswalk(()), self.target)
         own_out = own_table(self.own_out, self.target) if self.own_out else None
         originals = MarcOriginals(self.target, own_out, out) if self.source.prefix in _MARC else None
-        for number, fields in enumerate(self.source.load(data), 1):
+        number = 0
+        for fields in self.source.load(data):
+            number += not (isinstance(fields, Broken) and fields.is_warning)
             if isinstance(fields, Broken):
                 yield fields
                 continue

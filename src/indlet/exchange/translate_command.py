@@ -62,8 +62,8 @@ def translate(
     for path in files:
         for one in translator.records(_read(path)):
             if isinstance(one, Broken):
-                broken += 1
-                say(f"{path}#{one.number}: {one.reason}", err=True)
+                broken += not one.is_warning
+                say(f"{path}{'' if one.is_warning else f'#{one.number}'}: {one.reason}", err=True)
                 continue
             taken += 1
             if one.warning:

@@ -58,17 +58,24 @@ def _split(cell: str, mark: str) -> list[str]:
     return [value.replace(f"\\{mark}", mark) for value in re.split(rf"(?<!\\){re.escape(mark)}", cell)]
 
 
-def _misfit(header: list[str], table: Crosswalk) -> str:
-    """Why a file's columns cannot be those that the table describes; empty if they can."""
+def _check_columns(header: list[str], table: Crosswalk) -> Broken | None:
+    """Whether a file's columns are those that the table describes.
+
+    Unknown columns next to missing ones are taken for misspelt names, and the file is not read.
+    """
     known = {tag for rule in table.rules for tag in rule.tags}
-    strange = [name for name in header if name and name not in known and name not in _named(table, "ignore")]
+    unknown = [name for name in header if name and name not in known and name not in _named(table, "ignore")]
+    if not unknown:
+        return None
+    found = f"no row of the table knows {', '.join(map(repr, unknown[:10]))}"
     read = dict.fromkeys(tag for rule in table.rules if rule.reads for tag in rule.tags)
     missing = [tag for tag in read if tag not in header]
-    if not strange or not missing:
-        return ""
-    return (
-        f"no row of the table knows {', '.join(map(repr, strange[:10]))}, and there is no column "
-        f"{', '.join(map(repr, missing[:10]))}; correct the names, or list the former in a line !ignore"
+    if not missing:
+        return Broken(0, f"{found}: not read; give each a row, or list it in !ignore", is_warning=True)
+    return Broken(
+        1,
+        f"{found}, and there is no column {', '.join(map(repr, missing[:10]))}; "
+        "correct the names, or list the former in a line !ignore",
     )
 
 
@@ -91,8 +98,9 @@ def load(data: bytes, table: Crosswalk) -> Iterator[Fields | Broken]:
             continue
         if header is None:
             header = [name.strip() for name in row]
-            if problem := _misfit(header, table):
-                yield Broken(1, problem)
+            if found := _check_columns(header, table):
+                yield found
+            if found and not found.is_warning:
                 return
         elif row:
             number += 1

@@ -93,6 +93,7 @@ class Broken:
     number: int
     reason: str
     raw: bytes = b""
+    is_warning: bool = False  # about the file: its owner should know, but no record is lost
 
 
 Fields = Sequence[Field]

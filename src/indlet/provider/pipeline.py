@@ -19,7 +19,7 @@ from typing import NamedTuple
 from indlet import __version__
 from indlet.errors import HierarchyError, MissingExtra, SettingsError
 from indlet.exchange.catalogue import LibrarySource
-from indlet.model import Failure, JsonMapping, JsonObject
+from indlet.model import WARNING, Failure, JsonMapping, JsonObject
 from indlet.provider.batches import Batches
 from indlet.provider.crawl import Signature, Survey, Work, settle, survey, vanished
 from indlet.provider.hierarchy import Tree, named, shown, without_password
@@ -256,7 +256,8 @@ class _Run:
             for failure in self._transient.values():
                 tx.fail(self._origin, failure)
         with self._store.read() as view:
-            self.summary.failures = view.failure_counts().get(self._origin, 0)
+            self.summary.warnings = sum(f.stage == WARNING for f in view.failures(self._origin))
+            self.summary.failures = view.failure_counts().get(self._origin, 0) - self.summary.warnings
         with self._store.write() as tx:
             tx.note_run(self._run_id, asdict(self.summary), outcome)
             # A node that looks every minute would fill the journal with nothing: the last of these stands.

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from indlet.errors import ExtractionError, HierarchyError
-from indlet.model import Failure
+from indlet.model import WARNING, Failure
 from indlet.provider.batches import Batches, ResourceResult
 from indlet.provider.crawl import Signature, Survey, Work, in_order, unchanged
 from indlet.provider.hierarchy import Entry, Skip, Tree, explain, printable, shown
@@ -256,7 +256,8 @@ class Reading:
             return
         rows, failures = [], [failure for _, failure in task.failed.values()]
         standing = {failure.where for failure in failures}
-        chosen = False
+        warnings: list[Failure] = []
+        chosen = keep = False
         for entry in work.resource.files:
             place = shown(entry.path)
             facts = (place, work.identifier, entry.size, entry.modified, entry.etag)
@@ -266,8 +267,14 @@ class Reading:
                 chosen = True
                 kind = documents[0].media_type
                 rows.append(FileState(*facts, outcome.digest, kind, "primary", self._signature.made))
-                if outcome.failures:
-                    failures.append(_parts(place, outcome.failures))
+                if lost := [failure for failure in outcome.failures if failure.stage != WARNING]:
+                    failures.append(_parts(place, lost))
+                    keep = True
+                warnings += [
+                    replace(failure, where=place, reason=printable(failure.reason))
+                    for failure in outcome.failures
+                    if failure.stage == WARNING
+                ]
             elif place in task.failed:
                 digest = task.failed[place][0]
                 kind = _kind_of_records(work.known.get(place))
@@ -282,8 +289,10 @@ class Reading:
         made = list(self._source.records(work.resource, primary, documents))
         places = {row.path for row in rows} | set(work.known)
         # A damaged file must not look like one whose records were deleted.
-        keep = bool(outcome and outcome.failures) or any(r.state == "failed" and r.media_type for r in rows)
-        self._batches.add(ResourceResult(work, made, rows, failures, sorted(places - standing), keep))
+        keep = keep or any(row.state == "failed" and row.media_type for row in rows)
+        self._batches.add(
+            ResourceResult(work, made, rows, failures + warnings, sorted(places - standing), keep)
+        )
 
     def _keep(self) -> None:
         self._batches.flush_if_due(self._dates.values())
@@ -311,7 +320,7 @@ def _change_of_kind(known: FileState | None, outcome: Outcome) -> str:
     )
 
 
-def _parts(place: str, failures: tuple[Failure, ...]) -> Failure:
+def _parts(place: str, failures: Sequence[Failure]) -> Failure:
     """The failures of single documents in a file that otherwise could be read, as one."""
     shown_parts = printable("; ".join(f"{failure.where}: {failure.reason}" for failure in failures[:20]))
     more = f"; and {len(failures) - 20} more" if len(failures) > 20 else ""

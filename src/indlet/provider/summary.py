@@ -30,6 +30,7 @@ class Summary:
     withheld: int = 0  # deletions that wait for an operator
     failed: int = 0  # in this run
     failures: int = 0  # all that stand
+    warnings: int = 0  # of files that were read all the same; all that stand
     skipped: dict[str, int] = field(default_factory=dict)  # reason -> how many
     named: list[tuple[str, str]] = field(default_factory=list)  # the first of them: path, reason
     unread: dict[str, str] = field(default_factory=dict)  # folder -> why it could not be listed

@@ -133,7 +133,7 @@ class Analyst:
         del data
         for part in parts(file) if reader is None else told_apart(records(file, Reader(*reader)), file):
             if not isinstance(part, Document):
-                answer["failures"].append((part.where, part.reason, part.raw.decode("latin-1")))
+                answer["failures"].append((part.where, part.stage, part.reason, part.raw.decode("latin-1")))
                 continue
             language = part.language if self._listens else ""
             vector = self._analyzer.vector(part.text, language)

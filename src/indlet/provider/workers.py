@@ -366,7 +366,8 @@ def _outcome(job: ReadingJob, answer: JsonObject) -> Outcome:
         ) in found
     )
     failures = tuple(
-        Failure(where, STAGE, reason, raw.encode("latin-1")) for where, reason, raw in answer["failures"]
+        Failure(where, stage, reason, raw.encode("latin-1"))
+        for where, stage, reason, raw in answer["failures"]
     )
     failure = Failure(job.name, STAGE, answer["failure"]) if answer["failure"] else None
     return Outcome(job.tag, answer["digest"], documents, failure, failures, answer["size"])

@@ -23,7 +23,7 @@ from typing import BinaryIO, Final, cast
 from urllib.parse import unquote
 
 from indlet.errors import ExtractionError, LimitExceeded
-from indlet.model import Document, Failure
+from indlet.model import WARNING, Document, Failure
 from indlet.provider.extract.file import Extractor, File, Part
 from indlet.provider.extract.lzw import decompressed
 from indlet.provider.extract.sniff import DOC, DOCX, ODF, PPT, PPTX, XLS, XLSX, sniff
@@ -130,8 +130,11 @@ def parts(file: File) -> Iterator[Part]:
 
 
 def told_apart(found: Iterator[Part], file: File, kind: str = "records") -> Iterator[Part]:
-    """The parts of a file, cleaned and with distinct keys; at least one."""
+    """The parts of a file, cleaned and with distinct keys; at least one. Warnings come first."""
     first = next(found, None)
+    while isinstance(first, Failure) and first.stage == WARNING:
+        yield first
+        first = next(found, None)
     if first is None:
         raise ExtractionError(f"no document in it ({kind})")
     second = next(found, None)

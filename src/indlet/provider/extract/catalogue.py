@@ -9,7 +9,7 @@ from typing import NamedTuple
 from indlet.errors import ExtractionError, SettingsError
 from indlet.exchange.translate import format_named, on_top
 from indlet.formats.record import Broken, Fields, FieldsOfXml, MetadataFormat
-from indlet.model import DUBLIN_CORE, Document, Failure, Metadata
+from indlet.model import DUBLIN_CORE, WARNING, Document, Failure, Metadata
 from indlet.provider.extract.file import File, Part
 
 
@@ -25,7 +25,12 @@ def records(file: File, reader: Reader) -> Iterator[Part]:
     try:
         metadata = format_named(reader.format)
         found = metadata.load(file.data)
-        for number, fields in enumerate(found, 1):
+        number = 0
+        for fields in found:
+            if isinstance(fields, Broken) and fields.is_warning:
+                yield Failure(file.name, WARNING, fields.reason)
+                continue
+            number += 1
             if isinstance(fields, Broken):
                 yield Failure(f"{file.name}#{fields.number}", "extract", fields.reason, fields.raw)
             else:
