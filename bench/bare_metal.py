@@ -78,7 +78,7 @@ class Cluster:
         self.nodes = self._stack.enter_context(search_nodes(3))
         self.config = self._settings()
         self.store = self._stack.enter_context(open_store(self._url, local_folder=self.folder / "eyes"))
-        self.store.index_engine = load(self.config).index
+        self.engine = load(self.config).index
         self.web = [free_port(), free_port()]
         for number in (1, 2):
             self.begin(f"worker{number}")
@@ -159,7 +159,10 @@ class Cluster:
         try:
             with self.store.read() as view:
                 newest = view.last_seq()
-            return self.records() == self.filled and index_of(self.store).searcher().position == newest
+            return (
+                self.records() == self.filled
+                and index_of(self.store, self.engine).searcher().position == newest
+            )
         except StoreError:
             return False
 
@@ -310,7 +313,7 @@ FAULTS = {
 
 def _position(cluster: Cluster) -> int:
     with contextlib.suppress(StoreError):
-        return index_of(cluster.store).searcher().position
+        return index_of(cluster.store, cluster.engine).searcher().position
     return -1
 
 

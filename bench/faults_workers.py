@@ -270,6 +270,9 @@ class Bench:
                 for number in range(5):
                     tx.alert("deletions", f"s{number}", "", "many deletions", "release them")
 
+    def engine(self) -> IndexEngine:
+        return IndexEngine("opensearch", (self.node.url,), 2) if self.node is not None else IndexEngine()
+
     def problem(self, store: Store, kind: str) -> str:
         """What is missing, or there twice; empty if nothing is."""
         with store.read() as view:
@@ -279,7 +282,7 @@ class Bench:
             return f"the order of changes: {store.check()}"
         match kind:
             case "index":
-                searcher = index_of(store).searcher()
+                searcher = index_of(store, self.engine()).searcher()
                 found = (searcher.collection.documents, searcher.position)
                 return "" if found == (live, seqs[-1]) else f"{found} for {live}, {seqs[-1]}"
             case "write":
@@ -312,8 +315,6 @@ def run_round(kind: str, bench: Bench, seen: Outcome) -> None:
     bench.provider.most = 0
     with contextlib.ExitStack() as stack:
         store = stack.enter_context(open_store(bench.url(), local_folder=bench.folder / "data"))
-        if kind == "index" and bench.node is not None:
-            store.index_engine = IndexEngine("opensearch", (bench.node.url,), 2)
         bench.fill(store, kind)
         job, workers = bench.job(kind), list[subprocess.Popen[bytes]]()
         stack.callback(_end, workers)

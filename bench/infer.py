@@ -46,9 +46,9 @@ def main() -> None:
             tx.put(tx.origin("source", "reuters"), records)
         with Library.open(folder, Settings(index=IndexEngine(infer=("subject",)))) as library:
             begun = time.process_time()
-            learned = inference.learn(library.store, library.analyzer)["subject"]
+            learned = inference.learn(library.store, library.analyzer, library.settings.index)["subject"]
             spent = time.process_time() - begun
-            known = inference.inference_of(library.store)
+            known = inference.inference_of(library.store, library.settings.index)
             assert known is not None
             right = said = wanted = told = 0
             begun = time.process_time()

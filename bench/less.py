@@ -71,7 +71,7 @@ def measured(
         with Store.open(folder) as store, store.write() as tx:
             tx.put(tx.origin("source", "texts"), records)
         with Library.open(Path(folder), Settings(index=engine)) as library:
-            follow.rebuild(library.store)
+            follow.rebuild(library.store, engine=library.settings.index)
             found: Tens = {}
 
             def rank(name: str, text: str, depth: int) -> Ranking:

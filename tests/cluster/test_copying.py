@@ -11,9 +11,10 @@ from tests.store.contract.given import Clock, record
 from tests.stores import KIND, on_postgresql, store_url
 
 from indlet.cluster.copy_command import copy as copy_command
+from indlet.cluster.copying import copy_store
 from indlet.errors import StoreError
 from indlet.model import Failure, Record
-from indlet.store import FileState, Store, copy_store, open_store
+from indlet.store import FileState, Store, open_store
 
 MANY = 2500
 

@@ -183,8 +183,8 @@ def test_retries_are_collected(web: Jobs, store: Store) -> None:
 
 
 def test_a_shared_index_is_no_affair_of_a_web_node(store: Store, tmp_path: Path) -> None:
-    store.index_engine = IndexEngine("opensearch", ("http://127.0.0.1:9",))
-    jobs = Jobs(store, settings_of(store, tmp_path))
+    engine = IndexEngine("opensearch", ("http://127.0.0.1:9",))
+    jobs = Jobs(store, replace(settings_of(store, tmp_path), index=engine))
     jobs.begin()
     jobs.schedule.close()
     assert jobs.schedule.jobs() == []

@@ -283,8 +283,8 @@ def test_what_a_worker_does_follows_from_the_settings(stores: tuple[Store, Store
             Source(url="http://one.example.org/oai", name="one"),
             Source(url="http://x/oai", paused=True),
         ),
+        index=IndexEngine("opensearch", ("http://127.0.0.1:9",)),
     )
-    stores[0].index_engine = IndexEngine("opensearch", ("http://127.0.0.1:9",))
     found = {job.name: (job.priority, job.host) for job in Worker(stores[0], settings).jobs()}
     assert found == {
         "index": (0, ""),

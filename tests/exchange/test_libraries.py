@@ -21,14 +21,13 @@ import pytest
 from indlet.errors import SettingsError
 from indlet.exchange.alerts import acknowledge, alerts
 from indlet.exchange.duplicates.decisions import decide
-from indlet.exchange.table_formats import known_roots
 from indlet.exchange.translate import format_named, on_top
 from indlet.exchange.write_out import WriteTask, _replace, write_out
 from indlet.formats import METADATA, CommonRecord
 from indlet.formats.iso2709 import Marc, write_iso2709
 from indlet.formats.metadata import marc21, oai_dc
 from indlet.formats.record import Broken, Field
-from indlet.formats.registry import root_name
+from indlet.formats.registry import known_roots, root_name
 from indlet.model import Record, TermVector
 from indlet.oai.read import read
 from indlet.oai.xml import element

@@ -38,7 +38,7 @@ def settings_for(folder: Path, port: int = 8080, **changes: Any) -> Settings:
 
 def make_client(store: Store, settings: Settings, address: str = "127.0.0.1") -> TestClient:
     """A client that sits on the same machine, unless told otherwise. The index is as it is now."""
-    follow.catch_up(store)
+    follow.catch_up(store, engine=settings.index)
     return TestClient(
         application(store, settings, follow=False),
         base_url=settings.base_url(),

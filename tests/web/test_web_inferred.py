@@ -16,7 +16,7 @@ from indlet.web.export import EXPORTS
 def test_inferred_values_are_marked_and_never_the_sources_own(tmp_path: Path) -> None:
     lacking = Record("oai:x.org:lacks", {"title": ["A wing"]}, TermVector.of({"wing": 2, "air": 2}))
     with Store.open(tmp_path) as store:
-        store.index_engine = IndexEngine(infer=("subject",))
+        engine = IndexEngine(infer=("subject",))
         with store.write() as tx:
             taught = [
                 Record(
@@ -26,9 +26,9 @@ def test_inferred_values_are_marked_and_never_the_sources_own(tmp_path: Path) ->
                 for n in range(10)
             ]
             tx.put(tx.origin("source", "texts", {"republish": True}), [*taught, lacking])
-        follow.rebuild(store)
+        follow.rebuild(store, engine=engine)
         republished = Source("http://127.0.0.1:9/oai", name="texts", republish=True, paused=True)
-        settings = settings_for(tmp_path, index=store.index_engine, source=(republished,))
+        settings = settings_for(tmp_path, index=engine, source=(republished,))
         client = make_client(store, settings)
         page = client.get("/record/oai:x.org:lacks").text
         assert "Subject (inferred)" in page

@@ -18,45 +18,38 @@ import click
 from indlet import __version__
 from indlet.cli.show import complain, keep_terminal_safe
 from indlet.errors import IndletError, MissingExtra, QueryError
+from indlet.extension import CommandEntry, extensions
 
 AROUND = 70  # characters of a query on either side of its fault
 
-# command -> (module below indlet, the line that `indlet --help` shows)
-COMMANDS = {
-    "provide": ("cli.provider", "Make folders harvestable: crawl them and serve."),
-    "site": ("site.command", "Make a web server's files harvestable."),
-    "crawl": ("cli.provider", "Crawl hierarchies once."),
-    "serve": ("cli.provider", "Serve, crawl and harvest as indlet.toml says."),
-    "records": ("cli.provider", "List the records of a store."),
-    "failures": ("cli.provider", "List what could not be read or harvested, and why."),
-    "init": ("cli.provider", "Write a commented indlet.toml."),
-    "password": ("cli.password", "Set the password of the operations desk, or add a user to it."),
-    "worker": ("cluster.worker_command", "Do the jobs of a store, beside other workers."),
-    "log": ("cli.operate", "Show who did what at the operations desk."),
-    "harvest": ("cli.harvest", "Harvest metadata and indexes from providers."),
-    "identify": ("cli.identify", "Check any repository: what it says of itself, and whether that holds."),
-    "mirror": ("site.mirror.command", "Mirror the files of a site, or list what changed."),
-    "sources": ("cli.harvest", "Show the harvested sources, their state and their policies."),
-    "sync": ("exchange.commands", "One round of a library: read exports, harvest, write imports."),
-    "alerts": ("exchange.commands", "List what waits for somebody."),
-    "adopt": ("exchange.commands", "Keep the records of a source whose origin is gone."),
-    "withdraw": ("exchange.commands", "Mark a record of your own as deleted."),
-    "deletions": ("exchange.commands", "List deletions that wait; release or refuse them."),
-    "duplicates": (
-        "exchange.duplicates.command",
-        "List records that may be of one work; keep decisions.",
+_CORE = {
+    "provide": CommandEntry("indlet.cli.provider", "Make folders harvestable: crawl them and serve."),
+    "crawl": CommandEntry("indlet.cli.provider", "Crawl hierarchies once."),
+    "serve": CommandEntry("indlet.cli.provider", "Serve, crawl and harvest as indlet.toml says."),
+    "records": CommandEntry("indlet.cli.provider", "List the records of a store."),
+    "failures": CommandEntry("indlet.cli.provider", "List what could not be read or harvested, and why."),
+    "init": CommandEntry("indlet.cli.provider", "Write a commented indlet.toml."),
+    "password": CommandEntry(
+        "indlet.cli.password", "Set the password of the operations desk, or add a user to it."
     ),
-    "translate": ("exchange.translate_command", "Translate records from one metadata format to another."),
-    "search": ("cli.service", "Search the harvested index."),
-    "stats": ("cli.service", "Show the statistics of store and index."),
-    "reindex": ("cli.service", "Rebuild the index from the store."),
-    "backup": ("cli.operate", "Write a backup of a store, while it is in use."),
-    "restore": ("cli.operate", "Make a backup a data folder again."),
-    "check": ("cli.check", "Check settings, store, index, disk and sources."),
-    "copy": ("cluster.copy_command", "Copy a store, to PostgreSQL for one, and compare both."),
-    "evaluate": ("cli.service", "Measure retrieval models against relevance judgements."),
-    "demo": ("cli.demo", "A tour: two providers, one service, one portal."),
+    "log": CommandEntry("indlet.cli.operate", "Show who did what at the operations desk."),
+    "harvest": CommandEntry("indlet.cli.harvest", "Harvest metadata and indexes from providers."),
+    "identify": CommandEntry(
+        "indlet.cli.identify", "Check any repository: what it says of itself, and whether that holds."
+    ),
+    "sources": CommandEntry(
+        "indlet.cli.harvest", "Show the harvested sources, their state and their policies."
+    ),
+    "search": CommandEntry("indlet.cli.service", "Search the harvested index."),
+    "stats": CommandEntry("indlet.cli.service", "Show the statistics of store and index."),
+    "reindex": CommandEntry("indlet.cli.service", "Rebuild the index from the store."),
+    "backup": CommandEntry("indlet.cli.operate", "Write a backup of a store, while it is in use."),
+    "restore": CommandEntry("indlet.cli.operate", "Make a backup a data folder again."),
+    "check": CommandEntry("indlet.cli.check", "Check settings, store, index, disk and sources."),
+    "evaluate": CommandEntry("indlet.cli.service", "Measure retrieval models against relevance judgements."),
+    "demo": CommandEntry("indlet.cli.demo", "A tour: two providers, one service, one portal."),
 }
+COMMANDS = _CORE | {n: c for extension in extensions() for n, c in extension.commands.items()}
 
 
 class Unread(Exception):
@@ -88,7 +81,7 @@ class Commands(click.Group):
         if name not in COMMANDS:
             return None
         try:
-            module = import_module(f"indlet.{COMMANDS[name][0]}")
+            module = import_module(COMMANDS[name].module)
         except ModuleNotFoundError as e:
             if (e.name or "").startswith("indlet."):
                 raise

@@ -18,7 +18,7 @@ from indlet.cli.options import CONFIG
 from indlet.cli.provider import config_option, data_option, settings_of
 from indlet.cli.show import amount, printable, say, say_json
 from indlet.errors import IndletError, StoreError
-from indlet.settings import Settings, Source, is_loopback
+from indlet.settings import IndexEngine, Settings, Source, is_loopback
 
 if TYPE_CHECKING:
     from indlet.store import Store
@@ -86,7 +86,7 @@ def _results(data: Path | None, config: Path | None, offline: bool) -> Iterator[
 
         with open_configured(settings, create=False) as store:
             yield from _store(store)
-            yield from _index(store)
+            yield from _index(store, settings.index)
             yield from _sources(store, settings, offline)
     except StoreError as e:
         yield CheckResult("store", str(settings.data), "problem", str(e).removeprefix(f"{settings.data}: "))
@@ -223,14 +223,14 @@ def _store(store: Store) -> Iterator[CheckResult]:
         )
 
 
-def _index(store: Store) -> Iterator[CheckResult]:
+def _index(store: Store, engine: IndexEngine) -> Iterator[CheckResult]:
     try:
         from indlet.service.index import follow
         from indlet.service.index.engines import index_of
     except ModuleNotFoundError:
         return  # a provider alone
     try:
-        newest, position = follow.lag(store)
+        newest, position = follow.lag(store, engine)
         if position < 0:
             yield CheckResult(
                 "index", "index", "problem", "is missing, damaged or of other records:  indlet reindex"
@@ -245,7 +245,7 @@ def _index(store: Store) -> Iterator[CheckResult]:
         else:
             with store.read() as view:
                 live = sum(count for count, _ in view.totals().values())
-            documents = index_of(store).searcher().collection.documents
+            documents = index_of(store, engine).searcher().collection.documents
             good = documents == live
             told = (
                 f"holds {'all ' * (live > 1)}{amount(live, 'record')}"

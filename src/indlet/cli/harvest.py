@@ -145,7 +145,7 @@ def _indexer_ahead(settings: Settings) -> Iterator[subprocess.Popen[bytes] | Non
     """Where there are no data yet, much may come: the process that will index it loads what it needs while
     this one does. If little comes, it goes.
     """
-    if settings.store.url or settings.index.engine != "embedded" or _holds_something(settings.data):
+    if settings.store.url or not settings.index.is_embedded or _holds_something(settings.data):
         yield None
         return
     with process.start(

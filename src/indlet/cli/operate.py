@@ -110,8 +110,7 @@ def restore(folder: Path, data: Path | None, config: Path | None, index: bool) -
         from indlet.service.index import follow
 
         with open_store(target, create=False) as store:
-            store.index_engine = settings.index
-            done = follow.catch_up(store)
+            done = follow.catch_up(store, engine=settings.index)
         say(f"the index was made anew, from {amount(done.applied, 'change')}")
     if kept := settings_in(folder):
         say(f"the settings of that time are in {kept}; they were not put into use", err=True)

@@ -28,7 +28,8 @@ def copy(source: str, target: str, quiet: bool) -> None:
       0  copied in full, and every row found equal
       1  not complete: the old store has changed meanwhile, or something differs; the old one stays in use
     """
-    from indlet.store import copy_store, open_store
+    from indlet.cluster.copying import copy_store
+    from indlet.store import open_store
 
     with (
         open_store(source, create=False) as old,

@@ -14,16 +14,15 @@ from itertools import islice, zip_longest
 from typing import Final, NamedTuple
 
 from indlet.errors import StoreError
-from indlet.store.contract import Store, View
+from indlet.store.contract import COPYING, Store, View
 from indlet.store.sql_store import TABLES_KEY
 from indlet.store.sql_transaction import SqlTransaction
 from indlet.store.sql_view import Row, SqlView
 from indlet.store.tables import RENEWED, TABLES
 
-MARK: Final = "copying"  # in the new store: the identity of the old one, as long as the copy is not complete
 _POSITION: Final = "copied"
 _BATCH: Final = 1000
-_OURS: Final = (MARK, _POSITION, TABLES_KEY, "answered")  # an answer during the copy changes the last one
+_OURS: Final = (COPYING, _POSITION, TABLES_KEY, "answered")  # an answer during the copy changes the last one
 
 
 class Copied(NamedTuple):
@@ -45,25 +44,21 @@ def copy_store(source: Store, target: Store, report: Callable[[int], None] = lam
         if complete:
             target.note_answer(source.last_answer())
             with target.write() as tx:
-                tx.meta(MARK, "")
+                tx.meta(COPYING, "")
         return Copied(count, complete)
-
-
-def unfinished(view: View) -> bool:
-    return bool(view.meta(MARK))
 
 
 def _begin(source: Store, target: Store) -> None:
     """Go on with a copy of this source, or begin one into an empty store."""
     identity = source.secret("index").hex()
     with target.read() as view:
-        mark, used = view.meta(MARK), bool(view.origins())
+        mark, used = view.meta(COPYING), bool(view.origins())
     if used and mark != identity:
         raise StoreError(
             f"{target.location}: holds records of its own; copy into an empty database or folder instead"
         )
     with target.write() as tx:
-        tx.meta(MARK, identity)
+        tx.meta(COPYING, identity)
 
 
 def _records(view: SqlView, target: Store, report: Callable[[int], None]) -> None:

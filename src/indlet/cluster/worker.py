@@ -165,7 +165,7 @@ class Worker:
 
     def _planned(self, sources: dict[str, Source]) -> Iterator[WorkerJob]:
         """What is done by the clock."""
-        if self._store.index_engine.engine != "embedded":  # that is an affair of each web node
+        if not self._settings.index.is_embedded:  # that is an affair of each web node
             yield WorkerJob("index", 0, EVERY, self._index)
         for group in crawl_groups(self._settings):
             yield self._crawl(group)
@@ -195,7 +195,7 @@ class Worker:
             every = source.every or settings.harvest.every if kind == "harvest" else ""
             return WorkerJob(job, ASKED, every, work, _host(source.url), request=request)
         works: dict[str, Work] = {
-            "check": lambda stop: upkeep.check(store, index_of(store).searcher()),
+            "check": lambda stop: upkeep.check(store, index_of(store, settings.index).searcher()),
             "rebuild": lambda stop: upkeep.rebuild(store, settings, stop),
             "remove": lambda stop: f"{amount(self._harvests.forget(name), 'record')} deleted",
             "release": lambda stop: f"{amount(withheld.release(store, name), 'record')} deleted",

@@ -8,7 +8,7 @@ from dataclasses import replace
 from indlet.errors import SettingsError
 from indlet.exchange.translate import format_named
 from indlet.formats.record import MetadataFormat
-from indlet.formats.registry import METADATA, ROOTS, Roots
+from indlet.formats.registry import METADATA
 from indlet.settings import Settings
 
 
@@ -28,9 +28,3 @@ def table_formats(settings: Settings) -> dict[str, MetadataFormat]:
                 )
         found[prefix] = replace(metadata, prefix=prefix, schema=f"{prefix}.xsd", served=True)
     return found
-
-
-def known_roots(settings: Settings) -> Roots:
-    """Every format by the elements that hold its records, those of the settings' tables among them."""
-    tables = table_formats(settings).values()
-    return ROOTS if not tables else {**ROOTS, **{root: f for f in tables for root in f.roots}}

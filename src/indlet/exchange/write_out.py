@@ -29,14 +29,13 @@ from indlet.exchange.duplicates.same_works import same_as_ours
 from indlet.exchange.marc_originals import MarcOriginals
 from indlet.exchange.subject_learning import learned_subjects
 from indlet.exchange.subject_translation import subject_translation
-from indlet.exchange.table_formats import known_roots
 from indlet.exchange.translate import format_named, on_top, own_table
 from indlet.exchange.write_check import check_task
 from indlet.exchange.write_state import RaisedAlert, WriteBatch, WritePlace, Written, settings_digest
 from indlet.formats import CommonRecord, MetadataFormat, common_record
 from indlet.formats.crosswalk import UNWRITTEN, Crosswalk, Lost
 from indlet.formats.dublin import year
-from indlet.formats.registry import ROOTS, Roots
+from indlet.formats.registry import ROOTS, Roots, known_roots
 from indlet.model import Stored
 from indlet.oai.dates import written
 from indlet.oai.provenance import own_sets, state_at_origin

@@ -16,6 +16,7 @@ from typing import Final
 from lxml import etree
 
 from indlet.errors import BadResponse
+from indlet.extension import extensions
 from indlet.formats.dublin import element_of
 from indlet.formats.index import tf_basic, tf_boolean, tf_compact, tf_positions
 from indlet.formats.index.terms import IndexFormat
@@ -25,6 +26,7 @@ from indlet.limits import Budget
 from indlet.model import Stored
 from indlet.oai.dates import written
 from indlet.oai.xml import element
+from indlet.settings import Settings
 
 METADATA: Final[dict[str, MetadataFormat]] = {
     f.prefix: f
@@ -45,6 +47,19 @@ INDEX: Final[dict[str, IndexFormat]] = {
 
 Roots = Mapping[str, MetadataFormat]  # by the elements that hold a record
 ROOTS: Final[Roots] = {root: f for f in METADATA.values() for root in f.roots}
+
+
+def configured_formats(settings: Settings) -> dict[str, MetadataFormat]:
+    """The formats that the settings describe, by metadataPrefix."""
+    return {prefix: one for extension in extensions() for prefix, one in extension.formats(settings).items()}
+
+
+def known_roots(settings: Settings) -> Roots:
+    """Every format by the elements that hold its records, those of the settings among them."""
+    configured = configured_formats(settings).values()
+    return ROOTS if not configured else {**ROOTS, **{root: f for f in configured for root in f.roots}}
+
+
 _START_TAG = re.compile(rb"\s*<(?:([\w.-]+):)?([\w.-]+)((?:\s[^<>]*)?)/?>")
 
 

@@ -36,13 +36,15 @@ class IndexJob:
         self._here = 0
 
     def __call__(self, stop: threading.Event) -> None:
-        newest, position = follow.lag(self._store)
+        newest, position = follow.lag(self._store, self._settings.index)
         if newest == position:
             return
         try:
             if position >= 0 and 0 <= newest - position <= self._few and self._here < HERE:
                 self._here += 1
-                follow.catch_up(self._store, analyzer=self._analyzer, merges=False)
+                follow.catch_up(
+                    self._store, analyzer=self._analyzer, merges=False, engine=self._settings.index
+                )
             else:
                 self._here = 0
                 # An index that is made anew is seen when its process ends: that must not wait for quiet.
@@ -70,9 +72,7 @@ def index_in_child(
     """
     said: list[bytes] = []
     policy = policy_for(store, settings.analysis)
-    task = indexer.IndexTask(
-        store.url, store.local_folder.absolute(), policy, store.index_engine, rebuild, idle
-    )
+    task = indexer.IndexTask(store.url, store.local_folder.absolute(), policy, settings.index, rebuild, idle)
     status = children.run(indexer.__name__, task, said.append, stop)
     words = b"".join(said).decode(errors="replace").strip()[:4000]
     if status == indexer.BUSY:

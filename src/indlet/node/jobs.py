@@ -13,8 +13,8 @@ from typing import Final
 from indlet.errors import StoreError
 from indlet.exchange.duplicates.job import duplicates_job
 from indlet.exchange.notify import tell, watch
-from indlet.exchange.table_formats import known_roots
 from indlet.exchange.write_out import WriteTask
+from indlet.formats.registry import known_roots
 from indlet.node.harvests import Harvests
 from indlet.node.indexing import EVERY, IndexJob
 from indlet.node.schedule import Schedule, Step, Work
@@ -62,7 +62,7 @@ class Jobs:
 
     @property
     def _own_index(self) -> bool:
-        return self._settings.node.jobs or self._store.index_engine.engine == "embedded"
+        return self._settings.node.jobs or self._settings.index.is_embedded
 
     def _harvested(self, done: Progress) -> None:
         """A harvest has ended: what it brought is written, which completes the round."""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 from indlet import process
 from indlet.errors import IndexBusy, IndletError, StoreUnavailable
-from indlet.exchange.table_formats import known_roots
+from indlet.formats.registry import known_roots
 from indlet.service.harvest.concurrency import RunQueue
 from indlet.service.harvest.mesh import origin_key
 from indlet.service.harvest.negotiate import source_name
@@ -22,7 +22,7 @@ from indlet.service.harvest.progress import Progress
 from indlet.service.harvest.run import Extract, Run, RunOptions
 from indlet.service.index import follow
 from indlet.service.index.indexer import Indexer, collector_resting
-from indlet.settings import Settings, Source
+from indlet.settings import IndexEngine, Settings, Source
 from indlet.store import Store
 from indlet.text import Analyzer, policy_of
 
@@ -75,7 +75,7 @@ def harvest_all(
                 queue.done(number)
 
     process.share_memory()  # before there are threads: each would keep a memory of its own
-    with collector_resting(), Indexer(store, analyzer.policy, indexer_ahead) as indexer:
+    with collector_resting(), Indexer(store, analyzer.policy, indexer_ahead, settings.index) as indexer:
 
         def look() -> None:
             if index:
@@ -85,7 +85,7 @@ def harvest_all(
     if broken:
         raise broken[0]
     if index and wanted:
-        bring_up(store, analyzer)
+        bring_up(store, settings.index, analyzer)
     return progress
 
 
@@ -115,12 +115,12 @@ def _in_threads(
         raise
 
 
-def bring_up(store: Store, analyzer: Analyzer | None = None) -> None:
+def bring_up(store: Store, engine: IndexEngine, analyzer: Analyzer | None = None) -> None:
     """The index catches up; where another process is at it, that one does the rest. StoreError if the index
     cannot be written."""
     try:
-        follow.catch_up(store, analyzer=analyzer)
+        follow.catch_up(store, analyzer=analyzer, engine=engine)
     except IndexBusy:
-        newest, position = follow.lag(store)
+        newest, position = follow.lag(store, engine)
         if position < 0 or newest == 0:
             raise

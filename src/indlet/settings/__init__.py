@@ -19,6 +19,7 @@ from indlet.net.settings import MB
 from indlet.net.settings import Harvest as Harvest
 from indlet.net.settings import without_credentials as without_credentials
 
+EMBEDDED: Final = "embedded"  # the engine that keeps the index in the data folder
 FILE: Final = "indlet.toml"  # where settings are, unless somebody says otherwise
 
 
@@ -49,7 +50,7 @@ class Database:
 class IndexEngine:
     """What keeps the index: the embedded engine in the data folder, or an OpenSearch cluster."""
 
-    engine: str = "embedded"  # or "opensearch"
+    engine: str = EMBEDDED  # or "opensearch"
     url: tuple[str, ...] = ()  # of nodes of the cluster, with name and password where it wants them
     shards: int = 3  # parts of an index that is made anew on a cluster
     # Pruning by term: occurrences that weigh less than this share of the `prune_best`-th best of their term
@@ -59,6 +60,11 @@ class IndexEngine:
 
     infer: tuple[str, ...] = ()  # of "subject" and "type": what is inferred of records that lack it
     infer_function: str = ""  # "package.module:name" of what infers; empty: a classifier that is learned
+
+    @property
+    def is_embedded(self) -> bool:
+        """Whether each machine keeps the index in its data folder."""
+        return self.engine == EMBEDDED
 
     @property
     def pruning(self) -> str:

@@ -14,8 +14,9 @@ from typing import Any, TypeVar, Union
 from urllib.parse import urlsplit
 
 from indlet.errors import SettingsError
+from indlet.extension import extensions
 from indlet.model import JsonMapping, JsonObject
-from indlet.settings import ROLES, IndexEngine, Settings
+from indlet.settings import EMBEDDED, ROLES, IndexEngine, Settings
 
 
 def load(path: Path) -> Settings:
@@ -132,8 +133,10 @@ def _check_users(settings: Settings, where: str) -> None:
 
 
 def _check_engine(index: IndexEngine, where: str) -> None:
-    if index.engine not in ("embedded", "opensearch"):
-        raise SettingsError(f'{where}: index.engine is "embedded" or "opensearch", not {index.engine!r}')
+    engines = [EMBEDDED, *(name for extension in extensions() for name in extension.index_engines)]
+    if index.engine not in engines:
+        known = " or ".join(f'"{name}"' for name in engines)
+        raise SettingsError(f"{where}: index.engine is {known}, not {index.engine!r}")
     if (index.engine == "opensearch") != bool(index.url):
         raise SettingsError(f'{where}: index.url goes with index.engine = "opensearch", and that needs one')
     for url in index.url:
@@ -151,7 +154,7 @@ def _check_engine(index: IndexEngine, where: str) -> None:
         raise SettingsError(f'{where}: index.infer is {list(index.infer)}; give "subject", "type" or both')
     if index.infer_function and not (index.infer and ":" in index.infer_function):
         raise SettingsError(f'{where}: index.infer_function is "package.module:name", beside index.infer')
-    if index.prune and index.engine != "embedded":
+    if index.prune and not index.is_embedded:
         raise SettingsError(f"{where}: index.prune is for the embedded engine; leave it out")
 
 

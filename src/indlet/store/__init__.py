@@ -16,12 +16,13 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from indlet.cluster.copying import Copied, copy_store, unfinished
-from indlet.errors import MissingExtra, SettingsError, StoreError
+from indlet.errors import SettingsError, StoreError
+from indlet.extension import extensions
 from indlet.settings import Database, Settings
 from indlet.store.backup import back_up, restore, settings_in
 from indlet.store.contract import (
     ALL,
+    COPYING,
     ChangeFeed,
     Clock,
     CrawledFiles,
@@ -39,6 +40,7 @@ from indlet.store.contract import (
     Meta,
     MetaWriter,
     OpenFailure,
+    OpenStore,
     Origin,
     Readable,
     RecordCounts,
@@ -66,7 +68,7 @@ from indlet.store.sqlite.store import SqliteStore
 __all__ = [
     "ALL",
     "ChangeFeed",
-    "Copied",
+    "Clock",
     "CrawledFiles",
     "DocumentCount",
     "DocumentState",
@@ -82,6 +84,7 @@ __all__ = [
     "Meta",
     "MetaWriter",
     "OpenFailure",
+    "OpenStore",
     "Origin",
     "Readable",
     "RecordCounts",
@@ -104,7 +107,6 @@ __all__ = [
     "Writable",
     "back_up",
     "configured_for",
-    "copy_store",
     "fingerprint",
     "open_configured",
     "open_store",
@@ -132,7 +134,7 @@ def open_store(
     """
     store = _opened(url, create, clock, local_folder)
     with store.read() as view:
-        if not half_copied and unfinished(view):
+        if not half_copied and view.meta(COPYING):
             store.close()
             raise StoreError(
                 f"{store.location}: a copy into it was not completed; run that  indlet copy  again, or go on "
@@ -148,26 +150,19 @@ def _opened(url: Path | str, create: bool, clock: Clock | None, local_folder: Pa
     if scheme == "sqlite":
         folder = Path("/" + unquote(urlsplit(str(url)).path).lstrip("/"))
         return SqliteStore.open(folder, create=create, clock=clock, local_folder=local_folder)
-    if scheme in ("postgresql", "postgres"):
-        try:
-            from indlet.cluster.postgresql.store import PostgresStore
-        except ModuleNotFoundError as e:
-            if (e.name or "").startswith("indlet"):
-                raise
-            raise MissingExtra(f"a store on PostgreSQL (it imports {e.name})", "postgresql") from e
-        return PostgresStore.open(url, create=create, clock=clock, local_folder=local_folder)
+    for extension in extensions():
+        if (kind := extension.stores.get(scheme)) is not None:
+            return kind(url, create=create, clock=clock, local_folder=local_folder)
     raise SettingsError(
         f"{scheme}://…: no store can be opened by that; name a folder, sqlite:///folder or postgresql://…"
     )
 
 
 def open_configured(settings: Settings, *, create: bool = True) -> Store:
-    """The store of the settings; what is derived from it goes to their data folder and index engine."""
-    store = open_store(settings.store.url or settings.data, create=create, local_folder=settings.data)
-    store.index_engine = settings.index
-    return store
+    """The store of the settings; what is derived from it goes to their data folder."""
+    return open_store(settings.store.url or settings.data, create=create, local_folder=settings.data)
 
 
 def configured_for(store: Store, settings: Settings) -> Settings:
     """The settings by which `open_configured` opens this store, in a child process for one."""
-    return replace(settings, data=store.local_folder, store=Database(store.url), index=store.index_engine)
+    return replace(settings, data=store.local_folder, store=Database(store.url))

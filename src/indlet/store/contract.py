@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol, Self
 
 from indlet.model import Failure, JsonMapping, JsonObject, Packed, Record, Stored, TermVector
-from indlet.settings import IndexEngine
 
 Clock = Callable[[], float]
+COPYING: Final = "copying"  # a key of `meta`: the identity of the store that is being copied into this one
 NO_LIMIT: Final = 2**62
 # The heavy columns of a record, which a reader may leave out.
 PARTS: Final = ("metadata", "properties", "raw", "vector", "positions")
@@ -663,7 +663,6 @@ class Store(Readable, Writable, JobLocks, Secrets, StoreUpkeep, Protocol):
 
     writable: bool  # whether this process may write
     local_folder: Path  # where this machine keeps what is derived from the store: index, scratch, usage
-    index_engine: IndexEngine  # what keeps the index of this store
     shared: bool  # whether several machines may use it
 
     def now(self) -> float:
@@ -700,3 +699,11 @@ class Store(Readable, Writable, JobLocks, Secrets, StoreUpkeep, Protocol):
     def __enter__(self) -> Self: ...
 
     def __exit__(self, *_: object) -> None: ...
+
+
+class OpenStore(Protocol):
+    """Opens a kind of store by its URL."""
+
+    def __call__(
+        self, url: Path | str, *, create: bool, clock: Clock | None, local_folder: Path | None
+    ) -> Store: ...

@@ -7,7 +7,6 @@ from abc import abstractmethod
 from contextlib import AbstractContextManager
 from typing import Final, Self
 
-from indlet.settings import IndexEngine
 from indlet.store.contract import Transaction, View
 
 # Keys of what names a store, and its history since it was made or restored.
@@ -20,7 +19,6 @@ RENEWED_SECRETS: Final = ("tokens", "sessions", "index", EPOCH)
 
 
 class SqlStore:
-    index_engine = IndexEngine()
     shared = False
 
     @abstractmethod

@@ -110,7 +110,7 @@ def application(
     not_found, broken = partial(_not_found, pages), partial(_broken, pages)
     app = LockedApplication(
         routes=routes,
-        lifespan=lambda app: _lifespan(store, usage, jobs if own else None, follow),
+        lifespan=lambda app: _lifespan(library, usage, jobs if own else None, follow),
         exception_handlers={HTTPException: not_found, IndletError: broken, Exception: broken},
         middleware=[Middleware(_metered, meter=meter)],
     )
@@ -126,9 +126,9 @@ def _gate(store: Store, settings: Settings) -> Gate:
 
 
 @contextlib.asynccontextmanager
-async def _lifespan(store: Store, usage: Usage, own: Jobs | None, follow: bool) -> AsyncIterator[None]:
+async def _lifespan(library: Library, usage: Usage, own: Jobs | None, follow: bool) -> AsyncIterator[None]:
     process.switch_quickly()
-    if store.index_engine.engine == "embedded":
+    if library.settings.index.is_embedded:
         current_default_thread_limiter().total_tokens = _THREADS
     if follow:
         threading.Thread(target=_warm_up, name="warming", daemon=True).start()

@@ -163,7 +163,7 @@ class Metrics:
 
     def _of_node(self) -> list[str]:
         store = self.library.store
-        newest, position = follow.lag(store)
+        newest, position = follow.lag(store, self.library.settings.index)
         free = shutil.disk_usage(store.local_folder).free
         with self.meter._guard:
             requests = dict(self.meter.requests)

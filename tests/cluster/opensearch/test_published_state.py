@@ -139,12 +139,12 @@ def test_the_index_of_a_store_follows_it_on_either_engine(tmp_path: Path) -> Non
             )
         follow.catch_up(store)
         embedded = index_of(store).searcher()
-        store.index_engine = IndexEngine("opensearch", (awaited(os.environ[SERVER]),), 1)
-        assert follow.lag(store)[1] == 0
-        assert follow.catch_up(store).applied == 29
-        clustered = index_of(store).searcher()
+        engine = IndexEngine("opensearch", (awaited(os.environ[SERVER]),), 1)
+        assert follow.lag(store, engine)[1] == 0
+        assert follow.catch_up(store, engine=engine).applied == 29
+        clustered = index_of(store, engine).searcher()
         assert clustered.fingerprint() == embedded.fingerprint()
         assert clustered.search(Term("wing"), limit=50) == embedded.search(Term("wing"), limit=50)
-        assert follow.catch_up(store).applied == 0
-        assert follow.rebuild(store).applied == 29
-        assert index_of(store).searcher().fingerprint() == embedded.fingerprint()
+        assert follow.catch_up(store, engine=engine).applied == 0
+        assert follow.rebuild(store, engine=engine).applied == 29
+        assert index_of(store, engine).searcher().fingerprint() == embedded.fingerprint()

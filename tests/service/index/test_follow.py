@@ -149,8 +149,8 @@ def test_a_search_beside_a_writer_answers_and_says_how_far_it_is(make_shelf: Cal
     with Engine.open(engines.folder(library.store), writable=True):
         put(library.store, "new")
         with pytest.raises(StoreError, match="another process"):
-            follow.catch_up(library.store)
-        progress, behind = follow.catch_up_or_wait(library.store, patience=0.0)
+            follow.catch_up(library.store, engine=library.settings.index)
+        progress, behind = follow.catch_up_or_wait(library.store, patience=0.0, engine=library.settings.index)
         assert (progress.applied, behind) == (0, 1)
     assert library.search("new").total == 1
 
@@ -163,7 +163,7 @@ def test_on_a_full_disk_the_index_that_is_there_goes_on_answering(make_shelf: Ca
     resource.setrlimit(resource.RLIMIT_FSIZE, (64, hard))  # no file may grow beyond this
     try:
         with pytest.raises(StoreError, match="cannot be written"):
-            follow.catch_up(library.store)
+            follow.catch_up(library.store, engine=library.settings.index)
         result = library.search("flutter zebra")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

@@ -131,7 +131,7 @@ def test_a_search_while_the_index_is_made_anew(make_shelf: Callable[..., Library
             found.append(reader.search("boundary").total)
             assert reader.stats()["index"]["fingerprint"] == before
 
-    follow.rebuild(library.store, report, library.analyzer, chunk=1)
+    follow.rebuild(library.store, report, library.analyzer, chunk=1, engine=library.settings.index)
     assert found == [3] * 6
     assert library.stats()["index"]["segments"] == 1
 
@@ -151,7 +151,7 @@ def test_a_damaged_index_that_another_process_makes_anew_is_not_searched(
                 reader.search("boundary")
 
     put(library.store, {"zebra": 1})
-    progress = follow.catch_up(library.store, report, 1, library.analyzer)
+    progress = follow.catch_up(library.store, report, 1, library.analyzer, engine=library.settings.index)
     assert "checksum" in progress.rebuilt
     assert heard == [1, 2, 3, 4]
     assert library.search("zebra").total == 1

@@ -178,11 +178,10 @@ def test_an_index_that_began_empty_says_that_it_is_not_pruned_yet(tmp_path: Path
     with Library.open(tmp_path, pruned) as library:
         library.search("wing")
         filled(tmp_path)
-        library.store.index_engine = pruned.index
-        follow.catch_up(library.store)
-        assert "indlet reindex" in index_of(library.store).searcher().loss
-        follow.rebuild(library.store)
-        searcher = index_of(library.store).searcher()
+        follow.catch_up(library.store, engine=library.settings.index)
+        assert "indlet reindex" in index_of(library.store, library.settings.index).searcher().loss
+        follow.rebuild(library.store, engine=library.settings.index)
+        searcher = index_of(library.store, library.settings.index).searcher()
         assert "pruned by term" in searcher.loss
         assert searcher.search(Term("wing")).total < 19
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Hashable
+from functools import lru_cache
 from typing import Final
 
 from indlet.cluster.opensearch.cluster import WRITING, Cluster, NotThere
@@ -11,7 +12,10 @@ from indlet.cluster.opensearch.control import Control
 from indlet.cluster.opensearch.searcher import ClusterSearcher
 from indlet.cluster.opensearch.writer import OpenSearchWriter
 from indlet.errors import IndexDamaged
+from indlet.service.index.engines import identity
 from indlet.service.index.protocol import IndexState
+from indlet.settings import IndexEngine
+from indlet.store import Store
 from indlet.text import Analyzer
 
 MERGING: Final = 6 * 3600  # seconds that merging everything may take
@@ -85,3 +89,14 @@ class ClusterUpkeep:
 
     def close(self) -> None:
         pass
+
+
+def index_on(store: Store, engine: IndexEngine) -> OpenSearchIndex:
+    """The index of a store on the cluster that the settings name."""
+    return OpenSearchIndex(_cluster(engine.url), f"indlet-{identity(store)}", engine.shards)
+
+
+@lru_cache(8)
+def _cluster(urls: tuple[str, ...]) -> Cluster:
+    """One pool of connections for a process."""
+    return Cluster(urls)

@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from indlet.errors import HierarchyError, StoreError
 from indlet.exchange.duplicates.shared_decisions import decisions_list
-from indlet.exchange.table_formats import table_formats
+from indlet.formats.registry import configured_formats
 from indlet.oai.names import DECISIONS_PATH, FT_PATH, OAI_PATH, SCHEMA_PATH, extended_path
 from indlet.provider.hierarchy import named
 from indlet.provider.identity import identified
@@ -99,7 +99,7 @@ def routes(
     clock = clock or store.now
     # Rules of access are found by name: a hierarchy must have here the one that it was crawled under.
     settings = identified(store, replace(settings, hierarchy=named(settings.hierarchy)))
-    web, tables = _Web(store, settings, clock, usage or Usage()), table_formats(settings).values()
+    web, tables = _Web(store, settings, clock, usage or Usage()), configured_formats(settings).values()
     open_to_all: list[BaseRoute] = [
         Route("/oai.xsl", web.constant(packaged("static/oai.xsl"), "text/xsl")),
         *(

@@ -16,7 +16,7 @@ from indlet.errors import (
     ProtocolError,
     SettingsError,
 )
-from indlet.exchange.table_formats import table_formats
+from indlet.formats.registry import configured_formats
 from indlet.model import Stored
 from indlet.oai import frames
 from indlet.oai.arguments import parse
@@ -81,7 +81,7 @@ class Repository:
         self._key = store.secret("tokens")
         schemas = root + SCHEMA_PATH
         only = virtual.formats if virtual is not None else ()
-        of_sites, tables = SiteFormats(settings, schemas, clock), table_formats(settings)
+        of_sites, tables = SiteFormats(settings, schemas, clock), configured_formats(settings)
         self._formats = Dissemination(schemas, policy, of_sites, only, tables)
         self._visibility = visibility or (Visibility(settings) if settings.site else None)
         self._lists = Lists(self._formats, self._visibility)

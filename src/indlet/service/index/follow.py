@@ -15,14 +15,17 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from queue import Empty, Full, Queue
 from typing import Final
 
 from indlet.errors import IndexBusy, IndexDamaged, StoreError
+from indlet.model import Stored
 from indlet.service.index import Index, IndexState, IndexWriter, Prepared, inference, keys
-from indlet.service.index.engines import folder, identity, index_of
+from indlet.service.index.engines import DEFAULT, folder, identity, index_of
 from indlet.service.records import stored_policy
+from indlet.settings import IndexEngine
 from indlet.store import Store
 from indlet.text import Analyzer, Policy
 
@@ -54,17 +57,17 @@ class CaughtUp:
     learned: Mapping[str, inference.Learned] = field(default_factory=dict)  # of elements that are inferred
 
 
-def lag(store: Store) -> tuple[int, int]:
+def lag(store: Store, engine: IndexEngine = DEFAULT) -> tuple[int, int]:
     """The newest change of the store, and the one up to which the index stands (-1: it cannot be read)."""
     try:
-        state = index_of(store).state()
+        state = index_of(store, engine).state()
     except IndexDamaged:
         state = None
     with store.read() as view:  # after the state: the index may go on, but not past what is read now
         newest, policy = view.last_seq(), stored_policy.kept_in(view)
     if state is None or state.about.get("store", identity(store)) != identity(store):
         return newest, -1
-    return newest, -1 if _otherwise(store, policy, state) else state.position
+    return newest, -1 if _otherwise(store, engine, policy, state) else state.position
 
 
 def catch_up(
@@ -73,6 +76,7 @@ def catch_up(
     chunk: int = CHUNK,
     analyzer: Analyzer | None = None,
     merges: bool = True,
+    engine: IndexEngine = DEFAULT,
 ) -> CaughtUp:
     """Bring the index up to the store. `report` hears how many changes were applied so far.
 
@@ -80,14 +84,14 @@ def catch_up(
     commit meanwhile; without `merges` they are left to whoever indexes next.
     StoreError if another process is bringing the index up to date.
     """
-    newest, position = lag(store)
+    newest, position = lag(store, engine)
     if position == newest:
         return CaughtUp(0, position)
     with _explained(store):
-        index, analyzer = index_of(store), _ruling(store, analyzer)
-        writer, reason = _opened(store, index, analyzer)
+        index, analyzer = index_of(store, engine), _ruling(store, analyzer)
+        writer, reason = _opened(store, engine, index, analyzer)
         with writer:
-            applied = _follow(store, writer, report, chunk, analyzer)
+            applied = _follow(store, writer, analyzer, report, chunk, engine)
             progress = CaughtUp(applied, writer.position, reason)
         if merges:
             index.settle()
@@ -95,7 +99,12 @@ def catch_up(
 
 
 def pursue(
-    store: Store, ended: Callable[[float], bool], analyzer: Analyzer, every: int = EVERY, pause: float = 0.05
+    store: Store,
+    ended: Callable[[float], bool],
+    analyzer: Analyzer,
+    every: int = EVERY,
+    pause: float = 0.05,
+    engine: IndexEngine = DEFAULT,
 ) -> None:
     """Index a store while another process fills it, until that has `ended` and the index is up to it.
 
@@ -103,13 +112,17 @@ def pursue(
     little is left to do. `ended` is asked with the seconds that it may take to answer. Changes are analysed
     while others are indexed, for kernels release the GIL.
     """
-    index, analyzer = index_of(store), _ruling(store, analyzer)
-    about = _about(store, analyzer)
+    index, analyzer = index_of(store, engine), _ruling(store, analyzer)
+    about, inferred = _about(store, engine, analyzer), inference.inference_of(store, engine)
+
+    def prepare(changes: list[Stored]) -> Prepared:
+        return writer.prepare(changes if inferred is None else inferred.marked(changes, analyzer))
+
     with (
         _explained(store),
         contextlib.closing(index.upkeep()) as upkeep,
-        _opened(store, index, analyzer)[0] as writer,
-        _ahead(store, writer, ended, pause, analyzer) as blocks,
+        _opened(store, engine, index, analyzer)[0] as writer,
+        _ahead(store, writer.applied, prepare, partial(ended, pause)) as blocks,
     ):
         waiting, reached = 0, None
         last = time.monotonic()
@@ -125,14 +138,13 @@ def pursue(
 
 @contextlib.contextmanager
 def _ahead(
-    store: Store, writer: IndexWriter, ended: Callable[[float], bool], pause: float, analyzer: Analyzer
+    store: Store, after: int, prepare: Callable[[list[Stored]], Prepared], ended: Callable[[], bool]
 ) -> Iterator[Iterator[_Block]]:
     """The changes of a store that is being filled, analysed in a thread ahead of whoever takes them.
 
     Where none comes for a while, an empty block does.
     """
     blocks: Queue[_Block | BaseException | None] = Queue(AHEAD)
-    after, inferred = writer.applied, inference.inference_of(store)
     halt = threading.Event()
 
     def put(item: _Block | BaseException | None) -> None:
@@ -150,15 +162,13 @@ def _ahead(
                     newest = view.last_seq()
                 if taken:
                     place = taken[-1].seq
-                    if inferred is not None:
-                        taken = inferred.marked(taken, analyzer)
                     # Where changes were overtaken by later ones, nothing is between here and there.
-                    put((writer.prepare(taken), newest if len(taken) < BLOCK else None))
+                    put((prepare(taken), newest if len(taken) < BLOCK else None))
                 elif over:
                     put((Prepared(()), newest))
                     break
                 else:
-                    over = ended(pause)
+                    over = ended()
             put(None)
         except BaseException as e:
             put(e)
@@ -189,31 +199,35 @@ def rebuild(
     report: Callable[[int], None] | None = None,
     analyzer: Analyzer | None = None,
     chunk: int = CHUNK,
+    engine: IndexEngine = DEFAULT,
 ) -> CaughtUp:
     """Make the index anew from the store, as one segment if it fits."""
     with _explained(store):
-        index, analyzer = index_of(store), _ruling(store, analyzer)
+        index, analyzer = index_of(store, engine), _ruling(store, analyzer)
         misleading = _misleading(store, index)
         if misleading:
             index.erase()
-        learned = inference.learn(store, analyzer)
+        learned = inference.learn(store, analyzer, engine)
         with index.writer(analyzer, anew=not misleading) as writer:
-            applied = _follow(store, writer, report, chunk, analyzer)
+            applied = _follow(store, writer, analyzer, report, chunk, engine)
             progress = CaughtUp(applied, writer.position, "asked for", learned)
         index.settle(everything=True)
         return progress
 
 
 def catch_up_or_wait(
-    store: Store, patience: float = PATIENCE, analyzer: Analyzer | None = None
+    store: Store,
+    patience: float = PATIENCE,
+    analyzer: Analyzer | None = None,
+    engine: IndexEngine = DEFAULT,
 ) -> tuple[CaughtUp, int]:
     """Bring the index up to the store, or let a process that is at it do so; then how far it is behind."""
     until = time.monotonic() + patience
     while True:
         try:
-            return catch_up(store, analyzer=analyzer), 0
+            return catch_up(store, analyzer=analyzer, engine=engine), 0
         except IndexBusy:
-            newest, position = lag(store)
+            newest, position = lag(store, engine)
             if position >= newest or time.monotonic() > until:
                 return CaughtUp(0, position), max(newest - position, 0)
             time.sleep(0.05)
@@ -233,10 +247,15 @@ def _explained(store: Store) -> Iterator[None]:
 
 
 def _follow(
-    store: Store, writer: IndexWriter, report: Callable[[int], None] | None, chunk: int, analyzer: Analyzer
+    store: Store,
+    writer: IndexWriter,
+    analyzer: Analyzer,
+    report: Callable[[int], None] | None,
+    chunk: int,
+    engine: IndexEngine,
 ) -> int:
     applied = 0
-    about, inferred = _about(store, analyzer), inference.inference_of(store)
+    about, inferred = _about(store, engine, analyzer), inference.inference_of(store, engine)
     while True:
         with store.read() as view:
             changes = view.changes(writer.applied, chunk, parts=_PARTS)
@@ -258,13 +277,13 @@ def _follow(
             return applied
 
 
-def _opened(store: Store, index: Index, analyzer: Analyzer) -> tuple[IndexWriter, str]:
+def _opened(store: Store, engine: IndexEngine, index: Index, analyzer: Analyzer) -> tuple[IndexWriter, str]:
     """The index for writing; and why it has to be made anew, if so."""
     reason = _misleading(store, index)
     if reason:
         index.erase()
     try:
-        if not reason and _otherwise(store, stored_policy.kept(store), index.state()):
+        if not reason and _otherwise(store, engine, stored_policy.kept(store), index.state()):
             return index.writer(analyzer, anew=True), "it was made under another policy"
         return index.writer(analyzer), reason
     except IndexDamaged as e:
@@ -293,21 +312,21 @@ def _ruling(store: Store, analyzer: Analyzer | None) -> Analyzer:
     return analyzer if analyzer is not None and analyzer.policy == policy else Analyzer(policy)
 
 
-def _about(store: Store, analyzer: Analyzer) -> dict[str, str]:
+def _about(store: Store, engine: IndexEngine, analyzer: Analyzer) -> dict[str, str]:
     """What an index says of itself."""
     about = {"store": identity(store), "policy": analyzer.policy.digest, "keys": str(keys.VERSION)}
-    told = {"prune": store.index_engine.pruning, "infer": inference.identity(store)}
+    told = {"prune": engine.pruning, "infer": inference.identity(store, engine)}
     return about | {name: value for name, value in told.items() if value}
 
 
-def _otherwise(store: Store, policy: Policy | None, state: IndexState) -> bool:
+def _otherwise(store: Store, engine: IndexEngine, policy: Policy | None, state: IndexState) -> bool:
     """Whether an index was made under another policy than the data's, with other keys than today's, pruned
     otherwise, or with other inferences.
     """
     about = state.about
-    if about and about.get("prune", "") != store.index_engine.pruning:
+    if about and about.get("prune", "") != engine.pruning:
         return True
-    if about and about.get("infer", "") != inference.identity(store):
+    if about and about.get("infer", "") != inference.identity(store, engine):
         return True
     if about and about.get("keys", "") != str(keys.VERSION):
         return True

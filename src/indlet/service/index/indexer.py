@@ -27,7 +27,7 @@ import orjson
 from indlet import process
 from indlet.errors import IndexBusy, IndletError
 from indlet.service.index import follow
-from indlet.service.index.engines import index_of
+from indlet.service.index.engines import DEFAULT, index_of
 from indlet.settings import IndexEngine
 from indlet.store import Store, open_store
 from indlet.text import Analyzer, Policy
@@ -54,9 +54,15 @@ class IndexTask:
 class Indexer:
     """Such a process beside a harvest, from when it is first worth while to the end of the block."""
 
-    def __init__(self, store: Store, policy: Policy, ahead: subprocess.Popen[bytes] | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        policy: Policy,
+        ahead: subprocess.Popen[bytes] | None = None,
+        engine: IndexEngine = DEFAULT,
+    ) -> None:
         """`ahead`: a process that was started before, and waits for its task."""
-        self._store = store
+        self._store, self._engine = store, engine
         self._policy = policy
         self._ahead = ahead
         self._process: subprocess.Popen[bytes] | None = None
@@ -67,7 +73,7 @@ class Indexer:
     def look(self, expected: int = 0) -> None:
         """Start the process if the index is far enough behind, or will be by what is expected."""
         if self._process is None:
-            newest, position = follow.lag(self._store)
+            newest, position = follow.lag(self._store, self._engine)
             if expected >= LARGE or newest - position >= CHANGES:
                 self._process = self._ahead or process.start(
                     __name__, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL
@@ -75,9 +81,7 @@ class Indexer:
                 process.send_task(self._process, self._task())
 
     def _task(self) -> IndexTask:
-        return IndexTask(
-            self._store.url, self._store.local_folder.absolute(), self._policy, self._store.index_engine
-        )
+        return IndexTask(self._store.url, self._store.local_folder.absolute(), self._policy, self._engine)
 
     def __exit__(self, *_: object) -> None:
         """Waits until the index is up to the store."""
@@ -121,13 +125,12 @@ class _Ending:
 def _work(task: IndexTask) -> follow.CaughtUp:
     analyzer = Analyzer(task.policy)
     with collector_resting(), open_store(task.store, create=False, local_folder=task.folder) as store:
-        store.index_engine = task.engine
         if task.rebuild:
-            return follow.rebuild(store, analyzer=analyzer)
-        before = max(follow.lag(store)[1], 0)
-        follow.pursue(store, _Ending(store, task.idle), analyzer)
-        index_of(store).settle()
-        position = follow.lag(store)[1]
+            return follow.rebuild(store, analyzer=analyzer, engine=task.engine)
+        before = max(follow.lag(store, task.engine)[1], 0)
+        follow.pursue(store, _Ending(store, task.idle), analyzer, engine=task.engine)
+        index_of(store, task.engine).settle()
+        position = follow.lag(store, task.engine)[1]
         return follow.CaughtUp(max(position - before, 0), position)
 
 

@@ -93,26 +93,24 @@ class Inference:
         return stored._replace(metadata=orjson.dumps(metadata | more))
 
 
-def identity(store: Store) -> str:
+def identity(store: Store, engine: IndexEngine) -> str:
     """What tells an inference from every other; empty where nothing is inferred."""
-    chosen = store.index_engine
-    if not chosen.infer:
+    if not engine.infer:
         return ""
     with store.read() as view:
-        learned = chosen.infer_function or str(view.meta(DIGEST) or "")
-    return f"{' '.join(chosen.infer)} {learned}"
+        learned = engine.infer_function or str(view.meta(DIGEST) or "")
+    return f"{' '.join(engine.infer)} {learned}"
 
 
-def inference_of(store: Store) -> Inference | None:
+def inference_of(store: Store, engine: IndexEngine) -> Inference | None:
     """What the settings ask to infer, by what was learned; None where nothing is asked for."""
-    chosen = store.index_engine
-    if not chosen.infer:
+    if not engine.infer:
         return None
-    if chosen.infer_function:
-        return Inference(chosen.infer, {}, _function(chosen.infer_function))
+    if engine.infer_function:
+        return Inference(engine.infer, {}, _function(engine.infer_function))
     with store.read() as view:
         kept = view.meta(MODEL)
-    return Inference(chosen.infer, _classifiers(bytes(kept)) if kept else {})
+    return Inference(engine.infer, _classifiers(bytes(kept)) if kept else {})
 
 
 def _classifier() -> type[SubjectClassifier]:
@@ -153,14 +151,13 @@ def _asked(function: Infer, metadata: Metadata, frequencies: Mapping[str, int]) 
         return {}
 
 
-def learn(store: Store, analyzer: Analyzer) -> dict[str, Learned]:
+def learn(store: Store, analyzer: Analyzer, engine: IndexEngine) -> dict[str, Learned]:
     """Learns, from records that everybody may see, what `index.infer` names; keeps it in the store."""
-    chosen: IndexEngine = store.index_engine
-    if not chosen.infer or chosen.infer_function:
+    if not engine.infer or engine.infer_function:
         return {}
-    sample = _sample(store, analyzer)
+    sample = _sample(store, analyzer, engine.infer)
     told, forms = {}, {}
-    for name in chosen.infer:
+    for name in engine.infer:
         coded = [(terms, codes[name]) for terms, codes in sample if codes[name]]
         known = {
             code for code, _ in Counter(code for _, codes in coded for code in set(codes)).most_common(_CODES)
@@ -177,11 +174,12 @@ def learn(store: Store, analyzer: Analyzer) -> dict[str, Learned]:
     return told
 
 
-def _sample(store: Store, analyzer: Analyzer) -> list[tuple[dict[str, int], dict[str, list[str]]]]:
+def _sample(
+    store: Store, analyzer: Analyzer, elements: Sequence[str]
+) -> list[tuple[dict[str, int], dict[str, list[str]]]]:
     """The terms and values of at most `SAMPLE` records, spread over the store, without words that one has."""
     found: list[tuple[dict[str, int], dict[str, list[str]]]] = []
     spread: Counter[str] = Counter()
-    elements = store.index_engine.infer
     with store.read() as view:
         public = {o.id for o in view.origins() if not (o.guarded or o.restricted)}
         step = 1 + sum(view.totals().get(number, (0, 0))[0] for number in public) // SAMPLE

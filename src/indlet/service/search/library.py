@@ -90,7 +90,7 @@ class Library:
         self._policies = {replace(self.analyzer.policy, positions=kept).digest for kept in (False, True)}
         self._follow = follow
         self._serves = patience is not None
-        self._snapshots = Snapshots(index_of(store), self._make_ready, patience)
+        self._snapshots = Snapshots(index_of(store, settings.index), self._make_ready, patience)
         self._reader = QueryReader(store, settings.search, self.analyzer)
         # None stands for the snapshot itself: an entry that refers to its own key would keep it for ever.
         self._views: WeakKeyDictionary[Searcher, tuple[tuple[int, ...], Searcher | None]]
@@ -152,10 +152,10 @@ class Library:
 
     def sync(self) -> follow.CaughtUp:
         """Bring the index up to the store; another process that is doing so is waited for."""
-        return follow.catch_up_or_wait(self.store, analyzer=self.analyzer)[0]
+        return follow.catch_up_or_wait(self.store, analyzer=self.analyzer, engine=self.settings.index)[0]
 
     def reindex(self) -> follow.CaughtUp:
-        return follow.rebuild(self.store, analyzer=self.analyzer)
+        return follow.rebuild(self.store, analyzer=self.analyzer, engine=self.settings.index)
 
     def searcher(self, notes: list[str] | None = None) -> Searcher:
         """The newest snapshot of the index, as far as it is shown; a damaged index is rebuilt first, and
@@ -172,7 +172,7 @@ class Library:
             return self._snapshots.newest()
         except IndexDamaged as damage:
             said.append(Note("index_anew", reason=str(damage).partition(";")[0]))
-            follow.rebuild(self.store, analyzer=self.analyzer)
+            follow.rebuild(self.store, analyzer=self.analyzer, engine=self.settings.index)
             return self._snapshots.newest()
 
     def _shown(self, searcher: Searcher) -> Searcher:
@@ -189,7 +189,9 @@ class Library:
     def _caught_up(self) -> list[str]:
         """Brings the index up to the store; what is to be said about that."""
         try:
-            progress, behind = follow.catch_up_or_wait(self.store, analyzer=self.analyzer)
+            progress, behind = follow.catch_up_or_wait(
+                self.store, analyzer=self.analyzer, engine=self.settings.index
+            )
         except StoreError as e:  # what there is can be searched all the same
             return [Note("index_stuck", reason=str(e))]
         notes: list[str] = [Note("index_anew", reason=progress.rebuilt)] if progress.rebuilt else []
@@ -464,7 +466,7 @@ class Library:
 
     def inferred(self, identifier: str, source: str = "") -> dict[str, list[str]]:
         """Subjects and types that a record lacks, as they are inferred: not what its source says."""
-        known = inference.inference_of(self.store)
+        known = inference.inference_of(self.store, self.settings.index)
         if known is None:
             return {}
         record = self.stored(identifier, source).record

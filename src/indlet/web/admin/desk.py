@@ -205,7 +205,7 @@ class Desk:
         tested: Probe | None = None,
     ) -> Response:
         rows = self._rows()
-        newest, position = follow.lag(self.portal.store)
+        newest, position = follow.lag(self.portal.store, self.portal.library.settings.index)
         return self._render(
             request, session, "overview", "admin/overview.html", status, rows=rows,
             busy=any(row.progress for row in rows), records=sum(r.records for r in rows),

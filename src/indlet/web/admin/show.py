@@ -274,7 +274,7 @@ def _suffix(where: str) -> str:
 
 def index_state(library: Library) -> JsonObject:
     store = library.store
-    newest, position = follow.lag(store)
+    newest, position = follow.lag(store, library.settings.index)
     counted = library.whole().stats(everything=False)
     return {
         "store_bytes": store.size(),

@@ -18,7 +18,7 @@ from indlet.service.search.library import Library
 class DeskUpkeep:
     def __init__(self, library: Library, schedule: Schedule) -> None:
         self._library, self._schedule = library, schedule
-        self._by_workers = not library.settings.node.jobs and library.store.index_engine.engine != "embedded"
+        self._by_workers = not library.settings.node.jobs and not library.settings.index.is_embedded
         self._work = {"check": self._check, "rebuild": self._rebuild}
         self._said: dict[str, str] = {}  # what was done last, and what came of it
 

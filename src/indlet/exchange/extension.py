@@ -1,0 +1,41 @@
+"""What exchange between libraries adds: catalogue folders, translation, duplicates, alerts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from indlet.extension import CommandEntry, Extension
+
+if TYPE_CHECKING:
+    from indlet.formats import MetadataFormat
+    from indlet.settings import Settings
+
+_COMMANDS: Final = "indlet.exchange.commands"
+
+
+def _formats(settings: Settings) -> dict[str, MetadataFormat]:
+    if not (settings.library or settings.write):
+        return {}
+    from indlet.exchange.table_formats import table_formats
+
+    return table_formats(settings)
+
+
+EXTENSION: Final = Extension(
+    name="exchange",
+    commands={
+        "sync": CommandEntry(_COMMANDS, "One round of a library: read exports, harvest, write imports."),
+        "alerts": CommandEntry(_COMMANDS, "List what waits for somebody."),
+        "adopt": CommandEntry(_COMMANDS, "Keep the records of a source whose origin is gone."),
+        "withdraw": CommandEntry(_COMMANDS, "Mark a record of your own as deleted."),
+        "deletions": CommandEntry(_COMMANDS, "List deletions that wait; release or refuse them."),
+        "duplicates": CommandEntry(
+            "indlet.exchange.duplicates.command",
+            "List records that may be of one work, and keep what was decided.",
+        ),
+        "translate": CommandEntry(
+            "indlet.exchange.translate_command", "Translate records from one metadata format to another."
+        ),
+    },
+    formats=_formats,
+)

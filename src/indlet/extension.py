@@ -1,0 +1,46 @@
+"""What an extension adds to the core: one frozen value for each, and the list of those that are installed.
+
+The core reads these values; it never imports an extension. Everything heavy is imported by the functions that
+a value names, when they are called: to know all extensions costs a process next to nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from indlet.formats import MetadataFormat
+    from indlet.service.index.protocol import Index
+    from indlet.settings import IndexEngine, Settings
+    from indlet.store import OpenStore, Store
+
+# The packages whose module `extension` has an `EXTENSION`. A new extension is one more name here.
+INSTALLED: Final = ("indlet.site", "indlet.exchange", "indlet.cluster")
+
+
+class CommandEntry(NamedTuple):
+    """A command of `indlet`: the module with a click command of its name, and its line in `indlet --help`."""
+
+    module: str
+    help: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extension:
+    name: str
+    commands: Mapping[str, CommandEntry] = field(default_factory=dict)
+    # Databases beside SQLite, by the scheme of a store's URL.
+    stores: Mapping[str, OpenStore] = field(default_factory=dict)
+    # Index engines beside the embedded one, by their name in `[index] engine`.
+    index_engines: Mapping[str, Callable[[Store, IndexEngine], Index]] = field(default_factory=dict)
+    # Metadata formats that the settings describe, by prefix.
+    formats: Callable[[Settings], Mapping[str, MetadataFormat]] = lambda settings: {}
+
+
+@cache
+def extensions() -> tuple[Extension, ...]:
+    return tuple(import_module(f"{package}.extension").EXTENSION for package in INSTALLED)
