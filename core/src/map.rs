@@ -4,6 +4,7 @@
 
 use std::collections::HashSet;
 use std::fs::File;
+use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Mutex;
@@ -27,6 +28,17 @@ const MOST_VERIFIED: usize = 10_000;
 /// The bytes of a file, which were found to be as they were written.
 pub struct MappedFile {
     map: Mmap,
+}
+
+/// The CRC-32 of a file, which is read and not mapped: mapped pages would count as memory of the process.
+fn checksum(mut file: &File) -> std::io::Result<u32> {
+    let (mut hasher, mut buffer) = (crc32fast::Hasher::new(), vec![0; 1 << 16]);
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(hasher.finalize()),
+            size => hasher.update(&buffer[..size]),
+        }
+    }
 }
 
 impl MappedFile {
@@ -65,7 +77,7 @@ impl MappedFile {
         let verified = guard.get_or_insert_default();
         if !verified.contains(&key) {
             drop(guard);
-            if crc32fast::hash(&map) != stamp.checksum {
+            if checksum(&file).map_err(failed)? != stamp.checksum {
                 return Err(Error::Damaged(format!("{} fails its checksum", path.display())));
             }
             let mut guard = VERIFIED.lock().unwrap_or_else(|poisoned| poisoned.into_inner());

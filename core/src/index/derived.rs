@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use ahash::RandomState;
 
-use super::FIELD_MARK;
 use super::bitset::BitSet;
 use super::dictionary::Dictionary;
 use super::facets::ValueColumn;
+use super::first_with;
 use super::segment::{Columns, Segment};
 use crate::Result;
 use crate::rank::Class;
@@ -32,11 +32,11 @@ pub struct Derived {
     early: OnceLock<BitSet>,
     values: ByMark<ValueColumn>,
     orders: ByMark<NameOrder>,
-    accented: OnceLock<Accented>,
+    accented: ByMark<Accented>,
 }
 
 /// Terms that hold accents, by what they are without.
-type Accented = HashMap<String, Vec<String>, RandomState>;
+pub type Accented = HashMap<String, Vec<String>, RandomState>;
 
 /// Values by the mark with which their terms begin.
 type ByMark<T> = Mutex<HashMap<Vec<u8>, Arc<T>, RandomState>>;
@@ -109,27 +109,24 @@ impl Derived {
         get_or_read(&self.orders, mark, read)
     }
 
-    /// The terms that hold accents. Whole values are no words, and there are many: they are left out.
-    pub fn accented(&self, segment: &Segment) -> Result<&Accented> {
-        if let Some(found) = self.accented.get() {
-            return Ok(found);
-        }
-        let mut found = Accented::default();
-        let mut terms = segment.data.dictionary().all()?;
-        while terms.advance()? {
-            let term = terms.term();
-            let is_whole = term.first() == Some(&FIELD_MARK) && term.get(1).is_some_and(|byte| *byte < b'a');
-            if is_whole || term.is_ascii() {
-                continue;
-            }
-            if let Ok(term) = std::str::from_utf8(term) {
-                let bare = without_accents(term);
-                if bare != term {
-                    found.entry(bare).or_default().push(term.to_owned());
+    /// The terms with a field's mark, or without any mark, that hold accents.
+    pub fn accented(&self, segment: &Segment, mark: &[u8]) -> Result<Arc<Accented>> {
+        get_or_read(&self.accented, mark, || {
+            let mut found = Accented::default();
+            let mut terms = segment.data.dictionary().from(first_with(mark))?;
+            while terms.advance()? && terms.term().starts_with(mark) {
+                if terms.term().is_ascii() {
+                    continue;
+                }
+                if let Ok(term) = std::str::from_utf8(terms.term()) {
+                    let bare = without_accents(term);
+                    if bare != term {
+                        found.entry(bare).or_default().push(term.to_owned());
+                    }
                 }
             }
-        }
-        Ok(self.accented.get_or_init(|| found))
+            Ok(found)
+        })
     }
 
     /// The documents whose tie is in the lowest 64th.

@@ -3,6 +3,16 @@
 /// Begins a term that belongs to a field, a key or a value; terms of the text have no mark (`indlet.model.FIELD_MARK`).
 pub const FIELD_MARK: u8 = 0x1F;
 
+/// The mark that begins a term, with the byte that names its field; empty for a term of the text.
+fn mark_of(term: &[u8]) -> &[u8] {
+    if term.first() == Some(&FIELD_MARK) { &term[..term.len().min(2)] } else { &[] }
+}
+
+/// The least term that may have this mark. Terms of the text follow those with marks.
+fn first_with(mark: &[u8]) -> &[u8] {
+    if mark.is_empty() { &[FIELD_MARK + 1] } else { mark }
+}
+
 pub mod bitset;
 pub mod builder;
 pub mod bytes;

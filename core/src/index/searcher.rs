@@ -9,7 +9,6 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use ahash::RandomState;
 
-use super::FIELD_MARK;
 use super::bitset::BitSet;
 use super::codec::PostingList;
 use super::derived::NameOrder;
@@ -20,6 +19,7 @@ use super::matching::{Expression, Matcher};
 use super::merge::Union;
 use super::segment::Segment;
 use super::top::{Heap, Hit, Query, Visible, length_table, search_segment};
+use super::{first_with, mark_of};
 use crate::rank::{Constants, Model, QueryConstants, Use, with_model};
 use crate::{Error, Result};
 
@@ -251,12 +251,11 @@ impl Searcher {
     /// Terms at most so many edits of bytes away from a word, with the edits and df. An edit puts in, takes out or
     /// changes a byte, or swaps two neighbours (optimal string alignment). Terms of other fields are not near.
     pub fn near(&self, word: &[u8], edits: u8) -> Result<Vec<(Vec<u8>, u8, u64)>> {
-        let mark = if word.first() == Some(&FIELD_MARK) { &word[..word.len().min(2)] } else { &[] };
-        let from: &[u8] = if mark.is_empty() { &[FIELD_MARK + 1] } else { mark };
+        let mark = mark_of(word);
         let mut best: HashMap<Vec<u8>, (u8, u64), RandomState> = HashMap::default();
         for segment in &self.segments {
             let mut distances = Distances::new(word, edits);
-            let mut terms = segment.data.dictionary().from(from)?;
+            let mut terms = segment.data.dictionary().from(first_with(mark))?;
             while terms.advance()? && terms.term().starts_with(mark) {
                 let Some(distance) = distances.to(terms.term()) else { continue };
                 let (df, _) = segment.frequencies(terms.number(), &segment.data.list(terms.spans())?);
@@ -270,9 +269,10 @@ impl Searcher {
 
     /// The terms that are this one but for their accents, and that some record holds.
     pub fn accented(&self, plain: &str) -> Result<Vec<String>> {
+        let mark = mark_of(plain.as_bytes());
         let mut found: Vec<String> = Vec::new();
         for segment in &self.segments {
-            for term in segment.data.derived.accented(segment)?.get(plain).into_iter().flatten() {
+            for term in segment.data.derived.accented(segment, mark)?.get(plain).into_iter().flatten() {
                 if !found.contains(term) && self.frequencies(term.as_bytes())?.0 > 0 {
                     found.push(term.clone());
                 }

@@ -18,11 +18,16 @@ fn replacement(letter: char) -> Option<&'static str> {
     })
 }
 
+/// Whether this is a Latin or Greek letter beyond ASCII, or a mark on one.
+fn may_have_accent(letter: char) -> bool {
+    ('\u{80}'..'\u{400}').contains(&letter) || ('\u{1e00}'..'\u{2000}').contains(&letter)
+}
+
 /// A text in which Latin and Greek letters have no accents; other scripts stay as they are.
 ///
 /// Beyond these two, marks make other letters: и is not й, and a vowel sign is no ornament.
 pub fn without_accents(text: &str) -> String {
-    if text.is_ascii() {
+    if !text.chars().any(may_have_accent) {
         return text.to_owned();
     }
     let mut replaced = String::with_capacity(text.len());
@@ -35,7 +40,7 @@ pub fn without_accents(text: &str) -> String {
     let (mut out, mut plain) = (String::with_capacity(text.len()), false);
     for letter in replaced.nfd() {
         if canonical_combining_class(letter) == 0 {
-            plain = letter < '\u{400}' || ('\u{1e00}'..'\u{2000}').contains(&letter);
+            plain = letter.is_ascii() || may_have_accent(letter);
         } else if plain {
             continue;
         }

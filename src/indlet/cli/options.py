@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,6 +23,8 @@ config_option = click.option(
 
 
 def _account() -> str:
+    import getpass
+
     try:
         return getpass.getuser()
     except (OSError, KeyError):  # a user without an account, as in some containers

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
 import os
-import tomllib
 import types
 import typing
 from collections.abc import Mapping
@@ -21,6 +19,8 @@ from indlet.settings import EMBEDDED, ROLES, IndexEngine, Settings
 
 def load(path: Path) -> Settings:
     """The settings that a file states, checked; local paths are relative to the file, or begin with "~"."""
+    import tomllib  # 5 ms, and many commands read no file
+
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as e:
@@ -198,6 +198,8 @@ def _build(kind: type[T], raw: Any, where: str) -> T:
     values: JsonObject = {}
     for key, value in raw.items():
         if key not in known:
+            import difflib
+
             near = difflib.get_close_matches(key, known, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"known here: {', '.join(sorted(known))}"
             raise SettingsError(f"{where}: unknown setting {key!r}; {hint}")

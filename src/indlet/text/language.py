@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import Final
 
 from indlet._core import language_code
@@ -17,7 +17,7 @@ _RULES: Final = {"nb": "no", "nn": "no"}
 def _bibliographic() -> dict[str, str]:
     """The ISO 639-2 code (the bibliographic one) of each language."""
     found: dict[str, str] = {}
-    text = resources.files(__package__).joinpath("languages.tsv").read_text("utf-8")
+    text = Path(__file__).with_name("languages.tsv").read_text("utf-8")
     for line in text.splitlines():
         if not line.startswith("#"):
             two, terminological, older, _ = line.split("\t")

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cache
 from hashlib import blake2b
-from importlib.resources import files
+from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
@@ -38,24 +38,27 @@ _ALGORITHMS: Final = {"en": "porter"}
 STEMMER: Final = "snowball " + ".".join(Stemmer.version().split(".")[:2]) + ", english=porter"
 
 
-def _listed(language: str) -> list[str]:
-    file = files(__package__).joinpath("stop", f"{language}.txt")
+@cache
+def _list_stop_words(language: str) -> tuple[str, ...]:
+    """The stop words as our list of the language spells them; none where there is no list."""
+    file = Path(__file__).with_name("stop") / f"{language}.txt"
     if language not in LANGUAGES or not file.is_file():
-        return []
+        return ()
     lines = file.read_text("utf-8").splitlines()
-    return [word for line in lines if not line.startswith("#") for word in line.split()]
+    return tuple(word for line in lines if not line.startswith("#") for word in line.split())
 
 
 @cache
 def stop_words(language: str) -> frozenset[str]:
     """The stop words of a language as tokens; none where we have no list of it."""
-    return frozenset(token for word in _listed(language) for token in words(word))
+    return frozenset(words(" ".join(_list_stop_words(language))))
 
 
 @cache
 def stops_digest() -> str:
     """A digest over the content of all stop lists."""
-    content = "\n".join(f"{language} {' '.join(sorted(set(_listed(language))))}" for language in LANGUAGES)
+    words_of = {language: sorted(set(_list_stop_words(language))) for language in LANGUAGES}
+    content = "\n".join(f"{language} {' '.join(listed)}" for language, listed in words_of.items())
     return blake2b(content.encode(), digest_size=8).hexdigest()
 
 

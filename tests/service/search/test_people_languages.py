@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from indlet.model import Record
-from indlet.service.harvest.source_state import Shape, SourceState
+from indlet.service.harvest.source_shape import Shape
+from indlet.service.harvest.source_state import SourceState
 from indlet.service.search.library import Library
 from indlet.text import Analyzer
 

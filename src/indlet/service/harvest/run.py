@@ -51,7 +51,8 @@ from indlet.service.harvest.run_state import (
     Stop,
     Window,
 )
-from indlet.service.harvest.source_state import KeptRun, Shape, SourceState
+from indlet.service.harvest.source_shape import Shape
+from indlet.service.harvest.source_state import KeptRun, SourceState
 from indlet.service.harvest.windows import history
 from indlet.service.harvest.withhold import DeletionGuard
 from indlet.service.records.normalise import Normaliser

@@ -4,21 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import NamedTuple
 
 from indlet.model import JsonMapping, JsonObject
 from indlet.service.harvest.run_state import RunState, from_json, to_json
-
-
-class Shape(NamedTuple):
-    """What must stay the same for a source to be harvested incrementally."""
-
-    url: str = ""
-    metadata_prefix: str = ""
-    index_prefix: str = ""
-    source_policy: str = ""  # digest of the analysis policy that the source states
-    own_policy: str = ""  # digest of ours
-    fulltext: str = ""
+from indlet.service.harvest.source_shape import Shape, shape_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +91,7 @@ class SourceState:
         names = {f.name for f in fields(cls)} - {"other"}
         known = {key: value for key, value in data.items() if key in names and value is not None}
         if "shape" in known:
-            known["shape"] = Shape(*known["shape"][: len(Shape._fields)])
+            known["shape"] = shape_of(known)
         if "loss" in known:
             known["loss"] = tuple(known["loss"])
         for key, kind in (("sets", SetNames), ("last", LastRun)):

@@ -28,7 +28,7 @@ from indlet.errors import (
     UnknownRecord,
 )
 from indlet.model import JsonObject, Stored
-from indlet.service.harvest.source_state import SourceState
+from indlet.service.harvest.source_shape import shape_of
 from indlet.service.index import SORTS, Found, Searcher, follow, inference
 from indlet.service.index import expression as e
 from indlet.service.index.dates import date_number
@@ -202,9 +202,9 @@ class Library:
     def _make_ready(self, searcher: Searcher) -> None:
         """Finds out what every question needs to know of a new snapshot."""
         searcher = self._shown(searcher)
-        searcher.make_ready(self.model())
         self._reader.spoken(searcher)
-        if self._serves:  # what the first page would have to wait for
+        if self._serves:  # what the first page would have to wait for; a single search computes what it needs
+            searcher.make_ready(self.model())
             facets = [hits.ENGINE_FACETS.get(name, name) for name in FACETS]
             searcher.search(e.Everything(), limit=1, sort="author", facets=facets, values=1)
         self._reader.forget_speller()  # it would keep the snapshot before until somebody misspells a word
@@ -567,7 +567,7 @@ def _policy_digest(origin: Origin) -> str:
     """The digest of the policy by which an origin's records were last analysed; empty if unknown."""
     if origin.kind == "hierarchy":
         return str(origin.state.get("policy", ""))
-    shape = SourceState.from_json(origin.state).shape
+    shape = shape_of(origin.state)
     return shape.own_policy if shape else ""
 
 

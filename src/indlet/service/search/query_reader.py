@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 from indlet.errors import SettingsError
 from indlet.limits import MISSPELT_WORDS, VERIFIED_RECORDS
-from indlet.service.harvest.source_state import SourceState
+from indlet.service.harvest.source_shape import shape_of
 from indlet.service.index import Searcher
 from indlet.service.index import expression as e
 from indlet.service.search import query
@@ -228,5 +228,5 @@ def _any_of(terms: Iterable[str]) -> e.Expression:
 
 def _without_text(origin: Origin) -> bool:
     """Whether a source gives metadata alone, in which a phrase is looked up."""
-    shape = SourceState.from_json(origin.state).shape if origin.kind == "source" else None
+    shape = shape_of(origin.state) if origin.kind == "source" else None
     return shape is not None and not shape.index_prefix and not shape.fulltext

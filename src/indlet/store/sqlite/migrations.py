@@ -7,7 +7,7 @@ import re
 import secrets
 import sqlite3
 from collections.abc import Callable
-from importlib.resources import files
+from pathlib import Path
 
 from indlet.errors import StoreError
 from indlet.settings import without_credentials
@@ -20,7 +20,7 @@ from indlet.store.sql_waiting import SCHEMA
 
 
 def first_schema(connection: sqlite3.Connection) -> None:
-    script = files("indlet.store.sqlite").joinpath("schema.sql").read_text(encoding="utf-8")
+    script = Path(__file__).with_name("schema.sql").read_text(encoding="utf-8")
     for statement in _statements(script):
         connection.execute(statement)
 
