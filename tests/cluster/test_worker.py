@@ -285,6 +285,8 @@ def test_what_a_worker_does_follows_from_the_settings(stores: tuple[Store, Store
         ),
         index=IndexEngine("opensearch", ("http://127.0.0.1:9",)),
     )
+    with stores[0].write() as tx:
+        tx.origin("source", "dropped", {"url": "http://two.example.org/oai"})  # once in the settings
     found = {job.name: (job.priority, job.host) for job in Worker(stores[0], settings).jobs()}
     assert found == {
         "index": (0, ""),

@@ -169,9 +169,10 @@ class Worker:
             yield WorkerJob("index", 0, EVERY, self._index)
         for group in crawl_groups(self._settings):
             yield self._crawl(group)
+        on_schedule = self._harvests.on_schedule()
         for name, source in sources.items():
             every = source.every or self._settings.harvest.every
-            if not source.paused:
+            if name in on_schedule and not source.paused:
                 work = self._harvests.work(name, source)
                 host = _host(source.url)
                 yield WorkerJob(f"harvest {name}", 2, every, work, host, step=Step.HARVEST)

@@ -290,7 +290,7 @@ class Harvests(SourceList):
         sources, planned = self.sources(), {job.name for job in self.schedule.jobs() if job.kind == "harvest"}
         for name in planned - {_job(name) for name in sources}:
             self.schedule.remove(name)
-        for name in self.in_file().keys() | self.decided()["added"].keys():
+        for name in self.on_schedule():
             if _job(name) not in planned:
                 self._plan(name, sources[name])
 

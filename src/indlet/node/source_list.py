@@ -57,6 +57,13 @@ class SourceList:
         """The sources of the settings file, as it describes them, by their names here."""
         return sources_in_file(self._settings, self.decided())
 
+    def on_schedule(self) -> set[str]:
+        """The names of the sources that are harvested by the clock: those of the settings file and the desk.
+
+        One that the settings no longer name keeps its records, and is harvested only when somebody asks.
+        """
+        return {*self.in_file(), *self.decided()["added"]}
+
     def removed_here(self) -> list[str]:
         """The sources that the settings file names and the desk has removed."""
         changed = self.decided()["changed"]

@@ -115,6 +115,32 @@ def test_what_was_given_once_is_used_again(tmp_path: Path) -> None:
     assert set(seen) == {"Basic bWU6aHVudGVyMg=="}
 
 
+def test_stored_credentials_go_only_to_the_server_that_they_were_given_for(tmp_path: Path) -> None:
+    seen = list[str | None]()
+
+    class Listener(m.Provider):
+        def _handle(self, handler: BaseHTTPRequestHandler) -> None:
+            seen.append(handler.headers.get("Authorization"))
+            super()._handle(handler)
+
+    def harvest(store: Store, url: str) -> None:
+        Run(store, Source(url, name="repo"), "repo", Analyzer(Policy()), QUICK, Progress("repo")).go()
+
+    with open_store(tmp_path) as store, m.Provider() as first, Listener() as other:
+        harvest(store, first.url.replace("http://", f"http://me:{PASSWORD}@"))
+        harvest(store, other.url)
+        assert seen
+        assert set(seen) == {None}
+        # As an earlier version kept them: they belong to the address that was harvested with them.
+        with store.read() as view:
+            origin = view.origins("source")[0].id
+        with store.write() as tx:
+            tx.origin("source", "repo", {"url": first.url})
+            tx.meta(f"credentials:{origin}", json.dumps(["me", PASSWORD]))
+        harvest(store, other.url)
+        assert set(seen) == {None}
+
+
 def test_an_older_store_is_cleaned_when_it_is_opened(tmp_path: Path) -> None:
     url = f"http://me:{PASSWORD}@127.0.0.1:9/oai"
     said = json.dumps({"reason": f"{url}: HTTP status 500"})

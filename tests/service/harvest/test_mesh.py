@@ -276,6 +276,8 @@ def test_a_restored_origin_is_believed() -> None:
         ("http://a.example.org:8080/oai", "http://a.example.org/oai", False),
         ("http://a.example.org/x/oai", "http://a.example.org/oai", False),
         ("http://a.example.org/cgi/request", "http://a.example.org/cgi/request", True),
+        ("http://a.example.org/oai.php?repository=a", "http://a.example.org/oai.php?repository=b", False),
+        ("http://a.example.org/oai.php?repository=a", "https://a.example.org/oai.php?repository=a", True),
     ],
 )
 def test_origins_are_told_apart_by_their_addresses(one: str, other: str, same: bool) -> None:

@@ -47,7 +47,10 @@ class Held:
 
 
 def origin_key(url: str) -> str:
-    """What tells repositories apart, however their base URLs are written: a node's two endpoints are one."""
+    """What tells repositories apart, however their base URLs are written: a node's two endpoints are one.
+
+    A query is part of a base URL (`oai.php?repository=a`).
+    """
     try:
         parts = urlsplit(url.strip())
         port = f":{parts.port}" if parts.port not in (None, 80, 443) else ""
@@ -57,7 +60,8 @@ def origin_key(url: str) -> str:
     for ending in (FT_PATH, OAI_PATH):
         path = path.removesuffix(ending)
     path = path.replace(f"{FT_PATH}/", f"{OAI_PATH}/")  # a virtual repository
-    return f"{(parts.hostname or '').lower()}{port}{path}"
+    query = f"?{parts.query}" if parts.query else ""
+    return f"{(parts.hostname or '').lower()}{port}{path}{query}"
 
 
 def direct(

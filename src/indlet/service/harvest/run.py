@@ -23,6 +23,7 @@ from indlet.exchange.duplicates import other_decisions
 from indlet.formats.registry import ROOTS, Roots
 from indlet.model import Failure
 from indlet.net.client import Client, NoAnswer, spellings
+from indlet.net.reach import origin_of
 from indlet.oai.names import FT_PATH
 from indlet.service.harvest import decide, early_end, owed, sets
 from indlet.service.harvest.cache import Cache, address_of
@@ -127,13 +128,14 @@ class Run:
         delay = source.delay_seconds if source.delay_seconds >= 0 else harvest.delay_seconds
         claim(store, name, source.url)
         with store.read() as view:
-            known = view.origin("source", name) is not None
+            known = view.origin("source", name)
         with store.write() as tx:
             # A new one with its address at once, for another run may look for sources that have the same.
-            self.origin = tx.origin("source", name, None if known else source.public())
+            self.origin = tx.origin("source", name, source.public() if known is None else None)
         self.kept_as = keeper(store, name, source, ranks or {})
         with store.write() as tx:
-            user, password = _credentials(tx, self.origin, source)
+            harvested = str(known.settings.get("url", "")) if known is not None else ""
+            user, password = _credentials(tx, self.origin, source, harvested)
         self.requester = _digest(store, source.token, user, password)
         client = Client(
             harvest, token=source.token, user=user, password=password, delay_seconds=delay,
@@ -687,13 +689,18 @@ def _digest(store: Store, *credentials: str) -> str:
     return hmac.digest(store.secret("identity"), repr(credentials).encode(), "sha256").hex()[:16]
 
 
-def _credentials(tx: Transaction, origin: int, source: Source) -> tuple[str, str]:
-    """User and password of a source: those given, or those with which it was harvested before."""
-    key = f"credentials:{origin}"
+def _credentials(tx: Transaction, origin: int, source: Source, harvested: str) -> tuple[str, str]:
+    """User and password of a source: those given, or those given before for the same scheme, host and port.
+
+    `harvested`: the URL of the last run, for entries of earlier versions, which do not name their server.
+    """
+    key, server = f"credentials:{origin}", origin_of(source.url)
     if source.user or source.password:
-        tx.meta(key, json.dumps([source.user, source.password]))
+        tx.meta(key, json.dumps([source.user, source.password, server]))
         return source.user, source.password
-    user, password = json.loads(tx.meta_value(key, '["", ""]'))
+    user, password, *given_for = json.loads(tx.meta_value(key, '["", ""]'))
+    if server != (given_for[0] if given_for else origin_of(harvested)):
+        return "", ""
     return str(user), str(password)
 
 
