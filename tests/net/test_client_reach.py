@@ -12,10 +12,12 @@ import tests.hostile.misbehaving as m
 from indlet.net.client import Client, NoAnswer
 from indlet.net.connection import GetRequest, NotConnected, Reply
 from indlet.net.reach import KnownPublic, is_public
+from indlet.node.probe import probe_in_child
 from indlet.service.harvest.public_hosts import known_public, public_hosts
-from indlet.settings import Harvest
+from indlet.settings import Harvest, Source
 from indlet.site.mirror.fetch import Fetcher, NotFetched
 from indlet.store import Store
+from indlet.text import Policy
 
 
 def answer(request: GetRequest) -> Reply:
@@ -301,3 +303,10 @@ def test_a_repository_whose_name_is_not_resolved_at_first_opens_nothing(tmp_path
     with pytest.raises(NotFetched, match="private network"):
         fetcher.fetch("http://127.0.0.1:9/", tmp_path / "a")
     assert sent.requests == []
+
+
+def test_a_probe_knows_which_hosts_were_public() -> None:
+    source = Source("http://localhost:9/oai")
+    found = probe_in_child(source, Harvest(), Policy(), known_public=KnownPublic(["localhost"]))
+    assert "leads into a private network" in found.problem
+    assert "private" not in probe_in_child(source, Harvest(), Policy()).problem

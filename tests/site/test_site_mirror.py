@@ -27,6 +27,7 @@ from indlet.errors import SettingsError
 from indlet.net.connection import tls
 from indlet.site import oai_didl
 from indlet.site.mirror.command import mirror
+from indlet.site.mirror.journal import MirrorJournal
 from indlet.site.mirror.paths import path_of
 
 
@@ -51,6 +52,16 @@ def served(web: Web, paths: set[str] | None = None) -> dict[str, tuple[bytes, in
     host = web.url.removeprefix("http://")
     found = contents(web.root)
     return {f"{host}/{path}": file for path, file in found.items() if paths is None or f"/{path}" in paths}
+
+
+def test_a_repository_that_was_public_does_not_become_one_of_our_network(tmp_path: Path) -> None:
+    with MirrorJournal(tmp_path).opened() as journal:
+        journal.known_public().remember("localhost")
+        journal.known_public().remember("example.org")
+    with MirrorJournal(tmp_path).opened() as journal:
+        assert set(journal.known_public().hosts) == {"localhost", "example.org"}
+    result = CliRunner().invoke(mirror, [f"http://localhost:{free_port()}/oai", "--to", str(tmp_path)])
+    assert "leads into a private network" in f"{result.output}{result.exception}"
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from indlet import process
 from indlet.errors import IndletError
 from indlet.model import JsonObject
 from indlet.net.client import Client, NoAnswer
+from indlet.net.reach import KnownPublic
 from indlet.node import children
 from indlet.oai import answers
 from indlet.service.harvest.fetch_page import PageFetcher
@@ -25,6 +26,7 @@ from indlet.text import Policy, loss
 
 SECONDS: Final = 60.0  # that a probe may take
 MEMORY_MB: Final = 1536
+STRANGERS: Final = KnownPublic()  # nothing is known of any host
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +46,24 @@ class Probe:
     policy: str = ""
     losses: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    public_hosts: tuple[str, ...] = ()  # names that have a public address now
 
 
-def probe_in_child(source: Source, harvest: Harvest, ours: Policy, seconds: float = SECONDS) -> Probe:
-    """Ask a source a handful of quick questions; what it answers is read in a child process."""
+def probe_in_child(
+    source: Source,
+    harvest: Harvest,
+    ours: Policy,
+    seconds: float = SECONDS,
+    known_public: KnownPublic = STRANGERS,
+) -> Probe:
+    """Ask a source a handful of quick questions; what it answers is read in a child process.
+
+    A host that has a public address is remembered, as by a harvest.
+    """
     said: list[bytes] = []
+    task = (source, harvest, ours, tuple(known_public.hosts))
     try:
-        status = children.run(__name__, (source, harvest, ours), said.append, seconds=seconds, patience=1.0)
+        status = children.run(__name__, task, said.append, seconds=seconds, patience=1.0)
     except children.TookTooLong:
         return Probe(source.url, problem=f"{source.url}: took longer than {seconds:g} seconds to answer")
     if status or not said:
@@ -59,27 +72,33 @@ def probe_in_child(source: Source, harvest: Harvest, ours: Policy, seconds: floa
     found: JsonObject = {
         name: tuple(value) if isinstance(value, list) else value for name, value in answer.items()
     }
-    return Probe(**found)
+    answered = Probe(**found)
+    for host in answered.public_hosts:
+        known_public.remember(host)
+    return answered
 
 
 def main() -> None:
     """The child."""
-    source, harvest, ours = process.receive_task()
+    source, harvest, ours, hosts = process.receive_task()
+    met: list[str] = []
     process.stop_event()
     process.limit_memory(MEMORY_MB)
     process.limit_processor_time(SECONDS)
     try:
-        found = probe(source, harvest, ours)
+        found = probe(source, harvest, ours, KnownPublic(hosts, met.append))
     except MemoryError:
         found = Probe(source.url, problem=f"{source.url}: its answer takes more than {MEMORY_MB} MB to read")
-    sys.stdout.buffer.write(orjson.dumps(asdict(found)) + b"\n")
+    sys.stdout.buffer.write(orjson.dumps(asdict(replace(found, public_hosts=tuple(met)))) + b"\n")
 
 
-def probe(source: Source, harvest: Harvest, ours: Policy) -> Probe:
+def probe(source: Source, harvest: Harvest, ours: Policy, known_public: KnownPublic = STRANGERS) -> Probe:
     """Ask a source a handful of quick questions."""
     quick = replace(harvest, timeout_seconds=10.0, stall_seconds=10.0, retries=0)
     rules = Rules(0, quick.backoff_seconds, quick.backoff_limit_seconds, 0.0, quick.pages)
-    client = Client(quick, token=source.token, user=source.user, password=source.password)
+    client = Client(
+        quick, token=source.token, user=source.user, password=source.password, known_public=known_public
+    )
     fetcher = PageFetcher(client, rules, lambda _: None)
     try:
         agreed = negotiate(fetcher, source, ours.positions)

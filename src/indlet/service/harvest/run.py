@@ -59,7 +59,7 @@ from indlet.service.harvest.withhold import DeletionGuard
 from indlet.service.records.normalise import Normaliser
 from indlet.service.records.stored_policy import remember
 from indlet.settings import Harvest, Source, seconds
-from indlet.store import Store, Transaction
+from indlet.store import Origin, Store, Transaction
 from indlet.text import Analyzer, Policy
 from indlet.wording import amount
 
@@ -134,8 +134,7 @@ class Run:
             self.origin = tx.origin("source", name, source.public() if known is None else None)
         self.kept_as = keeper(store, name, source, ranks or {})
         with store.write() as tx:
-            harvested = str(known.settings.get("url", "")) if known is not None else ""
-            user, password = _credentials(tx, self.origin, source, harvested)
+            user, password = _credentials(tx, self.origin, source, known)
         self.requester = _digest(store, source.token, user, password)
         client = Client(
             harvest, token=source.token, user=user, password=password, delay_seconds=delay,
@@ -689,17 +688,18 @@ def _digest(store: Store, *credentials: str) -> str:
     return hmac.digest(store.secret("identity"), repr(credentials).encode(), "sha256").hex()[:16]
 
 
-def _credentials(tx: Transaction, origin: int, source: Source, harvested: str) -> tuple[str, str]:
+def _credentials(tx: Transaction, origin: int, source: Source, known: Origin | None) -> tuple[str, str]:
     """User and password of a source: those given, or those given before for the same scheme, host and port.
 
-    `harvested`: the URL of the last run, for entries of earlier versions, which do not name their server.
+    `known`: the source as it was harvested before. Earlier versions stored no server with credentials.
     """
     key, server = f"credentials:{origin}", origin_of(source.url)
     if source.user or source.password:
         tx.meta(key, json.dumps([source.user, source.password, server]))
         return source.user, source.password
     user, password, *given_for = json.loads(tx.meta_value(key, '["", ""]'))
-    if server != (given_for[0] if given_for else origin_of(harvested)):
+    harvested = origin_of(str(known.settings.get("url", ""))) if known is not None else ""
+    if server != (given_for[0] if given_for else harvested):
         return "", ""
     return str(user), str(password)
 

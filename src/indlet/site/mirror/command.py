@@ -13,6 +13,7 @@ import click
 
 from indlet.net.client import Client
 from indlet.net.connection import tls
+from indlet.net.reach import KnownPublic
 from indlet.net.settings import Harvest
 from indlet.site.mirror.archive import WarcFile
 from indlet.site.mirror.fetch import Fetcher
@@ -85,28 +86,33 @@ def mirror(
     authorization = f"Basic {base64.b64encode(user.encode()).decode()}" if user else ""
     if certificate:
         tls(certificate)  # refused at once if it is none
-    with _lists(url, user, certificate) as lists:
-        if folder is None:
+    if folder is None:
+        with _lists(url, user, certificate) as lists:
             _list(lists, deleted, since, set_spec)
-            return
-        with ExitStack() as stack:
-            folder.mkdir(parents=True, exist_ok=True)
-            archive = stack.enter_context(WarcFile(warc)) if warc else None
-            fetcher = Fetcher(url, authorization, trust, FILE_BYTES, FILE_SECONDS, certificate=certificate)
-            stack.callback(fetcher.close)
-            journal = stack.enter_context(MirrorJournal(folder).opened())
-            run = Mirror(folder, lists, fetcher, journal, archive=archive, keep_deleted=keep_deleted)
-            done = run.run(url, full=full)
+        return
+    with ExitStack() as stack:
+        folder.mkdir(parents=True, exist_ok=True)
+        archive = stack.enter_context(WarcFile(warc)) if warc else None
+        journal = stack.enter_context(MirrorJournal(folder).opened())
+        lists = stack.enter_context(_lists(url, user, certificate, known := journal.known_public()))
+        fetcher = Fetcher(
+            url, authorization, trust, FILE_BYTES, FILE_SECONDS, certificate=certificate, known_public=known
+        )
+        stack.callback(fetcher.close)
+        run = Mirror(folder, lists, fetcher, journal, archive=archive, keep_deleted=keep_deleted)
+        done = run.run(url, full=full)
     if not quiet:
         _tell(done)
     sys.exit(3 if done.failed else 0)
 
 
 @contextmanager
-def _lists(url: str, user: str, certificate: str) -> Iterator[ListReader]:
+def _lists(
+    url: str, user: str, certificate: str, known_public: KnownPublic | None = None
+) -> Iterator[ListReader]:
     harvest = Harvest()
     name, _, password = user.partition(":")
-    client = Client(harvest, user=name, password=password, certificate=certificate)
+    client = Client(harvest, user=name, password=password, certificate=certificate, known_public=known_public)
     try:
         yield ListReader(client, url, harvest)
     finally:

@@ -18,7 +18,7 @@ from indlet.net.connection import (
     Transport,
     request_to,
 )
-from indlet.net.reach import OutOfReach, Reach, Resolve, addresses, origin_of
+from indlet.net.reach import KnownPublic, OutOfReach, Reach, Resolve, addresses, origin_of
 
 REDIRECTS: Final = 5
 TIMEOUT: Final = 30.0
@@ -47,12 +47,13 @@ class Fetcher:
         transport: Transport | None = None,
         resolve: Resolve = addresses,
         certificate: str = "",
+        known_public: KnownPublic | None = None,
     ) -> None:
         self._authorization = authorization
         self._trusted = {origin_of(url) for url in (source, *trusted)}
         self._limit = limit
         # Records of a public repository must not lead into our network.
-        self._reach = Reach(allow_private=True, by_proxy=False, resolve=resolve, clock=time.monotonic)
+        self._reach = Reach(True, False, resolve, time.monotonic, known_public)
         self._reach.begin(source)
         self._certificate = certificate
         self._connections = Connections(TIMEOUT, TIMEOUT)  # neither HTTP_PROXY nor .netrc counts

@@ -21,6 +21,7 @@ import orjson
 
 from indlet.durable import sync_changes, write_whole
 from indlet.errors import StoreError
+from indlet.net.reach import KnownPublic
 from indlet.site.mirror.paths import OWN
 
 if TYPE_CHECKING:
@@ -61,6 +62,17 @@ class MirrorJournal:
         self._written = time.monotonic()
         self.also_durable: list[Callable[[], None]] = []  # what else has to be on the disk before a line is
         self.state = MirrorState()
+
+    def known_public(self) -> KnownPublic:
+        """The hosts that have had a public address, for as long as the mirror is kept: one a line."""
+        path = self.own / "public-hosts"
+        hosts = set(path.read_text("utf-8").split()) if path.exists() else set[str]()
+
+        def remember(host: str) -> None:
+            hosts.add(host)
+            write_whole(path, "".join(f"{one}\n" for one in sorted(hosts)).encode())
+
+        return KnownPublic(hosts, remember)
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[MirrorJournal]:

@@ -16,6 +16,7 @@ from indlet.formats import METADATA
 from indlet.node.jobs import Jobs
 from indlet.node.probe import Probe, probe_in_child
 from indlet.node.source_list import NAME, clean_name
+from indlet.service.harvest.public_hosts import known_public
 from indlet.service.harvest.run import FEED
 from indlet.service.search.library import Library
 from indlet.settings import Node, Source, without_credentials
@@ -107,7 +108,8 @@ class Acts:
         source = wanted_source(form)
         if not source.name:
             harvest, policy = self._library.settings.harvest, self._library.analyzer.policy
-            name = self.name_by_itself(probe_in_child(source, harvest, policy))
+            known = known_public(self._library.store)
+            name = self.name_by_itself(probe_in_child(source, harvest, policy, known_public=known))
             source = wanted_source({**form, "name": name})
         name = self._harvests.add(source)
         if form.get("now"):

@@ -22,6 +22,7 @@ from indlet.node.jobs import Jobs
 from indlet.node.probe import Probe, probe_in_child
 from indlet.provider.serve.http import TooMuch, posted
 from indlet.provider.serve.usage import Usage
+from indlet.service.harvest.public_hosts import known_public
 from indlet.service.index import follow
 from indlet.web.admin import show
 from indlet.web.admin.acts import Acts, Form, wanted_source
@@ -292,7 +293,10 @@ class Desk:
             source = wanted_source(form)
         except SettingsError as e:
             return self._overview(request, session, 400, str(e), form)
-        tested = probe_in_child(source, self.settings.harvest, self.portal.library.analyzer.policy)
+        policy = self.portal.library.analyzer.policy
+        tested = probe_in_child(
+            source, self.settings.harvest, policy, known_public=known_public(self.portal.library.store)
+        )
         if not form.get("name", "").strip():
             form = {**form, "name": self.acts.name_by_itself(tested)}
         return self._overview(request, session, given=form, tested=tested)
