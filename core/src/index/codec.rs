@@ -17,12 +17,11 @@
 
 use bitpacking::{BitPacker, BitPacker4x};
 
+use super::bitset::{BitSet, Ones};
 use super::bytes::{Reader, cut_short, read_u32, write_varint};
 use crate::Result;
 
 pub const BLOCK: usize = 128;
-/// What the widths of a block's tfs can be: 0 to 32 bits.
-pub const WIDTHS: usize = 33;
 const SPARSE: u8 = 0x80;
 const LESS: u8 = 0x40;
 const WIDTH: u8 = 0x3F;
@@ -168,12 +167,6 @@ impl<'a> PostingList<'a> {
         &self.blocks[begin..end]
     }
 
-    /// The largest tf of a full block is at most two to this power; `None` for a block that is not full.
-    #[inline]
-    pub fn tf_bits(&self, block: usize) -> Option<u8> {
-        (block < self.full()).then(|| self.bytes(block)[1] & WIDTH)
-    }
-
     /// Decode the documents of a block; their number.
     pub fn docs(&self, block: usize, docs: &mut Block) -> Result<usize> {
         if block >= self.full() {
@@ -203,18 +196,17 @@ impl<'a> PostingList<'a> {
         let inner = (how & WIDTH).saturating_sub(u8::from(how & LESS != 0));
         let mask = (1u64 << inner) - 1;
         let (mut held, mut filled, mut at) = (0u64, 0u32, 0usize);
-        for (place, tf) in tfs.iter_mut().enumerate() {
-            if flags[place >> 3] >> (place & 7) & 1 == 0 {
-                continue;
+        for (word, flags) in flags.chunks_exact(8).enumerate() {
+            for bit in Ones(u64::from_le_bytes(flags.try_into().expect("eight bytes"))) {
+                while filled < u32::from(inner) {
+                    held |= u64::from(*packed.get(at).ok_or_else(cut_short)?) << filled;
+                    at += 1;
+                    filled += 8;
+                }
+                tfs[64 * word + bit] = (held & mask) as u32 + 2;
+                held >>= inner;
+                filled -= u32::from(inner);
             }
-            while filled < u32::from(inner) {
-                held |= u64::from(*packed.get(at).ok_or_else(cut_short)?) << filled;
-                at += 1;
-                filled += 8;
-            }
-            *tf = (held & mask) as u32 + 2;
-            held >>= inner;
-            filled -= u32::from(inner);
         }
         Ok(())
     }
@@ -242,23 +234,28 @@ impl<'a> PostingList<'a> {
         Ok(count)
     }
 
+    /// Decode a block; the number of its documents.
+    #[inline]
+    pub fn decode(&self, block: usize, docs: &mut Block, tfs: &mut Block) -> Result<usize> {
+        if block >= self.full() {
+            return self.short(block, docs, Some(tfs));
+        }
+        self.tfs(block, tfs)?;
+        self.docs(block, docs)
+    }
+
     /// Call `f` with each document and its tf.
     pub fn for_each(&self, mut f: impl FnMut(u32, u32)) -> Result<()> {
         let (mut docs, mut tfs) = ([0; BLOCK], [0; BLOCK]);
         for block in 0..self.blocks() {
-            let count = if block < self.full() {
-                self.tfs(block, &mut tfs)?;
-                self.docs(block, &mut docs)?
-            } else {
-                self.short(block, &mut docs, Some(&mut tfs))?
-            };
+            let count = self.decode(block, &mut docs, &mut tfs)?;
             docs[..count].iter().zip(&tfs).for_each(|(&doc, &tf)| f(doc, tf));
         }
         Ok(())
     }
 
     /// Call `f` with each of some documents that the list holds, and its tf. Blocks without any are not decoded.
-    pub fn for_each_in(&self, wanted: &super::bitset::BitSet, mut f: impl FnMut(u32, u32)) -> Result<()> {
+    pub fn for_each_in(&self, wanted: &BitSet, mut f: impl FnMut(u32, u32)) -> Result<()> {
         let (mut docs, mut tfs) = ([0; BLOCK], [0; BLOCK]);
         let mut next = 0u32;
         for block in 0..self.blocks() {
@@ -290,15 +287,6 @@ impl<'a> PostingList<'a> {
             docs[..count].iter().for_each(|&doc| f(doc));
         }
         Ok(())
-    }
-
-    /// The first block, from `block` on, that may hold a document or one after it.
-    #[inline]
-    pub fn seek(&self, mut block: usize, doc: u32) -> usize {
-        while block < self.full() && self.entry(block).last < doc {
-            block += 1;
-        }
-        block
     }
 
     /// The tf of a document; 0 if the list does not hold it.

@@ -10,19 +10,42 @@ use super::dictionary::Dictionary;
 use super::facets::ValueColumn;
 use super::first_with;
 use super::segment::{Columns, Segment};
+use super::top::WINDOW;
 use crate::Result;
-use crate::rank::Class;
+use crate::rank::Range;
 use crate::text::accents::without_accents;
 
-/// Classes of documents, by length or by norm.
-pub const CLASSES: usize = 8;
-/// The share of documents that is below each class but the first.
-const BELOW: [f64; CLASSES - 1] = [0.01, 0.03, 0.07, 0.15, 0.3, 0.5, 0.75];
+/// Classes of documents by length or by norm: eight for each doubling.
+pub const CLASSES: usize = 256;
+/// The bits of a number that do not tell its class, and the first class, of the number 1.
+const LOW_BITS: u32 = 49;
+const FIRST: u64 = 1f64.to_bits() >> LOW_BITS;
 
-/// `within[c]` has the documents of class c and of those before it; `limits[c]` what bounds their scores.
+/// The class of each document, filled up to whole windows; the first and the last class of any.
 pub struct Classes {
-    pub within: Vec<BitSet>,
-    pub limits: [Class; CLASSES],
+    pub of: Vec<u8>,
+    pub first: u8,
+    pub last: u8,
+}
+
+impl Classes {
+    /// Of norms, or of lengths plus one, so that none is below 1.
+    fn new(values: impl ExactSizeIterator<Item = f64>) -> Classes {
+        let whole = values.len().next_multiple_of(WINDOW);
+        let class = |value: f64| (value.to_bits() >> LOW_BITS).saturating_sub(FIRST).min(CLASSES as u64 - 1) as u8;
+        let mut of: Vec<u8> = values.map(class).collect();
+        let (first, last) = (of.iter().copied().min().unwrap_or(0), of.iter().copied().max().unwrap_or(0));
+        of.resize(whole, 0);
+        Classes { of, first, last }
+    }
+}
+
+/// The lengths and norms of the documents of a class.
+pub fn class_limits(class: u8) -> Range {
+    let least = |class: u64| f64::from_bits((FIRST + class) << LOW_BITS);
+    let (low, high) = (least(u64::from(class)), least(u64::from(class) + 1));
+    let longest = if class == u8::MAX { u32::MAX } else { (high.ceil() - 2.0) as u32 };
+    Range { least_tf: 1, most_tf: 1, shortest: (low.ceil() - 1.0) as u32, longest, least_norm: low }
 }
 
 #[derive(Default)]
@@ -85,17 +108,10 @@ impl NameOrder {
 
 impl Derived {
     pub fn classes(&self, columns: &Columns, by_norm: bool) -> &Classes {
-        let longest = || columns.lengths.iter().copied().max().unwrap_or(0);
         if by_norm {
-            self.by_norm.get_or_init(|| {
-                let norms: Vec<f64> = columns.norms.iter().map(|&norm| if norm > 0.0 { norm } else { 1.0 }).collect();
-                classify(&norms, |least| Class { shortest: 0, longest: longest(), least_norm: least })
-            })
+            self.by_norm.get_or_init(|| Classes::new(columns.norms.iter().map(|&norm| norm.max(1.0))))
         } else {
-            self.by_length.get_or_init(|| {
-                let lengths: Vec<f64> = columns.lengths.iter().map(|&length| f64::from(length)).collect();
-                classify(&lengths, |least| Class { shortest: least as u32, longest: longest(), least_norm: 1.0 })
-            })
+            self.by_length.get_or_init(|| Classes::new(columns.lengths.iter().map(|&length| f64::from(length) + 1.0)))
         }
     }
 
@@ -133,20 +149,4 @@ impl Derived {
     pub fn early(&self, columns: &Columns) -> &BitSet {
         self.early.get_or_init(|| BitSet::collect(columns.ties.len(), |doc| columns.ties[doc] >> 58 == 0))
     }
-}
-
-fn classify(values: &[f64], class: impl Fn(f64) -> Class) -> Classes {
-    let mut ordered = values.to_vec();
-    ordered.sort_unstable_by(f64::total_cmp);
-    let mut limits = [class(ordered.first().copied().unwrap_or(0.0)); CLASSES];
-    let mut within = Vec::with_capacity(CLASSES);
-    for (number, share) in BELOW.iter().enumerate() {
-        let place = (share * ordered.len().saturating_sub(1) as f64) as usize;
-        let highest = ordered.get(place).copied().unwrap_or(0.0);
-        within.push(BitSet::collect(values.len(), |doc| values[doc] <= highest));
-        let next = ordered.partition_point(|&value| value <= highest);
-        limits[number + 1] = class(ordered.get(next).or(ordered.last()).copied().unwrap_or(0.0));
-    }
-    within.push(BitSet::full(values.len()));
-    Classes { within, limits }
 }

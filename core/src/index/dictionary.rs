@@ -129,11 +129,13 @@ impl<'a> Dictionary<'a> {
             }
         }
         let mut terms = self.at(low.saturating_sub(1) * BLOCK)?;
-        let mut start = terms.clone();
-        while terms.advance()? && terms.term() < bound {
-            start = terms.clone();
+        while terms.advance()? {
+            if terms.term() >= bound {
+                terms.is_read = true;
+                break;
+            }
         }
-        Ok(start)
+        Ok(terms)
     }
 
     /// Terms from a number on, which begins a block.
@@ -148,6 +150,7 @@ impl<'a> Dictionary<'a> {
             len: self.len,
             term: Vec::with_capacity(32),
             spans: Spans { postings: (0, postings), positions: (0, positions) },
+            is_read: false,
         })
     }
 
@@ -159,26 +162,6 @@ impl<'a> Dictionary<'a> {
     pub fn find(&self, term: &[u8]) -> Result<Option<(usize, Spans)>> {
         let mut terms = self.from(term)?;
         Ok((terms.advance()? && terms.term() == term).then(|| (terms.number(), terms.spans())))
-    }
-
-    /// The number of the first term that is not less than `bound`.
-    pub fn rank(&self, bound: &[u8]) -> Result<usize> {
-        Ok(self.from(bound)?.next)
-    }
-
-    /// The numbers of the terms that begin with a prefix.
-    pub fn prefixed(&self, prefix: &[u8]) -> Result<std::ops::Range<usize>> {
-        let begin = self.rank(prefix)?;
-        let stem = prefix.iter().rposition(|&byte| byte != 0xFF);
-        let end = match stem {
-            None => self.len,
-            Some(last) => {
-                let mut bound = prefix[..=last].to_vec();
-                bound[last] += 1;
-                self.rank(&bound)?
-            }
-        };
-        Ok(begin..end)
     }
 
     /// The terms from a number on.
@@ -203,10 +186,15 @@ pub struct Terms<'a> {
     len: usize,
     term: Vec<u8>,
     spans: Spans,
+    /// Whether the next term has been read already.
+    is_read: bool,
 }
 
 impl Terms<'_> {
     pub fn advance(&mut self) -> Result<bool> {
+        if std::mem::take(&mut self.is_read) {
+            return Ok(true);
+        }
         if self.next >= self.len {
             return Ok(false);
         }
@@ -241,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn terms_are_found_by_name_number_and_prefix() {
+    fn terms_are_found_by_name_and_number() {
         let mut names: Vec<String> =
             (0..1000).map(|n| format!("{}{}", ["a", "b\u{e9}", "\u{1f}t"][n % 3], n * 7)).collect();
         names.sort();
@@ -258,13 +246,13 @@ mod tests {
         }
         for missing in ["", "a", "b", "zzz", "\u{1f}t1x"] {
             assert_eq!(found.find(missing.as_bytes()).unwrap(), None);
-            let expected = names.iter().filter(|name| name.as_bytes() < missing.as_bytes()).count();
-            assert_eq!(found.rank(missing.as_bytes()).unwrap(), expected);
+            let mut terms = found.from(missing.as_bytes()).unwrap();
+            for name in names.iter().filter(|name| name.as_bytes() >= missing.as_bytes()) {
+                assert!(terms.advance().unwrap());
+                assert_eq!(terms.term(), name.as_bytes());
+            }
+            assert!(!terms.advance().unwrap());
         }
-        let range = found.prefixed(b"a1").unwrap();
-        assert!(names[range.clone()].iter().all(|name| name.starts_with("a1")));
-        assert_eq!(range.len(), names.iter().filter(|name| name.starts_with("a1")).count());
-        assert_eq!(found.prefixed(b"").unwrap(), 0..1000);
         assert!(Dictionary::open(&[], &[], 0, (0, 0)).unwrap().find(b"a").unwrap().is_none());
     }
 }

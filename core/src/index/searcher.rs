@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 
 use ahash::RandomState;
 
@@ -18,7 +18,7 @@ use super::groups::Groups;
 use super::matching::{Expression, Matcher};
 use super::merge::Union;
 use super::segment::Segment;
-use super::top::{Heap, Hit, Query, Visible, length_table, search_segment};
+use super::top::{Heap, Hit, Query, Ranker, Visible};
 use super::{first_with, mark_of};
 use crate::rank::{Constants, Model, QueryConstants, Use, with_model};
 use crate::{Error, Result};
@@ -89,25 +89,14 @@ pub struct Page {
     pub ahead: usize,
 }
 
-#[derive(Default)]
-struct Lazy {
-    groups: OnceLock<Groups>,
-    /// What models need for each usual length, by their names and parameters.
-    by_length: Mutex<HashMap<ModelKey, Arc<Vec<f64>>, RandomState>>,
-}
-
-type ModelKey = (String, Vec<u64>);
-/// Models whose tables are kept, 32 kB each: one of other parameters is another model.
-const MOST_MODELS: usize = 256;
-
 pub struct Searcher {
     pub segments: Vec<Segment>,
-    lazy: Lazy,
+    groups: OnceLock<Groups>,
 }
 
 impl Searcher {
     pub fn new(segments: Vec<Segment>) -> Searcher {
-        Searcher { segments, lazy: Lazy::default() }
+        Searcher { segments, groups: OnceLock::new() }
     }
 
     pub fn documents(&self) -> usize {
@@ -134,11 +123,11 @@ impl Searcher {
     }
 
     pub fn groups(&self) -> Result<&Groups> {
-        if let Some(groups) = self.lazy.groups.get() {
+        if let Some(groups) = self.groups.get() {
             return Ok(groups);
         }
         let groups = Groups::find(&self.segments)?;
-        Ok(self.lazy.groups.get_or_init(|| groups))
+        Ok(self.groups.get_or_init(|| groups))
     }
 
     // ---- terms
@@ -584,22 +573,12 @@ impl Searcher {
 
             fn with<M: Model>(self, model: M) -> f64 {
                 let One(scoring, (tfs, length, norm)) = self;
-                Query::new(&model, scoring.constants, scoring.query, &[]).score(tfs.into_iter(), length, norm)
+                let query = Query { model: &model, terms: scoring.constants, constants: scoring.query };
+                query.score(tfs.into_iter(), length, norm)
             }
         }
         with_model(scoring.model, scoring.parameters, One(scoring, row))
             .ok_or_else(|| Error::Value(format!("there is no model {:?}", scoring.model)))
-    }
-
-    /// What a model needs for each usual length, worked out once for a snapshot.
-    fn by_length<M: Model>(&self, model: &M, scoring: &Scoring) -> Arc<Vec<f64>> {
-        let key = (scoring.model.to_owned(), scoring.parameters.iter().map(|value| value.to_bits()).collect());
-        let mut tables = self.lazy.by_length.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        if tables.len() >= MOST_MODELS {
-            tables.clear();
-        }
-        let longest = self.segments.iter().map(|segment| segment.data.longest()).max().unwrap_or(0);
-        tables.entry(key).or_insert_with(|| Arc::new(length_table(model, longest))).clone()
     }
 
     /// Work out what every search needs to know, so that the first one need not.
@@ -672,19 +651,28 @@ impl Use for Ranking<'_> {
 
     fn with<M: Model>(self, model: M) -> Self::Output {
         let segments = &self.searcher.segments;
-        let by_length = self.searcher.by_length(&model, self.scoring);
-        let query = Query::new(&model, self.scoring.constants, self.scoring.query, &by_length);
-        let (mut heap, mut total) = (Heap::new(self.size), 0);
-        for (number, segment) in segments.iter().enumerate() {
+        let query = Query { model: &model, terms: self.scoring.constants, constants: self.scoring.query };
+        let (mut lists, mut classes) = (Vec::new(), (u8::MAX, 0));
+        let mut max_tfs = vec![1; self.scoring.terms.len()];
+        for segment in segments {
+            let own = segment.data.derived.classes(&segment.data.columns, M::BY_NORM);
+            classes = (own.first.min(classes.0), own.last.max(classes.1));
+            let found = lists_of(segment, self.scoring.terms)?;
+            for (max_tf, list) in max_tfs.iter_mut().zip(&found) {
+                *max_tf = list.map_or(1, |list| list.max_tf).max(*max_tf);
+            }
+            lists.push(found);
+        }
+        let mut ranker = Ranker::new(query, max_tfs, classes, self.size);
+        for (number, (segment, lists)) in segments.iter().zip(&lists).enumerate() {
             let visible = Visible {
                 matching: self.matching.map(|matching| &matching[number]),
                 hidden: self.hidden[number].as_deref(),
                 groups: self.groups.of.get(number).map(|(of, grouped)| (&of[..], grouped)),
             };
-            let lists = lists_of(segment, self.scoring.terms)?;
-            total += search_segment(&query, segment, number as u32, lists, &visible, self.seen, &mut heap)?;
+            ranker.search(segment, number as u32, lists, &visible, self.seen)?;
         }
-        Ok((total, heap.into_sorted()))
+        Ok((ranker.total, ranker.heap.into_sorted()))
     }
 }
 

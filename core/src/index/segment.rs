@@ -32,7 +32,6 @@ pub struct SegmentData {
     pub columns: Columns,
     facets: [OnceLock<FacetColumn>; FACETS.len()],
     by_id: OnceLock<Vec<u32>>,
-    longest: OnceLock<u32>,
     pub derived: super::derived::Derived,
     /// Documents whose positions are known; `None` if there is none.
     pub placed: Option<BitSet>,
@@ -73,7 +72,6 @@ impl SegmentData {
             columns,
             facets: Default::default(),
             by_id: OnceLock::new(),
-            longest: OnceLock::new(),
             derived: Default::default(),
             placed,
         };
@@ -113,11 +111,6 @@ impl SegmentData {
         let bytes = self.file.required(&format!("facet:{}", FACETS[number]))?;
         let column = FacetColumn::read(bytes, self.size)?;
         Ok(self.facets[number].get_or_init(|| column))
-    }
-
-    /// The longest document, in tokens.
-    pub fn longest(&self) -> u32 {
-        *self.longest.get_or_init(|| self.columns.lengths.iter().copied().max().unwrap_or(0))
     }
 
     /// The documents in the order of their record ids.

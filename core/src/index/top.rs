@@ -1,33 +1,32 @@
 //! The best documents of a segment for a query, without scoring those that provably are not among them.
 //!
-//! Documents pass in windows. In a window, the documents of each term are a bit set, and a term's share in a score has an
-//! upper bound: by the largest tf of its blocks there, and by the shortest documents, for each of some classes of them
-//! apart. Which subsets of the terms can reach the worst score that is kept so far follows from these bounds; set
-//! operations then select the few candidates that have to be scored. Invariant: a document that is not selected scores
-//! below the worst one of a full heap. All documents are counted, selected or not.
+//! Documents pass in windows. Each posting in a window adds an upper bound of its share in the score to a sum for its
+//! document; bounds are integers, looked up in a table by tf and by class of length or norm. Documents whose sum can
+//! reach the worst score that is kept so far are scored exactly. Invariant: a document that is not scored is below the
+//! worst one of a full heap. All documents are counted, scored or not.
+//!
+//! Leaving out frequent terms whose bounds are low (MaxScore, WAND) was measured to be slower: documents have to be counted
+//! anyway, and the highest bound of a term is so far above its usual share that many more documents had to be scored.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+use std::ops::RangeInclusive;
 
 use super::bitset::{BitSet, Ones};
-use super::codec::{BLOCK, PostingList, WIDTHS};
-use super::derived::{CLASSES, Classes};
+use super::codec::{BLOCK, PostingList};
+use super::derived::{CLASSES, class_limits};
 use super::segment::Segment;
 use crate::Result;
-use crate::rank::{Class, Constants, Model, QueryConstants};
+use crate::rank::{Constants, Model, QueryConstants, Range};
 
 /// Documents at a time.
-const WINDOW: usize = 8192;
+pub const WINDOW: usize = 8192;
 const WORDS: usize = WINDOW / 64;
-/// Terms whose subsets are worked out, the rarest; there are two to this power.
-const COMBINED: usize = 5;
-/// Of the subsets, one bit each: those that have the first term, the second, and so on.
-const WITH: [u32; COMBINED] = [0xAAAA_AAAA, 0xCCCC_CCCC, 0xF0F0_F0F0, 0xFF00_FF00, 0xFFFF_0000];
-/// Postings in a window below which scoring all documents is less work than selecting some.
-const FEW: usize = 16;
-/// Documents that are scored first, beyond those that are wanted, to begin with a high threshold.
-const SEEDS: usize = 64;
-/// Shares of a term that are kept, where they depend on tf alone.
-const MEMO: usize = 64;
-/// Lengths of which `by_length` is kept.
-const TABLE: usize = 1 << 12;
+/// Tfs that have bounds of their own; higher ones share the last row.
+const ROWS: usize = 16;
+/// The upper bounds of a term, `UNKNOWN` until they are needed.
+type Table = [i16; ROWS * CLASSES];
+const UNKNOWN: i16 = -1;
 
 /// A document among the best.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -41,88 +40,69 @@ pub struct Hit {
     pub group: u32,
 }
 
-impl Hit {
-    /// Whether this ranks below another: by score, then by tie, then by id, lowest first.
-    #[inline]
-    pub fn is_worse(&self, other: &Hit) -> bool {
-        if self.score != other.score {
-            return self.score < other.score;
-        }
-        (self.tie, self.id) > (other.tie, other.id)
+impl Eq for Hit {}
+
+/// Best first: by score, highest first, then by tie, then by id.
+impl Ord for Hit {
+    fn cmp(&self, other: &Hit) -> Ordering {
+        let by_score = other.score.partial_cmp(&self.score).unwrap_or(Ordering::Equal);
+        by_score.then_with(|| (self.tie, self.id).cmp(&(other.tie, other.id)))
+    }
+}
+
+impl PartialOrd for Hit {
+    fn partial_cmp(&self, other: &Hit) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 
 /// The best so far, worst on top; of the records of a group, the best one.
 pub struct Heap {
-    hits: Vec<Hit>,
+    hits: BinaryHeap<Hit>,
     size: usize,
 }
 
 impl Heap {
     pub fn new(size: usize) -> Heap {
-        Heap { hits: Vec::with_capacity(size.min(1 << 16)), size }
+        Heap { hits: BinaryHeap::with_capacity(size.min(1 << 16)), size }
     }
 
-    #[inline]
     fn is_full(&self) -> bool {
         self.hits.len() == self.size
     }
 
-    /// The score that a document has to reach; minus infinity while there is room.
-    #[inline]
+    /// The worst hit, if there is no room for another.
+    fn worst(&self) -> Option<&Hit> {
+        self.hits.peek().filter(|_| self.is_full())
+    }
+
+    /// A score that no document below can get into the heap with; there is room for rounding.
     fn threshold(&self) -> f64 {
-        if self.is_full() && self.size > 0 { self.hits[0].score } else { f64::NEG_INFINITY }
+        self.worst().map_or(f64::NEG_INFINITY, |worst| worst.score - 1e-8 * (worst.score.abs() + 1.0))
     }
 
     pub fn offer(&mut self, hit: Hit) {
-        if self.is_full() && (self.size == 0 || hit.is_worse(&self.hits[0])) {
+        if self.size == 0 || self.worst().is_some_and(|worst| hit > *worst) {
             return;
         }
         if hit.group > 0
-            && let Some(at) = self.hits.iter().position(|held| held.group == hit.group)
+            && let Some(held) = self.hits.iter().find(|held| held.group == hit.group).copied()
         {
-            if self.hits[at].is_worse(&hit) {
-                self.hits[at] = hit;
-                self.sift_down(at);
+            if hit < held {
+                self.hits.retain(|held| held.group != hit.group);
+                self.hits.push(hit);
             }
             return;
         }
         if self.is_full() {
-            self.hits[0] = hit;
-            self.sift_down(0);
-            return;
+            self.hits.pop();
         }
         self.hits.push(hit);
-        let mut at = self.hits.len() - 1;
-        while at > 0 && self.hits[at].is_worse(&self.hits[(at - 1) / 2]) {
-            self.hits.swap(at, (at - 1) / 2);
-            at = (at - 1) / 2;
-        }
-    }
-
-    fn sift_down(&mut self, mut at: usize) {
-        loop {
-            let mut child = 2 * at + 1;
-            if child >= self.hits.len() {
-                return;
-            }
-            if child + 1 < self.hits.len() && self.hits[child + 1].is_worse(&self.hits[child]) {
-                child += 1;
-            }
-            if !self.hits[child].is_worse(&self.hits[at]) {
-                return;
-            }
-            self.hits.swap(at, child);
-            at = child;
-        }
     }
 
     /// Best first.
-    pub fn into_sorted(mut self) -> Vec<Hit> {
-        self.hits.sort_unstable_by(
-            |a, b| if b.is_worse(a) { std::cmp::Ordering::Less } else { std::cmp::Ordering::Greater },
-        );
-        self.hits
+    pub fn into_sorted(self) -> Vec<Hit> {
+        self.hits.into_sorted_vec()
     }
 }
 
@@ -135,463 +115,291 @@ pub struct Visible<'a> {
     pub groups: Option<(&'a [u32], &'a BitSet)>,
 }
 
-/// One term's list in the window.
+/// One term's postings from the first of the window on.
 struct Cursor<'a> {
     list: PostingList<'a>,
-    /// The blocks that touch the window: from, and up to.
-    from: usize,
-    to: usize,
-    /// The largest tf of these is at most two to this power.
-    tf_bits: usize,
-    /// The documents of these blocks, `BLOCK` for each, and of them those in the window.
+    /// The first block that is not decoded.
+    block: usize,
     docs: Vec<u32>,
-    low: usize,
-    high: usize,
-    /// The documents in the window, and how many come before each word of these bits.
-    bits: Vec<u64>,
-    ranks: Vec<u32>,
-    /// Tfs of the blocks, decoded when one is asked for.
     tfs: Vec<u32>,
-    decoded: Vec<bool>,
-    ranked: bool,
+    /// How many of them are in the window.
+    count: usize,
 }
 
 impl<'a> Cursor<'a> {
     fn new(list: PostingList<'a>) -> Cursor<'a> {
-        Cursor {
-            list,
-            from: 0,
-            to: 0,
-            tf_bits: 0,
-            docs: Vec::new(),
-            low: 0,
-            high: 0,
-            bits: vec![0; WORDS],
-            ranks: vec![0; WORDS],
-            tfs: Vec::new(),
-            decoded: Vec::new(),
-            ranked: false,
-        }
+        Cursor { list, block: 0, docs: Vec::new(), tfs: Vec::new(), count: 0 }
     }
 
-    /// Find the blocks that touch the documents from `base` to before `limit`; whether there are any.
-    fn look_ahead(&mut self, base: u32, limit: u32) -> bool {
-        self.from = self.list.seek(self.from, base);
-        let (mut block, mut bits) = (self.from, 0u8);
-        while block < self.list.blocks() {
-            bits = bits.max(self.list.tf_bits(block).unwrap_or_else(|| bits_of(self.list.max_tf)));
-            block += 1;
-            if self.list.last(block - 1).is_none_or(|last| last >= limit - 1) {
-                break;
-            }
+    /// Go on to the window that ends before `limit`.
+    fn advance(&mut self, limit: u32) -> Result<()> {
+        self.docs.drain(..self.count);
+        self.tfs.drain(..self.count);
+        while self.block < self.list.blocks() && self.docs.last().is_none_or(|&last| last < limit) {
+            let held = self.docs.len();
+            self.docs.resize(held + BLOCK, 0);
+            self.tfs.resize(held + BLOCK, 0);
+            let (_, docs) = self.docs.split_last_chunk_mut().expect("a block");
+            let (_, tfs) = self.tfs.split_last_chunk_mut().expect("a block");
+            let count = self.list.decode(self.block, docs, tfs)?;
+            self.docs.truncate(held + count);
+            self.tfs.truncate(held + count);
+            self.block += 1;
         }
-        self.to = block;
-        self.tf_bits = usize::from(bits);
-        self.to > self.from
-    }
-
-    /// Decode the blocks that touch the window, and set the bits of its documents.
-    fn fill(&mut self, base: u32, limit: u32) -> Result<()> {
-        let count = self.to - self.from;
-        self.docs.resize(count * BLOCK, 0);
-        let mut filled = 0;
-        for (slot, block) in (self.from..self.to).enumerate() {
-            let room: &mut [u32; BLOCK] =
-                (&mut self.docs[slot * BLOCK..(slot + 1) * BLOCK]).try_into().expect("a block");
-            filled = slot * BLOCK + self.list.docs(block, room)?;
-        }
-        let docs = &self.docs[..filled];
-        self.low = docs.partition_point(|&doc| doc < base);
-        self.high = self.low + docs[self.low..].partition_point(|&doc| doc < limit);
-        self.bits.fill(0);
-        for &doc in &docs[self.low..self.high] {
-            let place = (doc - base) as usize;
-            self.bits[place >> 6] |= 1 << (place & 63);
-        }
-        self.decoded.clear();
-        self.decoded.resize(count, false);
-        self.tfs.resize(count * BLOCK, 0);
-        self.ranked = false;
+        self.count = self.docs.partition_point(|&doc| doc < limit);
         Ok(())
     }
 
-    fn rank_words(&mut self) {
-        let mut rank = self.low as u32;
-        for (to, word) in self.ranks.iter_mut().zip(&self.bits) {
-            *to = rank;
-            rank += word.count_ones();
-        }
-        self.ranked = true;
-    }
-
-    /// The tf of a document of the window, by its place there; 0 if the list does not hold it.
-    #[inline]
-    fn tf(&mut self, place: usize) -> Result<u32> {
-        let (word, bit) = (self.bits[place >> 6], place & 63);
-        if word >> bit & 1 == 0 {
-            return Ok(0);
-        }
-        if !self.ranked {
-            self.rank_words();
-        }
-        let at = self.ranks[place >> 6] as usize + (word & ((1 << bit) - 1)).count_ones() as usize;
-        let slot = at / BLOCK;
-        if !self.decoded[slot] {
-            let room: &mut [u32; BLOCK] =
-                (&mut self.tfs[slot * BLOCK..(slot + 1) * BLOCK]).try_into().expect("a block");
-            self.list.tfs(self.from + slot, room)?;
-            self.decoded[slot] = true;
-        }
-        Ok(self.tfs[at])
+    /// The tf of a document of the window; 0 if the list does not hold it.
+    fn tf(&self, doc: u32) -> u32 {
+        self.docs[..self.count].binary_search(&doc).map_or(0, |at| self.tfs[at])
     }
 }
 
-fn bits_of(max_tf: u32) -> u8 {
-    (32 - max_tf.saturating_sub(1).leading_zeros()) as u8
-}
-
-/// A query by one model, ready for any number of segments.
+/// A query by one model.
 pub struct Query<'q, M: Model> {
     pub model: &'q M,
     pub terms: &'q [Constants],
     pub constants: QueryConstants,
-    by_length: &'q [f64],
 }
 
-impl<'q, M: Model> Query<'q, M> {
-    /// `by_length` is a [`length_table`] of the model, or empty.
-    pub fn new(model: &'q M, terms: &'q [Constants], constants: QueryConstants, by_length: &'q [f64]) -> Query<'q, M> {
-        Query { model, terms, constants, by_length }
-    }
-
-    #[inline]
-    fn by_length(&self, length: u32) -> f64 {
-        match self.by_length.get(length as usize) {
-            Some(&value) => value,
-            None => self.model.by_length(length),
-        }
-    }
-
+impl<M: Model> Query<'_, M> {
     /// The score of a document with these tfs, which are in the order of the terms.
     pub fn score(&self, tfs: impl Iterator<Item = u32>, length: u32, norm: f64) -> f64 {
-        let by_length = self.by_length(length);
         let mut total = 0.0;
         for (&term, tf) in self.terms.iter().zip(tfs) {
             if tf > 0 {
-                total += self.model.share(term, tf, length, by_length);
+                total += self.model.share(term, tf, length);
             }
         }
-        self.model.finish(self.constants, total, by_length, norm)
+        self.model.finish(self.constants, total, length, norm)
     }
 }
 
-/// What a model knows of each usual length.
-pub fn length_table<M: Model>(model: &M, longest: u32) -> Vec<f64> {
-    (0..=longest.min(TABLE as u32 - 1)).map(|length| model.by_length(length)).collect()
-}
-
-/// Working memory for one segment.
-struct Window<'a, 'q, M: Model> {
-    query: &'q Query<'q, M>,
-    segment: &'a Segment,
-    number: u32,
-    cursors: Vec<Option<Cursor<'a>>>,
-    /// Upper bounds for each term, width of tfs and class; not a number while unknown.
-    known: Vec<f64>,
-    /// The same for the window: `bounds[class][term]`.
-    bounds: Vec<f64>,
-    memo: Vec<f64>,
-    found: Vec<u64>,
-    chosen: Vec<u64>,
-    classes: &'a Classes,
-    limits: [Class; CLASSES],
+/// Ranks the documents of segments, one segment after the other.
+pub struct Ranker<'q, M: Model> {
+    query: Query<'q, M>,
+    /// The highest tf of each term.
+    max_tfs: Vec<u32>,
+    /// Bounds are multiplied by this and rounded up. No sum of them is beyond an i16.
+    scale: f64,
+    tables: Vec<Table>,
+    /// The classes of all documents, and the most that one of each has without any term.
+    classes: RangeInclusive<usize>,
     bases: [f64; CLASSES],
+    sums: Box<[i16; WINDOW]>,
+    found: [u64; WORDS],
+    /// Documents that have to be scored: sum of bounds, place in the window.
+    candidates: Vec<(i16, u16)>,
+    pub heap: Heap,
+    /// Documents that match; a group counts once.
+    pub total: usize,
 }
 
-/// Offer the documents that count to the heap; their number, where a group that is in `seen` counts no more.
-pub fn search_segment<M: Model>(
-    query: &Query<M>,
-    segment: &Segment,
-    number: u32,
-    lists: Vec<Option<PostingList>>,
-    visible: &Visible,
-    seen: &mut BitSet,
-    heap: &mut Heap,
-) -> Result<usize> {
-    let terms = lists.len();
-    let classes = segment.data.derived.classes(&segment.data.columns, M::BY_NORM);
-    let limits = classes.limits;
-    let mut window = Window {
-        query,
-        segment,
-        number,
-        cursors: lists.into_iter().map(|list| list.map(Cursor::new)).collect(),
-        known: vec![f64::NAN; terms * WIDTHS * CLASSES],
-        bounds: vec![0.0; terms * CLASSES],
-        memo: vec![f64::NAN; if M::BY_TF { terms * MEMO } else { 0 }],
-        found: vec![0; WORDS],
-        chosen: vec![0; WORDS],
-        classes,
-        limits,
-        bases: limits.map(|class| query.model.base(query.constants, &class)),
-    };
-    let (mut total, mut base) = (0, 0);
-    while base < segment.size() {
-        let limit = (base + WINDOW).min(segment.size());
-        total += window.search(base, limit, visible, seen, heap)?;
-        base = limit;
+impl<'q, M: Model> Ranker<'q, M> {
+    /// `max_tfs` are the highest tfs of the terms, `classes` the first and the last class of any document.
+    pub fn new(query: Query<'q, M>, max_tfs: Vec<u32>, classes: (u8, u8), size: usize) -> Ranker<'q, M> {
+        let mut bases = [0.0; CLASSES];
+        let mut all = class_limits(classes.0);
+        for class in classes.0..=classes.1 {
+            let limits = class_limits(class);
+            bases[usize::from(class)] = query.model.base(query.constants, &limits);
+            all.longest = limits.longest;
+        }
+        let most = |(&term, &max_tf): (&Constants, &u32)| {
+            let range = Range { most_tf: max_tf, ..all };
+            query.model.bound(term, query.constants, &range)
+        };
+        let highest: Vec<f64> = query.terms.iter().zip(&max_tfs).map(most).collect();
+        let total: f64 = highest.iter().sum();
+        let room = i16::MAX as usize - (2 * highest.len()).min(i16::MAX as usize);
+        Ranker {
+            max_tfs,
+            // Without a scale, all bounds are 0 and nothing is left out.
+            scale: if total.is_finite() && total > 0.0 { room as f64 / total } else { 0.0 },
+            tables: vec![[UNKNOWN; ROWS * CLASSES]; highest.len()],
+            classes: usize::from(classes.0)..=usize::from(classes.1),
+            bases,
+            sums: Box::new([0; WINDOW]),
+            found: [0; WORDS],
+            candidates: Vec::new(),
+            heap: Heap::new(size),
+            total: 0,
+            query,
+        }
     }
-    Ok(total)
-}
 
-impl<M: Model> Window<'_, '_, M> {
-    fn search(
+    /// Offer the documents of a segment that count to the heap, and count them: a group that is in `seen` counts no
+    /// more. `lists` are those of the terms.
+    pub fn search(
         &mut self,
-        base: usize,
-        limit: usize,
+        segment: &Segment,
+        number: u32,
+        lists: &[Option<PostingList>],
         visible: &Visible,
         seen: &mut BitSet,
-        heap: &mut Heap,
-    ) -> Result<usize> {
-        let words = (limit - base).div_ceil(64);
-        let mut held = 0;
-        for cursor in self.cursors.iter_mut().flatten() {
-            if cursor.look_ahead(base as u32, limit as u32) {
-                cursor.fill(base as u32, limit as u32)?;
-            } else {
-                cursor.low = 0;
-                cursor.high = 0;
-                cursor.bits.fill(0);
+    ) -> Result<()> {
+        let mut cursors: Vec<Option<Cursor>> = lists.iter().map(|list| list.map(Cursor::new)).collect();
+        for base in (0..segment.size()).step_by(WINDOW) {
+            let limit = (base + WINDOW).min(segment.size());
+            for cursor in cursors.iter_mut().flatten() {
+                cursor.advance(limit as u32)?;
             }
-            held += cursor.high - cursor.low;
-        }
-        if held == 0 && visible.matching.is_none() {
-            return Ok(0);
-        }
-        let live = self.count(base, words, visible, seen);
-        if live == 0 && self.found[..words].iter().all(|&word| word == 0) || heap.size == 0 {
-            return Ok(live);
-        }
-        self.set_bounds();
-        // Until the heap is full, seeds come first: they make the threshold by which the others are selected.
-        if !heap.is_full() && !M::CONSTANT && held > FEW {
-            self.choose_seeds(words, heap.size - heap.hits.len());
-            self.score_chosen(base, words, visible, heap)?;
-            for (word, &chosen) in self.found[..words].iter_mut().zip(&self.chosen) {
-                *word &= !chosen;
-            }
-        }
-        if M::CONSTANT {
-            // Ties decide: the documents with the lowest ones come first, and often no others are needed.
-            self.choose_early(base, words, true);
-            self.score_chosen(base, words, visible, heap)?;
-            if heap.is_full() && heap.hits[0].tie >> 58 == 0 {
-                return Ok(live);
-            }
-            self.choose_early(base, words, false);
-        } else if heap.is_full() && held > FEW {
-            self.choose_candidates(base, words, heap.threshold());
-        } else {
-            self.chosen[..words].copy_from_slice(&self.found[..words]);
-        }
-        self.score_chosen(base, words, visible, heap)?;
-        Ok(live)
-    }
-
-    /// Set the bits of documents that match and are not hidden; how many of them count.
-    fn count(&mut self, base: usize, words: usize, visible: &Visible, seen: &mut BitSet) -> usize {
-        let first = base >> 6;
-        match visible.matching {
-            Some(matching) => self.found[..words].copy_from_slice(&matching.words()[first..first + words]),
-            None => {
-                self.found[..words].fill(0);
-                for cursor in self.cursors.iter().flatten() {
-                    for (found, &own) in self.found[..words].iter_mut().zip(&cursor.bits) {
-                        *found |= own;
-                    }
-                }
-            }
-        }
-        if let Some(hidden) = visible.hidden {
-            for (found, &hidden) in self.found[..words].iter_mut().zip(&hidden.words()[first..]) {
-                *found &= !hidden;
-            }
-        }
-        let mut live: usize = self.found[..words].iter().map(|word| word.count_ones() as usize).sum();
-        if let Some((groups, grouped)) = visible.groups {
-            for (word, (&found, &grouped)) in self.found[..words].iter().zip(&grouped.words()[first..]).enumerate() {
-                for bit in Ones(found & grouped) {
-                    let group = groups[base + 64 * word + bit] as usize;
-                    if seen.contains(group) {
-                        live -= 1;
-                    } else {
-                        seen.insert(group);
-                    }
-                }
-            }
-        }
-        live
-    }
-
-    fn set_bounds(&mut self) {
-        let terms = self.cursors.len();
-        for (t, cursor) in self.cursors.iter().enumerate() {
-            let Some(cursor) = cursor.as_ref().filter(|cursor| cursor.high > cursor.low) else {
-                (0..CLASSES).for_each(|class| self.bounds[class * terms + t] = 0.0);
-                continue;
-            };
-            let at = (t * WIDTHS + cursor.tf_bits) * CLASSES;
-            if self.known[at].is_nan() {
-                let max_tf = (1u64 << cursor.tf_bits).min(u64::from(cursor.list.max_tf)) as u32;
-                for class in 0..CLASSES {
-                    let (term, query) = (self.query.terms[t], self.query.constants);
-                    self.known[at + class] = self.query.model.bound(term, query, max_tf, &self.limits[class]);
-                }
-            }
-            for class in 0..CLASSES {
-                self.bounds[class * terms + t] = self.known[at + class];
-            }
-        }
-    }
-
-    /// Choose some of the documents that hold most terms: of the shorter ones if these are enough.
-    fn choose_seeds(&mut self, words: usize, wanted: usize) {
-        let mut layers = [[0u64; WORDS]; 3];
-        for cursor in self.cursors.iter().flatten().filter(|cursor| cursor.high > cursor.low) {
-            for (word, (&own, &found)) in cursor.bits[..words].iter().zip(&self.found).enumerate() {
-                let own = own & found;
-                layers[2][word] |= layers[1][word] & own;
-                layers[1][word] |= layers[0][word] & own;
-                layers[0][word] |= own;
-            }
-        }
-        let size =
-            |layer: &[u64; WORDS]| -> usize { layer[..words].iter().map(|word| word.count_ones() as usize).sum() };
-        let layer = layers.iter().rev().find(|layer| size(layer) >= wanted).unwrap_or(&layers[0]);
-        let mut left = wanted + SEEDS;
-        for (chosen, &word) in self.chosen[..words].iter_mut().zip(layer) {
-            *chosen = if left > 0 { word } else { 0 };
-            left = left.saturating_sub(word.count_ones() as usize);
-        }
-    }
-
-    /// Choose the documents with a tie in the lowest 64th, or the others.
-    fn choose_early(&mut self, base: usize, words: usize, wanted: bool) {
-        let early = self.segment.data.derived.early(&self.segment.data.columns);
-        for (word, chosen) in self.chosen[..words].iter_mut().enumerate() {
-            let early = early.words()[(base >> 6) + word];
-            *chosen = self.found[word] & if wanted { early } else { !early };
-        }
-    }
-
-    /// Choose the documents that can reach the threshold.
-    ///
-    /// Class c has the documents of the classes before it too. From the last class to the first, more subsets of terms
-    /// can reach the threshold; a document that holds a minimal one of these, or more terms, is chosen.
-    fn choose_candidates(&mut self, base: usize, words: usize, threshold: f64) {
-        let least = threshold - 1e-8 * (threshold.abs() + 1.0); // room for rounding
-        let terms = self.cursors.len();
-        let combined = terms.min(COMBINED);
-        self.chosen[..words].fill(0);
-        let (mut family, mut sums) = (0u32, [0.0; 1 << COMBINED]);
-        for class in (0..CLASSES).rev() {
-            let bounds = &self.bounds[class * terms..(class + 1) * terms];
-            let rest: f64 = self.bases[class] + bounds[combined..].iter().sum::<f64>();
-            let wider = reachable_subsets(&bounds[..combined], rest, least, &mut sums);
-            let within = &self.classes.within[class].words()[base >> 6..];
-            let mut fresh = minimal_subsets(wider) & !family;
-            family = wider;
-            while fresh != 0 {
-                let subset = fresh.trailing_zeros();
-                fresh &= fresh - 1;
-                self.choose_subset(subset, within, words);
-            }
-        }
-        for (chosen, &found) in self.chosen[..words].iter_mut().zip(&self.found) {
-            *chosen &= found;
-        }
-    }
-
-    /// Choose the documents of a class that hold all terms of a subset.
-    fn choose_subset(&mut self, subset: u32, within: &[u64], words: usize) {
-        let members: Vec<&[u64]> = Ones(u64::from(subset))
-            .filter_map(|t| self.cursors[t].as_ref().map(|cursor| &cursor.bits[..words]))
-            .collect();
-        let chosen = &mut self.chosen[..words];
-        match members[..] {
-            [] => (0..words).for_each(|i| chosen[i] |= within[i]),
-            [a] => (0..words).for_each(|i| chosen[i] |= within[i] & a[i]),
-            [a, b] => (0..words).for_each(|i| chosen[i] |= within[i] & a[i] & b[i]),
-            [a, b, c] => (0..words).for_each(|i| chosen[i] |= within[i] & a[i] & b[i] & c[i]),
-            _ => (0..words).for_each(|i| chosen[i] |= members.iter().fold(within[i], |both, own| both & own[i])),
-        }
-    }
-
-    fn score_chosen(&mut self, base: usize, words: usize, visible: &Visible, heap: &mut Heap) -> Result<()> {
-        let (data, query) = (self.segment.data.clone(), self.query);
-        let columns = &data.columns;
-        // What the terms from each on can add to a score at most: the first class has the highest bounds.
-        let mut rest = self.bounds[..self.cursors.len()].to_vec();
-        (1..rest.len()).rev().for_each(|t| rest[t - 1] += rest[t]);
-        for word in 0..words {
-            'documents: for bit in Ones(self.chosen[word]) {
-                let place = 64 * word + bit;
-                let doc = base + place;
-                let length = columns.lengths[doc];
-                let by_length = query.by_length(length);
-                let norm = if M::BY_NORM { columns.norms[doc] } else { 1.0 };
-                let threshold = heap.threshold();
-                let least = threshold - 1e-8 * (threshold.abs() + 1.0); // room for rounding
-                let mut total = 0.0;
-                for (t, cursor) in self.cursors.iter_mut().enumerate() {
-                    let Some(cursor) = cursor.as_mut().filter(|_| !M::CONSTANT) else { continue };
-                    if t > 0 && query.model.finish(query.constants, total, by_length, norm) + rest[t] < least {
-                        continue 'documents;
-                    }
-                    let tf = cursor.tf(place)?;
-                    if tf == 0 {
-                        continue;
-                    }
-                    total += if M::BY_TF && (tf as usize) < MEMO {
-                        let kept = &mut self.memo[t * MEMO + tf as usize];
-                        if kept.is_nan() {
-                            *kept = query.model.share(query.terms[t], tf, length, by_length);
-                        }
-                        *kept
-                    } else {
-                        query.model.share(query.terms[t], tf, length, by_length)
-                    };
-                }
-                let score = query.model.finish(query.constants, total, by_length, norm);
-                if score >= threshold {
-                    let group = visible.groups.map_or(0, |(groups, _)| groups[doc]);
-                    let (tie, id) = (columns.ties[doc], columns.ids[doc]);
-                    heap.offer(Hit { score, tie, id, segment: self.number, doc: doc as u32, group });
-                }
-            }
+            let window = Window { segment, number, cursors: &cursors, base, words: (limit - base).div_ceil(64) };
+            self.search_window(&window, visible, seen);
         }
         Ok(())
     }
-}
 
-/// The subsets of terms whose documents can reach the least score if all else (`rest`) is at its best: one bit for each
-/// subset, whose own bits are its terms.
-fn reachable_subsets(bounds: &[f64], rest: f64, least: f64, sums: &mut [f64; 1 << COMBINED]) -> u32 {
-    sums[0] = rest;
-    let mut family = u32::from(rest >= least);
-    for (t, bound) in bounds.iter().enumerate() {
-        let size = 1 << t;
-        for subset in 0..size {
-            let total = sums[subset] + bound;
-            sums[size + subset] = total;
-            family |= u32::from(total >= least) << (size + subset);
+    fn search_window(&mut self, window: &Window, visible: &Visible, seen: &mut BitSet) {
+        if visible.matching.is_none() && window.cursors.iter().flatten().all(|cursor| cursor.count == 0) {
+            return;
+        }
+        self.found[..window.words].fill(0);
+        for (t, cursor) in window.cursors.iter().enumerate().filter_map(|(t, cursor)| Some((t, cursor.as_ref()?))) {
+            self.add_bounds(t, cursor, window);
+        }
+        self.count(window, visible, seen);
+        if M::CONSTANT {
+            self.offer_by_tie(window, visible);
+            return;
+        }
+        self.choose_candidates(window);
+        // Until the heap is full, those with the highest bounds come first: they make a threshold for the others.
+        let wanted = self.heap.size - self.heap.hits.len();
+        if wanted > 0 && self.candidates.len() > wanted {
+            self.candidates.select_nth_unstable_by(wanted, |a, b| b.0.cmp(&a.0));
+        }
+        let classes = window.classes(M::BY_NORM);
+        for (sum, place) in std::mem::take(&mut self.candidates) {
+            let least = self.heap.threshold() - self.bases[usize::from(classes[usize::from(place)])];
+            if f64::from(sum) < least * self.scale {
+                continue;
+            }
+            self.offer(window, usize::from(place), visible);
         }
     }
-    family
+
+    /// Add the bounds of a term's postings in the window, and mark their documents.
+    #[inline(never)] // it gets registers of its own: 20 % fewer instructions
+    fn add_bounds(&mut self, t: usize, cursor: &Cursor, window: &Window) {
+        let (table, sums, found) = (&mut self.tables[t], &mut *self.sums, &mut self.found);
+        let (classes, base) = (window.classes(M::BY_NORM), window.base as u32);
+        for (&doc, &tf) in cursor.docs[..cursor.count].iter().zip(&cursor.tfs) {
+            let place = doc.wrapping_sub(base) as usize % WINDOW;
+            found[place >> 6] |= 1 << (place & 63);
+            if M::CONSTANT {
+                continue;
+            }
+            let class = classes[place];
+            let bound = &mut table[(tf as usize).min(ROWS - 1) * CLASSES + usize::from(class)];
+            if *bound == UNKNOWN {
+                *bound = upper_bound(&self.query, t, self.scale, tf, self.max_tfs[t], class);
+            }
+            sums[place] = sums[place].wrapping_add(*bound);
+        }
+    }
+
+    /// Leave those that match and are not hidden marked, and count them.
+    fn count(&mut self, window: &Window, visible: &Visible, seen: &mut BitSet) {
+        let (first, found) = (window.base >> 6, &mut self.found[..window.words]);
+        if let Some(matching) = visible.matching {
+            found.copy_from_slice(&matching.words()[first..first + window.words]);
+        }
+        if let Some(hidden) = visible.hidden {
+            found.iter_mut().zip(&hidden.words()[first..]).for_each(|(found, hidden)| *found &= !hidden);
+        }
+        self.total += found.iter().map(|word| word.count_ones() as usize).sum::<usize>();
+        let Some((groups, grouped)) = visible.groups else { return };
+        for (word, (&found, &grouped)) in found.iter().zip(&grouped.words()[first..]).enumerate() {
+            for bit in Ones(found & grouped) {
+                let group = groups[window.base + 64 * word + bit] as usize;
+                if seen.contains(group) {
+                    self.total -= 1;
+                } else {
+                    seen.insert(group);
+                }
+            }
+        }
+    }
+
+    /// Collect the documents whose sums of bounds are high enough; all sums are 0 then.
+    fn choose_candidates(&mut self, window: &Window) {
+        let classes = window.classes(M::BY_NORM);
+        let threshold = self.heap.threshold();
+        let (mut needs, mut least) = ([0; CLASSES], i16::MAX);
+        for class in self.classes.clone() {
+            needs[class] = (((threshold - self.bases[class]) * self.scale) as i16).max(0);
+            least = needs[class].min(least);
+        }
+        self.candidates.clear();
+        for (word, sums) in self.sums.chunks_exact_mut(64).take(window.words).enumerate() {
+            if sums.iter().copied().max() >= Some(least) {
+                for bit in Ones(self.found[word]) {
+                    let place = 64 * word + bit;
+                    if sums[bit] >= needs[usize::from(classes[place])] {
+                        self.candidates.push((sums[bit], place as u16));
+                    }
+                }
+            }
+            sums.fill(0);
+        }
+    }
+
+    /// Offer all documents, where ties decide: those with the lowest ones come first, and often no others are needed.
+    fn offer_by_tie(&mut self, window: &Window, visible: &Visible) {
+        let data = &window.segment.data;
+        let early = &data.derived.early(&data.columns).words()[window.base >> 6..];
+        for first in [true, false] {
+            for (word, early) in early.iter().take(window.words).enumerate() {
+                let chosen = if first { *early } else { !early };
+                for bit in Ones(self.found[word] & chosen) {
+                    self.offer(window, 64 * word + bit, visible);
+                }
+            }
+            if self.heap.size == 0 || self.heap.worst().is_some_and(|worst| worst.tie >> 58 == 0) {
+                return;
+            }
+        }
+    }
+
+    fn offer(&mut self, window: &Window, place: usize, visible: &Visible) {
+        let (doc, columns) = (window.base + place, &window.segment.data.columns);
+        let cursors = if M::CONSTANT { &[] } else { window.cursors };
+        let tfs = cursors.iter().map(|cursor| cursor.as_ref().map_or(0, |cursor| cursor.tf(doc as u32)));
+        let norm = if M::BY_NORM { columns.norms[doc] } else { 1.0 };
+        let score = self.query.score(tfs, columns.lengths[doc], norm);
+        if score < self.heap.threshold() {
+            return;
+        }
+        let (tie, id) = (columns.ties[doc], columns.ids[doc]);
+        let group = visible.groups.map_or(0, |(groups, _)| groups[doc]);
+        self.heap.offer(Hit { score, tie, id, segment: window.number, doc: doc as u32, group });
+    }
 }
 
-/// Of a family of subsets, those that are in it but not with one of their terms left out.
-fn minimal_subsets(family: u32) -> u32 {
-    let larger = (0..COMBINED).fold(0, |larger, t| larger | (family & !WITH[t]) << (1 << t));
-    family & !larger
+/// What a posting of a term with that tf adds to a sum.
+#[cold]
+fn upper_bound<M: Model>(query: &Query<M>, t: usize, scale: f64, tf: u32, max_tf: u32, class: u8) -> i16 {
+    let least_tf = tf.min(ROWS as u32 - 1);
+    let most_tf = if tf < ROWS as u32 - 1 { tf } else { max_tf };
+    let range = Range { least_tf, most_tf, ..class_limits(class) };
+    // Rounded down and one more: no less than the bound.
+    (query.model.bound(query.terms[t], query.constants, &range) * scale) as i16 + 1
+}
+
+/// The documents from `base` on, `words` times 64 or fewer, and the postings of the terms there.
+struct Window<'a> {
+    segment: &'a Segment,
+    number: u32,
+    cursors: &'a [Option<Cursor<'a>>],
+    base: usize,
+    words: usize,
+}
+
+impl Window<'_> {
+    fn classes(&self, by_norm: bool) -> &[u8; WINDOW] {
+        let data = &self.segment.data;
+        data.derived.classes(&data.columns, by_norm).of[self.base..].first_chunk().expect("classes fill windows")
+    }
 }

@@ -1,6 +1,6 @@
 //! Okapi BM25: `indlet.service.rank.bm25`.
 
-use super::{Class, Constants, Model, QueryConstants};
+use super::{Constants, Model, QueryConstants, Range};
 
 pub struct Bm25 {
     k1: f64,
@@ -13,16 +13,13 @@ pub fn model(parameters: &[f64]) -> Bm25 {
 }
 
 impl Model for Bm25 {
-    fn by_length(&self, length: u32) -> f64 {
-        self.k1 * (1.0 - self.b + self.b * f64::from(length) / self.average)
-    }
-
-    fn share(&self, term: Constants, tf: u32, _length: u32, by_length: f64) -> f64 {
-        term.0 * f64::from(tf) / (f64::from(tf) + by_length)
+    fn share(&self, term: Constants, tf: u32, length: u32) -> f64 {
+        let damping = self.k1 * (1.0 - self.b + self.b * f64::from(length) / self.average);
+        term.0 * f64::from(tf) / (f64::from(tf) + damping)
     }
 
     // The share grows with tf and falls with the length.
-    fn bound(&self, term: Constants, _query: QueryConstants, max_tf: u32, class: &Class) -> f64 {
-        self.share(term, max_tf, class.shortest, self.by_length(class.shortest)).max(0.0)
+    fn bound(&self, term: Constants, _query: QueryConstants, range: &Range) -> f64 {
+        self.share(term, range.most_tf, range.shortest).max(0.0)
     }
 }

@@ -1,6 +1,6 @@
 //! Query likelihood with Jelinek–Mercer smoothing: `indlet.service.rank.jelinek_mercer`.
 
-use super::{Class, Constants, Model, QueryConstants};
+use super::{Constants, Model, QueryConstants, Range};
 
 pub struct JelinekMercer;
 
@@ -9,20 +9,20 @@ pub fn model(_parameters: &[f64]) -> JelinekMercer {
 }
 
 impl Model for JelinekMercer {
-    fn share(&self, term: Constants, tf: u32, length: u32, _by_length: f64) -> f64 {
+    fn share(&self, term: Constants, tf: u32, length: u32) -> f64 {
         term.0 * (1.0 + f64::from(tf) * term.1 / f64::from(length.max(1))).ln()
     }
 
-    fn finish(&self, query: QueryConstants, total: f64, _by_length: f64, _norm: f64) -> f64 {
+    fn finish(&self, query: QueryConstants, total: f64, _length: u32, _norm: f64) -> f64 {
         total + query.1
     }
 
     // The share grows with tf and falls with the length.
-    fn bound(&self, term: Constants, _query: QueryConstants, max_tf: u32, class: &Class) -> f64 {
-        self.share(term, max_tf, class.shortest, 0.0).max(0.0)
+    fn bound(&self, term: Constants, _query: QueryConstants, range: &Range) -> f64 {
+        self.share(term, range.most_tf, range.shortest).max(0.0)
     }
 
-    fn base(&self, query: QueryConstants, _class: &Class) -> f64 {
+    fn base(&self, query: QueryConstants, _range: &Range) -> f64 {
         query.1
     }
 }

@@ -14,9 +14,11 @@ pub struct Constants(pub f64, pub f64);
 #[derive(Debug, Clone, Copy, Default)]
 pub struct QueryConstants(pub f64, pub f64);
 
-/// Documents from the shortest to the longest, and the least norm of any of them.
+/// Some postings: what their tfs and the documents are at least or at most.
 #[derive(Debug, Clone, Copy)]
-pub struct Class {
+pub struct Range {
+    pub least_tf: u32,
+    pub most_tf: u32,
     pub shortest: u32,
     pub longest: u32,
     pub least_norm: f64,
@@ -24,32 +26,24 @@ pub struct Class {
 
 /// A score is `finish(sum of share over the query terms that a document holds)`.
 pub trait Model: Sync {
-    /// Whether `share` depends on tf alone: then it is worked out once for each tf.
-    const BY_TF: bool = false;
-    /// Whether `finish` divides by the norm of a document: then bounds go by classes of norms.
+    /// Whether `finish` divides by the norm of a document: then bounds go by classes of norms, not of lengths.
     const BY_NORM: bool = false;
     /// Whether every document has the same score.
     const CONSTANT: bool = false;
 
-    /// What depends on a document's length alone; it is kept for lengths that are usual.
-    fn by_length(&self, _length: u32) -> f64 {
-        0.0
-    }
-
-    /// What a document gets for a term that it holds. `by_length` is that of its length.
-    fn share(&self, term: Constants, tf: u32, length: u32, by_length: f64) -> f64;
+    /// What a document of that length gets for a term that it holds.
+    fn share(&self, term: Constants, tf: u32, length: u32) -> f64;
 
     /// The score of a document with that sum of shares.
-    fn finish(&self, _query: QueryConstants, total: f64, _by_length: f64, _norm: f64) -> f64 {
+    fn finish(&self, _query: QueryConstants, total: f64, _length: u32, _norm: f64) -> f64 {
         total
     }
 
-    /// An upper bound, not below 0, of what a term with a tf of at most `max_tf` adds to the score of a document of
-    /// the class.
-    fn bound(&self, term: Constants, query: QueryConstants, max_tf: u32, class: &Class) -> f64;
+    /// An upper bound, not below 0, of what one of these postings of a term adds to a score.
+    fn bound(&self, term: Constants, query: QueryConstants, range: &Range) -> f64;
 
-    /// An upper bound of the score of a document of the class that holds no term.
-    fn base(&self, _query: QueryConstants, _class: &Class) -> f64 {
+    /// An upper bound of the score of such a document if it holds no term.
+    fn base(&self, _query: QueryConstants, _range: &Range) -> f64 {
         0.0
     }
 }
