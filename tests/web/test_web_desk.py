@@ -259,11 +259,12 @@ def test_a_run_that_still_owes_records_says_how_many(desk: Operator, empty: tupl
             origin = tx.origin("source", name, {"url": f"http://{name}.example/oai"})
             run = tx.start_run(origin, "harvest")
             tx.note_run(run, {"records": 9, "owed": owed}, "complete")
-    owing = '<span class="badge restricted">complete</span> <span class="small">1,200 records owed</span>'
+    missing = '<span class="small">1,200 records still missing</span>'
+    owing = f'<span class="badge restricted">complete</span> {missing}'
     seen = desk.client.get("/admin").text
     assert owing in seen and '<span class="badge good">complete</span>' in seen
     seen = desk.client.get("/admin/source?name=owing").text
-    assert owing in seen and '<td class="stamp">complete, 1,200 records owed</td>' in seen
+    assert owing in seen and '<td class="stamp">complete, 1,200 records still missing</td>' in seen
     assert "records owed" not in desk.client.get("/admin/source?name=whole").text
 
 

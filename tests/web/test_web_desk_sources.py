@@ -53,6 +53,47 @@ def test_a_source_is_named_as_it_calls_itself(desk: Operator, slow_provider: str
     assert "127.0.0.1:9" in office(desk).harvests.sources(), "what says nothing is named by its address"
 
 
+def test_a_source_is_added_step_by_step(desk: Operator) -> None:
+    with Provider() as provider:
+        provider.set_names = {"physics": "Physics", "maths": "Mathematics"}
+        for number, record in enumerate(provider.records):
+            record.sets = ("physics",) if number % 2 else ("maths",)
+        first = desk.client.get("/admin/add").text
+        assert 'name="url"' in first and 'value="add"' not in first, "nothing to add before it was tested"
+        form = {"csrf": desk.csrf, "url": provider.url}
+        seen = desk.client.post("/admin/test", data=form)
+        words = " ".join(desk.words(seen).split())
+        assert "47 records, the oldest from" in words and "Everything (47)" in words
+        assert "Mathematics (24)" in words and "Physics (23)" in words
+        assert words.count("flutter of wing") == 3, "what the records look like"
+        assert 'name="name" maxlength="100" value="Hostile"' in seen.text
+        assert seen.text.index('id="tested"') < seen.text.index('id="step-what"')
+        part = desk.words(desk.client.post("/admin/test", data={**form, "set": "physics"}))
+        assert "23 records" in part
+        desk.act("add", url=provider.url, set="physics", name="Hostile")
+        again = desk.words(desk.client.post("/admin/test", data=form))
+        assert "already harvested, as Hostile" in again
+        source = office(desk).harvests.sources()["Hostile"]
+        assert (source.set, source.metadata) == ("physics", "oai_dc")
+
+
+def test_formats_that_say_more_are_offered_by_their_namespaces(desk: Operator) -> None:
+    marc = (
+        b"<metadataFormat><metadataPrefix>marcxml</metadataPrefix><schema>http://x.org/m.xsd</schema>"
+        b"<metadataNamespace>http://www.loc.gov/MARC21/slim</metadataNamespace></metadataFormat>"
+        b"<metadataFormat><metadataPrefix>ore</metadataPrefix><schema>http://x.org/o.xsd</schema>"
+        b"<metadataNamespace>http://www.w3.org/2005/Atom</metadataNamespace></metadataFormat>"
+    )
+    end = b"</ListMetadataFormats>"
+    with Provider(None, m.rewritten(end, marc + end, "ListMetadataFormats")) as provider:
+        seen = desk.client.post("/admin/test", data={"csrf": desk.csrf, "url": provider.url})
+        words = " ".join(desk.words(seen).split())
+        assert "marcxml says more than oai_dc" in words and "not understood here: ore" in words
+        assert 'value="oai_dc" checked' in seen.text and 'value="marcxml">' in seen.text
+        desk.act("add", url=provider.url, name="marc", metadata="marcxml", readable="oai_dc marcxml")
+        assert office(desk).harvests.sources()["marc"].metadata == "marcxml"
+
+
 def test_nodes_that_nobody_has_named_are_told_apart(desk: Operator) -> None:
     named = [
         office(desk).acts.name_by_itself(Probe(f"http://user:hush@example.org:{port}/oai", name="indlet"))
@@ -68,8 +109,6 @@ def test_no_password_of_an_address_is_kept_in_the_log(desk: Operator) -> None:
 
 
 def test_a_member_is_republished_in_its_own_format(desk: Operator) -> None:
-    page = desk.client.get("/admin").text
-    assert 'name="republish"' in page and "<option>marc21</option>" in page
     desk.act("add", url="http://127.0.0.1:9/", name="lanl", republish="1", metadata="marc21")
     source = office(desk).harvests.sources()["lanl"]
     assert source.republish and source.metadata == "marc21"

@@ -36,6 +36,9 @@ ACTS: dict[str, tuple[str, dict[str, str]]] = {
     "full": ("operator", {"name": "s"}),
     "pause": ("operator", {"name": "s"}),
     "resume": ("operator", {"name": "s"}),
+    "harvest_all": ("operator", {"show": "new"}),
+    "pause_all": ("operator", {"q": "s"}),
+    "resume_all": ("operator", {}),
     "retry": ("operator", {"name": "s", "identifier": "oai:x:1"}),
     "check": ("operator", {}),
     "acknowledge": ("operator", {"name": "1"}),
@@ -155,7 +158,8 @@ def test_a_trusted_proxy_says_who_sits_there(tmp_path: Path) -> None:
     with node(tmp_path, **behind_proxy()) as (_, client):
         seen = client.get("/admin", headers={"remote-user": "otto", "x-forwarded-for": "192.0.2.7"})
         assert "otto, operator" in seen.text and "Sign out" not in seen.text
-        csrf = re.findall(r'name="csrf" value="([^"]+)"', seen.text)[0]
+        page = client.get("/admin/source?name=s", headers={"remote-user": "otto"}).text
+        csrf = re.findall(r'name="csrf" value="([^"]+)"', page)[0]
         act = {"action": "pause", "name": "s", "csrf": csrf}
         assert client.post("/admin/act", data=act, headers={"remote-user": "otto"}).status_code == 303
         assert client.post("/admin/act", data=act, headers={"remote-user": "anna"}).status_code == 403, (

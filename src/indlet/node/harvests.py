@@ -5,10 +5,11 @@ A node with `jobs = false` harvests nothing: what its desk asks for is an entry 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, replace
 from typing import Final
 
@@ -103,11 +104,19 @@ class Harvests(SourceList):
     def pause(self, name: str, *, paused: bool) -> None:
         """Stop harvesting a source, or take it up again; a run that is on is cut short, and resumes."""
         self.known(name)
+        self.pause_all([name], paused=paused)
+
+    def pause_all(self, names: Iterable[str], *, paused: bool) -> list[str]:
+        """Pause sources, or resume them; which ones were not so before."""
+        sources = self.sources()
+        changed = [name for name in names if name in sources and sources[name].paused != paused]
         with self.keeping() as kept:
-            kept["paused"][name] = paused
-        self.schedule.pause(_job(name), paused=paused)
-        if paused:
-            job_entries.withdraw(self._store, _job(name))
+            kept["paused"].update(dict.fromkeys(changed, paused))
+        for name in changed:
+            self.schedule.pause(_job(name), paused=paused)
+            if paused:
+                job_entries.withdraw(self._store, _job(name))
+        return changed
 
     def edit(self, name: str, changes: Mapping[str, str | bool]) -> list[str]:
         """Change fields of a source, its name too; which ones were different. A run of it must not be on."""
@@ -233,7 +242,9 @@ class Harvests(SourceList):
 
     def start(self, name: str, *, full: bool = False) -> None:
         """Harvest a source now."""
-        source = replace(self.known(name), paused=False)
+        self._start(name, replace(self.known(name), paused=False), full=full)
+
+    def _start(self, name: str, source: Source, *, full: bool) -> None:
         if self._by_workers:
             self.check_idle(name)
             job_entries.ask(self._store, _job(name), full=full)
@@ -242,6 +253,16 @@ class Harvests(SourceList):
             self._plan(name, source, every="")
         if not self.schedule.run_now(_job(name), self.work(name, source, RunOptions(full=full))):
             raise SettingsError(f"{name!r} is being harvested already; wait for it, or pause it")
+
+    def start_all(self, names: Iterable[str]) -> list[str]:
+        """Harvest sources now, a few at a time; which ones were not running already."""
+        sources, started = self.sources(), list[str]()
+        for name in names:
+            if name in sources:
+                with contextlib.suppress(SettingsError):  # it runs
+                    self._start(name, replace(sources[name], paused=False), full=False)
+                    started.append(name)
+        return started
 
     def work(self, name: str, source: Source, options: RunOptions | None = None) -> Work:
         """A harvest of a source as a job."""

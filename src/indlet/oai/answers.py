@@ -55,6 +55,13 @@ def metadata_formats(page: Page) -> list[str]:
     return [(p.text or "").strip() for p in node.iter() if local_name(p) == "metadataPrefix"]
 
 
+def format_namespaces(page: Page) -> dict[str, str]:
+    """Each prefix that ListMetadataFormats names, with its namespace."""
+    node = _answer(page, "ListMetadataFormats")
+    entries = ({local_name(c): text_of(c) for c in entry} for entry in (node if node is not None else ()))
+    return {e["metadataPrefix"]: e.get("metadataNamespace", "") for e in entries if e.get("metadataPrefix")}
+
+
 def index_formats(page: Page) -> dict[str, str]:
     """Each index prefix that ListIndexFormats names, with its policy as JSON."""
     node = _answer(page, "ListIndexFormats")

@@ -388,6 +388,9 @@ class Journal(Protocol):
     def runs(self, origin: int | None = None, limit: int = 50, outcome: str | None = None) -> list[RunEntry]:
         """The journal, newest first: all of it, or the runs of one origin or with one outcome."""
 
+    def recent_runs(self, origins: Sequence[int], limit: int) -> dict[int, list[RunEntry]]:
+        """The last `limit` runs of each origin, newest first; origins without runs are left out."""
+
     def failures(self, origin: int | None = None) -> Iterator[StoredFailure]:
         """In the order of origin, place and stage."""
 

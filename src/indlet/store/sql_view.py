@@ -39,6 +39,11 @@ from indlet.store.tables import TABLES
 # A row as `Stored`, without the look at its length that `Stored._make` takes: whole collections pass here.
 _stored: Callable[[Row], Stored] = partial(tuple.__new__, Stored)
 _FILE = ", ".join(FileState._fields)
+_RUN = ", ".join(RunEntry._fields)
+
+
+def _run(row: Row) -> RunEntry:
+    return RunEntry._make((*row[:6], orjson.loads(row[6])))
 
 
 _seq_of_row = itemgetter(0)
@@ -430,11 +435,20 @@ class SqlView(SqlWaitingView, SqlDocumentsView, SqlGrantsView):
     def runs(self, origin: int | None = None, limit: int = 50, outcome: str | None = None) -> list[RunEntry]:
         (chosen, values), (ended, outcomes) = _equal("origin", origin), _equal("outcome", outcome)
         rows = self._all(
-            "SELECT id, origin, kind, started, finished, outcome, detail FROM runs "
-            f"WHERE {chosen} AND {ended} ORDER BY id DESC LIMIT ?",
+            f"SELECT {_RUN} FROM runs WHERE {chosen} AND {ended} ORDER BY id DESC LIMIT ?",
             (*values, *outcomes, limit),
         )
-        return [RunEntry._make((*row[:6], json.loads(row[6]))) for row in rows]
+        return [_run(row) for row in rows]
+
+    def recent_runs(self, origins: Sequence[int], limit: int) -> dict[int, list[RunEntry]]:
+        one = f"SELECT * FROM (SELECT {_RUN} FROM runs WHERE origin = ? ORDER BY id DESC LIMIT ?) AS recent"
+        found = dict[int, list[RunEntry]]()
+        for start in range(0, len(origins), 100):  # SQLite combines 500 queries at most
+            part = origins[start : start + 100]
+            query = " UNION ALL ".join([one] * len(part)) + " ORDER BY origin, id DESC"
+            for row in self._all(query, [value for origin in part for value in (origin, limit)]):
+                found.setdefault(row[1], []).append(_run(row))
+        return found
 
     def failures(self, origin: int | None = None) -> Iterator[StoredFailure]:
         chosen, values = _equal("origin", origin)

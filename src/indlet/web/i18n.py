@@ -76,6 +76,14 @@ class Strings:
                 return self(f"format.{unit}s", n=int(seconds // size))
         return self("format.seconds", n=max(0, int(seconds)))
 
+    def relative(self, seconds: float, now: float) -> str:
+        """When something was or will be, seen from now: "3 days ago", "in 2 hours"."""
+        kind, span = ("ago", now - seconds) if seconds <= now else ("in", seconds - now)
+        for unit, size in (("day", 86400), ("hour", 3600), ("minute", 60)):
+            if span >= size:
+                return self(f"format.{kind}_{unit}s", n=int(span // size))
+        return self(f"format.{kind}_now")
+
     def size(self, count: float) -> str:
         for unit in ("B", "kB", "MB", "GB"):
             if count < 1000 or unit == "GB":

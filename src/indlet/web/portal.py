@@ -16,7 +16,7 @@ from indlet.errors import QueryError
 from indlet.model import Facet, JsonObject, Stored
 from indlet.provider.serve.responses import LOCKED_FILE, ForeignBytes, ForeignResponse
 from indlet.service.api.routes import ENDPOINTS
-from indlet.service.search.library import Library
+from indlet.service.search.library import MAX_LIMIT, Library
 from indlet.service.search.rank import MODELS
 from indlet.service.search.results import Result
 from indlet.store import Store, View
@@ -228,8 +228,9 @@ class Portal:
             visible = self.visible(view)
             latest = _newest(view, visible)
             updated = view.latest(visible)
-        counted = self.library.search("*", limit=0, facets=("source", "subject")).facets
-        subjects = [s for s, _ in counted["subject"].values if len(s) < 40 and s.count(" ") < 3]
+        every = self.library.search("*", limit=0, facets=("source",), facet_values=MAX_LIMIT)
+        counted = self.library.search("*", limit=0, facets=("subject",)).facets["subject"]
+        subjects = [s for s, _ in counted.values if len(s) < 40 and s.count(" ") < 3]
         newest = []
         for stored in latest:
             record = stored.record
@@ -248,7 +249,7 @@ class Portal:
             )
         found = {
             "records": searcher.collection.documents,
-            "sources": len(counted["source"].values),
+            "sources": len(every.facets["source"].values),
             "changed": updated,
             "newest": newest,
             "examples": [{"q": s, "href": State(q=plain_words(s)).link()} for s in subjects[:4]],

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from markupsafe import Markup
 
@@ -202,3 +203,27 @@ def movements(
             kind = "same" if i == j else "up" if j < i else "down"
             found.append(Movement(identifier, path, i - j, kind))
     return tuple(found)
+
+
+TICK: Final = 4  # from one tick to the next
+TICK_HEIGHT: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Ticks:
+    """A row of ticks, oldest first: a path for each tone. A bad one is the tallest, whatever its colour."""
+
+    width: int
+    height: int
+    paths: tuple[tuple[str, str], ...]  # tone, path
+
+
+def ticks(tones: Sequence[str], most: int) -> Ticks:
+    """Ticks of the tones good, part and bad, flush right in a row that has room for `most`."""
+    heights = {"good": 9, "part": 12}
+    paths = dict[str, str]()
+    for place, tone in enumerate(tones, most - len(tones)):
+        height = heights.get(tone, TICK_HEIGHT)
+        step = f"M{place * TICK} {TICK_HEIGHT - height}h3v{height}h-3z"
+        paths[tone] = paths.get(tone, "") + step
+    return Ticks(most * TICK, TICK_HEIGHT, tuple(paths.items()))

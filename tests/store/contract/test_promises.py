@@ -123,6 +123,19 @@ def test_a_transaction_may_put_and_delete_many_times(store: Store) -> None:
     assert len({s.id for s in listed(store)}) == 3
 
 
+def test_the_last_runs_of_many_origins_are_asked_for_together(store: Store) -> None:
+    with store.write() as tx:
+        origins = [tx.origin("source", f"s{number}") for number in range(120)]
+        for origin in origins[1:]:
+            for records in range(3):
+                tx.note_run(tx.start_run(origin, "harvest"), {"records": records}, "complete")
+    with store.read() as view:
+        found = view.recent_runs(origins, 2)
+        assert found.keys() == set(origins[1:])
+        assert all([run.detail["records"] for run in runs] == [2, 1] for runs in found.values())
+        assert found[origins[-1]] == view.runs(origins[-1], 2) and view.recent_runs([], 2) == {}
+
+
 def test_an_origin_can_get_another_name_unless_that_is_taken(store: Store) -> None:
     with store.write() as tx:
         origin, _ = tx.origin("source", "old"), tx.origin("source", "taken")

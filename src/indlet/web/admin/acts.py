@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import NamedTuple
 from urllib.parse import urlencode, urlsplit
@@ -16,6 +16,7 @@ from indlet.formats import METADATA
 from indlet.node.jobs import Jobs
 from indlet.node.probe import Probe, probe_in_child
 from indlet.node.source_list import NAME, clean_name
+from indlet.service.harvest.mesh import origin_key
 from indlet.service.harvest.public_hosts import known_public
 from indlet.service.harvest.run import FEED
 from indlet.service.search.library import Library
@@ -23,6 +24,7 @@ from indlet.settings import Node, Source, without_credentials
 from indlet.web.admin.alerts import AlertsDesk
 from indlet.web.admin.desk_log import DeskLog
 from indlet.web.admin.job_acts import JobActs
+from indlet.web.admin.source_status import Choice, LiveState, source_rows
 from indlet.web.admin.upkeep import DeskUpkeep
 from indlet.web.auth import Session
 from indlet.wording import amount
@@ -31,11 +33,11 @@ Form = dict[str, str]
 
 
 class Act(NamedTuple):
-    """A name, who may do it, and what does it: it returns the page to go to, and what was done."""
+    """A name, who may do it, and what does it: the page to go to, what was done, and to how many."""
 
     name: str
     role: str
-    work: Callable[[Form], tuple[str, str]]
+    work: Callable[[Form], tuple[str, str] | tuple[str, str, int]]
 
 
 class Acts:
@@ -50,6 +52,9 @@ class Acts:
             Act("full", "operator", lambda form: self._start(form, full=True)),
             Act("pause", "operator", lambda form: self._pause(form, paused=True)),
             Act("resume", "operator", lambda form: self._pause(form, paused=False)),
+            Act("harvest_all", "operator", self._start_all),
+            Act("pause_all", "operator", lambda form: self._pause_all(form, paused=True)),
+            Act("resume_all", "operator", lambda form: self._pause_all(form, paused=False)),
             Act("retry", "operator", self._retry),
             Act("acknowledge", "operator", self.alerts.acknowledge),
             Act("acknowledge_all", "operator", self.alerts.acknowledge_all),
@@ -76,16 +81,18 @@ class Acts:
         """The role that each act needs."""
         return {act.name: act.role for act in self._acts.values()}
 
-    def do(self, act: Act, form: Form, session: Session, client: str) -> str:
-        """Do it, and keep that it was done or why it could not be; the page to go to."""
+    def do(self, act: Act, form: Form, session: Session, client: str) -> tuple[str, int | None]:
+        """Do it, and keep that it was done or why it could not be; the page to go to, and to how many it was
+        done, where that can be said.
+        """
         what = form.get("name", "") or without_credentials(_address(form))[0]
         try:
-            back, what = act.work({**form, "by": session.user})
+            back, what, *count = act.work({**form, "by": session.user})
         except IndletError as e:
             self._log.add(act.name, session, client, what, str(e))
             raise
         self._log.add(act.name, session, client, what)
-        return back
+        return back, next(iter(count), None)
 
     # Sources
 
@@ -104,6 +111,16 @@ class Acts:
             name = f"{name[: NAME - 60]} ({(urlsplit(probe.url).hostname or '')[:50]})"
         return "" if name in known else name
 
+    def known_as(self, form: Form) -> str:
+        """The name of the source that has the address of a form already; empty if there is none."""
+        try:
+            wanted = wanted_source({**form, "name": "", "metadata": ""})
+        except SettingsError:
+            return ""
+        key = origin_key(wanted.url)
+        known = (name for name, one in self._harvests.sources().items() if origin_key(one.url) == key)
+        return next(known, "")
+
     def _add(self, form: Form) -> tuple[str, str]:
         source = wanted_source(form)
         if not source.name:
@@ -115,7 +132,7 @@ class Acts:
         if form.get("now"):
             with contextlib.suppress(SettingsError):  # its schedule may have started it already
                 self._harvests.start(name)
-        return "/admin", f"{name} {source.url}"
+        return _page(name), f"{name} {source.url}"
 
     def _edit(self, form: Form) -> tuple[str, str]:
         name = form.get("name", "")
@@ -155,6 +172,23 @@ class Acts:
         self._harvests.pause(name, paused=paused)
         return _page(name), name
 
+    def _listed(self, form: Form) -> tuple[Choice, list[str]]:
+        """The sources that a page of the desk lists, on all its pages."""
+        choice = Choice.read(form)
+        live = LiveState({}, self._harvests.running(), {})
+        rows = source_rows(self._library.store, self._harvests.sources(), live)
+        return choice, [row.name for row in choice.select(rows)]
+
+    def _start_all(self, form: Form) -> tuple[str, str, int]:
+        choice, names = self._listed(form)
+        started = self._harvests.start_all(names)
+        return choice.address(), _some(started), len(started)
+
+    def _pause_all(self, form: Form, *, paused: bool) -> tuple[str, str, int]:
+        choice, names = self._listed(form)
+        changed = self._harvests.pause_all(names, paused=paused)
+        return choice.address(), _some(changed), len(changed)
+
     def _remove(self, form: Form) -> tuple[str, str]:
         name, choice = form.get("name", ""), form.get("records", "")
         count = amount(self._harvests.records(name), "record")
@@ -189,15 +223,23 @@ def _page(name: str) -> str:
     return f"/admin/source?{urlencode({'name': name})}"
 
 
+def _some(names: list[str]) -> str:
+    """How many sources, and the first of them by name."""
+    return f"{amount(len(names), 'source')}: {', '.join(names[:5])}{' …' if len(names) > 5 else ''}"
+
+
 def _address(form: Form) -> str:
     """The address that a form gives, with its scheme."""
     url = form.get("url", "").strip()
     return f"http://{url}" if url and "://" not in url else url
 
 
-def known_format(prefix: str) -> str:
-    """A metadataPrefix that can be harvested; SettingsError if it is none that we know."""
-    if prefix not in (*METADATA, FEED):
+def known_format(prefix: str, readable: Collection[str] = ()) -> str:
+    """A metadataPrefix that can be harvested; SettingsError if it is none that we know.
+
+    `readable`: others that a test of the source found, by their namespaces.
+    """
+    if prefix not in (*METADATA, FEED, *readable):
         raise SettingsError(f"no metadata format {prefix[:100]!r}; one of {', '.join(METADATA)}")
     return prefix
 
@@ -212,10 +254,10 @@ def wanted_source(form: Form) -> Source:
     return Source(
         url=url,
         name=clean_name(form.get("name", "")),
-        set=form.get("set", "").strip()[:500],
+        set=(form.get("other_set") or form.get("set", "")).strip()[:500],
         every=form.get("every", "").strip()[:100],
         index=index if index in ("auto", "none") else "auto",
-        metadata=known_format(form.get("metadata") or "oai_dc"),
+        metadata=known_format(form.get("metadata") or "oai_dc", form.get("readable", "").split()),
         republish=bool(form.get("republish")),
         token=form.get("token", "").strip()[:500],
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -24,11 +25,12 @@ from indlet.provider.serve.http import TooMuch, posted
 from indlet.provider.serve.usage import Usage
 from indlet.service.harvest.public_hosts import known_public
 from indlet.service.index import follow
-from indlet.web.admin import show
+from indlet.web.admin import show, source_status
 from indlet.web.admin.acts import Acts, Form, wanted_source
 from indlet.web.admin.desk_log import DeskLog
 from indlet.web.admin.own_records import find_own
 from indlet.web.admin.sign_ins import SignIns
+from indlet.web.admin.source_status import Choice, LiveState, SourceRow
 from indlet.web.auth import ADMIN, COOKIE, DEVICE, Gate, Session, address_of, over_https
 from indlet.web.i18n import Strings, strings
 from indlet.web.portal import Portal
@@ -44,7 +46,7 @@ class Desk:
         self.portal = portal
         self.settings = portal.library.settings
         self.gate, self.usage = gate, usage
-        self.totals = show.Totals(portal.store)
+        self.totals = source_status.Totals(portal.store)
         self.schedule, self.harvests = jobs.schedule, jobs.harvests
         self._sign_ins = SignIns(gate)
         self._probing = anyio.CapacityLimiter(2)  # each takes a process
@@ -54,6 +56,7 @@ class Desk:
     def routes(self) -> list[BaseRoute]:
         return [
             Route("/admin", self._page(self.overview)),
+            Route("/admin/add", self._page(self.add)),
             Route("/admin/source", self._page(self.source)),
             Route("/admin/provider", self._page(self.provider)),
             Route("/admin/store", self._page(self.upkeep)),
@@ -186,17 +189,32 @@ class Desk:
             done=request.query_params.get("done", "")[:500], **context,
         )  # fmt: skip
 
-    def _rows(self) -> list[show.SourceRow]:
-        harvests = self.harvests
-        return show.source_rows(
-            self.portal.store, harvests.sources(), harvests.next_runs(),
-            harvests.running(), self.totals.get(),
-        )  # fmt: skip
+    def _rows(self, only: str | None = None) -> list[SourceRow]:
+        """The rows of all sources, or the one of a name."""
+        sources = self.harvests.sources()
+        if only is not None:
+            sources = {name: source for name, source in sources.items() if name == only}
+        live = LiveState(self.harvests.next_runs(), self.harvests.running(), self.totals.get())
+        return source_status.source_rows(self.portal.store, sources, live)
 
     def overview(self, request: Request, t: Strings, session: Session) -> Response:
-        return self._overview(request, session)
+        choice, rows = Choice.read(request.query_params), self._rows()
+        newest, position = follow.lag(self.portal.store, self.portal.library.settings.index)
+        return self._render(
+            request, session, "overview", "admin/overview.html", choice=choice, now=time.time(),
+            listing=source_status.status_page(rows, choice), total=len(rows),
+            busy=any(row.progress for row in rows), records=sum(r.records for r in rows),
+            deleted=sum(r.deleted for r in rows), failures=sum(r.failures for r in rows),
+            lag=max(newest - position, 0), shared=self.totals.shared(),
+            removed_here=self.harvests.removed_here(),
+        )  # fmt: skip
 
-    def _overview(
+    def add(self, request: Request, t: Strings, session: Session) -> Response:
+        if not session.may(self.acts.roles()["add"]):
+            return self._not_allowed(request, t, self.acts.roles()["add"])
+        return self._add(request, session)
+
+    def _add(
         self,
         request: Request,
         session: Session,
@@ -205,16 +223,11 @@ class Desk:
         given: Form | None = None,
         tested: Probe | None = None,
     ) -> Response:
-        rows = self._rows()
-        newest, position = follow.lag(self.portal.store, self.portal.library.settings.index)
+        """The steps by which a source is added; the later ones are there once its address was tested."""
         return self._render(
-            request, session, "overview", "admin/overview.html", status, rows=rows,
-            busy=any(row.progress for row in rows), records=sum(r.records for r in rows),
-            deleted=sum(r.deleted for r in rows), failures=sum(r.failures for r in rows),
-            moved=sum(r.bytes for r in rows), lag=max(newest - position, 0), problem=problem,
-            given=given or {}, formats=METADATA, passes_on=self.acts.passes_on(),
-            usual=self.settings.harvest.every, tested=tested, shared=self.totals.shared(),
-            removed_here=self.harvests.removed_here(),
+            request, session, "overview", "admin/add.html", status, problem=problem, given=given or {},
+            formats=METADATA, passes_on=self.acts.passes_on(), usual=self.settings.harvest.every,
+            tested=tested, same=self.acts.known_as(given) if given else "",
         )  # fmt: skip
 
     def source(self, request: Request, t: Strings, session: Session) -> Response:
@@ -228,7 +241,7 @@ class Desk:
     ) -> Response | None:  # fmt: skip
         """The page of a source; None if there is none of that name."""
         name = given["name"] if given else request.query_params.get("name", "")
-        row = next((row for row in self._rows() if row.name == name), None)
+        row = next(iter(self._rows(name)), None)
         source = self.harvests.sources().get(name)
         if row is None or source is None:
             return None
@@ -247,11 +260,13 @@ class Desk:
             request, session, "overview", "admin/source.html", status, row=row, source=source,
             problem=problem, given=given or {}, usual=self.settings.harvest.every, formats=METADATA,
             changed_here=self.harvests.changed_here(name), written=name in self.harvests.in_file(),
-            on_schedule=row.due is not None or row.state == "paused",
+            on_schedule=row.due is not None or row.state == "paused", now=time.time(),
+            moved=sum(int(run.detail.get("bytes", 0)) for run in runs),
             busy=row.progress is not None, state=state,
             plots=show.plots(t, runs), runs=runs[:20], failures=[show.failure(f) for f in failures],
             repairs=sorted(state.get("repairs", {}).items()),
             deletions=show.deletions(self.portal.store, origin) if origin and whole else [],
+            held=self.harvests.records(name) if whole else 0,
         )  # fmt: skip
 
     def provider(self, request: Request, t: Strings, session: Session) -> Response:
@@ -292,14 +307,14 @@ class Desk:
         try:
             source = wanted_source(form)
         except SettingsError as e:
-            return self._overview(request, session, 400, str(e), form)
+            return self._add(request, session, 400, str(e), form)
         policy = self.portal.library.analyzer.policy
         tested = probe_in_child(
             source, self.settings.harvest, policy, known_public=known_public(self.portal.library.store)
         )
         if not form.get("name", "").strip():
             form = {**form, "name": self.acts.name_by_itself(tested)}
-        return self._overview(request, session, given=form, tested=tested)
+        return self._add(request, session, given=form, tested=tested)
 
     # Acts
 
@@ -339,17 +354,20 @@ class Desk:
         if not session.may(act.role):
             return self._not_allowed(request, t, act.role)
         try:
-            back = self.acts.do(act, form, session, address_of(request, self.settings))
+            back, count = self.acts.do(act, form, session, address_of(request, self.settings))
         except IndletError as e:
             if act.name == "add":
-                return self._overview(request, session, 400, str(e), form)
+                return self._add(request, session, 400, str(e), form)
             if act.name == "edit" and (answer := self._source(request, t, session, 400, str(e), form)):
                 return answer
             return self.portal.pages.message(
                 request, 409, t("desk.not_done"), str(e), tone="warn", action=(t("menu.desk"), "/admin")
             )
         joint = "&" if "?" in back else "?"
-        return RedirectResponse(f"{back}{joint}{urlencode({'done': t(f'desk.done.{act.name}')})}", 303)
+        numbers = {} if count is None else {"n": count}
+        return RedirectResponse(
+            f"{back}{joint}{urlencode({'done': t(f'desk.done.{act.name}', **numbers)})}", 303
+        )
 
     def _not_allowed(self, request: Request, t: Strings, role: str) -> Response:
         return self.portal.pages.message(
