@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -15,22 +14,18 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from indlet import logs
-from indlet.errors import IndletError, SettingsError
+from indlet.errors import IndletError
 from indlet.exchange import ownership
 from indlet.exchange.duplicates import job as duplicates
-from indlet.formats import METADATA
 from indlet.node.jobs import Jobs
-from indlet.node.probe import Probe, probe_in_child
 from indlet.provider.serve.http import TooMuch, posted
 from indlet.provider.serve.usage import Usage
-from indlet.service.harvest.public_hosts import known_public
-from indlet.service.index import follow
 from indlet.web.admin import show, source_status
-from indlet.web.admin.acts import Acts, Form, wanted_source
+from indlet.web.admin.acts import Acts, Form
 from indlet.web.admin.desk_log import DeskLog
 from indlet.web.admin.own_records import find_own
 from indlet.web.admin.sign_ins import SignIns
-from indlet.web.admin.source_status import Choice, LiveState, SourceRow
+from indlet.web.admin.source_pages import SourcePages
 from indlet.web.auth import ADMIN, COOKIE, DEVICE, Gate, Session, address_of, over_https
 from indlet.web.i18n import Strings, strings
 from indlet.web.portal import Portal
@@ -52,12 +47,13 @@ class Desk:
         self._probing = anyio.CapacityLimiter(2)  # each takes a process
         self.log = DeskLog(portal.store)
         self.acts = Acts(portal.library, jobs, self.log)
+        self.sources = SourcePages(portal, jobs, self.acts, self.totals, self._render)
 
     def routes(self) -> list[BaseRoute]:
         return [
-            Route("/admin", self._page(self.overview)),
+            Route("/admin", self._page(self.sources.overview)),
             Route("/admin/add", self._page(self.add)),
-            Route("/admin/source", self._page(self.source)),
+            Route("/admin/source", self._page(self.sources.source)),
             Route("/admin/provider", self._page(self.provider)),
             Route("/admin/store", self._page(self.upkeep)),
             Route("/admin/jobs", self._page(self.jobs)),
@@ -189,85 +185,10 @@ class Desk:
             done=request.query_params.get("done", "")[:500], **context,
         )  # fmt: skip
 
-    def _rows(self, only: str | None = None) -> list[SourceRow]:
-        """The rows of all sources, or the one of a name."""
-        sources = self.harvests.sources()
-        if only is not None:
-            sources = {name: source for name, source in sources.items() if name == only}
-        live = LiveState(self.harvests.next_runs(), self.harvests.running(), self.totals.get())
-        return source_status.source_rows(self.portal.store, sources, live)
-
-    def overview(self, request: Request, t: Strings, session: Session) -> Response:
-        choice, rows = Choice.read(request.query_params), self._rows()
-        newest, position = follow.lag(self.portal.store, self.portal.library.settings.index)
-        return self._render(
-            request, session, "overview", "admin/overview.html", choice=choice, now=time.time(),
-            listing=source_status.status_page(rows, choice), total=len(rows),
-            busy=any(row.progress for row in rows), records=sum(r.records for r in rows),
-            deleted=sum(r.deleted for r in rows), failures=sum(r.failures for r in rows),
-            lag=max(newest - position, 0), shared=self.totals.shared(),
-            removed_here=self.harvests.removed_here(),
-        )  # fmt: skip
-
     def add(self, request: Request, t: Strings, session: Session) -> Response:
         if not session.may(self.acts.roles()["add"]):
             return self._not_allowed(request, t, self.acts.roles()["add"])
-        return self._add(request, session)
-
-    def _add(
-        self,
-        request: Request,
-        session: Session,
-        status: int = 200,
-        problem: str = "",
-        given: Form | None = None,
-        tested: Probe | None = None,
-    ) -> Response:
-        """The steps by which a source is added; the later ones are there once its address was tested."""
-        return self._render(
-            request, session, "overview", "admin/add.html", status, problem=problem, given=given or {},
-            formats=METADATA, passes_on=self.acts.passes_on(), usual=self.settings.harvest.every,
-            tested=tested, same=self.acts.known_as(given) if given else "",
-        )  # fmt: skip
-
-    def source(self, request: Request, t: Strings, session: Session) -> Response:
-        return self._source(request, t, session) or self.portal.pages.message(
-            request, 404, t("desk.no_source"), action=(t("desk.tab.overview"), "/admin")
-        )
-
-    def _source(
-        self, request: Request, t: Strings, session: Session, status: int = 200, problem: str = "",
-        given: Form | None = None,
-    ) -> Response | None:  # fmt: skip
-        """The page of a source; None if there is none of that name."""
-        name = given["name"] if given else request.query_params.get("name", "")
-        row = next(iter(self._rows(name)), None)
-        source = self.harvests.sources().get(name)
-        if row is None or source is None:
-            return None
-        with self.portal.store.read() as view:
-            origin = view.origin("source", name)
-            runs = view.runs(origin.id, show.RUNS) if origin else []
-            failures = (
-                [f for _, f in zip(range(show.FAILURES), view.failures(origin.id), strict=False)]
-                if origin
-                else []
-            )
-        state = origin.state if origin else {}
-        # What stands below the live part is read once, not with every look.
-        whole = origin is not None and "live" not in request.query_params
-        return self._render(
-            request, session, "overview", "admin/source.html", status, row=row, source=source,
-            problem=problem, given=given or {}, usual=self.settings.harvest.every, formats=METADATA,
-            changed_here=self.harvests.changed_here(name), written=name in self.harvests.in_file(),
-            on_schedule=row.due is not None or row.state == "paused", now=time.time(),
-            moved=sum(int(run.detail.get("bytes", 0)) for run in runs),
-            busy=row.progress is not None, state=state,
-            plots=show.plots(t, runs), runs=runs[:20], failures=[show.failure(f) for f in failures],
-            repairs=sorted(state.get("repairs", {}).items()),
-            deletions=show.deletions(self.portal.store, origin) if origin and whole else [],
-            held=self.harvests.records(name) if whole else 0,
-        )  # fmt: skip
+        return self.sources.add(request, session)
 
     def provider(self, request: Request, t: Strings, session: Session) -> Response:
         words = request.query_params.get("q", "")
@@ -302,20 +223,6 @@ class Desk:
         t = strings(self.portal.pages.language(request))
         return self._shut(request, t) or self.acts.alerts.feed(request)
 
-    def _test(self, request: Request, session: Session, form: Form) -> Response:
-        """A source, probed; its form stays filled in, ready to add it."""
-        try:
-            source = wanted_source(form)
-        except SettingsError as e:
-            return self._add(request, session, 400, str(e), form)
-        policy = self.portal.library.analyzer.policy
-        tested = probe_in_child(
-            source, self.settings.harvest, policy, known_public=known_public(self.portal.library.store)
-        )
-        if not form.get("name", "").strip():
-            form = {**form, "name": self.acts.name_by_itself(tested)}
-        return self._add(request, session, given=form, tested=tested)
-
     # Acts
 
     async def act(self, request: Request) -> Response:
@@ -338,7 +245,7 @@ class Desk:
             if not session.may(self.acts.roles()["add"]):
                 return self._not_allowed(request, t, self.acts.roles()["add"])
             response = await anyio.to_thread.run_sync(
-                self._test, request, session, form, limiter=self._probing
+                self.sources.test, request, session, form, limiter=self._probing
             )
         else:
             # Adding may ask the source for its name, in a process.
@@ -357,8 +264,10 @@ class Desk:
             back, count = self.acts.do(act, form, session, address_of(request, self.settings))
         except IndletError as e:
             if act.name == "add":
-                return self._add(request, session, 400, str(e), form)
-            if act.name == "edit" and (answer := self._source(request, t, session, 400, str(e), form)):
+                return self.sources.test(request, session, form, str(e))
+            if act.name == "edit" and (
+                answer := self.sources.found_source(request, t, session, 400, str(e), form)
+            ):
                 return answer
             return self.portal.pages.message(
                 request, 409, t("desk.not_done"), str(e), tone="warn", action=(t("menu.desk"), "/admin")
