@@ -11,6 +11,20 @@ from indlet.settings import Settings, seconds
 from indlet.settings.file import from_mapping, load
 
 
+def test_rules_of_access_to_a_source_need_its_name_and_hold_for_its_url() -> None:
+    rules = {"tokens": ["sesame"]}
+    with pytest.raises(SettingsError, match="give it a name"):
+        from_mapping({"source": [{"url": "http://x.org/oai", "access": rules}]})
+    both = [
+        {"url": "http://x.org/oai", "name": "x", "access": rules},
+        {"url": "http://x.org/oai/", "name": "y"},
+    ]
+    with pytest.raises(SettingsError, match="different rules of access"):
+        from_mapping({"source": both})
+    settings = from_mapping({"source": [{"url": "http://x.org/oai", "name": "x", "access": rules}]})
+    assert "sesame" not in str(settings.source[0].public())
+
+
 def test_nothing_given_is_the_default() -> None:
     assert from_mapping({}) == Settings()
 

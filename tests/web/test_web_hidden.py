@@ -16,7 +16,7 @@ from tests.web.nodes import settings_for
 
 from indlet.model import Record, TermVector
 from indlet.service.index import follow
-from indlet.settings import Access, LibraryFolder
+from indlet.settings import Access, LibraryFolder, Source
 from indlet.store import Store
 from indlet.web.app import application
 from indlet.web.browse import KINDS
@@ -117,6 +117,25 @@ def test_hidden_records_do_not_decide_which_others_are_of_one_resource(tmp_path:
             assert b"source=sea" in page
             pages.append(untimed(page))
     assert pages[0] == pages[1]
+
+
+def test_the_portal_does_not_show_a_source_with_rules_of_access(tmp_path: Path) -> None:
+    with Store.open(tmp_path) as store:
+        with store.write() as tx:  # harvested before there were rules
+            partner = tx.origin("source", "partner", {"url": "http://partner.org/oai"})
+            far = tx.origin("source", "far", {"url": "http://far.org/oai", "learned_from": "partner"})
+            tx.put(partner, [Record("oai:x:1", {"title": ["Secret wind"]}, TermVector.of({"wind": 1}))])
+            tx.put(far, [Record("oai:x:2", {"title": ["Secret wind, too"]}, TermVector.of({"wind": 1}))])
+        follow.catch_up(store)
+        for access, status in ((Access(), 200), (Access(tokens=("sesame",)), 404)):
+            source = Source("http://partner.org/oai", name="partner", access=access)
+            app = application(store, settings_for(tmp_path, source=(source,)), follow=False)
+            client = TestClient(app, base_url="http://127.0.0.1:8080", follow_redirects=False)
+            for record in ("oai:x:1", "oai:x:2"):
+                assert client.get(f"/record/{record}").status_code == status
+            for page in ("/?q=wind", "/api/search?q=wind", "/api/sources"):
+                assert (b"partner" in client.get(page).content.lower()) is (status == 200), page
+            assert (b"Secret wind" in client.get("/?q=wind").content) is (status == 200)
 
 
 def test_the_portal_does_not_show_a_library_with_rules_of_access(tmp_path: Path) -> None:

@@ -156,6 +156,7 @@ def references(settings: Settings, name: str) -> list[str]:
     chosen = {
         "[[write]]": [choice for write in settings.write for choice in write.from_],
         "[[repository]]": [choice for repository in settings.repository for choice in repository.from_],
+        "[source.access]": [source.name for source in settings.source if source.access.is_restricted],
     }
     return [part for part, choices in chosen.items() if name in {c.partition(":")[0] for c in choices}]
 

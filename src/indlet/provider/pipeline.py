@@ -30,7 +30,7 @@ from indlet.provider.set_rules import SetRules
 from indlet.provider.source import RecordSource
 from indlet.provider.summary import Report, Summary, keep_left_out
 from indlet.provider.workers import Workers
-from indlet.settings import Access, Hierarchy, Settings
+from indlet.settings import Hierarchy, Settings
 from indlet.site.source import SiteSource, guarded_name, site_name
 from indlet.store import Store, withheld
 from indlet.text import Policy, policy_of
@@ -166,7 +166,7 @@ def _all(settings: Settings, policy: str) -> Iterator[_Crawled]:
         yield _Crawled(hierarchy.name, root, tree, _plain(hierarchy))
     for library in settings.library:
         records = LibrarySource.of(settings, library, policy)
-        about = {"root": library.read, "format": library.format, "access": _rules(library.access)}
+        about = {"root": library.read, "format": library.format, "access": library.access.public()}
         yield _Crawled(library.name, library.read, records, about)
     for site in settings.site:
         source = SiteSource.of(settings, site, policy)
@@ -365,15 +365,10 @@ def _scratch(data: Path, name: str) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _rules(access: Access) -> JsonObject:
-    """Rules of access for the store, which does not hold the tokens themselves."""
-    return {**asdict(access), "tokens": len(access.tokens)}
-
-
 def _plain(hierarchy: Hierarchy) -> JsonObject:
     """A hierarchy's settings for the store. Storage options stay out: they hold passwords."""
     plain = asdict(hierarchy)
     del plain["options"]
-    plain["access"] = _rules(hierarchy.access)
+    plain["access"] = hierarchy.access.public()
     plain["root"] = without_password(hierarchy.root)
     return plain

@@ -20,6 +20,9 @@ from indlet.net.settings import Harvest as Harvest
 from indlet.net.settings import without_credentials as without_credentials
 
 EMBEDDED: Final = "embedded"  # the engine that keeps the index in the data folder
+HIERARCHY: Final = "hierarchy"  # kinds of origins: hierarchies and libraries, sources
+SOURCE: Final = "source"
+OriginKey = tuple[str, str]  # kind and name of an origin
 FILE: Final = "indlet.toml"  # where settings are, unless somebody says otherwise
 
 
@@ -116,6 +119,10 @@ class Access:
     @property
     def is_restricted(self) -> bool:
         return bool(self.networks or self.tokens)
+
+    def public(self) -> JsonObject:
+        """The rules for the store, which does not hold the tokens themselves."""
+        return {**asdict(self), "tokens": len(self.tokens)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,6 +295,7 @@ class Source:
     mode: str = "fresh"  # "historical": each run asks for everything, in date windows
     window: str = ""  # length of these, such as "90d"; empty: the harvest section's
     paused: bool = False
+    access: Access = field(default_factory=Access)  # networks and tokens that may see its records here
 
     def __post_init__(self) -> None:
         """Credentials never stay in the URL, which is shown and stored."""
@@ -298,7 +306,9 @@ class Source:
 
     def public(self) -> JsonObject:
         """All that may be stored with the records and shown: nothing that opens a door."""
-        return {k: v for k, v in asdict(self).items() if k not in ("token", "user", "password")}
+        secrets = ("token", "user", "password", "access")
+        plain = {k: v for k, v in asdict(self).items() if k not in secrets}
+        return {**plain, "access": self.access.public()} if self.access.is_restricted else plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -419,10 +429,11 @@ class Settings:
         own = self.hierarchy or self.site or self.library
         return bool(own) or any(source.republish for source in self.source)
 
-    def access_rules(self) -> dict[str, Access]:
-        """Who may see which hierarchy or library, by its name."""
-        rules = {h.name: h.access for h in self.hierarchy}
-        return rules | {library.name: library.access for library in self.library}
+    def access_rules(self) -> dict[OriginKey, Access]:
+        """Who may see which hierarchy, library or source."""
+        rules = {(HIERARCHY, hierarchy.name): hierarchy.access for hierarchy in self.hierarchy}
+        rules |= {(HIERARCHY, library.name): library.access for library in self.library}
+        return rules | {(SOURCE, source.name): source.access for source in self.source if source.name}
 
     def has_desk(self) -> bool:
         """Whether anybody may enter the operations desk."""

@@ -93,6 +93,7 @@ def from_mapping(raw: JsonMapping, where: str = "settings") -> Settings:
             )
     _check_users(settings, where)
     _check_engine(settings.index, where)
+    _check_source_access(settings, where)
     if settings.index.prune and any(access.is_restricted for access in settings.access_rules().values()):
         raise SettingsError(
             f"{where}: index.prune goes by the words of all records, so that numbers which everybody sees "
@@ -233,3 +234,16 @@ def _value(hint: Any, value: Any, where: str) -> Any:
     if not isinstance(value, hint) or (hint is int and isinstance(value, bool)):
         raise SettingsError(f"{where}: expected {hint.__name__}, found {value!r}")
     return value
+
+
+def _check_source_access(settings: Settings, where: str) -> None:
+    """Rules of access go by the name of a source; sources of one address may hold each other's records."""
+    for source in settings.source:
+        if source.access.is_restricted and not source.name:
+            raise SettingsError(f"{where}: source {source.url} has rules of access; give it a name")
+        others = (other for other in settings.source if other.url.rstrip("/") == source.url.rstrip("/"))
+        if any(other.access != source.access for other in others):
+            raise SettingsError(
+                f"{where}: the sources with the URL {source.url} have different rules of access, but may "
+                "hold the same records; give all of them the same rules"
+            )

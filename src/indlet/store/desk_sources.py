@@ -5,13 +5,13 @@ It is one entry of the store, which outlives a restart.
 
 from __future__ import annotations
 
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from typing import Final
 
 import orjson
 
 from indlet.model import JsonMapping, JsonObject
-from indlet.settings import Source
+from indlet.settings import Access, Source
 from indlet.store.contract import Transaction, View
 
 KEY: Final = "desk"
@@ -43,8 +43,12 @@ def added(view: View) -> dict[str, Source]:
 
 def source_from(raw: JsonMapping) -> Source:
     """A source from what is stored of it; fields of other versions are ignored."""
-    known = {f.name for f in fields(Source)}
-    return Source(**{name: value for name, value in raw.items() if name in known})
+    known = {f.name for f in fields(Source)} - {"access"}
+    source = Source(**{name: value for name, value in raw.items() if name in known})
+    rules = raw.get("access") or {}
+    tokens = rules.get("tokens") or ()  # a number where only the rules' kind is stored
+    access = Access(tuple(rules.get("networks") or ()), () if isinstance(tokens, int) else tuple(tokens))
+    return replace(source, access=access)
 
 
 def add(tx: Transaction, name: str, source: Source) -> None:

@@ -35,7 +35,7 @@ from indlet.provider.serve.responses import LockedApplication
 from indlet.provider.serve.usage import Usage, usage_of
 from indlet.service.api import routes as api
 from indlet.service.search.library import Library
-from indlet.settings import Settings
+from indlet.settings import HIERARCHY, Settings
 from indlet.site.source import guarded_name, site_name
 from indlet.store import Store
 from indlet.web.admin import Desk
@@ -70,9 +70,9 @@ def application(
 ) -> Starlette:
     """Everything that a node shows. Jobs that are given run already; otherwise, with `follow`, its own do."""
     rules = replace(settings, hierarchy=named(settings.hierarchy)).access_rules()
-    restricted = {name: access.is_restricted for name, access in rules.items()}
-    restricted |= {guarded_name(site_name(site)): True for site in settings.site}
-    restricted |= {site_name(site): False for site in settings.site}
+    restricted = {key: access.is_restricted for key, access in rules.items()}
+    restricted |= {(HIERARCHY, guarded_name(site_name(site))): True for site in settings.site}
+    restricted |= {(HIERARCHY, site_name(site)): False for site in settings.site}
     library = library or Library(
         store, settings, follow=False, restricted=restricted, patience=_PATIENCE if follow else None
     )

@@ -17,7 +17,7 @@ from tests.stores import store_in
 from indlet.formats.metadata import oai_dc
 from indlet.model import Record, TermVector
 from indlet.provider.serve.scope import Scope
-from indlet.settings import Access, Hierarchy, LibraryFolder, VirtualRepository
+from indlet.settings import Access, Hierarchy, LibraryFolder, Source, VirtualRepository
 from indlet.settings.file import from_mapping
 
 Held = dict[str, tuple[str, ...] | None]  # identifier -> title and sets; None: deleted
@@ -211,6 +211,35 @@ def test_a_repository_is_emptied_before_it_is_closed(two: Provider) -> None:
     came = friend.harvest(two)
     assert came.keys() >= HIDDEN and set(came.values()) == {None}
     assert friend.live == friend.everything(two) == {}
+
+
+def test_a_source_that_is_closed_and_opened_again(two: Provider) -> None:
+    passed_on = "oai:far.org:1"
+
+    def close(*tokens: str) -> None:
+        two.clock.now += 10
+        source = Source(
+            "http://partner.org/oai", name="partner", republish=True, access=Access(tokens=tokens)
+        )
+        two.configure(replace(two.settings, source=(source,)))
+
+    with two.store.write() as tx:
+        met = {"url": "http://far.org/oai", "republish": True, "learned_from": "partner"}
+        for name, settings, identifier in (
+            ("partner", {"url": "http://partner.org/oai", "republish": True}, "oai:partner.org:1"),
+            ("far", met, passed_on),
+        ):
+            tx.put(tx.origin("source", name, settings), [Record(identifier, {"title": ["Wind"]})])
+    anybody, friend = Harvester(), Harvester(token="sesame")
+    close()
+    for tokens in ((), ("sesame",), ()):
+        close(*tokens)
+        for each in (anybody, friend):
+            each.harvest(two)
+            assert each.live == each.everything(two)
+            shown = not tokens or each is friend
+            assert ({"oai:partner.org:1", passed_on} <= each.live.keys()) is shown
+            assert shown or not {"oai:partner.org:1", passed_on} & each.live.keys()
 
 
 def test_who_sees_it_anyway_is_told_nothing_new(two: Provider) -> None:

@@ -174,12 +174,12 @@ def test_a_stranger_sees_a_node_that_never_had_the_hidden_records(records: list[
     [
         (None, 1),  # whoever runs the node
         ({}, 0),  # no longer in the settings: the rule of the last crawl holds
-        ({"vault": True}, 0),
-        ({"vault": False}, 1),  # the settings open it on purpose
+        ({("hierarchy", "vault"): True}, 0),
+        ({("hierarchy", "vault"): False}, 1),  # the settings open it on purpose
     ],
 )
 def test_a_rule_holds_until_it_is_changed_on_purpose(
-    tmp_path: Path, restricted: dict[str, bool] | None, found: int
+    tmp_path: Path, restricted: dict[tuple[str, str], bool] | None, found: int
 ) -> None:
     with closing(open_store(tmp_path)) as store:
         with store.write() as tx:

@@ -402,7 +402,9 @@ def test_sources_show_nothing_secret(shelf: Library) -> None:
 def test_an_origin_that_is_made_while_a_question_is_answered_is_hidden_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with Library(Store.open(tmp_path), Settings(data=tmp_path), restricted={"vault": True}) as library:
+    with Library(
+        Store.open(tmp_path), Settings(data=tmp_path), restricted={("hierarchy", "vault"): True}
+    ) as library:
         hidden = library.hidden
 
         def late() -> tuple[int, ...]:
@@ -426,7 +428,7 @@ def test_what_is_concealed_is_not_found_nor_suggested_nor_listed(make_shelf: Cal
         origin = tx.origin("hierarchy", "vault")
         tx.put(origin, [Record("oai:vault:1", {"title": ["Zeppelin"]}, vector)])
     assert open_to_all.search("zeppelin").total == 1
-    library = Library(open_to_all.store, open_to_all.settings, restricted={"vault": True})
+    library = Library(open_to_all.store, open_to_all.settings, restricted={("hierarchy", "vault"): True})
     assert library.search("zeppelin").total == 0
     assert library.search("wind").total == 3
     assert library.search("zepelin").suggestions == library.search("title:zepelin").suggestions == ()
@@ -445,7 +447,7 @@ def test_a_snapshot_goes_when_there_is_a_later_one_whatever_is_hidden(
         vault = tx.origin("hierarchy", "vault")
         if held:
             tx.put(vault, [Record("oai:vault:1", {"title": ["Zeppelin"]})])
-    library = Library(whole.store, whole.settings, restricted={"vault": True})
+    library = Library(whole.store, whole.settings, restricted={("hierarchy", "vault"): True})
     library.stats()
     library.search('title:"flat plate" fluter')  # a phrase to verify, and a word that no record holds
     before = [weakref.ref(library.whole()), weakref.ref(library.searcher())]

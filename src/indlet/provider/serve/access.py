@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
@@ -14,7 +14,7 @@ from starlette.requests import HTTPConnection
 from indlet.errors import SettingsError
 from indlet.provider.serve.provenance import republished
 from indlet.provider.serve.scope import Scope
-from indlet.settings import Access, Settings
+from indlet.settings import HIERARCHY, Access, OriginKey, Settings
 from indlet.site.source import site_name
 from indlet.site.tree import STRANGER
 from indlet.site.visibility import ANYBODY, Requester
@@ -31,9 +31,9 @@ class Permit:
     `digest` is bound into resumption tokens: a token does not travel to a requester with another permit.
     """
 
-    opened: frozenset[str] = frozenset()
-    closed: frozenset[str] = frozenset()
-    configured: frozenset[str] = frozenset()
+    opened: frozenset[OriginKey] = frozenset()
+    closed: frozenset[OriginKey] = frozenset()
+    configured: frozenset[OriginKey] = frozenset()
     requester: Requester = ANYBODY  # as the web servers of sites are told
     scope: Scope | None = None  # of the virtual repository that is asked
     token: bytes = field(default=b"", repr=False)  # that was sent, whether it opens anything or not
@@ -43,7 +43,9 @@ class Permit:
     def digest(self) -> str:
         if not self.opened and self.scope is None:
             return self.requester.digest
-        names = "\n".join(sorted(self.opened)) + self.requester.digest
+        # A source is marked, a hierarchy is not: tokens of earlier versions stay valid.
+        opened = (name if kind == HIERARCHY else f"{kind}\t{name}" for kind, name in self.opened)
+        names = "\n".join(sorted(opened)) + self.requester.digest
         if self.scope is not None:
             names += f"\n{self.scope.path}"
         return blake2b(names.encode(), digest_size=6).hexdigest()
@@ -53,7 +55,7 @@ class Permit:
         return self.scope is None or self.scope.shows(origin)
 
     def allows(self, hierarchy: str) -> bool:
-        return hierarchy not in self.closed
+        return (HIERARCHY, hierarchy) not in self.closed
 
     def origins(self, view: View) -> list[int] | None:
         """The origins whose records may be shown; None where that is all there are."""
@@ -61,21 +63,26 @@ class Permit:
         shown = [
             o.id
             for o in known
-            if ((o.kind == "hierarchy" and self._shows(o)) or republished(o)) and self.includes(o)
+            if (o.kind == HIERARCHY or republished(o)) and self._shows(o) and self.includes(o)
         ]
         return None if len(shown) == len(known) else shown
 
     def _shows(self, origin: Origin) -> bool:
         if origin.guarded:
             return False
-        if origin.name in self.configured:
-            return self.allows(origin.name)
-        return is_open_unconfigured(origin)
+        key = rules_key(origin, self.configured)
+        return key not in self.closed if key in self.configured else is_open_unconfigured(origin)
+
+
+def rules_key(origin: Origin, configured: Container[OriginKey]) -> OriginKey:
+    """Whose rules in the settings hold for an origin: its own, or those of the source it was met through."""
+    own = (origin.kind, origin.name)
+    return own if own in configured else (origin.kind, str(origin.settings.get("learned_from", origin.name)))
 
 
 def is_open_unconfigured(origin: Origin) -> bool:
-    """Whether a hierarchy that is no longer in the settings is shown: as when it was last crawled; nothing of
-    a web server that is not asked."""
+    """Whether a hierarchy or source that is no longer in the settings is shown: as when it was last read;
+    nothing of a web server that is not asked."""
     return not origin.restricted and not origin.is_site
 
 
@@ -86,18 +93,19 @@ class _Lock:
 
 
 class AccessGate:
-    """The settings' rules of access, ready to be asked. A hierarchy or library without rules is open to all.
+    """The settings' rules of access, ready to be asked. What has no rules is open to all.
 
     One with networks or tokens opens to a requester from any of the networks, or with any of the tokens.
     """
 
     def __init__(self, settings: Settings) -> None:
         self._locks = {
-            name: _lock(access, f"{name!r}")
-            for name, access in settings.access_rules().items()
+            key: _lock(access, f"{key[1]!r}")
+            for key, access in settings.access_rules().items()
             if access.is_restricted
         }
-        self._names = frozenset((*settings.access_rules(), *map(site_name, settings.site)))
+        sites = [(HIERARCHY, site_name(site)) for site in settings.site]
+        self._names = frozenset((*settings.access_rules(), *sites))
         self._proxies = trusted_proxies(settings)
         self._credentials = {name.lower() for site in settings.site for name in site.credentials}
         self._sites = bool(settings.site)

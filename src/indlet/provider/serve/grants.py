@@ -18,10 +18,10 @@ from contextlib import contextmanager
 from typing import Final
 
 from indlet.errors import StoreError
-from indlet.provider.serve.access import Permit, access_networks, is_open_unconfigured
+from indlet.provider.serve.access import Permit, access_networks, is_open_unconfigured, rules_key
 from indlet.provider.serve.provenance import republished
 from indlet.provider.serve.scope import Scope
-from indlet.settings import Access, Settings
+from indlet.settings import HIERARCHY, SOURCE, Access, Settings
 from indlet.site.source import site_name
 from indlet.store import ALL, Grant, GrantMode, GrantView, Origin, Store, Takes, Transaction, View
 
@@ -38,9 +38,9 @@ class Grants:
         self._path = scope.path if scope is not None else ""
         self._secret = store.secret("identity")
         self._keys = {
-            name: self._keys_of(access, f"{name!r}") for name, access in settings.access_rules().items()
+            key: self._keys_of(access, f"{key[1]!r}") for key, access in settings.access_rules().items()
         }
-        self._keys |= {site_name(site): frozenset([ANYBODY]) for site in settings.site}
+        self._keys |= {(HIERARCHY, site_name(site)): frozenset([ANYBODY]) for site in settings.site}
         self._known: Rules | None = None  # as they were brought into the store last
         self._guard = threading.Lock()
 
@@ -110,7 +110,7 @@ class Grants:
         return sorted(plain), tuple(found)
 
     def _rules(self, view: View) -> Rules:
-        return {o.id: self._keys_now(o) for o in view.origins() if o.kind in ("hierarchy", "source")}
+        return {o.id: self._keys_now(o) for o in view.origins() if o.kind in (HIERARCHY, SOURCE)}
 
     def _keys_now(self, origin: Origin) -> dict[str, str]:
         scope, shows = self._scope, ALL
@@ -119,12 +119,10 @@ class Grants:
                 return {}
             if scope.by_sets:
                 shows = json.dumps(scope.chosen)
-        if origin.kind == "source":
-            return {ANYBODY: shows} if republished(origin) else {}
-        if origin.guarded:
+        if origin.guarded or (origin.kind == SOURCE and not republished(origin)):
             return {}
-        if origin.name in self._keys:
-            return dict.fromkeys(self._keys[origin.name], shows)
+        if (key := rules_key(origin, self._keys)) in self._keys:
+            return dict.fromkeys(self._keys[key], shows)
         return {ANYBODY: shows} if is_open_unconfigured(origin) else {}
 
     def _settle_origin(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Final
 
@@ -25,7 +25,7 @@ from indlet.oai.provenance import FROM, Stated, Version, own_sets, version_of
 from indlet.oai.read import Item
 from indlet.service.harvest.mesh import Form, Held, Taken, direct, origin_key, passed_on
 from indlet.service.harvest.negotiate import source_name
-from indlet.settings import Source
+from indlet.settings import Access, Source
 from indlet.store import Origin, Store, Transaction, View
 
 Placed = tuple[str, str, Record]  # the name and URL of a record's origin, and what is kept of it
@@ -71,6 +71,7 @@ class Cache:
     own: str
     republish: bool
     set_spec: str = ""  # by which the source is harvested
+    access: Access = field(default_factory=Access)  # rules that hold for the source
 
     def has_left_set(self, item: Item) -> bool:
         """Whether a deletion says no more than that a record is in other sets now: it names these."""
@@ -101,12 +102,16 @@ class Cache:
         """The number of a record's origin, which may be new here; its sets are named.
 
         A source of the settings stays as these say: what comes by way of others does not republish it. An
-        origin that was only met is republished if one of the sources is by way of which its records come.
+        origin that was only met is republished if one of the sources is by way of which its records come, and
+        shown to those alone whom a restricted one of them is shown to.
         """
         known = view.origin("source", name)
         about: JsonObject | None = None
-        if known is None:
-            about = {"url": url, "republish": self.republish, "learned_from": self.name}
+        rules: JsonObject = {"access": self.access.public()} if self.access.is_restricted else {}
+        met = known.settings if known is not None else {"url": url, "learned_from": self.name}
+        if known is None or ("learned_from" in met and rules and "access" not in met):
+            republish = bool(met.get("republish")) or self.republish
+            about = {**met, "republish": republish, "learned_from": self.name, **rules}
         elif self.republish and "learned_from" in known.settings and not known.settings.get("republish"):
             about = {**known.settings, "republish": True}
         origin = tx.origin("source", name, about)

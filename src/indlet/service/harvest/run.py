@@ -278,7 +278,9 @@ class Run:
             {policy.digest: policy for policy in policies},
         )
         url = address_of(self.store, self.name, agreement.identity.base_url, agreement.url)
-        cache = Cache(self.store, self.name, url, self.own, self.source.republish, self.source.set)
+        cache = Cache(
+            self.store, self.name, url, self.own, self.source.republish, self.source.set, self.source.access
+        )
         self.committer.cache = cache
         self.committer.guard.reviewing = self.name if agreement.identity.reviews_deletions else ""
         self.intake = RecordIntake(

@@ -48,7 +48,7 @@ from indlet.service.search.rank import MODELS, Model
 from indlet.service.search.rank import model as chosen_model
 from indlet.service.search.results import Comparison, Explained, Hit, Result, compared
 from indlet.service.search.snapshots import Snapshots
-from indlet.settings import Settings, Source
+from indlet.settings import OriginKey, Settings, Source
 from indlet.store import Origin, Store, View, open_configured
 from indlet.text import Analyzer
 
@@ -72,11 +72,11 @@ class Library:
         settings: Settings,
         *,
         follow: bool = True,
-        restricted: Mapping[str, bool] | None = None,
+        restricted: Mapping[OriginKey, bool] | None = None,
         patience: float | None = None,
     ) -> None:
         """With `restricted` the library is as everybody may see it: it answers as if the other records did
-        not exist. It tells of each hierarchy in the settings whether access to it is restricted; one that is
+        not exist. It tells of each origin in the settings whether access to it is restricted; one that is
         no longer there keeps the rule under which it was last crawled. Without it all records are shown.
 
         `patience`: seconds that a question waits for a new state of the index, which is made ready beside it;
@@ -536,7 +536,8 @@ class Library:
         if origin.guarded or origin.kind == "write":
             return True
         unknown = origin.restricted or origin.is_site
-        return origin.kind == "hierarchy" and self._restricted.get(origin.name, unknown)
+        learned = (origin.kind, str(origin.settings.get("learned_from", "")))
+        return self._restricted.get((origin.kind, origin.name), self._restricted.get(learned, unknown))
 
     def _analysed_otherwise(self, origin: Origin) -> bool:
         """Whether an origin's records were last analysed by a policy under which words become other terms.
