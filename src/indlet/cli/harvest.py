@@ -88,7 +88,6 @@ def harvest(
     settings = _adjusted(settings_given(data, config), timeout, retries, at_once)
     _check_command(settings, urls, index_format, name)
     with _indexer_ahead(settings) as indexer:
-        from indlet.node.fetched import extractor
         from indlet.service.harvest.run import RunOptions
         from indlet.service.pipeline import harvest_all
         from indlet.store import open_configured
@@ -102,7 +101,7 @@ def harvest(
                 sources = [replace(s, delay_seconds=delay) for s in sources]
             try:
                 done = harvest_all(
-                    store, settings, sources, options=options, extract=extractor(settings.crawl.limits),
+                    store, settings, sources, options=options,
                     started=shown.follow, indexer_ahead=indexer,
                 )  # fmt: skip
             finally:

@@ -44,7 +44,6 @@ def sync(config: Path, historical: bool, as_json: bool) -> None:
     from indlet.exchange.duplicates.job import look
     from indlet.exchange.notify import tell, watch
     from indlet.exchange.write_out import write_out
-    from indlet.node.fetched import extractor
     from indlet.provider import pipeline
     from indlet.service.harvest.run import RunOptions
     from indlet.service.pipeline import harvest_all
@@ -56,11 +55,7 @@ def sync(config: Path, historical: bool, as_json: bool) -> None:
         raise SettingsError(f"{config}: nothing to do; it needs [[library]], [[source]] or [[write]]")
     with open_configured(settings) as store:
         read = pipeline.crawl(store, settings) if settings.library or settings.hierarchy else []
-        harvested = (
-            harvest_all(store, settings, options=options, extract=extractor(settings.crawl.limits))
-            if settings.source
-            else []
-        )
+        harvested = harvest_all(store, settings, options=options) if settings.source else []
         written = write_out(store, settings, historical=historical)
         if settings.duplicates.every:
             look(store)

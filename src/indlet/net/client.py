@@ -13,7 +13,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Mapping
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
@@ -113,6 +113,7 @@ class HttpAnswer:
     trouble: NoAnswer | None = None  # what the status means, should the body not tell more
     etag: str = ""
     modified: str = ""  # the Last-Modified header
+    link: str = ""  # the Link headers, joined
 
 
 _UNCONDITIONAL: Final[Mapping[str, str]] = {}
@@ -133,6 +134,8 @@ class Client:
         certificate: str = "",
         resolve: Resolve = addresses,
         known_public: KnownPublic | None = None,
+        home: str = "",
+        around: Callable[[str], AbstractContextManager[None]] = lambda url: nullcontext(),
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
@@ -144,7 +147,8 @@ class Client:
         self._clock = clock
         self._sleep = sleep
         self._last = float("-inf")
-        self._home = ""
+        self._home = origin_of(home) if home else ""  # who gets the credentials: else the first asked
+        self._around = around  # each request to a URL, redirects too, runs inside of it
         self._cookies = Cookies()
         self.requests = 0
         self.wire = 0
@@ -186,12 +190,14 @@ class Client:
         url = without_credentials(url)[0]
         query = urlsplit(url).query
         for _ in range(REDIRECTS + 1):
-            answer, onward = self._from_any(url, self._addresses(url), limit, media, conditions)
+            with self._around(url):
+                answer, onward = self._from_any(url, self._addresses(url), limit, media, conditions)
             if not onward:
                 return answer
             try:
                 target = without_credentials(urljoin(url, onward))[0]
-                if query and not urlsplit(target).query:
+                # Repositories redirect to a base URL without the request; a document's address is complete.
+                if "verb=" in query and not urlsplit(target).query:
                     target = f"{target.split('#')[0]}?{query}"
             except ValueError as e:
                 raise NoAnswer("refused", f"{url} leads to {onward[:200]!r}, which is no URL: {e}") from None
@@ -362,6 +368,7 @@ class Client:
             trouble,
             reply.get("etag"),
             reply.get("last-modified"),
+            reply.get("link"),
         )
 
 

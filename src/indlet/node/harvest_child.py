@@ -18,7 +18,6 @@ import orjson
 from indlet import process
 from indlet.errors import IndletError, StoreUnavailable
 from indlet.node import children
-from indlet.node.fetched import extractor
 from indlet.service.harvest.progress import Progress
 from indlet.service.harvest.run import RunOptions
 from indlet.service.pipeline import harvest_all
@@ -74,7 +73,6 @@ def main() -> None:
                 settings,
                 [source],
                 options=options,
-                extract=extractor(settings.crawl.limits),
                 index=False,
                 halt=stop,
                 started=started.extend,

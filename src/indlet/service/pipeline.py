@@ -19,7 +19,7 @@ from indlet.service.harvest.mesh import origin_key
 from indlet.service.harvest.negotiate import source_name
 from indlet.service.harvest.one_origin import configured_sources, keep_renamed, source_ranks
 from indlet.service.harvest.progress import Progress
-from indlet.service.harvest.run import Extract, Run, RunOptions
+from indlet.service.harvest.run import Run, RunOptions
 from indlet.service.index import follow
 from indlet.service.index.indexer import Indexer, collector_resting
 from indlet.settings import IndexEngine, Settings, Source
@@ -33,7 +33,6 @@ def harvest_all(
     sources: Sequence[Source] | None = None,
     *,
     options: RunOptions | None = None,
-    extract: Extract | None = None,
     index: bool = True,
     halt: threading.Event | None = None,
     started: Callable[[list[Progress]], None] | None = None,
@@ -41,8 +40,8 @@ def harvest_all(
 ) -> list[Progress]:
     """Harvest sources (those of the settings, unless given), then bring the index up to the store.
 
-    `started` gets the live progress of every source before the first request; `extract` makes text of fetched
-    documents; `halt` ends all runs, which the next ones resume; `indexer_ahead` is for `Indexer`.
+    `started` gets the live progress of every source before the first request; `halt` ends all runs, which
+    the next ones resume; `indexer_ahead` is for `Indexer`.
     """
     chosen = configured_sources(store, settings).values() if sources is None else sources
     wanted = [source for source in chosen if not source.paused]
@@ -62,7 +61,7 @@ def harvest_all(
             try:
                 Run(
                     store, source, seen.source, analyzer, settings.harvest, seen,
-                    options=options, extract=extract, halt=stop, own=own,
+                    options=options, halt=stop, own=own,
                     exchange=settings.duplicates.exchange, ranks=ranks, roots=roots,
                 ).go()  # fmt: skip
             except IndletError as e:

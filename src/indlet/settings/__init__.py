@@ -285,7 +285,7 @@ class Source:
     )
     metadata: str = "oai_dc"
     index: str = "auto"  # "auto", "none", or an index prefix
-    fulltext: str = ""  # "fetch": get the linked document, analyse it, drop it
+    fulltext: str = ""  # "fetch": find, fetch and analyse documents; "auto": if that works for a sample
     token: str = ""  # bearer token to send
     user: str = ""  # for Basic authentication; also taken from http://user:password@host
     password: str = ""
@@ -391,6 +391,22 @@ class Duplicates:
 
 
 @dataclass(frozen=True, slots=True)
+class Sidecar:
+    """How the documents of sources with `fulltext` are found and fetched."""
+
+    delay_seconds: float = 1.0  # between two requests to one host, whichever source asks
+    hours: str = ""  # when documents are fetched, in UTC, such as "20:00-06:00"; empty: always
+    requests_per_day: int = 50_000  # to one source; 0: no limit
+    bytes_per_day: int = 20 * 1024 * MB  # of one source; 0: no limit
+    at_once: int = 4  # sources that are asked at the same time
+    files: int = 10  # of one record, at most
+    open_only: bool = True  # skip what its metadata calls restricted or embargoed
+    licences: tuple[str, ...] = ()  # read only what names one of these; empty: whatever the licence
+    robots: bool = True  # obey robots.txt
+    recheck: str = "180d"  # when a document is looked at again though its record has not changed
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     data: Path = Path("indlet-data")
     node: Node = field(default_factory=Node)
@@ -406,6 +422,7 @@ class Settings:
     admin: Admin = field(default_factory=Admin)
     notify: Notify = field(default_factory=Notify)
     duplicates: Duplicates = field(default_factory=Duplicates)
+    sidecar: Sidecar = field(default_factory=Sidecar)
     log: Log = field(default_factory=Log)
     user: tuple[User, ...] = ()
     hierarchy: tuple[Hierarchy, ...] = ()

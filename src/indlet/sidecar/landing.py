@@ -160,7 +160,7 @@ class LandingPage:
     @property
     def is_login(self) -> bool:
         """Whether the page asks who one is: by its address, or as a short page with a password field."""
-        if _LOGIN_ADDRESS.search(urlsplit(self.url).path) or "openathens" in self.url:
+        if is_login_address(self.url):
             return True
         return len(self.text) < SHORT_PAGE and bool(self._nodes("//input[@type='password']"))
 
@@ -240,6 +240,10 @@ class LandingPage:
             return []
         found = self.tree.xpath(path)
         return [node for node in found if isinstance(node, etree._Element)] if isinstance(found, list) else []
+
+
+def is_login_address(url: str) -> bool:
+    return _LOGIN_ADDRESS.search(urlsplit(url).path) is not None or "openathens" in url
 
 
 def read_linkset(body: bytes) -> list[FileLink]:

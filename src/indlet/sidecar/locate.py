@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from indlet.model import Metadata
-from indlet.sidecar.formats import PREFIXES, access_of, embargo_end, files_in, merge
+from indlet.sidecar.formats import PREFIXES, access_of, embargo_end
 from indlet.sidecar.links import (
     ENDINGS,
     PAGE_ENDINGS,
@@ -93,12 +93,6 @@ def platform_of(url: str) -> str:
     parts = urlsplit(url)
     target = parts.path + (f"?{parts.query}" if parts.query else "")
     return next((rule.platform for rule in RULES if rule.platform and rule.path.search(target)), "")
-
-
-def files_of_record(raw: bytes, metadata: Metadata, base_url: str = "") -> RecordFiles:
-    """All that a harvested record says of its files and pages, whatever format it came in."""
-    named = files_in(raw) or RecordFiles()
-    return merge(named, files_in_dublin_core(metadata, base_url))
 
 
 def files_in_dublin_core(metadata: Metadata, base_url: str = "") -> RecordFiles:

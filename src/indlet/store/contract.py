@@ -172,7 +172,7 @@ class DocumentState(NamedTuple):
     priority: int  # 0: new; 1: changed; 2: to be tried or looked at again
     due: int | None
     attempts: int  # in a row that brought no answer
-    links: str  # digest of what the record says of its files: if that changes, the document may have
+    seq: int  # the place of the record's metadata in the change feed when this was last decided
     policy: str  # digest of the policy by which it was analysed
     files: str  # JSON: address, validators, digest, type and size of each file that was read
     requests: int
@@ -563,8 +563,8 @@ class DocumentWriter(Protocol):
     def keep_vectors(
         self, origin: int, records: Sequence[Record | Packed], policy: str
     ) -> Sequence[Record | Packed]:
-        """Records that come without an index part, with the vector of their document where one was read
-        under this policy: what is harvested again must not undo what was fetched.
+        """Records with the vector of their document where one was read under this policy: what is harvested
+        again must not undo what was fetched.
         """
 
 

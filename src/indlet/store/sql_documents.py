@@ -21,7 +21,7 @@ SCHEMA: Final = (
     "CREATE TABLE documents ("
     "origin {number} NOT NULL REFERENCES origins (id), identifier {text} NOT NULL, state {text} NOT NULL, "
     "reason {text} NOT NULL, note {text} NOT NULL, way {text} NOT NULL, host {text} NOT NULL, "
-    "priority {number} NOT NULL, due {number}, attempts {number} NOT NULL, links {text} NOT NULL, "
+    "priority {number} NOT NULL, due {number}, attempts {number} NOT NULL, seq {number} NOT NULL, "
     "policy {text} NOT NULL, files {text} NOT NULL, requests {number} NOT NULL, bytes {number} NOT NULL, "
     "at {number} NOT NULL, PRIMARY KEY (origin, identifier))",
     "CREATE INDEX documents_due ON documents (origin, priority, due)",
@@ -135,7 +135,7 @@ class SqlDocumentsWriter:
         self, origin: int, records: Sequence[Record | Packed], policy: str
     ) -> Sequence[Record | Packed]:
         self._only_writer()
-        wanted = [record.identifier for record in records if not record.deleted and record.vector is None]
+        wanted = [record.identifier for record in records if not record.deleted]
         rows = self._in_parts(
             "SELECT r.identifier, r.vector, r.length, r.positions, r.language FROM documents d "
             "JOIN records r ON r.identifier = d.identifier AND r.origin = d.origin "

@@ -246,39 +246,6 @@ def test_a_full_list_that_was_interrupted_forgets_nothing_that_failed_in_its_fir
     assert list(failed(store)) == [BAD]
 
 
-def test_documents_that_could_not_be_fetched_are_owed_with_their_record(store: Store, clock: Clock) -> None:
-    there = False
-
-    def document(request: m.Request, reply: m.Reply) -> m.Reply:
-        if request.path == "/a.txt" and there:
-            return m.Reply(b"hypersonic flow", 200, {"Content-Type": "text/plain"})
-        return reply
-
-    def run() -> Progress:
-        source = Source(provider.url, name="repo", fulltext="fetch")
-        return Run(
-            store, source, "repo", Analyzer(Policy()), QUICK, Progress("repo"),
-            extract=lambda body, url, media: body.decode(), now=lambda: clock.now,
-        ).go()  # fmt: skip
-
-    with Provider([], document) as provider:
-        provider.records = [
-            Rec("oai:x:a", "2024-05-01T00:00:00Z", metadata=(
-                '<oai_dc:dc xmlns:oai_dc="http://www.openarchives.org/OAI/2.0/oai_dc/" '
-                'xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>A title</dc:title>'
-                f"<dc:identifier>{provider.root}/a.txt</dc:identifier></oai_dc:dc>"
-            ))
-        ]  # fmt: skip
-        assert (run().owed, set(held(store))) == (1, {"oai:x:a"})
-        clock.now += DAY
-        assert run().owed == 1
-        assert (failed(store)["oai:x:a"].stage, failed(store)["oai:x:a"].attempts) == ("fetch", 2)
-        there = True
-        clock.now += DAY
-        assert run().ok
-    assert failed(store) == {}
-
-
 CHILD = """
 import sys
 from indlet.service.pipeline import harvest_all

@@ -111,20 +111,6 @@ def test_a_plain_record_is_searched_by_its_description(tmp_path: Path) -> None:
     assert etree.fromstring(made.raw).findtext("{*}title") == "On the flutter of wings"
 
 
-def test_full_text_joins_the_description() -> None:
-    asked = []
-
-    def text(identifier: str, url: str) -> str:
-        asked.append((identifier, url))
-        return "supersonic plate"
-
-    normaliser = Normaliser(Analyzer(Policy()), full_text=text)
-    made = normaliser.record(item("<dc:title>wing</dc:title><dc:identifier>http://x.org/1</dc:identifier>"))
-    assert made.vector is not None
-    assert made.vector.frequencies() == {"wing": 1, "superson": 1, "plate": 1}
-    assert asked == [("oai:x:1", "http://x.org/1")]
-
-
 def test_deleted_and_empty_records() -> None:
     normaliser = Normaliser(Analyzer(Policy()))
     gone = normaliser.record(Item("oai:x:1", "", ("a",), True))

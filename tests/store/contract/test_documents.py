@@ -14,7 +14,7 @@ POLICY = "p1"
 
 def state(origin: int, name: str, **fields: object) -> DocumentState:
     plain = DocumentState(
-        origin, f"oai:x.org:{name}", "waiting", "", "", "", "a.org", 0, 100, 0, "", "", "[]", 0, 0, 0
+        origin, f"oai:x.org:{name}", "waiting", "", "", "", "a.org", 0, 100, 0, 0, "", "[]", 0, 0, 0
     )
     return plain._replace(**fields)  # type: ignore[arg-type]
 

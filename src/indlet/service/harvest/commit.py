@@ -6,7 +6,7 @@ import contextlib
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -20,7 +20,7 @@ from indlet.service.harvest.progress import Progress
 from indlet.service.harvest.run_state import RunState
 from indlet.service.harvest.source_state import LastRun, SourceState
 from indlet.service.harvest.withhold import DeletionGuard, by_source, latest
-from indlet.store import OpenFailure, Store
+from indlet.store import OpenFailure, Store, Transaction
 
 # Pages are committed together until there are this many records, or this much time has gone by. The first
 # batch is smaller, and each twice as large as the one before: so indexing, which follows, begins soon.
@@ -85,6 +85,7 @@ class Committer:
         self.failed_now: set[str] = set()  # of this run alone
         self.cache: Cache | None = None  # for records that go round among nodes
         self.uncommitted = Uncommitted()
+        self.document_policy = ""  # records keep the vectors of documents that were read by this policy
         self.run = run
         self._now = now
         self.stored_bytes = state.stored_bytes  # of the source: never less than it takes
@@ -206,16 +207,15 @@ class Committer:
             if batch.records:
                 came = latest(batch.records)
                 records = self.guard.write(tx, view, progress.source, self.origin, came)
-                changed += tx.put(self.origin, records)
+                changed += self._put(tx, self.origin, records)
             if placed and self.cache is not None:
                 for (name, url), kept in by_source(placed).items():
                     origin = self.cache.origin(tx, view, name, url)
-                    changed += tx.put(origin, self.guard.write(tx, view, name, origin, kept))
+                    changed += self._put(tx, origin, self.guard.write(tx, view, name, origin, kept))
             done = set(batch.gone)
             if self.failures:
                 all_of_it = (*batch.records, *(copy.record for copy in batch.copies))
                 done |= self.failures.keys() & {r.identifier for r in all_of_it}
-            # A record that has come without its full text has failed again, and is owed for as long.
             done -= {failure.where for failure, _, _ in batch.failures}
             tx.forgive(self.origin, done)
             for failure, due, new_attempt in batch.failures:
@@ -229,6 +229,11 @@ class Committer:
             known = self.failures.get(failure.where)
             first = known.first if known else int(self._now().timestamp())
             self.failures[failure.where] = OpenFailure(failure.where, failure.stage, first, due)
+
+    def _put(self, tx: Transaction, origin: int, records: Sequence[Record | Packed]) -> int:
+        if self.document_policy:
+            records = tx.keep_vectors(origin, records, self.document_policy)
+        return tx.put(origin, records)
 
 
 def _size(record: Record | Packed) -> int:

@@ -6,7 +6,7 @@ with a tombstone (RFC 6721) are deleted; those that are merely gone are not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -37,28 +37,23 @@ def ask(client: Client, url: str, limit: int, known: Validators) -> tuple[HttpAn
     return answer, {name: value for name, value in given.items() if value}
 
 
-def records(
-    answer: HttpAnswer, address: str, analyzer: Analyzer, full_text: Callable[[str, str], str] | None
-) -> Iterator[tuple[Record, str]]:
+def records(answer: HttpAnswer, address: str, analyzer: Analyzer) -> Iterator[tuple[Record, str]]:
     """What a feed says now: its entries, and the deletions that it tells of; each with the identifier that
     the feed itself uses. `address`: that of the feed in the settings.
     """
     feed = read_feed(answer.body, answer.url)
     for entry in feed.entries:
         named = replace(entry, identifier=uri_of(entry.identifier, address))
-        yield _record(named, analyzer, full_text), entry.identifier
+        yield _record(named, analyzer), entry.identifier
     shown = {entry.identifier for entry in feed.entries}
     for identifier in feed.gone:
         if identifier not in shown:
             yield Record(uri_of(identifier, address), deleted=True), identifier
 
 
-def _record(entry: ParsedEntry, analyzer: Analyzer, full_text: Callable[[str, str], str] | None) -> Record:
+def _record(entry: ParsedEntry, analyzer: Analyzer) -> Record:
     metadata = cleaned([(name, value) for name, values in entry.metadata.items() for value in values])
-    text = entry.text
-    if full_text is not None and entry.url:
-        text = f"{text}\n{full_text(entry.identifier, entry.url)}"
-    vector = analyzer.vector(text, next(iter(metadata.get("language", ())), ""))
+    vector = analyzer.vector(entry.text, next(iter(metadata.get("language", ())), ""))
     properties = {"source_datestamp": entry.updated}
     if entry.url.startswith(("http://", "https://")):
         properties["url"] = entry.url

@@ -107,13 +107,6 @@ class PageFetcher:
             following = {"verb": verb, "resumptionToken": token}
             self._next = (verb, written, self._fetch(base_url, following, written))
 
-    def document(self, url: str, limit: int) -> HttpAnswer:
-        """A linked document."""
-        answer = self.get(url, limit, "*/*", {})
-        if answer.trouble is not None:
-            raise answer.trouble
-        return answer
-
     def get(self, url: str, limit: int, media: str, conditions: Mapping[str, str]) -> HttpAnswer:
         """See `Client.get`; in turn with the source's pages: one request at a time holds for all of them."""
         return self._awaited(self._aside(lambda: self.client.get(url, limit, media, conditions)))

@@ -21,7 +21,6 @@ from indlet import datestamps as dates
 from indlet.errors import IndletError, RemoteError, SettingsError, Unreachable
 from indlet.exchange.duplicates import other_decisions
 from indlet.formats.registry import ROOTS, Roots
-from indlet.model import Failure
 from indlet.net.client import Client, NoAnswer, spellings
 from indlet.net.reach import origin_of
 from indlet.oai.names import FT_PATH
@@ -63,7 +62,6 @@ from indlet.store import Origin, Store, Transaction
 from indlet.text import Analyzer, Policy
 from indlet.wording import amount
 
-Extract = Callable[[bytes, str, str], str]  # content, URL, media type -> text
 POLICY_CHANGES: Final = 3  # in one run: more, and the source does not know what it wants
 FEED: Final = "feed"  # what a source's `metadata` says where it is one
 
@@ -97,7 +95,6 @@ class Run:
         progress: Progress,
         *,
         options: RunOptions | None = None,
-        extract: Extract | None = None,
         halt: threading.Event | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         own: str = "",
@@ -115,7 +112,6 @@ class Run:
         self.source, self.analyzer, self.harvest = source, analyzer, harvest
         self.progress = progress
         self.options = options or RunOptions()
-        self.extract = extract
         self.halt = halt or threading.Event()
         self.now = now
         self.rules = Rules(
@@ -173,6 +169,7 @@ class Run:
             self.committer = Committer(
                 self.store, self.origin, run, state, failures, progress, self.now, guard
             )
+            self.committer.document_policy = self.analyzer.policy.digest if self.source.fulltext else ""
             self.owed = owed.due_now(failures, int(self.now().timestamp()))
             try:
                 if self.kept_as != self.name:
@@ -209,9 +206,8 @@ class Run:
             raise Unreachable(str(e)) from e
         self.progress.pages += 1
         if answer is not None:
-            full_text = self._full_text if self.source.fulltext == "fetch" and self.extract else None
             named, guids = set[str](), set[str]()
-            for record, guid in feed.records(answer, self.source.url, self.analyzer, full_text):
+            for record, guid in feed.records(answer, self.source.url, self.analyzer):
                 self.committer.add(record)
                 named.add(record.identifier)
                 guids |= {guid, feed.absolute_link(answer.url, guid)}
@@ -267,13 +263,11 @@ class Run:
         policies = [p for p in (before, agreement.policy, self.analyzer.policy) if p is not None]
         self.policies_noticed = frozenset[str]()
         self.fetcher.policy = agreement.policy.digest if agreement.policy else ""
-        full_text = self._full_text if self.source.fulltext == "fetch" and self.extract else None
         normaliser = Normaliser(
             self.analyzer,
             agreement.index_prefix,
             agreement.bundle_prefix,
             agreement.policy,
-            full_text,
             self.roots,
             {policy.digest: policy for policy in policies},
         )
@@ -356,7 +350,13 @@ class Run:
         kept, historical = self.state.run, self.options.historical or self.source.mode == "historical"
         begun_before = kept is not None and (kept.everything or kept.historical) and kept.key == key
         anew = self.options.full or (historical and not begun_before)
-        if anew or (self.state.shape or shape) != shape:
+        before = self.state.shape or shape
+        if before.fulltext and not shape.fulltext:  # vectors of documents go with the list that is read again
+            with self.store.write() as tx:
+                tx.drop_documents(self.origin)
+        elif not before.fulltext:  # documents are fetched apart from the list
+            before = before._replace(fulltext=shape.fulltext)
+        if anew or before != shape:
             self._remember(run=None, marks={})
         stated = agreement.identity.store or self.state.store
         if self.state.store not in ("", stated) or self.state.requester not in ("", self.requester):
@@ -674,16 +674,6 @@ class Run:
         if self.halt.wait(seconds):
             raise Interrupted
 
-    def _full_text(self, identifier: str, url: str) -> str:
-        """The text of a linked document: fetched, extracted, analysed by the caller, and dropped."""
-        assert self.extract is not None
-        try:
-            answer = self.fetcher.document(url, self.harvest.fetch_bytes)
-            return self.extract(answer.body, answer.url, answer.content_type)
-        except (NoAnswer, IndletError) as e:
-            self.committer.fail(Failure(identifier, "fetch", str(e)))
-            return ""
-
 
 def _digest(store: Store, *credentials: str) -> str:
     """What tells whether a source is asked with the same credentials; nothing can be learned from it."""
@@ -706,4 +696,4 @@ def _credentials(tx: Transaction, origin: int, source: Source, known: Origin | N
     return str(user), str(password)
 
 
-__all__ = ["Extract", "Interrupted", "Run", "RunOptions"]
+__all__ = ["Interrupted", "Run", "RunOptions"]

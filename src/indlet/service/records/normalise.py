@@ -5,7 +5,7 @@ item of a page -> Record, or BadResponse that says what is wrong with it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import orjson
@@ -22,10 +22,7 @@ from indlet.model import JsonObject, Metadata, Packed, Record, TermVector
 from indlet.oai.provenance import is_translation
 from indlet.oai.read import Item, MetadataPart, canonical, parsed
 from indlet.store import packed_parts
-from indlet.text import Analyzer, Policy, Reconciliation, loss, renormalise, searched
-
-# The text of the document that a record (first argument) links to (second); empty where it is not to be had.
-FullText = Callable[[str, str], str]
+from indlet.text import Analyzer, Policy, Reconciliation, loss, renormalise
 
 
 @dataclass(slots=True)
@@ -36,7 +33,6 @@ class Normaliser:
     index_prefix: str = ""
     bundle_prefix: str = ""
     policy: Policy | None = None
-    full_text: FullText | None = None
     roots: Roots = field(default_factory=lambda: ROOTS)  # the formats that are known
     policies: Mapping[str, Policy] = field(default_factory=dict)  # others that records may name, by digest
     reconciliation: Reconciliation = field(init=False)
@@ -52,7 +48,7 @@ class Normaliser:
             told: JsonObject = {"source_datestamp": item.datestamp} if item.datestamp else {}
             return Record(item.identifier, sets=item.sets, deleted=True, properties=told)
         raw, metadata, index = self._read(item)
-        vector = self._vector(item, index, metadata)
+        vector = self._vector(item, index)
         properties, resource = self._about(item, metadata)
         return Record(item.identifier, metadata, vector, item.sets, False, raw, resource, properties)
 
@@ -65,7 +61,7 @@ class Normaliser:
                 if part is None or item.deleted or not self._is_complete(item, part):
                     out.append(self.record(item))
                     continue
-                vector = self._vector(item, self._index(item), {}) if self.has_index else None
+                vector = self._vector(item, self._index(item)) if self.has_index else None
                 made = part.resource, part.described, part.properties, part.raw
                 out.append(packed_parts(item.identifier, item.sets, vector, *made))
             except BadResponse as e:
@@ -73,8 +69,8 @@ class Normaliser:
         return out
 
     def _is_complete(self, item: Item, part: MetadataPart) -> bool:
-        """Whether there is nothing to add to what the core made: no full text, policy or about part."""
-        if item.about or self.full_text is not None or not self._is_dublin_core(part):
+        """Whether there is nothing to add to what the core made: no policy or about part."""
+        if item.about or not self._is_dublin_core(part):
             return False
         return not self.has_index or self._made_by(item)[1].exact
 
@@ -120,19 +116,14 @@ class Normaliser:
             properties["about"] = about
         return properties, resource_key(item.identifier, metadata)
 
-    def _vector(self, item: Item, index: etree._Element | None, metadata: Metadata) -> TermVector | None:
-        """The vector that came with an item or is made from its full text.
+    def _vector(self, item: Item, index: etree._Element | None) -> TermVector | None:
+        """The vector that came with an item.
 
         Where there is none, that of the metadata stands for it, which is made when it is asked for
         (`Analyzer.completed`).
         """
         if not self.has_index:
-            if self.full_text is None:
-                return None
-            text = searched(metadata)
-            if url := _first_url(metadata):
-                text = f"{text}\n{self.full_text(item.identifier, url)}"
-            return self.analyzer.vector(text, next(iter(metadata.get("language", ())), ""))
+            return None
         vector = item.vector
         if vector is None:
             if index is None:

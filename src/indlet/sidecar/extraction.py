@@ -1,7 +1,7 @@
-"""The text of a document that a harvest fetched: extracted in a process of its own, within limits.
+"""The text of a fetched document, extracted in a separate process, within limits of time and memory.
 
-The content is a stranger's. A parser that hangs, crashes or eats memory over it takes that process along and
-nothing else: the document becomes a failure of its record, and the harvest goes on.
+The content is foreign. A parser that hangs, crashes or uses up memory takes that process along and nothing
+else: the document is unreadable, and the run goes on.
 """
 
 from __future__ import annotations
@@ -14,10 +14,13 @@ import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
+import orjson
+
 from indlet.errors import ExtractionError
+from indlet.model import Document
 from indlet.process import limit_memory, limit_processor_time, start_with_socket
 from indlet.settings import Limits
 
@@ -27,14 +30,26 @@ NAME_CHARACTERS: Final = 200
 _TEXT, _FAILURE, _READY = b"+", b"-", b"!"
 
 
-def extractor(limits: Limits) -> Callable[[bytes, str, str], str]:
-    """A function from content, URL and media type to text, or ExtractionError.
+class ExtractedText(NamedTuple):
+    """The text of a file, and what its documents say of themselves."""
 
-    Each thread has a process of its own, so that no source waits for another's documents.
+    text: str
+    language: str = ""  # stated in the document; empty if it is not
+    media_type: str = ""  # sniffed
+    no_text: str = ""  # what the file is where it has no text: an image, scanned pages
+
+
+Extract = Callable[[bytes, str], ExtractedText]
+
+
+def extractor(limits: Limits) -> Extract:
+    """A function from content and URL to text, or ExtractionError.
+
+    Each thread has its own process, so that no source waits for another's documents.
     """
     mine = threading.local()
 
-    def text_of(content: bytes, url: str, media_type: str) -> str:
+    def extract_text(content: bytes, url: str) -> ExtractedText:
         if len(content) > limits.file_bytes:
             raise ExtractionError(f"{url}: larger than {limits.file_bytes} bytes (limits.file_bytes)")
         child: _Child | None = getattr(mine, "child", None)
@@ -45,7 +60,7 @@ def extractor(limits: Limits) -> Callable[[bytes, str, str], str]:
             file.flush()
             return child.text(file.name, file_name(url), url)
 
-    return text_of
+    return extract_text
 
 
 def file_name(url: str) -> str:
@@ -63,17 +78,17 @@ class _Child:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self.process, self._socket = start_with_socket("indlet.node.fetched")
+        self.process, self._socket = start_with_socket("indlet.sidecar.extraction")
         self._socket.send_bytes(pickle.dumps(limits))
         if self._answer(START_SECONDS) != _READY:
             raise ExtractionError("the process that reads fetched documents does not start")
 
-    def text(self, path: str, name: str, url: str) -> str:
+    def text(self, path: str, name: str, url: str) -> ExtractedText:
         with contextlib.suppress(ConnectionError):
             self._socket.send_bytes(f"{path}\n{name}".encode("utf-8", "replace"))
         answer = self._answer(self._limits.seconds + GRACE_SECONDS)
         if answer[:1] == _TEXT:
-            return answer[1:].decode("utf-8", "replace")
+            return ExtractedText._make(orjson.loads(answer[1:]))
         reason = answer[1:].decode("utf-8", "replace") or "its parser crashed, or took too long"
         raise ExtractionError(f"{url}: {reason}")
 
@@ -112,14 +127,20 @@ def main() -> None:
             path, _, name = socket.recv_bytes().decode().partition("\n")
             limit_processor_time(limits.seconds + 1)
             try:
-                text = "\n".join(document.text for document in extract(Path(path), name, limits))
-                answer = _TEXT + text.encode("utf-8", "replace")
+                answer = _TEXT + orjson.dumps(_joined(list(extract(Path(path), name, limits))))
             except ExtractionError as e:
                 answer = _FAILURE + str(e).encode("utf-8", "replace")[:2000]
             except Exception as e:  # a parser's bug met by a strange file
                 answer = _FAILURE + f"unreadable: {type(e).__name__}: {e}".encode("utf-8", "replace")[:2000]
             socket.send_bytes(answer)
     os._exit(0)
+
+
+def _joined(documents: list[Document]) -> list[str]:
+    """The fields of the `ExtractedText` of a file's documents."""
+    text = "\n".join(document.text for document in documents).encode("utf-8", "replace").decode()
+    first = documents[0]
+    return [text, first.language, first.media_type, first.no_text]
 
 
 if __name__ == "__main__":
