@@ -6,7 +6,8 @@ a value names, when they are called: to know all extensions costs a process next
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
@@ -15,11 +16,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     from indlet.formats import MetadataFormat
     from indlet.service.index.protocol import Index
-    from indlet.settings import IndexEngine, Settings
+    from indlet.settings import IndexEngine, Settings, Source
     from indlet.store import OpenStore, Store
 
 # The packages whose module `extension` has an `EXTENSION`. A new extension is one more name here.
-INSTALLED: Final = ("indlet.site", "indlet.exchange", "indlet.cluster")
+INSTALLED: Final = ("indlet.site", "indlet.exchange", "indlet.cluster", "indlet.sidecar")
 
 
 class CommandEntry(NamedTuple):
@@ -27,6 +28,21 @@ class CommandEntry(NamedTuple):
 
     module: str
     help: str
+
+
+class JobEntry(NamedTuple):
+    """A job of a node: its name on the schedule, its interval, and what it does until it is stopped."""
+
+    name: str
+    every: str
+    work: Callable[[threading.Event], object]
+
+
+class FollowUp(NamedTuple):
+    """What an extension did with sources that a command has harvested."""
+
+    lines: tuple[str, ...] = ()
+    failed: bool = False  # something will be retried
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +55,11 @@ class Extension:
     index_engines: Mapping[str, Callable[[Store, IndexEngine], Index]] = field(default_factory=dict)
     # Metadata formats that the settings describe, by prefix.
     formats: Callable[[Settings], Mapping[str, MetadataFormat]] = lambda settings: {}
+    jobs: Callable[[Store, Settings], Sequence[JobEntry]] = lambda store, settings: ()
+    # What `indlet harvest` does once it has harvested these sources.
+    after_harvest: Callable[[Store, Settings, Sequence[Source]], FollowUp] = lambda *_: FollowUp()
+    # What the desk shows of a source: a line of text; empty for nothing.
+    source_status: Callable[[Store, int], str] = lambda store, origin: ""
 
 
 @cache

@@ -23,7 +23,7 @@ from indlet.service.harvest.run import RunOptions
 from indlet.service.pipeline import harvest_all
 from indlet.settings import Hierarchy, Settings, Sidecar, Source
 from indlet.sidecar.run import fetch_documents
-from indlet.sidecar.work import SourceStatus, status_of
+from indlet.sidecar.status import SourceStatus, status_of
 from indlet.store import DocumentState, Store, open_store
 
 QUICK = Sidecar(delay_seconds=0.0)

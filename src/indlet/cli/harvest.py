@@ -22,6 +22,7 @@ from indlet.cli.options import config_option, data_option, settings_given
 from indlet.cli.secret import secret
 from indlet.cli.show import amount, printable, say, say_json
 from indlet.errors import SettingsError
+from indlet.extension import extensions
 from indlet.model import JsonObject
 from indlet.settings import Settings, Source, without_credentials
 
@@ -45,7 +46,7 @@ WIDTH = 100
 @click.option("--historical", is_flag=True, help="The same in date windows; once interrupted, it goes on.")
 @click.option("--reconcile", is_flag=True, help="Then delete what the source no longer lists.")
 @click.option("--index", "index_format", metavar="P", default="", help="Index format: tf_basic …, or none.")
-@click.option("--fulltext", is_flag=True, help="Where there is no index, fetch and analyse linked documents.")
+@click.option("--fulltext", is_flag=True, help="Where there is no index, find, fetch and analyse documents.")
 @click.option("--name", default="", help="What to call the source; for a single URL.")
 @click.option("--token", default="", help="Bearer token to send.", envvar="INDLET_TOKEN")
 @click.option("--token-file", type=click.File(), help="Read that token from a file; - for stdin.")
@@ -107,15 +108,18 @@ def harvest(
             finally:
                 _put_on_schedule(store, settings, sources, shown.progress)
             twins = _twins(store, sources)
+            followed = [extension.after_harvest(store, settings, sources) for extension in extensions()]
     if as_json:
         say_json([p.to_json() for p in done], indent=True)
     else:
         for progress in done:
             say(line(progress, settings.data))
+        for text in (text for one in followed for text in one.lines):
+            say(printable(text))
     _warn(done, twins, index_format)
     if any(p.outcome != "complete" for p in done):
         sys.exit(1)
-    if not all(p.ok for p in done):
+    if not all(p.ok for p in done) or any(one.failed for one in followed):
         sys.exit(3)
 
 

@@ -8,7 +8,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -69,21 +69,27 @@ def application(
     return provider(store, settings)
 
 
-def run(settings: Settings, *, crawl_at_once: bool, portal: bool | None = None) -> None:
+def run(
+    settings: Settings, *, crawl_at_once: bool, portal: bool | None = None, paths: Sequence[str] = ()
+) -> None:
     """Serve until stopped, crawling (and harvesting, where sources are set) on schedule.
 
-    `portal`: with it, without it, or (None) with it where its part is installed.
+    `portal`: with it, without it, or (None) with it where its part is installed. `paths`: serve only what
+    begins with one of these.
     """
     logs.configure(settings.log)
     bound, settings = bind(replace(settings, hierarchy=named(settings.hierarchy)))
     with contextlib.closing(bound), open_configured(settings) as store, Schedule() as schedule:
         jobs = _jobs(store, settings, schedule, wanted=portal is not False)
         app = application(store, settings, portal is not False, jobs, portal_asked=bool(portal))
+        if paths:
+            shown = tuple(paths)
+            app.router.routes = [r for r in app.router.routes if getattr(r, "path", "").startswith(shown)]
         if settings.node.jobs:
             _plan_crawls(settings, schedule, crawl_at_once)
         if jobs is not None:
             jobs.begin(harvest_at_once=True)
-        _announce(settings, searched=hasattr(app.state, "library"))
+        _announce(settings, searched=hasattr(app.state, "library"), plain=not paths)
         listen(app, settings, bound)
         if _for_people(settings):
             say("stopping …", err=True)
@@ -206,7 +212,7 @@ def _for_people(settings: Settings) -> bool:
     return settings.log == Log()
 
 
-def _announce(settings: Settings, *, searched: bool) -> None:
+def _announce(settings: Settings, *, searched: bool, plain: bool = True) -> None:
     """What there is at which address: only what answers."""
     root = settings.base_url()
     listening = replace(settings, node=replace(settings.node, base_url="")).base_url()
@@ -216,8 +222,8 @@ def _announce(settings: Settings, *, searched: bool) -> None:
         *([f"  search    {root}/", *_desk(settings, root)] if searched else []),
         *(
             [
-                f"  harvest   {root}/oai?verb=Identify",
-                f"            {root}/ft-oai?verb=ListIndexFormats",
+                *([f"  harvest   {root}/oai?verb=Identify"] if plain else []),
+                f"  {'       ' if plain else 'harvest'}   {root}/ft-oai?verb=ListIndexFormats",
                 f"  or say    indlet harvest {root}/ft-oai",
             ]
             if settings.provides()

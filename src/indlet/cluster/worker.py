@@ -24,6 +24,7 @@ from urllib.parse import urlsplit
 from indlet import logs
 from indlet.errors import IndletError, StoreError, StoreUnavailable
 from indlet.exchange.duplicates.job import duplicates_job
+from indlet.extension import extensions
 from indlet.node import upkeep
 from indlet.node.crawl_child import crawl_in_child
 from indlet.node.harvests import Harvests
@@ -184,6 +185,9 @@ class Worker:
             yield WorkerJob("alerts", 4, every, alerts_job(self._store, self._settings))
         if every := self._settings.duplicates.every:
             yield WorkerJob("duplicates", 4, every, partial(duplicates_job, self._settings))
+        for extension in extensions():
+            for job in extension.jobs(self._store, self._settings):
+                yield WorkerJob(job.name, 5, job.every, job.work)
 
     def _asked(self, job: str, request: JobRequest, sources: dict[str, Source]) -> WorkerJob | None:
         kind, _, name = job.partition(" ")

@@ -14,6 +14,7 @@ from indlet.errors import StoreError
 from indlet.exchange.duplicates.job import duplicates_job
 from indlet.exchange.notify import tell, watch
 from indlet.exchange.write_out import WriteTask
+from indlet.extension import extensions
 from indlet.formats.registry import known_roots
 from indlet.node.harvests import Harvests
 from indlet.node.indexing import EVERY, IndexJob
@@ -37,6 +38,7 @@ class Jobs:
         self.schedule = schedule or Schedule()
         self.index = IndexJob(store, settings)
         self._report = report
+        self._after_harvests: list[str] = []  # jobs that have to do with what harvests bring
         self.harvests = Harvests(store, settings, self.schedule, self._changed, self._harvested)
 
     def begin(self, *, harvest_at_once: bool = False) -> None:
@@ -58,6 +60,10 @@ class Jobs:
             if self._settings.duplicates.every:
                 work = partial(duplicates_job, configured_for(self._store, self._settings))
                 self.schedule.add("duplicates", self._settings.duplicates.every, work, at_once=True)
+            for extension in extensions():
+                for job in extension.jobs(self._store, self._settings):
+                    self.schedule.add(job.name, job.every, job.work, at_once=True)
+                    self._after_harvests.append(job.name)
         self.schedule.start()
 
     @property
@@ -68,8 +74,8 @@ class Jobs:
         """A harvest has ended: what it brought is written, which completes the round."""
         self._report(done)
         if done.changed or done.deleted:
-            for task in self._settings.write:
-                self.schedule.wake(_write(task))
+            for name in (*map(_write, self._settings.write), *self._after_harvests):
+                self.schedule.wake(name)
 
     def _changed(self) -> None:
         """A harvest has ended, or records were removed: the index should know soon."""

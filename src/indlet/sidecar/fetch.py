@@ -14,7 +14,7 @@ from typing import Final
 import orjson
 
 from indlet.errors import BadResponse, ExtractionError
-from indlet.model import JsonMapping, Stored, TermVector
+from indlet.model import JsonMapping, Record, TermVector
 from indlet.net.client import HttpAnswer, NoAnswer, oai_url
 from indlet.oai.read import read
 from indlet.settings import Sidecar
@@ -95,7 +95,7 @@ class Visit:
 class _Attempt:
     """The record that is being visited: what is known of it, and what stood in the way so far."""
 
-    stored: Stored
+    record: Record
     named: RecordFiles  # by the format that the record came in
     links: RecordFiles  # by the addresses in its Dublin Core
     troubles: dict[Reason, str] = field(default_factory=dict)
@@ -121,19 +121,19 @@ class DocumentFetcher:
         self.largest = 64 << 20
         self.pages_are_documents = False  # of a feed, the page that an entry links to is the text
 
-    def visit(self, stored: Stored, known: DocumentState | None = None) -> Visit:
+    def visit(self, record: Record, known: DocumentState | None = None) -> Visit:
         """The document of a record, fetched unless `known` says that it has not changed.
 
         HostPaused, BudgetSpent and Stopped go to the caller: they are not about this record.
         """
         requests, wire = self._client.requests, self._client.bytes
-        found = self._visit(stored, known)
+        found = self._visit(record, known)
         return _with_cost(found, self._client.requests - requests, self._client.bytes - wire)
 
-    def _visit(self, stored: Stored, known: DocumentState | None) -> Visit:
-        metadata = orjson.loads(stored.metadata or b"{}")
-        named, links = files_in(stored.raw) or RecordFiles(), files_in_dublin_core(metadata, self._base_url)
-        attempt = _Attempt(stored, named, links)
+    def _visit(self, record: Record, known: DocumentState | None) -> Visit:
+        named = files_in(record.raw) or RecordFiles()
+        links = files_in_dublin_core(record.metadata, self._base_url)
+        attempt = _Attempt(record, named, links)
         if barred := self._barred(merge(named, links)):
             return barred
         if known is not None and known.state == "read" and known.policy == self._analyzer.policy.digest:
@@ -190,7 +190,7 @@ class DocumentFetcher:
 
     def _by_format(self, prefix: str, attempt: _Attempt) -> Visit | None:
         """The record in another metadata format, which may name files."""
-        arguments = {"verb": "GetRecord", "identifier": attempt.stored.identifier, "metadataPrefix": prefix}
+        arguments = {"verb": "GetRecord", "identifier": attempt.record.identifier, "metadataPrefix": prefix}
         answer = self._ask(attempt, oai_url(self._base_url, arguments), METADATA_BYTES)
         if answer is None:
             return None

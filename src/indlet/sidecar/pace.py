@@ -93,6 +93,11 @@ class Hosts:
         with self._guard:
             return {host: s.paused_until for host, s in self._states.items() if s.paused_until > now}
 
+    def slowest_delay(self) -> float:
+        """The longest pause that a robots.txt asked for so far."""
+        with self._guard:
+            return max((s.robots.delay for s in self._states.values() if s.robots), default=0.0)
+
     def restore(self, paused: Mapping[str, float]) -> None:
         """Leave hosts alone that an earlier process had reason to."""
         for host, until in paused.items():

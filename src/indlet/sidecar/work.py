@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
@@ -18,7 +17,7 @@ from zlib import crc32
 
 import orjson
 
-from indlet.model import JsonMapping, JsonObject, Stored, TermVector
+from indlet.model import JsonObject, Stored, TermVector
 from indlet.net.client import NoAnswer, oai_url
 from indlet.oai.read import local_name, parsed, text_of
 from indlet.settings import Settings, Source, seconds
@@ -242,7 +241,7 @@ class SourceWork:
                 tx.drop_documents(self._origin, [document.identifier])
             return
         try:
-            visit = self.fetcher.visit(stored, document)
+            visit = self.fetcher.visit(stored.record, document)
         except HostPaused as e:
             log.info("%s: %s is left alone: %s", document.identifier, e.host, e)
             visit = Visit(Reason.UNREACHABLE, str(e))
@@ -313,7 +312,7 @@ class SourceWork:
         found = list[tuple[Stored, Visit]]()
         for stored in chosen:
             try:
-                visit = self.fetcher.visit(stored)
+                visit = self.fetcher.visit(stored.record)
             except HostPaused as e:
                 visit = Visit(Reason.UNREACHABLE, str(e))
             found.append((stored, visit))
@@ -370,42 +369,3 @@ def _moment(date: str) -> int:
         return int(datetime.strptime(date, "%Y-%m-%d").replace(tzinfo=UTC).timestamp())
     except ValueError:
         return 0
-
-
-@dataclass(frozen=True, slots=True)
-class SourceStatus:
-    """How far the documents of a source are, for the desk and the command line."""
-
-    records: int = 0
-    read: int = 0
-    waiting: int = 0
-    reasons: Mapping[str, int] = field(default_factory=dict)
-    ways: Mapping[str, int] = field(default_factory=dict)
-    requests: int = 0
-    bytes: int = 0
-    per_hour: float = 0.0  # visits
-    seconds_left: float | None = None
-    held_up: str = ""
-    sample: JsonMapping = field(default_factory=dict)
-
-
-def status_of(store: Store, origin: int, now: float | None = None) -> SourceStatus:
-    with store.read() as view:
-        counts = view.document_counts(origin)
-        facts = SourceFacts.read(view.meta(facts_key(origin)))
-    reasons: dict[str, int] = {}
-    ways: dict[str, int] = {}
-    for count in counts:
-        if count.state == "none":
-            reasons[count.reason] = reasons.get(count.reason, 0) + count.records
-        elif count.state == "read":
-            ways[count.way] = ways.get(count.way, 0) + count.records
-    waiting = sum(count.records for count in counts if count.state == "waiting")
-    hour = int((time.time() if now is None else now) // 3600)
-    recent = [values[0] for name, values in facts.hours.items() if hour - int(name) <= 6]
-    rate = sum(recent) / len(recent) if recent else 0.0
-    return SourceStatus(
-        sum(count.records for count in counts), sum(ways.values()), waiting, reasons, ways,
-        sum(count.requests for count in counts), sum(count.bytes for count in counts), rate,
-        waiting / rate * 3600 if rate and waiting else None, facts.held_up, facts.sample,
-    )  # fmt: skip

@@ -140,14 +140,14 @@ def test_linked_documents_are_fetched_analysed_and_dropped(tmp_path: Path) -> No
             provider.records.append(m.Rec(f"oai:x:{name}", "2024-05-01T00:00:00Z", metadata=metadata))
         assert run(provider.url, "--data", str(tmp_path), "--fulltext").exit_code == 3
     with Store.open(tmp_path) as store, store.read() as view:
-        found = {s.identifier: s.record for s in view.changes()}
-        failures = {f.where: (f.stage, f.reason) for f in view.failures()}
-    vector = found["oai:x:a"].vector
+        found = {s.identifier: s for s in view.changes()}
+        known = view.document_states(found["oai:x:a"].origin, list(found))
+    vector = found["oai:x:a"].record.vector
     assert vector is not None
     assert vector.frequencies()["hyperson"] == 2
     assert b"reenter" not in found["oai:x:a"].raw
-    assert failures["oai:x:b"][0] == "fetch"
-    assert "404" in failures["oai:x:b"][1]
+    assert (known["oai:x:b"].state, known["oai:x:b"].reason) == ("none", "gone")
+    assert "404" in known["oai:x:b"].note
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:9/oai", "http://localhost:9/", "http://[::1]:9/"])
