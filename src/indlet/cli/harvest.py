@@ -22,7 +22,7 @@ from indlet.cli.options import config_option, data_option, settings_given
 from indlet.cli.secret import secret
 from indlet.cli.show import amount, printable, say, say_json
 from indlet.errors import SettingsError
-from indlet.extension import extensions
+from indlet.extension import FollowUp, extensions
 from indlet.model import JsonObject
 from indlet.settings import Settings, Source, without_credentials
 
@@ -112,15 +112,19 @@ def harvest(
     if as_json:
         say_json([p.to_json() for p in done], indent=True)
     else:
-        for progress in done:
-            say(line(progress, settings.data))
-        for text in (text for one in followed for text in one.lines):
-            say(printable(text))
+        _say_lines(done, followed, settings)
     _warn(done, twins, index_format)
     if any(p.outcome != "complete" for p in done):
         sys.exit(1)
     if not all(p.ok for p in done) or any(one.failed for one in followed):
         sys.exit(3)
+
+
+def _say_lines(done: list[Progress], followed: list[FollowUp], settings: Settings) -> None:
+    for progress in done:
+        say(line(progress, settings.data))
+    for text in (text for one in followed for text in one.lines):
+        say(printable(text))
 
 
 def _warn(done: list[Progress], twins: list[tuple[str, str]], index_format: str) -> None:

@@ -5,16 +5,14 @@ record -> Visit: the vector of its document, or the reason why there is none.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from typing import Final
 
 import orjson
 
 from indlet.errors import BadResponse, ExtractionError
-from indlet.model import JsonMapping, Record, TermVector
+from indlet.model import Record
 from indlet.net.client import HttpAnswer, NoAnswer, oai_url
 from indlet.oai.read import read
 from indlet.settings import Sidecar
@@ -33,6 +31,7 @@ from indlet.sidecar.links import (
 )
 from indlet.sidecar.locate import LANDING, LINK, PAGES, RECORD, Ways, files_in_dublin_core
 from indlet.sidecar.pace import Disallowed, PacedClient
+from indlet.sidecar.visit import FetchedFile, Visit, conditions_of, file_of, is_html, likeness
 from indlet.store import DocumentState
 from indlet.text import Analyzer
 
@@ -41,54 +40,12 @@ METADATA_BYTES: Final = 16 << 20
 PAGE_FILES: Final = 20  # files of a page that are tried before it is given up
 LIKENESS: Final = 0.9  # share of common term occurrences from which on two files are versions of one text
 FEED: Final = "feed"  # metadata of a source whose entries link to pages that are the documents
-_HEAD: Final = 2048
-_HTML_START = re.compile(rb"[\s\xef\xbb\xbf]{0,200}<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
-_XML_START = re.compile(
-    rb"[\s\xef\xbb\xbf]{0,200}<\?xml[^>]{0,200}\?>(?:\s|<!--[^>]{0,500}-->){0,20}", re.IGNORECASE
-)
-_BINARY: Final = (b"%PDF-", b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"{\\rtf", b"%!PS")
 # The most telling reason of a record comes first here.
 _TELLING: Final = (
     Reason.UNREACHABLE, Reason.EMBARGO, Reason.REQUEST, Reason.LOGIN, Reason.CAPTCHA, Reason.RESTRICTED,
     Reason.LICENCE, Reason.TOO_LARGE, Reason.NO_TEXT, Reason.UNREADABLE, Reason.DISGUISED, Reason.ROBOTS,
     Reason.GONE, Reason.LANDING_PAGE, Reason.NO_LINK,
 )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class FetchedFile:
-    """A file as it came, and by what a change of it will be noticed."""
-
-    url: str
-    body: bytes
-    media_type: str = ""
-    etag: str = ""
-    modified: str = ""
-
-    @property
-    def digest(self) -> str:
-        return blake2b(self.body, digest_size=16).hexdigest()
-
-    def to_json(self) -> JsonMapping:
-        return {
-            "url": self.url, "type": self.media_type, "size": len(self.body), "digest": self.digest,
-            "etag": self.etag, "modified": self.modified,
-        }  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Visit:
-    """What came of looking for the document of a record."""
-
-    reason: Reason | None = None  # None: it was read, or has not changed
-    note: str = ""
-    way: str = ""
-    vector: TermVector | None = None
-    files: tuple[JsonMapping, ...] = ()
-    unchanged: bool = False
-    until: str = ""  # the date at which an embargo ends
-    requests: int = 0
-    bytes: int = 0
 
 
 @dataclass(slots=True)
@@ -220,11 +177,11 @@ class DocumentFetcher:
         if answer is None:
             return None
         if not is_html(answer):
-            file = _file(answer, answer.url)
+            file = file_of(answer, answer.url)
             return self._analyse(attempt, [file], LANDING)
         page = LandingPage(answer.url, answer.body, answer.link, answer.charset)
         if self.pages_are_documents and not page.is_login:
-            return self._analyse(attempt, [_file(answer, answer.url)], LANDING)
+            return self._analyse(attempt, [file_of(answer, answer.url)], LANDING)
         return self._read_links(attempt, page)
 
     def _read_links(self, attempt: _Attempt, page: LandingPage) -> Visit | None:
@@ -269,10 +226,10 @@ class DocumentFetcher:
         if answer is None:
             return None
         if not is_html(answer):
-            return _file(answer, link.url)
+            return file_of(answer, link.url)
         page = LandingPage(answer.url, answer.body, answer.link, answer.charset)
         if guess_type(link) in HTML and page.is_article:
-            return _file(answer, link.url)
+            return file_of(answer, link.url)
         reason, until = page.barrier()
         if reason is Reason.LANDING_PAGE:
             attempt.pages[answer.url] = page
@@ -316,7 +273,7 @@ class DocumentFetcher:
             return None
         came: dict[str, FetchedFile] = {}
         for file in files:
-            answer = self._ask(attempt, file["url"], self.largest, _conditions(file))
+            answer = self._ask(attempt, file["url"], self.largest, conditions_of(file))
             if answer is None:
                 if Reason.UNREACHABLE in attempt.troubles:  # nothing is known about the document now
                     return Visit(Reason.UNREACHABLE, attempt.troubles[Reason.UNREACHABLE])
@@ -325,7 +282,7 @@ class DocumentFetcher:
                 continue
             if is_html(answer) and file.get("type") not in HTML:
                 return None
-            fresh = _file(answer, file["url"])
+            fresh = file_of(answer, file["url"])
             if fresh.digest != file.get("digest"):
                 came[fresh.url] = fresh
         if not came:
@@ -335,7 +292,7 @@ class DocumentFetcher:
                 answer = self._ask(attempt, file["url"], self.largest)
                 if answer is None:
                     return None
-                came[file["url"]] = _file(answer, file["url"])
+                came[file["url"]] = file_of(answer, file["url"])
         return self._analyse(attempt, [came[file["url"]] for file in files], known.way)
 
     # Text
@@ -385,30 +342,6 @@ _WORDS: Final = {
     Reason.RESTRICTED: "the page says that access is restricted",
     Reason.DISGUISED: "a page came where a document was named",
 }
-
-
-def is_html(answer: HttpAnswer) -> bool:
-    """Whether an answer is a web page, whatever type it states."""
-    head = answer.body[:_HEAD]
-    if head.lstrip()[:8].startswith(_BINARY):
-        return False
-    start = _XML_START.match(head)
-    return _HTML_START.match(head, start.end() if start else 0) is not None or answer.content_type in HTML
-
-
-def likeness(one: Mapping[str, int], other: Mapping[str, int]) -> float:
-    """The share of term occurrences that two texts have in common, of the shorter one."""
-    common = sum(min(count, other[term]) for term, count in one.items() if term in other)
-    return common / max(min(sum(one.values()), sum(other.values())), 1)
-
-
-def _file(answer: HttpAnswer, url: str) -> FetchedFile:
-    return FetchedFile(url, answer.body, answer.content_type, answer.etag, answer.modified)
-
-
-def _conditions(file: JsonMapping) -> dict[str, str]:
-    found = {"If-None-Match": file.get("etag"), "If-Modified-Since": file.get("modified")}
-    return {name: str(value) for name, value in found.items() if value}
 
 
 def _with_cost(visit: Visit, requests: int, size: int) -> Visit:

@@ -130,7 +130,7 @@ class Hosts:
 
 
 @dataclass(slots=True)
-class Budget:
+class DayBudget:
     """What a source has had today. A day is one of UTC."""
 
     day: str = ""
@@ -158,7 +158,7 @@ class PacedClient:
     """The client of one source, at the pace of the hosts that it asks."""
 
     def __init__(
-        self, hosts: Hosts, harvest: Harvest, source: Source, budget: Budget, halt: threading.Event
+        self, hosts: Hosts, harvest: Harvest, source: Source, budget: DayBudget, halt: threading.Event
     ) -> None:
         self._hosts, self._sidecar, self._budget, self._halt = hosts, hosts.sidecar, budget, halt
         self.agent = user_agent(harvest)

@@ -19,12 +19,13 @@ from indlet.service.harvest.negotiate import candidates
 from indlet.service.records.normalise import Normaliser
 from indlet.settings import Settings, Source
 from indlet.sidecar.extraction import Extract
-from indlet.sidecar.fetch import DocumentFetcher, Visit
+from indlet.sidecar.fetch import DocumentFetcher
 from indlet.sidecar.formats import PREFIXES
 from indlet.sidecar.links import Reason
 from indlet.sidecar.locate import platform_of
-from indlet.sidecar.pace import Budget, BudgetSpent, HostPaused, Hosts, PacedClient
+from indlet.sidecar.pace import BudgetSpent, DayBudget, HostPaused, Hosts, PacedClient
 from indlet.sidecar.status import WORDS, duration
+from indlet.sidecar.visit import Visit
 from indlet.sidecar.work import SAMPLE
 from indlet.text import Analyzer, policy_of
 from indlet.wording import amount
@@ -97,7 +98,7 @@ class FetchPlan:
 def make_plan(settings: Settings, source: Source, extract: Extract) -> FetchPlan:
     """Ask a repository what it is, and look for the documents of ten records. Nothing is kept."""
     hosts = Hosts(settings.sidecar)
-    client = PacedClient(hosts, settings.harvest, source, Budget(), threading.Event())
+    client = PacedClient(hosts, settings.harvest, source, DayBudget(), threading.Event())
     try:
         url, identify = _endpoint(client, source.url)
         formats = tuple(answers.metadata_formats(_ask(client, url, {"verb": "ListMetadataFormats"})))

@@ -10,8 +10,8 @@ from indlet.service.harvest.negotiate import source_name
 from indlet.service.harvest.source_state import SourceState
 from indlet.settings import Settings, Source
 from indlet.sidecar.extraction import Extract, extractor
-from indlet.sidecar.fetch import Visit
 from indlet.sidecar.pace import Hosts
+from indlet.sidecar.visit import Visit
 from indlet.sidecar.work import SourceTask, SourceWork
 from indlet.store import Store
 

@@ -22,11 +22,21 @@ from indlet.net.client import NoAnswer, oai_url
 from indlet.oai.read import local_name, parsed, text_of
 from indlet.settings import Settings, Source, seconds
 from indlet.sidecar.extraction import Extract
-from indlet.sidecar.fetch import FEED, DocumentFetcher, Visit
+from indlet.sidecar.fetch import FEED, DocumentFetcher
 from indlet.sidecar.formats import PREFIXES, files_in
 from indlet.sidecar.links import Reason
 from indlet.sidecar.locate import Ways, files_in_dublin_core
-from indlet.sidecar.pace import Budget, BudgetSpent, HostPaused, Hosts, PacedClient, Stopped, host_of, opening
+from indlet.sidecar.pace import (
+    BudgetSpent,
+    DayBudget,
+    HostPaused,
+    Hosts,
+    PacedClient,
+    Stopped,
+    host_of,
+    opening,
+)
+from indlet.sidecar.visit import Visit
 from indlet.store import DocumentState, Store
 from indlet.text import Analyzer
 
@@ -116,7 +126,7 @@ class SourceWork:
         if self.facts.policy != self._analyzer.policy.digest:  # what was read has to be read again
             self.facts.position, self.facts.policy = 0, self._analyzer.policy.digest
         hosts.restore({host: float(until) for host, until in self.facts.paused.items()})
-        self._budget = Budget(**self.facts.budget)
+        self._budget = DayBudget(**self.facts.budget)
         self._client = PacedClient(hosts, settings.harvest, task.source, self._budget, self._halt)
         self._base_url = str(state.get("url") or task.source.url)
         self.fetcher = DocumentFetcher(

@@ -337,6 +337,16 @@ class Run:
         if trouble:
             self.progress.repairs["decisions about duplicates are not to be had"] += 1
 
+    def _has_changed(self, shape: Shape) -> bool:
+        """Whether everything must be listed again, because it is harvested in another way than before."""
+        before = self.state.shape or shape
+        if before.fulltext and not shape.fulltext:  # vectors of documents go with the list that is read again
+            with self.store.write() as tx:
+                tx.drop_documents(self.origin)
+        elif not before.fulltext:  # documents are fetched apart from the list
+            before = before._replace(fulltext=shape.fulltext)
+        return before != shape
+
     def _begin(self, agreement: Agreement, normaliser: Normaliser) -> RunState:
         """Where to start: where the last run was interrupted, at its high-water mark, or anew."""
         shape = Shape(
@@ -350,13 +360,7 @@ class Run:
         kept, historical = self.state.run, self.options.historical or self.source.mode == "historical"
         begun_before = kept is not None and (kept.everything or kept.historical) and kept.key == key
         anew = self.options.full or (historical and not begun_before)
-        before = self.state.shape or shape
-        if before.fulltext and not shape.fulltext:  # vectors of documents go with the list that is read again
-            with self.store.write() as tx:
-                tx.drop_documents(self.origin)
-        elif not before.fulltext:  # documents are fetched apart from the list
-            before = before._replace(fulltext=shape.fulltext)
-        if anew or before != shape:
+        if anew or self._has_changed(shape):
             self._remember(run=None, marks={})
         stated = agreement.identity.store or self.state.store
         if self.state.store not in ("", stated) or self.state.requester not in ("", self.requester):
