@@ -14,13 +14,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
+    from starlette.routing import BaseRoute
+
     from indlet.formats import MetadataFormat
+    from indlet.provider.serve.application import ProviderWeb
+    from indlet.provider.serve.record_filter import RecordFilter
+    from indlet.provider.source import CrawlTarget
     from indlet.service.index.protocol import Index
     from indlet.settings import IndexEngine, Settings, Source
-    from indlet.store import OpenStore, Store
+    from indlet.store import Clock, OpenStore, Store
 
 # The packages whose module `extension` has an `EXTENSION`. A new extension is one more name here.
-INSTALLED: Final = ("indlet.site", "indlet.exchange", "indlet.cluster", "indlet.sidecar")
+INSTALLED: Final = ("indlet.exchange", "indlet.site", "indlet.cluster", "indlet.sidecar")
 
 
 class CommandEntry(NamedTuple):
@@ -60,6 +65,13 @@ class Extension:
     after_harvest: Callable[[Store, Settings, Sequence[Source]], FollowUp] = lambda *_: FollowUp()
     # What the desk shows of a source: a line of text; empty for nothing.
     source_status: Callable[[Store, int], str] = lambda store, origin: ""
+    # What is crawled, beside hierarchies; and what is done with the store before a crawl.
+    crawl_targets: Callable[[Settings], Sequence[CrawlTarget]] = lambda settings: ()
+    before_crawl: Callable[[Store, Settings], None] = lambda store, settings: None
+    # What decides who sees which record, where settings alone do not. The clock dates responses.
+    record_filter: Callable[[Settings, Clock], RecordFilter | None] = lambda settings, clock: None
+    # What a provider answers besides, given what answers and where the landing page is (empty: nowhere).
+    routes: Callable[[ProviderWeb, str], Sequence[BaseRoute]] = lambda web, landing: ()
 
 
 @cache

@@ -41,24 +41,12 @@ EXTENSIONS = ["site", "exchange", "cluster", "sidecar"]
 # Core modules that still do. This list may only become shorter.
 STILL = {
     "cli/check.py",
-    "cli/provider.py",
     "node/jobs.py",
-    "provider/extract/catalogue.py",
-    "provider/pipeline.py",
-    "provider/serve/access.py",
-    "provider/serve/application.py",
-    "provider/serve/dissemination.py",
-    "provider/serve/feeds.py",
-    "provider/serve/grants.py",
-    "provider/serve/listing.py",
-    "provider/serve/pages.py",
-    "provider/serve/repository.py",
     "service/harvest/run.py",
     "web/admin/acts.py",
     "web/admin/alerts.py",
     "web/admin/desk.py",
     "web/admin/show.py",
-    "web/app.py",
 }
 # What a plain `pip install indlet` does not bring; only rooms below "provider" may need it.
 EXTRAS = {

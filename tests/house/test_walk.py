@@ -42,7 +42,7 @@ def test_the_recipes_name_what_is_there() -> None:
         ("provider/extract/__init__.py", "EXTRACTORS"),
         ("store/__init__.py", "open_store"),
         ("provider/source.py", "RecordSource"),
-        ("provider/pipeline.py", "_all"),
+        ("provider/source.py", "CrawlTarget"),
         ("service/search/rank/pl2.py", "Model"),
     ):
         assert name in text and re.search(rf"\b{name}\b", (PACKAGE / file).read_text(encoding="utf-8"))

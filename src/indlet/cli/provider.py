@@ -182,7 +182,7 @@ def crawl(
     if forget is not None:
         _forget(settings, forget)
         return
-    if not (settings.hierarchy or settings.site or settings.library):
+    if not settings.crawls():
         raise SettingsError(
             f"{config or CONFIG}: no [[hierarchy]] is set; add one, or name a folder to crawl"
         )
@@ -455,7 +455,7 @@ def settings_of(config: Path | None) -> Settings:
 
 def _forget(settings: Settings, name: str) -> None:
     from indlet.provider.pipeline import all_permits
-    from indlet.site.source import guarded_name
+    from indlet.provider.source import guarded_name
     from indlet.store import open_configured
 
     with open_configured(settings, create=False) as store, contextlib.ExitStack() as permits:

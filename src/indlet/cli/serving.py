@@ -56,11 +56,7 @@ def application(
             if (e.name or "").startswith("indlet"):
                 raise
             # A node that holds nothing of its own is there to be searched.
-            if (
-                portal_asked
-                or settings.source
-                or not (settings.hierarchy or settings.site or settings.library)
-            ):
+            if portal_asked or settings.source or not settings.crawls():
                 raise MissingExtra(f"the portal (it imports {e.name})", "service") from e
         else:
             return whole(store, settings, jobs=jobs)

@@ -9,20 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Final
 
+from indlet.exchange.catalogue_file import Reader
 from indlet.exchange.translate import format_named, own_table
 from indlet.formats.registry import STATEMENTS
 from indlet.model import JsonObject, Record
 from indlet.provider.echoes import CLAIM, origin_identifier
-from indlet.provider.extract.catalogue import Reader
 from indlet.provider.hierarchy import Entry, Listing, Tree, no_etag, shown
 from indlet.provider.resources import FileTree, Resource, place_of
+from indlet.provider.source import CrawlTarget
 from indlet.provider.workers import Analysed
 from indlet.settings import Access, Hierarchy, LibraryFolder, Settings
 
+# A catalogue exports again and again: how often its folder is read where no interval is set.
+EVERY: Final = "1h"
 LAYOUT: Final = 6  # another number where the same export makes other records: it is then read again
 
 
@@ -86,3 +90,19 @@ def _digest(table: str) -> str:
         return blake2b(Path(table).read_bytes(), digest_size=6).hexdigest() if table else ""
     except OSError:
         return ""
+
+
+def crawl_targets(settings: Settings) -> list[CrawlTarget]:
+    """The export folders of catalogues: the first step of a library's round."""
+    return [
+        CrawlTarget(
+            library.name,
+            library.read,
+            library.every or settings.crawl.every or EVERY,
+            partial(LibrarySource.of, settings, library),
+            {"root": library.read, "format": library.format, "access": library.access.public()},
+            library.access,
+            first=True,
+        )
+        for library in settings.library
+    ]

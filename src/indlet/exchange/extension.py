@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from indlet.extension import CommandEntry, Extension
 
 if TYPE_CHECKING:
+    from starlette.routing import BaseRoute
+
     from indlet.formats import MetadataFormat
+    from indlet.provider.serve.application import ProviderWeb
+    from indlet.provider.source import CrawlTarget
     from indlet.settings import Settings
 
 _COMMANDS: Final = "indlet.exchange.commands"
@@ -19,6 +24,26 @@ def _formats(settings: Settings) -> dict[str, MetadataFormat]:
     from indlet.exchange.table_formats import table_formats
 
     return table_formats(settings)
+
+
+def _crawl_targets(settings: Settings) -> Sequence[CrawlTarget]:
+    if not settings.library:
+        return ()
+    from indlet.exchange.catalogue import crawl_targets
+
+    return crawl_targets(settings)
+
+
+def _routes(web: ProviderWeb, landing: str) -> Sequence[BaseRoute]:
+    if not web.settings.duplicates.exchange:
+        return ()
+    from starlette.routing import Route
+
+    from indlet.exchange.duplicates.shared_decisions import decisions_list
+    from indlet.oai.names import DECISIONS_PATH
+
+    body = decisions_list(web.store, web.repository, web.settings.base_url())
+    return [Route(DECISIONS_PATH, web.page(body, "application/json"))]
 
 
 EXTENSION: Final = Extension(
@@ -38,4 +63,6 @@ EXTENSION: Final = Extension(
         ),
     },
     formats=_formats,
+    crawl_targets=_crawl_targets,
+    routes=_routes,
 )

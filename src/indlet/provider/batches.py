@@ -174,7 +174,7 @@ class Batches:
 
     def _home(self, work: Work) -> int:
         """The origin that a resource's records belong to."""
-        guarded = any(entry.served is not None and entry.served.guarded for entry in work.resource.files)
+        guarded = any(entry.guarded for entry in work.resource.files)
         return self._guarded if guarded else self._origin
 
     def _name_sets(self, tx: Transaction, batch: list[ResourceResult]) -> None:

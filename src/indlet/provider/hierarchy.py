@@ -30,17 +30,6 @@ ARCHIVES = {
 }  # fmt: skip
 
 
-class Served(NamedTuple):
-    """What a web server says of a file (see `site`)."""
-
-    headers: tuple[tuple[str, str], ...]
-    media_type: str
-    guarded: bool = False  # refused to strangers
-    rendered: bool = False  # a handler makes what the server gives
-    read: bool = True  # its text is to be extracted
-    digest: str = ""  # SHA-256 of what a handler made
-
-
 class Entry(NamedTuple):
     """A file as its storage describes it. `key` is what the storage calls it."""
 
@@ -49,7 +38,9 @@ class Entry(NamedTuple):
     modified: int  # nanoseconds since 1970; -1 if the storage does not tell
     etag: str = ""
     key: str = ""
-    served: Served | None = None
+    guarded: bool = False  # not for everybody
+    extract: bool = True  # whether its text is wanted
+    facts: object = None  # more that a storage says of it, for its record source alone
 
     @property
     def name(self) -> str:

@@ -18,27 +18,23 @@ from typing import NamedTuple
 
 from indlet import __version__
 from indlet.errors import HierarchyError, MissingExtra, SettingsError
-from indlet.exchange.catalogue import LibrarySource
-from indlet.model import WARNING, Failure, JsonMapping, JsonObject
+from indlet.extension import extensions
+from indlet.model import WARNING, Failure, JsonMapping
 from indlet.provider.batches import Batches
 from indlet.provider.crawl import Signature, Survey, Work, settle, survey, vanished
-from indlet.provider.hierarchy import Tree, named, shown, without_password
+from indlet.provider.hierarchy import Tree, shown
 from indlet.provider.identity import identified
 from indlet.provider.reading import Reading
-from indlet.provider.resources import FileTree, place_of
 from indlet.provider.set_rules import SetRules
-from indlet.provider.source import RecordSource
+from indlet.provider.source import CrawlTarget, crawl_targets
 from indlet.provider.summary import Report, Summary, keep_left_out
 from indlet.provider.workers import Workers
-from indlet.settings import Hierarchy, Settings
-from indlet.site.source import SiteSource, guarded_name, site_name
+from indlet.settings import Settings
 from indlet.store import Store, withheld
 from indlet.text import Policy, policy_of
 
 # How many resources may wait to be read, so that the progress has an end in sight.
 FORESEEN = 200_000
-# A catalogue exports again and again: how often its folder is read where no interval is set.
-EXPORTS_EVERY = "1h"
 
 
 def crawl(
@@ -60,18 +56,19 @@ def crawl(
     stop = stop or threading.Event()
     policy = policy_of(settings.analysis)
     settings = identified(store, settings)
-    _adopt_renamed(store, settings)
+    for extension in extensions():
+        extension.before_crawl(store, settings)
     found = []
     with contextlib.ExitStack() as stack:
         if workers is None:
             workers = stack.enter_context(Workers(settings.crawl.workers, settings.crawl.limits, policy))
-        for crawled in _all(settings, policy.digest):
-            if only is not None and crawled.name not in only:
+        for target in crawl_targets(settings):
+            if only is not None and target.name not in only:
                 continue
             with contextlib.ExitStack() as permits:
-                for permit in _permits(crawled, settings):
+                for permit in _permits(target, settings):
                     permits.enter_context(store.job(permit))
-                run = _Run(store, settings, crawled, policy, workers, report, stop, clock)
+                run = _Run(store, settings, target, policy, workers, report, stop, clock)
                 run.accept_empty = accept_empty
                 run.run()
             found.append(run.summary)
@@ -81,26 +78,6 @@ def crawl(
             with store.write() as tx:
                 tx.sweep()
     return found
-
-
-def _adopt_renamed(store: Store, settings: Settings) -> None:
-    """Let a site that is new in the settings have the records of one with the same address, or else the same
-    folder, that is no longer there: it was given another name or address."""
-    names = {site_name(site) for site in settings.site}
-    with store.read() as view:
-        known = {one.name: one for one in view.origins("hierarchy") if one.is_site and not one.guarded}
-    dropped = {name: one for name, one in known.items() if name not in names}
-    for site in settings.site:
-        name = site_name(site)
-        if name in known:
-            continue
-        same = [n for n, one in dropped.items() if one.settings["url"].rstrip("/") == site.url.rstrip("/")]
-        same += [n for n, one in dropped.items() if one.settings.get("root") == site.root]
-        if same:
-            del dropped[same[0]]
-            with store.write() as tx:
-                if tx.rename_origin("hierarchy", same[0], name):
-                    tx.rename_origin("hierarchy", guarded_name(same[0]), guarded_name(name))
 
 
 class CrawlGroup(NamedTuple):
@@ -118,35 +95,23 @@ def crawl_groups(settings: Settings) -> list[CrawlGroup]:
     Export folders come first: the rest of a round waits for them.
     """
     found: dict[tuple[str, str, bool], list[str]] = {}
-    usual = settings.crawl.every
-    planned = [(x.name, x.read, x.every or usual or EXPORTS_EVERY, True) for x in settings.library]
-    planned += [(h.name, h.root, h.every or usual, False) for h in named(settings.hierarchy)]
-    planned += [(site_name(site), site.root, site.every or usual, False) for site in settings.site]
-    for name, root, every, library in planned:
-        lane = _own_permit(name) if _remote(root) and settings.crawl.side_by_side else ""
-        found.setdefault((every, lane, library), []).append(name)
+    for target in sorted(crawl_targets(settings), key=lambda one: not one.first):
+        every = target.every or settings.crawl.every
+        apart = _remote(target.root) and settings.crawl.side_by_side
+        lane = _own_permit(target.name) if apart else ""
+        found.setdefault((every, lane, target.first), []).append(target.name)
     return [CrawlGroup(tuple(names), *key) for key, names in found.items()]
-
-
-class _Crawled(NamedTuple):
-    """A record source with the name and the settings that the store knows it by."""
-
-    name: str
-    root: str
-    source: RecordSource
-    settings: JsonObject
-    guarded: str = ""  # the origin of its records that are not for everybody
 
 
 def _remote(root: str) -> bool:
     return "://" in root and "file://" not in root
 
 
-def _permits(crawled: _Crawled, settings: Settings) -> list[str]:
+def _permits(target: CrawlTarget, settings: Settings) -> list[str]:
     """The permits of the store that a crawl needs: a remote hierarchy's own, or this machine's disk's."""
-    if not _remote(crawled.root):
+    if not _remote(target.root):
         return ["crawl"]
-    own = _own_permit(crawled.name)
+    own = _own_permit(target.name)
     return [own] if settings.crawl.side_by_side else ["crawl", own]
 
 
@@ -159,21 +124,6 @@ def all_permits(name: str) -> list[str]:
     return ["crawl", _own_permit(name)]
 
 
-def _all(settings: Settings, policy: str) -> Iterator[_Crawled]:
-    for hierarchy in named(settings.hierarchy):
-        tree = FileTree(place_of(settings, hierarchy, policy), hierarchy, settings.crawl)
-        root = without_password(hierarchy.root)
-        yield _Crawled(hierarchy.name, root, tree, _plain(hierarchy))
-    for library in settings.library:
-        records = LibrarySource.of(settings, library, policy)
-        about = {"root": library.read, "format": library.format, "access": library.access.public()}
-        yield _Crawled(library.name, library.read, records, about)
-    for site in settings.site:
-        source = SiteSource.of(settings, site, policy)
-        name = source.place.name
-        yield _Crawled(name, site.root, source, {"root": site.root, "url": site.url}, guarded_name(name))
-
-
 class _Run:
     """One crawl of one record source."""
 
@@ -181,7 +131,7 @@ class _Run:
         self,
         store: Store,
         settings: Settings,
-        crawled: _Crawled,
+        target: CrawlTarget,
         policy: Policy,
         workers: Workers,
         report: Report,
@@ -189,9 +139,9 @@ class _Run:
         clock: Callable[[], float],
     ) -> None:
         self.accept_empty = False
-        self._store, self._settings, self._crawled = store, settings, crawled
+        self._store, self._settings, self._target = store, settings, target
         self._workers, self._report, self._stop, self._clock = workers, report, stop, clock
-        source = self._source = crawled.source
+        source = self._source = target.source(policy.digest)
         self._policy = policy.digest
         limits = settings.crawl.limits
         self._rules = SetRules(settings.set_)
@@ -201,7 +151,7 @@ class _Run:
         # What failed is tried again when one of these has changed.
         means = repr((limits, __version__, shutil.which("soffice"), shutil.which("tesseract")))
         self._signature = Signature(made, f"{made} {hashlib.sha256(means.encode()).hexdigest()[:12]}")
-        self.summary = Summary(crawled.name, crawled.root)
+        self.summary = Summary(target.name, target.root)
         self._found = Survey()
         self._transient: dict[tuple[str, str], Failure] = {}  # of listing and fetching
         self._batches: Batches
@@ -216,7 +166,7 @@ class _Run:
             self._transient["/", "list"] = Failure("/", "list", str(e))
             with self._store.write() as tx:
                 remedy = "make the folder, or correct the settings; its records stay as they are"
-                tx.alert("folder", self._crawled.name, "", str(e), remedy)
+                tx.alert("folder", self._target.name, "", str(e), remedy)
         except BaseException:
             # Ctrl-C, a full disk, a mistake of ours: what can be kept is kept, and the error told.
             with contextlib.suppress(Exception):
@@ -226,9 +176,9 @@ class _Run:
 
     def _begin(self) -> None:
         with self._store.write() as tx:
-            told = self._crawled.settings
-            self._origin = tx.origin("hierarchy", self._crawled.name, told)
-            name = self._crawled.guarded
+            told = self._target.settings
+            self._origin = tx.origin("hierarchy", self._target.name, told)
+            name = self._target.guarded
             guarded = tx.origin("hierarchy", name, {**told, "guarded": True}) if name else None
         self._batches = Batches(self._store, self._origin, self._source, self._rules, guarded)
         with self._store.read() as view:
@@ -248,7 +198,7 @@ class _Run:
             standing = [f for f in view.failures(self._origin) if f.stage in ("list", "fetch")]
         with self._store.write() as tx:
             if outcome in ("complete", "partial"):
-                tx.resolve_alerts("folder", self._crawled.name, [""])
+                tx.resolve_alerts("folder", self._target.name, [""])
                 tx.forgive(
                     self._origin, [f.where for f in standing if (f.where, f.stage) not in self._transient]
                 )
@@ -271,7 +221,7 @@ class _Run:
             contextlib.closing(
                 self._source.open((self._store.local_folder,), self._found.known_etag)
             ) as tree,
-            _scratch(self._store.local_folder, self._crawled.name) as scratch,
+            _scratch(self._store.local_folder, self._target.name) as scratch,
         ):
             with self._store.read() as view:
                 self._found.remember(view.files(self._origin))
@@ -327,9 +277,9 @@ class _Run:
             live = view.totals().get(self._origin, (0, 0))[0] if waiting else 0
         with self._store.write() as tx:
             if waiting:
-                withheld.raise_alert(tx, self._crawled.name, waiting, live)
+                withheld.raise_alert(tx, self._target.name, waiting, live)
             else:
-                tx.resolve_alerts(withheld.ALERT, self._crawled.name, [""])
+                tx.resolve_alerts(withheld.ALERT, self._target.name, [""])
             tx.state(self._origin, {**state, **tree.facts(), "identity": identity, "policy": self._policy})
         return "partial" if self._found.unread else "complete"
 
@@ -363,12 +313,3 @@ def _scratch(data: Path, name: str) -> Iterator[Path]:
     finally:
         # The folder above stays: another crawl may be about to create its own there.
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _plain(hierarchy: Hierarchy) -> JsonObject:
-    """A hierarchy's settings for the store. Storage options stay out: they hold passwords."""
-    plain = asdict(hierarchy)
-    del plain["options"]
-    plain["access"] = hierarchy.access.public()
-    plain["root"] = without_password(hierarchy.root)
-    return plain

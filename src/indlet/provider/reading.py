@@ -128,8 +128,7 @@ class Reading:
         files = task.work.resource.files
         while task.at < len(files):
             entry = files[task.at]
-            wanted = entry.served is None or entry.served.read
-            if wanted and self._failed_before(task.work, entry) is None:
+            if entry.extract and self._failed_before(task.work, entry) is None:
                 return entry
             task.at += 1
         return None

@@ -23,7 +23,7 @@ from indlet.errors import SettingsError
 from indlet.formats.metadata import oai_dc
 from indlet.model import DUBLIN_CORE, JsonObject, Metadata, Record, merged
 from indlet.oai.identifier import identifier, repository_identifier, set_spec
-from indlet.provider.extract.catalogue import Reader
+from indlet.provider.extract.file import FileReader
 from indlet.provider.hierarchy import (
     Entry,
     Listing,
@@ -196,7 +196,7 @@ class FileTree:
     settings: Crawl
 
     touch_matters = False  # a record follows from the bytes of its file
-    reader: Reader | None = None
+    reader: FileReader | None = None
 
     @property
     def made(self) -> str:

@@ -23,8 +23,7 @@ from indlet.errors import ExtractionError
 from indlet.model import Document, JsonObject
 from indlet.process import limit_memory, limit_processor_time
 from indlet.provider.extract import parts, read, told_apart
-from indlet.provider.extract.catalogue import Reader, records
-from indlet.provider.extract.file import File
+from indlet.provider.extract.file import File, FileReader
 from indlet.settings import Limits
 from indlet.text import Analyzer, Policy
 
@@ -58,7 +57,7 @@ def main() -> None:
 
 
 def _work(
-    batch: list[tuple[int, bytes, str, tuple[str, str] | None]], analyst: Analyst, connection: Connection
+    batch: list[tuple[int, bytes, str, FileReader | None]], analyst: Analyst, connection: Connection
 ) -> bool:
     """Answers each job of the batch; false where this process had better be replaced."""
     answers: list[bytes] = []
@@ -94,7 +93,7 @@ class Analyst:
     def _alarm(self, *_: object) -> None:
         raise OutOfTime
 
-    def answer(self, number: int, path: Path, name: str, reader: tuple[str, str] | None = None) -> JsonObject:
+    def answer(self, number: int, path: Path, name: str, reader: FileReader | None = None) -> JsonObject:
         answer: JsonObject = {
             "job": number, "digest": "", "size": 0, "documents": [], "failures": [], "failure": "",
             "tired": "",
@@ -125,13 +124,13 @@ class Analyst:
             answer["failure"] = answer["failure"].encode("utf-8", "replace").decode()[:2000]
         return answer
 
-    def _fill(self, answer: JsonObject, path: Path, name: str, reader: tuple[str, str] | None) -> None:
+    def _fill(self, answer: JsonObject, path: Path, name: str, reader: FileReader | None) -> None:
         data = read(path, self._limits)
         answer["digest"] = hashlib.sha256(data).hexdigest()
         answer["size"] = len(data)
         file = File(data, name, self._limits)
         del data
-        for part in parts(file) if reader is None else told_apart(records(file, Reader(*reader)), file):
+        for part in parts(file) if reader is None else told_apart(reader.parts(file), file):
             if not isinstance(part, Document):
                 answer["failures"].append((part.where, part.stage, part.reason, part.raw.decode("latin-1")))
                 continue

@@ -23,6 +23,7 @@ import orjson
 
 from indlet.errors import IndletError
 from indlet.model import Failure, JsonObject, Metadata, TermVector
+from indlet.provider.extract.file import FileReader
 from indlet.provider.process import Process, death
 from indlet.settings import Limits
 from indlet.text import Policy
@@ -47,7 +48,7 @@ class ReadingJob:
     tag: object
     path: Path
     name: str
-    reader: tuple[str, str] | None = None  # see `catalogue.Reader`; None: by what the file is
+    reader: FileReader | None = None  # None: by what the file is
 
 
 @dataclass(frozen=True, slots=True)

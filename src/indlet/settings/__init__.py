@@ -441,16 +441,13 @@ class Settings:
         """The path of the public root, such as "/search"; empty for a node that has its host to itself."""
         return urlsplit(self.base_url()).path
 
+    def crawls(self) -> bool:
+        """Whether the node has collections of its own."""
+        return bool(self.hierarchy or self.site or self.library)
+
     def provides(self) -> bool:
         """Whether the node is a repository, with OAI-PMH endpoints and a page about them."""
-        own = self.hierarchy or self.site or self.library
-        return bool(own) or any(source.republish for source in self.source)
-
-    def access_rules(self) -> dict[OriginKey, Access]:
-        """Who may see which hierarchy, library or source."""
-        rules = {(HIERARCHY, hierarchy.name): hierarchy.access for hierarchy in self.hierarchy}
-        rules |= {(HIERARCHY, library.name): library.access for library in self.library}
-        return rules | {(SOURCE, source.name): source.access for source in self.source if source.name}
+        return self.crawls() or any(source.republish for source in self.source)
 
     def has_desk(self) -> bool:
         """Whether anybody may enter the operations desk."""

@@ -94,7 +94,7 @@ def from_mapping(raw: JsonMapping, where: str = "settings") -> Settings:
     _check_users(settings, where)
     _check_engine(settings.index, where)
     _check_source_access(settings, where)
-    if settings.index.prune and any(access.is_restricted for access in settings.access_rules().values()):
+    if settings.index.prune and _is_restricted(settings):
         raise SettingsError(
             f"{where}: index.prune goes by the words of all records, so that numbers which everybody sees "
             "would depend on those of a restricted hierarchy or library; leave it out"
@@ -247,3 +247,9 @@ def _check_source_access(settings: Settings, where: str) -> None:
                 f"{where}: the sources with the URL {source.url} have different rules of access, but may "
                 "hold the same records; give all of them the same rules"
             )
+
+
+def _is_restricted(settings: Settings) -> bool:
+    """Whether there are rules of access to anything that is searched."""
+    rules = [one.access for one in settings.hierarchy] + [one.access for one in settings.library]
+    return any(access.is_restricted for access in (*rules, *(one.access for one in settings.source)))

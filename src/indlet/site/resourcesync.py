@@ -18,9 +18,10 @@ from indlet.oai.tokens import sealed_number, unsealed_number
 from indlet.oai.xml import attribute, text
 from indlet.provider.answered import Answered
 from indlet.provider.serve.access import Permit
+from indlet.provider.serve.record_filter import NamedRecord, VisibleRecords
 from indlet.settings import Settings
 from indlet.site.source import site_name
-from indlet.site.visibility import Seen, SiteRecord, Visibility
+from indlet.site.visibility import SiteFilter
 from indlet.store import Store, View
 
 PATH: Final = "/resourcesync"
@@ -54,11 +55,11 @@ class ResourceSync:
         settings: Settings,
         clock: Callable[[], float],
         limit: int = URLS,
-        visibility: Visibility | None = None,
+        visibility: SiteFilter | None = None,
     ) -> None:
         self._store, self._clock = store, clock
         self._limits = {"resourcelist": limit, "changelist": min(limit, CHANGES)}
-        self._visibility = visibility or Visibility(settings)
+        self._visibility = visibility or SiteFilter(settings, clock)
         self._root, self._key = settings.base_url(), store.secret("tokens")
         self._sites = {site_name(site) for site in settings.site}
         self._answered = Answered(store, clock)
@@ -105,7 +106,7 @@ class ResourceSync:
                 when = parts[0]._replace(last=None).period() if dated else f' at="{written(now)}"'
                 return _document("sitemapindex", capability, body, up, when)
             part = parts[0] if parts else _Part(after or 0, now, None)
-            seen = self._visibility.seen(view, permit.requester, origins, permit.includes)
+            seen = self._visibility.visible(view, permit.requester, origins, permit.includes)
             entry = _change if dated else _resource
             rows = self._rows(view, seen, origins, part.after, self._limits[capability])
             body = "".join(entry(stored) for stored in rows)
@@ -121,7 +122,9 @@ class ResourceSync:
                 return
             place = rows[limit - 1][0]
 
-    def _rows(self, view: View, seen: Seen, origins: list[int], after: int, limit: int) -> Iterator[Stored]:
+    def _rows(
+        self, view: View, seen: VisibleRecords, origins: list[int], after: int, limit: int
+    ) -> Iterator[Stored]:
         # A new index part makes no new resource.
         left, parts = limit, ("properties",)
         while left > 0 and (
@@ -129,7 +132,7 @@ class ResourceSync:
                 min(_FETCHED, left), after=after, origins=origins, parts=parts, metadata_only=True
             )
         ):
-            shown = seen.shows([SiteRecord(one.identifier, bool(one.deleted), guarded=False) for one in rows])
+            shown = seen.shows([NamedRecord(one.identifier, bool(one.deleted)) for one in rows])
             yield from (one for one, visible in zip(rows, shown, strict=True) if visible)
             left, after = left - len(rows), rows[-1].seq
 

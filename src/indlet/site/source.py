@@ -4,24 +4,27 @@ time of modification is the datestamp."""
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import blake2b
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import unquote_to_bytes, urlsplit
 
 from indlet.errors import SettingsError
 from indlet.formats.metadata import oai_dc
 from indlet.model import JsonObject, Record, TermVector, merged
 from indlet.oai.identifier import repository_identifier, set_spec
-from indlet.provider.hierarchy import Entry, Listing, Served, Tree, no_etag, shown
+from indlet.provider.hierarchy import Entry, Listing, Tree, no_etag, shown
 from indlet.provider.resources import Place, Resource, clean_metadata, moment
+from indlet.provider.source import CrawlTarget, guarded_name
 from indlet.provider.workers import Analysed
 from indlet.settings import Settings, Site
-from indlet.site.tree import SiteTree
+from indlet.site.tree import Served, SiteTree
+from indlet.store import Store
 
 # Counts up when the same files should give different records.
 LAYOUT = 1
@@ -34,9 +37,43 @@ def site_name(site: Site) -> str:
     return site.name or f"{parts.netloc}{parts.path}".strip("/")
 
 
-def guarded_name(name: str) -> str:
-    """The origin of the records that are not for everybody."""
-    return f"{name} (guarded)"
+def local_path(site: Site, url: str) -> str:
+    """The path below a site's root that a URL stands for."""
+    return os.fsdecode(unquote_to_bytes(url.removeprefix(f"{site.url.rstrip('/')}/")))
+
+
+def crawl_targets(settings: Settings) -> list[CrawlTarget]:
+    return [
+        CrawlTarget(
+            site_name(site),
+            site.root,
+            site.every,
+            partial(SiteSource.of, settings, site),
+            {"root": site.root, "url": site.url},
+            guarded=guarded_name(site_name(site)),
+        )
+        for site in settings.site
+    ]
+
+
+def adopt_renamed(store: Store, settings: Settings) -> None:
+    """Let a site that is new in the settings have the records of one with the same address, or else the same
+    folder, that is no longer there: it was given another name or address."""
+    names = {site_name(site) for site in settings.site}
+    with store.read() as view:
+        known = {one.name: one for one in view.origins("hierarchy") if one.is_site and not one.guarded}
+    dropped = {name: one for name, one in known.items() if name not in names}
+    for site in settings.site:
+        name = site_name(site)
+        if name in known:
+            continue
+        same = [n for n, one in dropped.items() if one.settings["url"].rstrip("/") == site.url.rstrip("/")]
+        same += [n for n, one in dropped.items() if one.settings.get("root") == site.root]
+        if same:
+            del dropped[same[0]]
+            with store.write() as tx:
+                if tx.rename_origin("hierarchy", same[0], name):
+                    tx.rename_origin("hierarchy", guarded_name(same[0]), guarded_name(name))
 
 
 @dataclass(frozen=True)
@@ -158,8 +195,8 @@ class SiteSource:
 
 
 def _served(resource: Resource) -> Served:
-    served = resource.files[0].served
-    assert served is not None, "a file of a site has its server's answer"
+    served = resource.files[0].facts
+    assert isinstance(served, Served), "a file of a site has its server's answer"
     return served
 
 

@@ -13,12 +13,13 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import blake2b
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import quote, urlsplit
 
 from indlet.errors import ExtractionError
 from indlet.model import JsonObject
-from indlet.provider.hierarchy import Entry, Listing, Local, Served, Skip, TreeRules, explain, no_etag
+from indlet.provider.hierarchy import Entry, Listing, Local, Skip, TreeRules, explain, no_etag
+from indlet.provider.serve.record_filter import STRANGER
 from indlet.settings import Site
 from indlet.site.ask import HeadAnswer, Pace, WebServer
 from indlet.site.ignore import IndexIgnore
@@ -27,8 +28,6 @@ from indlet.site.rules import RulesMet
 
 _log = logging.getLogger("indlet.crawl")
 ASKED: Final = 2000  # files that are asked for together
-# An address of documentation (RFC 5737) that nobody has: rules for addresses treat the crawl as a stranger.
-STRANGER: Final = "192.0.2.1"
 _SAMPLES: Final = 3  # refused files that are asked for again, at either end
 _TRIED: Final = 100  # requests that see whether the server tells addresses apart
 _LIMITED: Final = 429  # what stands for the answer of a server that limits requests all the time
@@ -45,6 +44,15 @@ _OFFICE: Final = ("application/vnd.openxmlformats", "application/vnd.oasis.opend
 _NO_TEXTS: Final = frozenset(("text/css", "text/javascript"))
 # Python's own table, not the machine's: records must not differ between machines.
 _TYPES = mimetypes.MimeTypes()
+
+
+class Served(NamedTuple):
+    """What a web server says of a file."""
+
+    headers: tuple[tuple[str, str], ...]
+    media_type: str
+    rendered: bool = False  # a handler makes what the server gives
+    digest: str = ""  # SHA-256 of what a handler made
 
 
 class SiteTree:
@@ -308,17 +316,18 @@ class SiteTree:
         state = blake2b(repr((told, bool(digest))).encode(), digest_size=8).hexdigest()
         kind = media_type(answer) or _TYPES.guess_type(entry.name)[0] or "application/octet-stream"
         read = self._site.extract and _is_text(kind) and entry.size <= self._site.extract_bytes
-        served = Served(headers, kind, guarded, bool(digest), read, digest)
-        return entry._replace(etag=f"{entry.etag}-{'g' if guarded else 'p'}{state}", served=served)
+        etag = f"{entry.etag}-{'g' if guarded else 'p'}{state}"
+        served = Served(headers, kind, bool(digest), digest)
+        return entry._replace(etag=etag, guarded=guarded, extract=read, facts=served)
 
     def look(self, entry: Entry) -> Entry | None:
         found = self._files.look(entry)
-        if found is not None and entry.served is not None and entry.served.rendered:
+        if found is not None and _is_rendered(entry):
             return entry
         return found
 
     def fetch(self, entry: Entry, folder: Path, limit: int) -> Path:
-        if entry.served is None or not entry.served.rendered:
+        if not _is_rendered(entry):
             return self._files.fetch(entry, folder, limit)
         target = folder / f"{blake2b(os.fsencode(entry.path), digest_size=12).hexdigest()}.html"
         with (
@@ -351,3 +360,7 @@ def _is_text(kind: str) -> bool:
     if kind in _NO_TEXTS:
         return False
     return kind.startswith(("text/", *_OFFICE)) or kind in _TEXTS
+
+
+def _is_rendered(entry: Entry) -> bool:
+    return isinstance(entry.facts, Served) and entry.facts.rendered

@@ -10,24 +10,25 @@ kept for some seconds, for these credentials only. A stranger is never asked for
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from hashlib import blake2b
 from typing import Final, NamedTuple
-from urllib.parse import unquote_to_bytes, urlsplit
+from urllib.parse import urlsplit
 
 from indlet.errors import HierarchyError
 from indlet.model import Stored
+from indlet.oai.names import SCHEMA_PATH
 from indlet.provider.hierarchy import Entry
-from indlet.settings import Settings, Site
+from indlet.provider.serve.record_filter import ANYBODY, NamedRecord, Requester
+from indlet.provider.source import guarded_name
+from indlet.settings import Settings
 from indlet.site.ask import HeadAnswer, WebServer
+from indlet.site.disseminate import SiteFormats, with_media_type
 from indlet.site.judge import BUSY, REFUSED, Finding, judge
 from indlet.site.rules import AccessRules
-from indlet.site.source import guarded_name, site_name
-from indlet.site.tree import STRANGER
+from indlet.site.source import local_path, site_name
 from indlet.store import Origin, View
 
 REQUESTERS: Final = 256  # whose answers are kept
@@ -41,40 +42,12 @@ MOST_ASKED: Final = 2000
 _SAMPLED: Final = 1000  # records that a page of ListSets asks for
 
 
-class Requester(NamedTuple):
-    """Who asks, as the web server is told it."""
-
-    headers: tuple[tuple[str, str], ...] = (("X-Forwarded-For", STRANGER),)
-    client: str = ""  # whose slots its requests take; not told to the server
-
-    @property
-    def digest(self) -> str:
-        """Of the credentials that were given; empty if none were. An address may change on the way."""
-        given = [pair for pair in self.headers if pair[0] != "X-Forwarded-For"]
-        return blake2b(repr(given).encode(), digest_size=6).hexdigest() if given else ""
-
-    @property
-    def is_stranger(self) -> bool:
-        return self.headers == ANYBODY.headers
-
-
-ANYBODY: Final = Requester()
-
-
-class SiteRecord(NamedTuple):
-    """A record that a response would name."""
-
-    identifier: str
-    deleted: bool
-    guarded: bool
-
-
-class Seen:
+class VisibleFiles:
     """What one requester sees in one snapshot of the store. The server is asked when records are listed."""
 
     def __init__(
         self,
-        visibility: Visibility,
+        visibility: SiteFilter,
         view: View,
         requester: Requester,
         public: list[int],
@@ -102,7 +75,7 @@ class Seen:
         """Allow the response to ask for more: it has nothing to show yet."""
         self._asked, self.stopped_after = 0, None
 
-    def shows(self, records: Sequence[SiteRecord]) -> list[bool]:
+    def shows(self, records: Sequence[NamedRecord]) -> list[bool]:
         """Whether each of the records is shown."""
         gone = [one.identifier for one in records if one.deleted and not one.guarded]
         twins = self._guarded_now(gone)
@@ -144,7 +117,7 @@ class Seen:
         each = max(1, _SAMPLED // max(1, len(specs)))
         samples = {
             spec: [
-                SiteRecord(row[1], bool(row[3]), guarded=True)
+                NamedRecord(row[1], bool(row[3]), guarded=True)
                 for row in self._view.headers(each, set_spec=spec, origins=self.guarded)
             ]
             for spec in specs
@@ -157,6 +130,14 @@ class Seen:
     def is_exact(self) -> bool:
         """Whether the number of public records is the same for everybody."""
         return not any(self._rules(name).anywhere() for name in self._sites)
+
+    def as_shown(self, stored: Stored) -> Stored:
+        """A guarded record with the media type that the server states to the requester."""
+        answer = self.headers.get(stored.identifier)
+        return stored if answer is None else with_media_type(stored, answer)
+
+    def write(self, prefix: str, stored: Stored) -> list[bytes]:
+        return self._visibility.written.write(prefix, stored, self.headers)
 
     def _guarded_now(self, identifiers: Sequence[str]) -> set[str]:
         """Those of the identifiers that have a live guarded record."""
@@ -190,7 +171,7 @@ class Seen:
                     self.headers[one.identifier] = answer
         return found
 
-    def _refused(self, records: Sequence[SiteRecord]) -> set[str]:
+    def _refused(self, records: Sequence[NamedRecord]) -> set[str]:
         """The public records among these that the server does not give to the requester."""
         found: set[str] = set()
         for name, (public, _) in self._sites.items():
@@ -231,10 +212,19 @@ class _Kept(NamedTuple):
     answer: HeadAnswer
 
 
-class Visibility:
+class SiteFilter:
     """The sites of a node, and what their servers answered to whom."""
 
-    def __init__(self, settings: Settings, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        now: Callable[[], float] = time.time,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`now`: by which responses are dated. `clock`: by which answers are kept."""
+        self.written = SiteFormats(settings, settings.base_url() + SCHEMA_PATH, now)
+        self.formats = self.written.prefixes
+        self.credentials = frozenset(name.lower() for site in settings.site for name in site.credentials)
         self.sites = {site_name(site): site for site in settings.site}
         self._servers = {
             name: WebServer(site.url, site.server, site.connections) for name, site in self.sites.items()
@@ -244,17 +234,20 @@ class Visibility:
         self._slots = AskingSlots()
         self._kept: OrderedDict[tuple[tuple[str, str], ...], dict[str, _Kept]] = OrderedDict()
 
-    def seen(
-        self, view: View, requester: Requester, public: list[int], shows: Callable[[Origin], bool]
-    ) -> Seen:
-        """What a requester sees. `shows`: whether the repository that is asked includes an origin."""
+    def has_formats(self, stored: Stored) -> bool:
+        return b'"headers":' in stored.properties
+
+    def visible(
+        self, view: View, requester: Requester, public: list[int], includes: Callable[[Origin], bool]
+    ) -> VisibleFiles:
+        """What a requester sees. `includes`: whether the repository that is asked includes an origin."""
         known = {origin.name: origin for origin in view.origins("hierarchy")}
         sites = {}
         for name in self.sites:
             one, guarded = known.get(name), known.get(guarded_name(name))
-            if one is not None and shows(one):
+            if one is not None and includes(one):
                 sites[name] = one.id, guarded.id if guarded is not None else None
-        return Seen(self, view, requester, public, sites)
+        return VisibleFiles(self, view, requester, public, sites)
 
     def origins(self, view: View) -> set[int]:
         """The origins of all sites."""
@@ -334,8 +327,3 @@ def _lets_in(stored: Stored, answer: HeadAnswer) -> bool:
     about = stored.record.properties
     entry = Entry(str(about.get("path", "")), int(about.get("size", -1)), int(about.get("modified_ns", -1)))
     return judge(entry, answer).kind is Finding.TAKEN
-
-
-def local_path(site: Site, url: str) -> str:
-    """The path below a site's root that a URL stands for."""
-    return os.fsdecode(unquote_to_bytes(url.removeprefix(f"{site.url.rstrip('/')}/")))

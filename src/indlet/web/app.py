@@ -8,7 +8,6 @@ import logging
 import mimetypes
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import replace
 from functools import cache, partial
 from importlib.resources import files
 from typing import Final
@@ -28,15 +27,15 @@ from indlet.errors import IndletError
 from indlet.node.jobs import Jobs
 from indlet.oai.names import OAI_PATH
 from indlet.provider import serve
-from indlet.provider.hierarchy import named
+from indlet.provider.serve.access import access_rules
 from indlet.provider.serve.http import health_slots
 from indlet.provider.serve.relations import Relations
 from indlet.provider.serve.responses import LockedApplication
 from indlet.provider.serve.usage import Usage, usage_of
+from indlet.provider.source import crawl_targets
 from indlet.service.api import routes as api
 from indlet.service.search.library import Library
 from indlet.settings import HIERARCHY, Settings
-from indlet.site.source import guarded_name, site_name
 from indlet.store import Store
 from indlet.web.admin import Desk
 from indlet.web.advanced import Advanced
@@ -69,10 +68,8 @@ def application(
     jobs: Jobs | None = None,
 ) -> Starlette:
     """Everything that a node shows. Jobs that are given run already; otherwise, with `follow`, its own do."""
-    rules = replace(settings, hierarchy=named(settings.hierarchy)).access_rules()
-    restricted = {key: access.is_restricted for key, access in rules.items()}
-    restricted |= {(HIERARCHY, guarded_name(site_name(site))): True for site in settings.site}
-    restricted |= {(HIERARCHY, site_name(site)): False for site in settings.site}
+    restricted = {(HIERARCHY, one.guarded): True for one in crawl_targets(settings) if one.guarded}
+    restricted |= {key: access.is_restricted for key, access in access_rules(settings).items()}
     library = library or Library(
         store, settings, follow=False, restricted=restricted, patience=_PATIENCE if follow else None
     )

@@ -36,7 +36,7 @@ def decisions_list(store: Store, repository: Repository, node: str) -> Callable[
             origins = permit.origins(view)
             shown = None if origins is None else tuple(origins)
             found = made.get(shown)  # other threads may clear it
-            if repository.asks_web_server or found is None or found[0] != state.digest():
+            if repository.is_filtered or found is None or found[0] != state.digest():
                 if len(made) >= _KEPT:
                     made.clear()
                 found = state.digest(), _written(view, cache(repository.visible(view, permit)), node)

@@ -8,7 +8,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from lxml import etree
 
@@ -146,3 +146,10 @@ def _bounded(parser: etree.XMLParser) -> None:
             raise LimitExceeded(f"XML beyond the bounds: {problem}")
         if entry.type == etree.ErrorTypes.ERR_NO_MEMORY:
             raise MemoryError
+
+
+class FileReader(Protocol):
+    """Reads files that are not read as what they are. It is sent to worker processes."""
+
+    def parts(self, file: File) -> Iterator[Part]:
+        """The documents and failures of a file."""

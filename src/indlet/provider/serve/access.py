@@ -13,11 +13,10 @@ from starlette.requests import HTTPConnection
 
 from indlet.errors import SettingsError
 from indlet.provider.serve.provenance import republished
+from indlet.provider.serve.record_filter import ANYBODY, STRANGER, RecordFilter, Requester
 from indlet.provider.serve.scope import Scope
-from indlet.settings import HIERARCHY, Access, OriginKey, Settings
-from indlet.site.source import site_name
-from indlet.site.tree import STRANGER
-from indlet.site.visibility import ANYBODY, Requester
+from indlet.provider.source import crawl_targets
+from indlet.settings import HIERARCHY, SOURCE, Access, OriginKey, Settings
 from indlet.store import Origin, View
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -34,7 +33,7 @@ class Permit:
     opened: frozenset[OriginKey] = frozenset()
     closed: frozenset[OriginKey] = frozenset()
     configured: frozenset[OriginKey] = frozenset()
-    requester: Requester = ANYBODY  # as the web servers of sites are told
+    requester: Requester = ANYBODY  # as a record filter passes it on
     scope: Scope | None = None  # of the virtual repository that is asked
     token: bytes = field(default=b"", repr=False)  # that was sent, whether it opens anything or not
     address: Address | None = None
@@ -86,6 +85,12 @@ def is_open_unconfigured(origin: Origin) -> bool:
     return not origin.restricted and not origin.is_site
 
 
+def access_rules(settings: Settings) -> dict[OriginKey, Access]:
+    """The rules of access of everything that is crawled or harvested."""
+    rules = {(HIERARCHY, target.name): target.access for target in crawl_targets(settings)}
+    return rules | {(SOURCE, source.name): source.access for source in settings.source if source.name}
+
+
 @dataclass(frozen=True, slots=True)
 class _Lock:
     networks: tuple[Network, ...]
@@ -98,26 +103,23 @@ class AccessGate:
     One with networks or tokens opens to a requester from any of the networks, or with any of the tokens.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, filtering: RecordFilter | None = None) -> None:
+        rules = access_rules(settings)
         self._locks = {
-            key: _lock(access, f"{key[1]!r}")
-            for key, access in settings.access_rules().items()
-            if access.is_restricted
+            key: _lock(access, f"{key[1]!r}") for key, access in rules.items() if access.is_restricted
         }
-        sites = [(HIERARCHY, site_name(site)) for site in settings.site]
-        self._names = frozenset((*settings.access_rules(), *sites))
+        self._names = frozenset(rules)
         self._proxies = trusted_proxies(settings)
-        self._credentials = {name.lower() for site in settings.site for name in site.credentials}
-        self._sites = bool(settings.site)
+        self._filter = filtering
         self._virtual = any(r.access.is_restricted for r in settings.repository)
 
     @property
     def restricted(self) -> bool:
         """Whether answers differ between requesters."""
-        return bool(self._locks) or self._sites or self._virtual
+        return bool(self._locks) or self._filter is not None or self._virtual
 
     def permit(self, connection: HTTPConnection) -> Permit:
-        requester = self._requester(connection) if self._sites else ANYBODY
+        requester = self._requester(connection, self._filter) if self._filter is not None else ANYBODY
         address, token = self.address(connection), _bearer(connection.headers)
         opened = frozenset(name for name, lock in self._locks.items() if _opens(lock, address, token))
         closed = frozenset(self._locks.keys() - opened)
@@ -130,12 +132,12 @@ class AccessGate:
         lock = _lock(access, where)
         return lambda connection: _opens(lock, self.address(connection), _bearer(connection.headers))
 
-    def _requester(self, connection: HTTPConnection) -> Requester:
+    def _requester(self, connection: HTTPConnection, filtering: RecordFilter) -> Requester:
         """Who asks, in header fields. Those of certificates count only from trusted proxies."""
         found = [("X-Forwarded-For", self._vouched_address(connection) or STRANGER)]
         trusted = self._from_proxy(connection)
         for name, value in connection.headers.items():
-            if name == "authorization" or (name in self._credentials and trusted):
+            if name == "authorization" or (name in filtering.credentials and trusted):
                 found.append((name.title(), value))
         return Requester(tuple(found), self.client(connection))
 

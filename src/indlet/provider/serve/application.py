@@ -16,13 +16,13 @@ from starlette.convertors import StringConvertor, register_url_convertor
 from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
-from starlette.routing import BaseRoute, Match, Route
+from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from indlet.errors import HierarchyError, StoreError
-from indlet.exchange.duplicates.shared_decisions import decisions_list
+from indlet.extension import extensions
 from indlet.formats.registry import configured_formats
-from indlet.oai.names import DECISIONS_PATH, FT_PATH, OAI_PATH, SCHEMA_PATH, extended_path
+from indlet.oai.names import FT_PATH, OAI_PATH, SCHEMA_PATH, extended_path
 from indlet.provider.hierarchy import named
 from indlet.provider.identity import identified
 from indlet.provider.serve.access import AccessGate, Permit
@@ -42,15 +42,13 @@ from indlet.provider.serve.http import (
 )
 from indlet.provider.serve.pages import SCHEMAS, RepositoryPages, as_page, packaged, table_schema
 from indlet.provider.serve.patience import Patient
+from indlet.provider.serve.record_filter import record_filter
 from indlet.provider.serve.relations import Relations
 from indlet.provider.serve.repository import Repository
 from indlet.provider.serve.request_log import RequestLog
 from indlet.provider.serve.responses import Locked, LockedApplication
 from indlet.provider.serve.usage import Usage, usage_of
 from indlet.settings import Settings, VirtualRepository
-from indlet.site.resourcesync import PATH as SYNC_PATH
-from indlet.site.resourcesync import WELL_KNOWN, ResourceSync
-from indlet.site.visibility import Visibility
 from indlet.store import Store
 from indlet.text import policy_of
 
@@ -99,7 +97,7 @@ def routes(
     clock = clock or store.now
     # Rules of access are found by name: a hierarchy must have here the one that it was crawled under.
     settings = identified(store, replace(settings, hierarchy=named(settings.hierarchy)))
-    web, tables = _Web(store, settings, clock, usage or Usage()), configured_formats(settings).values()
+    web, tables = ProviderWeb(store, settings, clock, usage or Usage()), configured_formats(settings).values()
     open_to_all: list[BaseRoute] = [
         Route("/oai.xsl", web.constant(packaged("static/oai.xsl"), "text/xsl")),
         *(
@@ -121,14 +119,10 @@ def routes(
         Route("/sitemap/{part}.xml", web.part(web.pages.sitemap_part)),
         Route("/content/{path:anything}", Content(store, settings, web.gate, web.desk).respond),
     ]
-    if settings.duplicates.exchange:
-        harvested.append(Route(DECISIONS_PATH, web.page(web.decisions, "application/json")))
-    if settings.site and landing == "/":
-        harvested.append(_VerbRoute("/", web.at_root(), methods=["GET", "POST"]))
-    if settings.site:
-        harvested += _resource_sync(web, ResourceSync(store, settings, clock, visibility=web.visibility))
+    for extension in extensions():
+        harvested += extension.routes(web, landing)
     if feeds:
-        visited.append(Route("/feed.{kind:str}", web.feed(ProviderFeeds(store, settings, web.visibility))))
+        visited.append(Route("/feed.{kind:str}", web.feed(ProviderFeeds(store, settings, web.filter))))
     if landing:
         visited.append(Route(landing, web.page(web.pages.landing, "text/html")))
     relations = Relations(settings)
@@ -136,17 +130,6 @@ def routes(
     return [
         *relations.only("harvest", harvested), *open_to_all, *relations.only("repository", visited)
     ]  # fmt: skip
-
-
-def _resource_sync(web: _Web, sync: ResourceSync) -> list[BaseRoute]:
-    return [
-        Route(WELL_KNOWN, web.page(sync.description, "text/xml")),
-        Route(f"{SYNC_PATH}/capabilitylist.xml", web.page(sync.capabilities, "text/xml")),
-        Route(f"{SYNC_PATH}/resourcelist.xml", web.page(sync.resources, "text/xml")),
-        Route(f"{SYNC_PATH}/changelist.xml", web.page(sync.changes, "text/xml")),
-        Route(f"{SYNC_PATH}/resourcelist/{{part}}.xml", web.part(sync.part("resourcelist"))),
-        Route(f"{SYNC_PATH}/changelist/{{part}}.xml", web.part(sync.part("changelist"))),
-    ]
 
 
 def server(app: Starlette, settings: Settings) -> uvicorn.Server:
@@ -241,51 +224,32 @@ class _LockedRoute(Route):
         await super().handle(scope, receive, send)
 
 
-class _VerbRoute(Route):
-    """A base URL that is the address of a page as well: requests with a verb, and forms."""
+class ProviderWeb:
+    """How a provider answers: what its routes, and those of extensions, are made of."""
 
-    def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        found = super().matches(scope)
-        if found[0] is Match.NONE or scope["method"] == "POST":
-            return found
-        has_verb = any(pair.startswith(b"verb=") for pair in scope["query_string"].split(b"&"))
-        return found if has_verb else (Match.NONE, {})
-
-
-class _Web:
     def __init__(self, store: Store, settings: Settings, clock: Callable[[], float], usage: Usage) -> None:
-        self._settings = settings
-        self._clock = clock
+        self.store, self.settings, self.clock = store, settings, clock
         self._usage = usage
-        self._store = store
-        self.visibility = Visibility(settings) if settings.site else None
+        self.filter = record_filter(settings, clock)
         policy = policy_of(settings.analysis)
-        self._repository = Repository(store, settings, clock, policy, visibility=self.visibility)
-        self.pages = RepositoryPages(store, settings, self.visibility)
-        self.decisions = decisions_list(store, self._repository, settings.base_url())
-        self.gate = AccessGate(settings)
+        self.repository = Repository(store, settings, clock, policy, filtering=self.filter)
+        self.pages = RepositoryPages(store, settings, self.filter)
+        self.gate = AccessGate(settings, self.filter)
         self.desk = RequestSlots(settings.serve)
         self._private = {"Cache-Control": "private, no-cache" if self.gate.restricted else "no-cache"}
         self._vary = "Accept-Encoding, Authorization" if self.gate.restricted else "Accept-Encoding"
 
     def virtual(self, virtual: VirtualRepository) -> list[BaseRoute]:
         """The two endpoints of a virtual repository. Who may not have it does not find it."""
-        settings = self._settings
+        settings = self.settings
         policy = policy_of(settings.analysis)
-        repository = Repository(self._store, settings, self._clock, policy, virtual, self.visibility)
+        repository = Repository(self.store, settings, self.clock, policy, virtual, self.filter)
         opens = self.gate.lock(virtual.access, f"repository {virtual.path}")
         paths = {False: virtual.path, True: extended_path(virtual.path)}
         return [_LockedRoute(path, self.oai(extended, repository), opens) for extended, path in paths.items()]
 
-    def at_root(self) -> Endpoint:
-        """The repository of a site at the node's own root: mod_oai's base URL is that of a module."""
-        policy = policy_of(self._settings.analysis)
-        visibility = self.visibility
-        root = Repository(self._store, self._settings, self._clock, policy, visibility=visibility, path="")
-        return self.oai(extended=False, repository=root)
-
     def oai(self, extended: bool, repository: Repository | None = None) -> Endpoint:
-        asked = repository or self._repository
+        asked = repository or self.repository
 
         async def answer(request: Request) -> Response:
             try:
@@ -306,7 +270,7 @@ class _Web:
         repository: Repository,
     ) -> Response:
         answer = repository.answer(pairs, permit, extended)
-        body, offered = answer.body, self._settings.serve.compression
+        body, offered = answer.body, self.settings.serve.compression
         validators = Validators(vary=f"{self._vary}, Accept")
         if answer.steady:
             # The responseDate alone does not make an answer another one.
@@ -320,7 +284,7 @@ class _Web:
         else:
             response = coded(request, body, "text/xml", offered, validators, self._private)
         agent = request.headers.get("user-agent", "")
-        self._usage.count(self._clock(), extended, answer, len(response.body), agent)
+        self._usage.count(self.clock(), extended, answer, len(response.body), agent)
         return response
 
     def page(
@@ -359,7 +323,7 @@ class _Web:
 
     def constant(self, body: bytes, kind: str) -> Endpoint:
         async def answer(request: Request) -> Response:
-            offered = self._settings.serve.compression
+            offered = self.settings.serve.compression
             # Schemas are read by validators in browsers too.
             headers = {"Cache-Control": "max-age=3600", "Access-Control-Allow-Origin": "*"}
             return coded(request, body, kind, offered, Validators(tag(body)), headers)
@@ -371,12 +335,12 @@ class _Web:
 
         async def answer(request: Request) -> Response:
             query = request.scope["query_string"].decode("ascii", "replace")
-            return RedirectResponse(self._settings.base_url() + path + (f"?{query}" if query else ""), 308)
+            return RedirectResponse(self.settings.base_url() + path + (f"?{query}" if query else ""), 308)
 
         return answer
 
     def _page(self, request: Request, body: bytes, kind: str) -> Response:
-        offered, validators = self._settings.serve.compression, Validators(tag(body), vary=self._vary)
+        offered, validators = self.settings.serve.compression, Validators(tag(body), vary=self._vary)
         if kind == "text/html":
             return coded_page(request, body, _PAGE_POLICY, offered, validators, self._private | _PAGE_HEADERS)
         return coded(request, body, kind, offered, validators, self._private)
@@ -388,5 +352,5 @@ class _Web:
             return await (slots or self.desk).serve(build, "" if slots else self.gate.client(request))
         except (HierarchyError, StoreError) as e:
             _log.error("%s", e)
-            retry = {"Retry-After": str(self._settings.serve.retry_after_seconds)}
+            retry = {"Retry-After": str(self.settings.serve.retry_after_seconds)}
             return PlainTextResponse("The store cannot be read now; please come back later.\n", 503, retry)

@@ -22,8 +22,7 @@ from indlet.model import Stored, TermVector
 from indlet.oai import frames
 from indlet.oai.names import BUNDLE_NAMESPACE
 from indlet.provider.serve.provenance import Provenance
-from indlet.site.ask import HeadAnswer
-from indlet.site.disseminate import SiteFormats, with_media_type
+from indlet.provider.serve.record_filter import RecordFilter, VisibleRecords
 from indlet.text import Analyzer, Policy
 
 _POLICY: Final = re.compile(rb'"policy":"([0-9a-f]{1,64})"')
@@ -38,7 +37,7 @@ class Dissemination:
         self,
         schemas: str,
         policy: Policy,
-        site: SiteFormats | None = None,
+        filtering: RecordFilter | None = None,
         only: Sequence[str] = (),
         tables: Mapping[str, MetadataFormat] = NO_TABLES,
     ) -> None:
@@ -51,13 +50,13 @@ class Dissemination:
         self._bundles = {p: f for p, f in bundle.INSIDE.items() if f.prefix in self._indexes}
         schema = f"{schemas}/bundle.xsd"
         self._bundle_schema = schema
-        self._site = site
-        self.of_sites = site.prefixes if site else {}
+        self._filter = filtering
+        self.filtered = filtering.formats if filtering is not None else {}  # those of the filter's records
         self._metadata = {prefix: f for prefix, f in METADATA.items() if f.served} | dict(tables)
         self._roots = {root: f for f in (*METADATA.values(), *tables.values()) for root in f.roots}
         self._formats = {p: (self._schema(f), f.namespace) for p, f in self._metadata.items()}
         self._formats |= dict.fromkeys(self._bundles, (schema, BUNDLE_NAMESPACE))
-        self._formats |= self.of_sites
+        self._formats |= self.filtered
         if only:
             for prefix in only:
                 if prefix not in self._formats:
@@ -77,8 +76,10 @@ class Dissemination:
         ]
 
     def has(self, stored: Stored, prefix: str) -> bool:
-        """Whether a record can be had in a format: some are for the files of web servers only."""
-        return prefix not in self.of_sites or bool(stored.deleted) or b'"headers":' in stored.properties
+        """Whether a record can be had in a format: some are for the records of a filter only."""
+        if self._filter is None or prefix not in self.filtered:
+            return True
+        return bool(stored.deleted) or self._filter.has_formats(stored)
 
     def index_formats(self, stored: Stored | None) -> list[bytes]:
         """The index formats on offer, or those of one record."""
@@ -117,7 +118,7 @@ class Dissemination:
         indexes = (self._bundles.get(prefix), self._indexes.get(index_prefix))
         used = [index for index in indexes if index is not None]
         vector = ("vector",) if used else ()
-        if prefix in self.of_sites:
+        if prefix in self.filtered:
             return ("properties", *vector, *(("positions",) if any(i.positions for i in used) else ()))
         # The policy of an index part is one of the properties, and so is what a library's own table says.
         more = ("properties",) if used or prefix != oai_dc.PREFIX else ()
@@ -133,17 +134,17 @@ class Dissemination:
         self,
         prefix: str,
         index_prefix: str,
-        headers: Mapping[str, HeadAnswer] | None = None,
+        seen: VisibleRecords | None = None,
         provenance: Provenance | None = None,
     ) -> Callable[[Stored], bytes]:
         """What makes bytes of a record: pre-encoded parts side by side.
 
         A record that came without statistics goes with those of its metadata; one whose statistics the format
-        cannot carry, without an index part. `headers`: see `SiteFormats.write`.
+        cannot carry, without an index part. `seen`: what a filter shows the requester.
         """
         inside = self._bundles.get(prefix)
         index = self._indexes.get(index_prefix)
-        site = self._site if prefix in self.of_sites else None
+        own = seen if prefix in self.filtered else None
         metadata = self._metadata.get(prefix, oai_dc.FORMAT)
 
         namespace, stated = self._formats[prefix][1], provenance
@@ -152,18 +153,17 @@ class Dissemination:
 
         def write(stored: Stored) -> bytes:
             head = frames.header(stored.identifier, stored.datestamp, stored.deleted, stored.sets)
-            translated = site is None and not stored.deleted and not is_original(stored.raw, metadata)
+            translated = own is None and not stored.deleted and not is_original(stored.raw, metadata)
             about = stated.about(stored, namespace, translated) if stated is not None else b""
             if stored.deleted:
                 return b"<record>%b%b</record>\n" % (head, about)
             policy = self._policy(stored) if inside is not None or index is not None else ""
             if stored.vector is None and policy:
                 stored = self._analyzer.completed(stored)
-            if headers and stored.identifier in headers and site is None:
-                stored = with_media_type(stored, headers[stored.identifier])
-            if site is not None:
-                pieces = site.write(prefix, stored, headers or {})
+            if own is not None:
+                pieces = own.write(prefix, stored)
             else:
+                stored = seen.as_shown(stored) if seen is not None else stored
                 pieces = [in_format(stored, metadata, self._roots)]
             if inside is not None:
                 opened = bundle.opening(self._bundle_schema, policy)

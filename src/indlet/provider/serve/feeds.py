@@ -25,8 +25,8 @@ from indlet.oai.tokens import sealed_number, unsealed_number
 from indlet.provider.serve.access import Permit
 from indlet.provider.serve.http import Validators, coded, tag
 from indlet.provider.serve.listing import visible_to
+from indlet.provider.serve.record_filter import NamedRecord, RecordFilter
 from indlet.settings import Settings
-from indlet.site.visibility import SiteRecord, Visibility
 from indlet.store import Store, View
 
 ENTRIES: Final = 50  # of a document; also how many numbers an archive covers
@@ -125,9 +125,9 @@ def content_type(request: Request) -> str:
 class ProviderFeeds:
     """The feeds of a node without a portal: `set=` and `source=` narrow them."""
 
-    def __init__(self, store: Store, settings: Settings, visibility: Visibility | None = None) -> None:
-        """`visibility`: where there are sites, whose servers decide who sees what."""
-        self._store, self._settings, self._visibility = store, settings, visibility
+    def __init__(self, store: Store, settings: Settings, filtering: RecordFilter | None = None) -> None:
+        """`filtering`: where more than the settings decide who sees what."""
+        self._store, self._settings, self._filter = store, settings, filtering
         self._root = settings.base_url()
         self._key = store.secret("tokens")
 
@@ -142,11 +142,9 @@ class ProviderFeeds:
             origins = [number for number, name in names.items() if not sources or name in sources]
             found = document(view, origins, wanted.get("set"), named_number(request, "archive", self._key))
             latest = view.latest(origins) or 0
-            if found is not None and self._visibility is not None:
-                listed = [
-                    SiteRecord(one.identifier, bool(one.deleted), guarded=False) for one in found.stored
-                ]
-                allowed = visible_to(self._visibility, view, permit, permit.origins(view)).shows(listed)
+            if found is not None and self._filter is not None:
+                listed = [NamedRecord(one.identifier, bool(one.deleted)) for one in found.stored]
+                allowed = visible_to(self._filter, view, permit, permit.origins(view)).shows(listed)
                 stored = [one for one, visible in zip(found.stored, allowed, strict=True) if visible]
                 found = replace(found, stored=stored)
         if found is None:

@@ -18,11 +18,16 @@ from contextlib import contextmanager
 from typing import Final
 
 from indlet.errors import StoreError
-from indlet.provider.serve.access import Permit, access_networks, is_open_unconfigured, rules_key
+from indlet.provider.serve.access import (
+    Permit,
+    access_networks,
+    access_rules,
+    is_open_unconfigured,
+    rules_key,
+)
 from indlet.provider.serve.provenance import republished
 from indlet.provider.serve.scope import Scope
 from indlet.settings import HIERARCHY, SOURCE, Access, Settings
-from indlet.site.source import site_name
 from indlet.store import ALL, Grant, GrantMode, GrantView, Origin, Store, Takes, Transaction, View
 
 _log = logging.getLogger("indlet.serve")
@@ -38,9 +43,8 @@ class Grants:
         self._path = scope.path if scope is not None else ""
         self._secret = store.secret("identity")
         self._keys = {
-            key: self._keys_of(access, f"{key[1]!r}") for key, access in settings.access_rules().items()
+            key: self._keys_of(access, f"{key[1]!r}") for key, access in access_rules(settings).items()
         }
-        self._keys |= {(HIERARCHY, site_name(site)): frozenset([ANYBODY]) for site in settings.site}
         self._known: Rules | None = None  # as they were brought into the store last
         self._guard = threading.Lock()
 

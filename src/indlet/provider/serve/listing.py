@@ -16,7 +16,7 @@ from indlet.provider.serve.access import Permit
 from indlet.provider.serve.dissemination import Dissemination
 from indlet.provider.serve.grants import granted_origins
 from indlet.provider.serve.provenance import Provenance
-from indlet.site.visibility import Seen, SiteRecord, Visibility
+from indlet.provider.serve.record_filter import NamedRecord, RecordFilter, VisibleRecords
 from indlet.store import GrantView, View
 
 _FETCHED: Final = 100  # a page's rows at once are more memory than stays in the processor's cache
@@ -35,7 +35,7 @@ class Inquiry:
     now: float
     provenance: Provenance
     grants: tuple[GrantView, ...] = ()  # what is shown besides `origins`, and since when
-    seen: Seen | None = None  # where there are sites: what their servers show this requester
+    seen: VisibleRecords | None = None  # where a filter decides: what it shows this requester
 
 
 class ListWindow(TypedDict, total=False):
@@ -51,13 +51,13 @@ class ListWindow(TypedDict, total=False):
 
 
 class Lists:
-    def __init__(self, formats: Dissemination, visibility: Visibility | None) -> None:
-        self._formats, self._visibility = formats, visibility
+    def __init__(self, formats: Dissemination, filtering: RecordFilter | None) -> None:
+        self._formats, self._filter = formats, filtering
 
     def window(self, state: ResumptionToken, asked: Inquiry, after: int | None = None) -> ListWindow:
         origins, grants = asked.origins, asked.grants
-        if state.metadata_prefix in self._formats.of_sites and self._visibility is not None:
-            mine = self._visibility.origins(asked.view)
+        if state.metadata_prefix in self._formats.filtered and self._filter is not None:
+            mine = self._filter.origins(asked.view)
             origins = [origin for origin in origins or [] if origin in mine]
             grants = tuple(grant for grant in grants if grant.origin in mine)
         return {
@@ -78,7 +78,7 @@ class Lists:
         if asked.seen is not None:
             if not asked.seen.is_exact:
                 return 0
-            # What is public is counted without asking a web server. Who sees more finds a longer list.
+            # What is public is counted without asking the filter. Who sees more finds a longer list.
             window = {**window, "origins": [o for o in window["origins"] or [] if o in asked.seen.public]}
         return asked.view.count(**window)
 
@@ -110,12 +110,12 @@ class Lists:
         return (one for one in known if scope is None or scope.names(one[0]))
 
     def has_sets(self, asked: Inquiry) -> bool:
-        """The files of a site are always in sets, whoever may see them. What a requester was shown before may
-        have been in sets that are hidden now."""
+        """The records of a filter are always in sets, whoever may see them. What a requester was shown before
+        may have been in sets that are hidden now."""
         return asked.seen is not None or bool(asked.grants) or next(self.sets(asked), None) is not None
 
     def count_sets(self, asked: Inquiry) -> int:
-        """How many sets there are; where web servers decide, how many are open to everybody."""
+        """How many sets there are; where a filter decides, how many are open to everybody."""
         if asked.seen is not None:
             return len(asked.view.sets([*asked.seen.public, *granted_origins(asked.grants)]))
         return sum(1 for _ in self.sets(asked))
@@ -130,7 +130,7 @@ class Lists:
                 yield from found
             else:
                 guarded = asked.seen.guarded_places(together, **window)
-                listed = [SiteRecord(row[1], bool(row[3]), row[0] in guarded) for row in found]
+                listed = [NamedRecord(row[1], bool(row[3]), row[0] in guarded) for row in found]
                 shown = asked.seen.shows(listed)
                 yield from (row for row, visible in zip(found, shown, strict=True) if visible)
             if len(rows) < together or _stops(asked, rows[-1][0]):
@@ -174,7 +174,7 @@ class Lists:
         window, together = self.window(state, asked), min(_FETCHED, limit) + 1
         while rows := asked.view.page(together, parts=columns, **window):
             found = rows
-            if state.metadata_prefix in self._formats.of_sites:
+            if state.metadata_prefix in self._formats.filtered:
                 found = [row for row in rows if self._formats.has(row, state.metadata_prefix)]
             found = _chosen(asked, found, _record_place)
             if asked.seen is None:
@@ -182,7 +182,7 @@ class Lists:
             else:
                 guarded = asked.seen.guarded
                 shown = asked.seen.shows(
-                    [SiteRecord(row.identifier, bool(row.deleted), row.origin in guarded) for row in found]
+                    [NamedRecord(row.identifier, bool(row.deleted), row.origin in guarded) for row in found]
                 )
                 yield from (row for row, visible in zip(found, shown, strict=True) if visible)
             if len(rows) < together or _stops(asked, rows[-1].seq):
@@ -191,7 +191,7 @@ class Lists:
 
 
 def _stops(asked: Inquiry, place: int) -> bool:
-    """Whether a response ends at a place of its list because it has asked a web server often enough."""
+    """Whether a response ends at a place of its list because its filter has been asked often enough."""
     if asked.seen is None or not asked.seen.exhausted:
         return False
     asked.seen.stopped_after = place
@@ -242,11 +242,13 @@ def granted_records(asked: Inquiry, identifier: str, metadata_only: bool) -> lis
     )
 
 
-def visible_to(visibility: Visibility, view: View, permit: Permit, origins: list[int] | None) -> Seen:
-    """What the servers of sites show the holder of a permit, besides these origins."""
-    return visibility.seen(view, permit.requester, _named(view, origins), permit.includes)
+def visible_to(
+    filtering: RecordFilter, view: View, permit: Permit, origins: list[int] | None
+) -> VisibleRecords:
+    """What a filter shows the holder of a permit, besides these origins."""
+    return filtering.visible(view, permit.requester, _named(view, origins), permit.includes)
 
 
 def _named(view: View, origins: list[int] | None) -> list[int]:
-    """Origins one by one; None stands for all, as it does before a site was crawled."""
+    """Origins one by one; None stands for all, as it does before anything guarded was crawled."""
     return [origin.id for origin in view.origins()] if origins is None else origins

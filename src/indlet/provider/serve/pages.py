@@ -24,9 +24,9 @@ from indlet.oai.tokens import sealed_number, unsealed_number
 from indlet.oai.xml import attribute
 from indlet.provider.serve.access import Permit
 from indlet.provider.serve.listing import visible_to
+from indlet.provider.serve.record_filter import NamedRecord, RecordFilter
 from indlet.provider.serve.responses import ForeignBytes
 from indlet.settings import Settings
-from indlet.site.visibility import SiteRecord, Visibility
 from indlet.store import Store, View
 
 SCHEMAS: Final = (
@@ -65,11 +65,11 @@ class RepositoryState:
 
 
 class RepositoryPages:
-    def __init__(self, store: Store, settings: Settings, visibility: Visibility | None = None) -> None:
-        """`visibility`: where there are sites, whose servers decide who sees what."""
+    def __init__(self, store: Store, settings: Settings, filtering: RecordFilter | None = None) -> None:
+        """`filtering`: where more than the settings decide who sees what."""
         self._store = store
         self._settings = settings
-        self._visibility = visibility
+        self._filter = filtering
         self._root, self._key = settings.base_url(), store.secret("tokens")
         self._totals: tuple[int, dict[int, tuple[int, int]]] = (-1, {})
         self._guard = threading.Lock()
@@ -172,9 +172,9 @@ class RepositoryPages:
 
     def _urls(self, view: View, permit: Permit, after: int, limit: int, front: bool) -> bytes:
         found = view.addresses(limit, after=after, origins=permit.origins(view))
-        if self._visibility is not None:
-            listed = [SiteRecord(url or "", deleted=False, guarded=False) for _, _, url in found]
-            shown = visible_to(self._visibility, view, permit, permit.origins(view)).shows(listed)
+        if self._filter is not None:
+            listed = [NamedRecord(url or "", deleted=False) for _, _, url in found]
+            shown = visible_to(self._filter, view, permit, permit.origins(view)).shows(listed)
             found = [one for one, visible in zip(found, shown, strict=True) if visible]
         # Several documents of one file are parts of one page: its address stands once, with the latest date.
         latest = {url.partition("#")[0]: datestamp for _, datestamp, url in found if url}

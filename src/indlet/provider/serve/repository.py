@@ -33,11 +33,10 @@ from indlet.provider.serve.dissemination import Dissemination
 from indlet.provider.serve.grants import Grants
 from indlet.provider.serve.listing import Inquiry, Lists, granted_records, visible_to
 from indlet.provider.serve.provenance import Provenance
+from indlet.provider.serve.record_filter import NamedRecord, RecordFilter, VisibleRecords, record_filter
 from indlet.provider.serve.responses import ForeignBytes
 from indlet.provider.serve.scope import Scope, virtual_settings
 from indlet.settings import Settings, VirtualRepository
-from indlet.site.disseminate import SiteFormats
-from indlet.site.visibility import Seen, SiteRecord, Visibility
 from indlet.store import Store, View
 from indlet.text import Policy
 
@@ -65,10 +64,10 @@ class Repository:
         clock: Callable[[], float],
         policy: Policy,
         virtual: VirtualRepository | None = None,
-        visibility: Visibility | None = None,
+        filtering: RecordFilter | None = None,
         path: str = OAI_PATH,
     ) -> None:
-        """`virtual`: the part of the node that it shows; None for all. `visibility`: that of the node."""
+        """`virtual`: the part of the node that it shows; None for all. `filtering`: the node's filter."""
         if virtual is not None:
             settings = virtual_settings(settings, virtual)
         self._scope = Scope(virtual.path, virtual.from_) if virtual is not None else None
@@ -81,10 +80,9 @@ class Repository:
         self._key = store.secret("tokens")
         schemas = root + SCHEMA_PATH
         only = virtual.formats if virtual is not None else ()
-        of_sites, tables = SiteFormats(settings, schemas, clock), configured_formats(settings)
-        self._formats = Dissemination(schemas, policy, of_sites, only, tables)
-        self._visibility = visibility or (Visibility(settings) if settings.site else None)
-        self._lists = Lists(self._formats, self._visibility)
+        self._filter = filtering or record_filter(settings, clock)
+        self._formats = Dissemination(schemas, policy, self._filter, only, configured_formats(settings))
+        self._lists = Lists(self._formats, self._filter)
         self._answered = Answered(store, clock)
         self._grants = Grants(store, settings, self._scope)
         self._emails = settings.node.admin_email
@@ -134,10 +132,10 @@ class Repository:
         return OaiAnswer(ForeignBytes(endpoint.refusal(now, request.arguments, errors)), request.verb)
 
     def _judged(self, asked: Inquiry) -> Inquiry:
-        """The request with what the servers of sites show this requester."""
-        if self._visibility is None:
+        """The request with what the filter shows this requester."""
+        if self._filter is None:
             return asked
-        seen = visible_to(self._visibility, asked.view, asked.permit, asked.origins)
+        seen = visible_to(self._filter, asked.view, asked.permit, asked.origins)
         return replace(asked, origins=seen.origins, seen=seen)
 
     def _mended(self, pairs: list[tuple[str, str]], permit: Permit) -> list[tuple[str, str]]:
@@ -188,7 +186,12 @@ class Repository:
         return min(found, key=lambda one: one.deleted)
 
     def _found(
-        self, view: View, origins: list[int] | None, seen: Seen | None, name: str, metadata_only: bool
+        self,
+        view: View,
+        origins: list[int] | None,
+        seen: VisibleRecords | None,
+        name: str,
+        metadata_only: bool,
     ) -> list[Stored]:
         """The records of an identifier that a requester may see."""
         parts = [origins] if seen is None else [seen.public, seen.guarded]
@@ -197,7 +200,7 @@ class Repository:
         ]
         if seen is not None:
             shown = seen.shows(
-                [SiteRecord(one.identifier, bool(one.deleted), one.origin in seen.guarded) for one in found]
+                [NamedRecord(one.identifier, bool(one.deleted), one.origin in seen.guarded) for one in found]
             )
             found = [one for one, visible in zip(found, shown, strict=True) if visible]
         if (scope := self._scope) is not None and scope.by_sets:
@@ -205,14 +208,14 @@ class Repository:
         return found
 
     @property
-    def asks_web_server(self) -> bool:
+    def is_filtered(self) -> bool:
         """Whether who may see a record can change without a change of the store."""
-        return self._visibility is not None
+        return self._filter is not None
 
     def visible(self, view: View, permit: Permit) -> Callable[[str], bool]:
         """What tells whether a requester may know of the record of an identifier."""
-        origins, sites = permit.origins(view), self._visibility
-        seen = visible_to(sites, view, permit, origins) if sites is not None else None
+        origins = permit.origins(view)
+        seen = visible_to(self._filter, view, permit, origins) if self._filter is not None else None
         return lambda name: bool(self._found(view, origins, seen, name, True))
 
     def _sets(self, asked: Inquiry) -> OaiAnswer:
@@ -320,8 +323,7 @@ class Repository:
         return parts, last, len(parts), False
 
     def _writer(self, asked: Inquiry, prefix: str, index_prefix: str) -> Callable[[Stored], bytes]:
-        headers = asked.seen.headers if asked.seen else None
-        return self._formats.writer(prefix, index_prefix, headers, asked.provenance)
+        return self._formats.writer(prefix, index_prefix, asked.seen, asked.provenance)
 
     def _emptied(
         self, asked: Inquiry, state: ResumptionToken, headers_only: bool, last: int, more: bool

@@ -19,24 +19,23 @@ class Reader(NamedTuple):
     format: str
     mapping: str = ""
 
-
-def records(file: File, reader: Reader) -> Iterator[Part]:
-    """The records of a file; one that cannot be read or mapped is a failure of its own."""
-    try:
-        metadata = format_named(reader.format)
-        found = metadata.load(file.data)
-        number = 0
-        for fields in found:
-            if isinstance(fields, Broken) and fields.is_warning:
-                yield Failure(file.name, WARNING, fields.reason)
-                continue
-            number += 1
-            if isinstance(fields, Broken):
-                yield Failure(f"{file.name}#{fields.number}", "extract", fields.reason, fields.raw)
-            else:
-                yield _part(file, metadata, reader.mapping, number, fields)
-    except SettingsError as e:
-        raise ExtractionError(str(e)) from e
+    def parts(self, file: File) -> Iterator[Part]:
+        """The records of a file; one that cannot be read or mapped is a failure of its own."""
+        try:
+            metadata = format_named(self.format)
+            found = metadata.load(file.data)
+            number = 0
+            for fields in found:
+                if isinstance(fields, Broken) and fields.is_warning:
+                    yield Failure(file.name, WARNING, fields.reason)
+                    continue
+                number += 1
+                if isinstance(fields, Broken):
+                    yield Failure(f"{file.name}#{fields.number}", "extract", fields.reason, fields.raw)
+                else:
+                    yield _part(file, metadata, self.mapping, number, fields)
+        except SettingsError as e:
+            raise ExtractionError(str(e)) from e
 
 
 def _part(file: File, metadata: MetadataFormat, mapping: str, number: int, fields: Fields) -> Part:
