@@ -24,7 +24,7 @@ from indlet.provider.source import CrawlTarget, guarded_name
 from indlet.provider.workers import Analysed
 from indlet.settings import Settings, Site
 from indlet.site.tree import Served, SiteTree
-from indlet.store import Store
+from indlet.store import Audience, Store
 
 # Counts up when the same files should give different records.
 LAYOUT = 1
@@ -61,7 +61,7 @@ def adopt_renamed(store: Store, settings: Settings) -> None:
     folder, that is no longer there: it was given another name or address."""
     names = {site_name(site) for site in settings.site}
     with store.read() as view:
-        known = {one.name: one for one in view.origins("hierarchy") if one.is_site and not one.guarded}
+        known = {one.name: one for one in view.origins("hierarchy") if one.audience is Audience.FILTERED}
     dropped = {name: one for name, one in known.items() if name not in names}
     for site in settings.site:
         name = site_name(site)

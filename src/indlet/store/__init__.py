@@ -23,6 +23,7 @@ from indlet.store.backup import back_up, restore, settings_in
 from indlet.store.contract import (
     ALL,
     COPYING,
+    Audience,
     ChangeFeed,
     Clock,
     CrawledFiles,
@@ -67,6 +68,7 @@ from indlet.store.sqlite.store import SqliteStore
 
 __all__ = [
     "ALL",
+    "Audience",
     "ChangeFeed",
     "Clock",
     "CrawledFiles",

@@ -25,6 +25,16 @@ NO_LIMIT: Final = 2**62
 PARTS: Final = ("metadata", "properties", "raw", "vector", "positions")
 
 
+class Audience(Enum):
+    """Whom the records of an origin are for."""
+
+    PUBLIC = "public"  # everybody
+    RESTRICTED = "restricted"  # those whom rules of access let in
+    FILTERED = "filtered"  # everybody to whom a record filter does not refuse them
+    GUARDED = "guarded"  # those to whom a record filter shows them, one by one
+    OPERATIONAL = "operational"  # nobody: a folder that is written to, whose name is a path of this machine
+
+
 @dataclass(frozen=True)
 class Origin:
     """Where records come from. Every search asks for names alone: JSON is read where it is looked at."""
@@ -44,20 +54,16 @@ class Origin:
         return dict(json.loads(self.state_text))
 
     @property
-    def guarded(self) -> bool:
-        """Whether records are shown one by one, by a web server's word alone."""
-        return bool(self.settings.get("guarded"))
-
-    @property
-    def is_site(self) -> bool:
-        """Whether it holds files of a web server, which has to be asked who may see them."""
-        return self.kind == "hierarchy" and bool(self.settings.get("url"))
-
-    @property
-    def restricted(self) -> bool:
-        """Whether there were rules of access when it was last crawled."""
+    def audience(self) -> Audience:
+        """Whom its records are for, as its settings said when it was last crawled."""
         rules = self.settings.get("access") or {}
-        return bool(rules.get("networks") or rules.get("tokens"))
+        if self.kind == "write":
+            return Audience.OPERATIONAL
+        if self.settings.get("guarded"):
+            return Audience.GUARDED
+        if rules.get("networks") or rules.get("tokens"):
+            return Audience.RESTRICTED
+        return Audience.FILTERED if self.kind == "hierarchy" and self.settings.get("url") else Audience.PUBLIC
 
 
 class FileState(NamedTuple):

@@ -17,7 +17,7 @@ from indlet.provider.serve.record_filter import ANYBODY, STRANGER, RecordFilter,
 from indlet.provider.serve.scope import Scope
 from indlet.provider.source import crawl_targets
 from indlet.settings import HIERARCHY, SOURCE, Access, OriginKey, Settings
-from indlet.store import Origin, View
+from indlet.store import Audience, Origin, View
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -67,7 +67,7 @@ class Permit:
         return None if len(shown) == len(known) else shown
 
     def _shows(self, origin: Origin) -> bool:
-        if origin.guarded:
+        if origin.audience is Audience.GUARDED:
             return False
         key = rules_key(origin, self.configured)
         return key not in self.closed if key in self.configured else is_open_unconfigured(origin)
@@ -81,8 +81,8 @@ def rules_key(origin: Origin, configured: Container[OriginKey]) -> OriginKey:
 
 def is_open_unconfigured(origin: Origin) -> bool:
     """Whether a hierarchy or source that is no longer in the settings is shown: as when it was last read;
-    nothing of a web server that is not asked."""
-    return not origin.restricted and not origin.is_site
+    nothing about which a filter decides that is not asked."""
+    return origin.audience is Audience.PUBLIC
 
 
 def access_rules(settings: Settings) -> dict[OriginKey, Access]:

@@ -28,7 +28,7 @@ from indlet.provider.serve.access import (
 from indlet.provider.serve.provenance import republished
 from indlet.provider.serve.scope import Scope
 from indlet.settings import HIERARCHY, SOURCE, Access, Settings
-from indlet.store import ALL, Grant, GrantMode, GrantView, Origin, Store, Takes, Transaction, View
+from indlet.store import ALL, Audience, Grant, GrantMode, GrantView, Origin, Store, Takes, Transaction, View
 
 _log = logging.getLogger("indlet.serve")
 Rules = dict[int, dict[str, str]]  # by origin: what it shows, by key
@@ -123,7 +123,7 @@ class Grants:
                 return {}
             if scope.by_sets:
                 shows = json.dumps(scope.chosen)
-        if origin.guarded or (origin.kind == SOURCE and not republished(origin)):
+        if origin.audience is Audience.GUARDED or (origin.kind == SOURCE and not republished(origin)):
             return {}
         if (key := rules_key(origin, self._keys)) in self._keys:
             return dict.fromkeys(self._keys[key], shows)

@@ -24,7 +24,7 @@ import orjson
 
 from indlet.errors import SettingsError
 from indlet.model import Metadata, Stored
-from indlet.store import Store
+from indlet.store import Audience, Store
 from indlet.text import Analyzer
 
 if TYPE_CHECKING:  # loaded where something is inferred
@@ -32,6 +32,7 @@ if TYPE_CHECKING:  # loaded where something is inferred
     from indlet.settings import IndexEngine
 
 DIGEST, MODEL = "inference", "inference-model"  # under which the store keeps what was learned
+_EVERYBODY: Final = (Audience.PUBLIC, Audience.FILTERED)
 SAMPLE: Final = 20_000  # records that are learned from
 _CODES: Final = 300  # that are learned, the most frequent ones
 _HELD: Final = 10  # each so manieth is held back
@@ -181,7 +182,7 @@ def _sample(
     found: list[tuple[dict[str, int], dict[str, list[str]]]] = []
     spread: Counter[str] = Counter()
     with store.read() as view:
-        public = {o.id for o in view.origins() if not (o.guarded or o.restricted)}
+        public = {o.id for o in view.origins() if o.audience in _EVERYBODY}
         step = 1 + sum(view.totals().get(number, (0, 0))[0] for number in public) // SAMPLE
         for stored in view.changes(parts=("metadata", "vector")):
             if stored.deleted or stored.origin not in public or stored.id % step:

@@ -49,7 +49,7 @@ from indlet.service.search.rank import model as chosen_model
 from indlet.service.search.results import Comparison, Explained, Hit, Result, compared
 from indlet.service.search.snapshots import Snapshots
 from indlet.settings import OriginKey, Settings, Source
-from indlet.store import Origin, Store, View, open_configured
+from indlet.store import Audience, Origin, Store, View, open_configured
 from indlet.text import Analyzer
 
 if TYPE_CHECKING:
@@ -532,10 +532,10 @@ class Library:
     def _conceals(self, origin: Origin) -> bool:
         if self._restricted is None:
             return False
-        # Folders that are written to hold no records, and their names are paths of this machine.
-        if origin.guarded or origin.kind == "write":
+        audience = origin.audience
+        if audience in (Audience.GUARDED, Audience.OPERATIONAL):
             return True
-        unknown = origin.restricted or origin.is_site
+        unknown = audience is not Audience.PUBLIC
         learned = (origin.kind, str(origin.settings.get("learned_from", "")))
         return self._restricted.get((origin.kind, origin.name), self._restricted.get(learned, unknown))
 
