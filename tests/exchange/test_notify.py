@@ -20,7 +20,8 @@ import pytest
 
 from indlet.errors import RemoteError
 from indlet.exchange.notify import tell, watch
-from indlet.settings import Notify, Settings, Source
+from indlet.model import Record
+from indlet.settings import Node, Notify, Settings, Source
 from indlet.store import Store, desk_sources, open_store
 
 
@@ -79,6 +80,43 @@ def test_by_mail_each_alert_is_sent_once(store: Store) -> None:
         with store.write() as tx:
             tx.alert("deleted", "import", "oai:lanl:7\nBcc: x@y", "deleted again", "delete it")
         assert tell(store, settings) == 1 and len(mails) == 2
+
+
+def test_alerts_that_say_the_same_come_as_one_digest_with_titles_and_links(store: Store) -> None:
+    mails: list[bytes] = []
+    handler = type("Handler", (MailHandler,), {"mails": mails})
+    with store.write() as tx:
+        tx.put(tx.origin("source", "lanl"), [Record("oai:lanl:1", {"title": ["Flutter of wings"]})])
+        for number in range(1, 13):
+            tx.alert("changed", "import", f"oai:lanl:{number}", f"oai:lanl:{number} was changed", "import it")
+        tx.alert("silent", "lanl", "", "not harvested in full since May", "see whether it answers")
+    with serving(socketserver.ThreadingTCPServer(("127.0.0.1", 0), handler)) as port:
+        notify = Notify(email=("ops@larc.example.org",), smtp=f"127.0.0.1:{port}")
+        assert tell(store, Settings(notify=notify, node=Node(base_url="https://larc.example.org"))) == 13
+    mail = message_from_bytes(mails[0])
+    text = (mail.get_payload(decode=True) or b"").decode()  # type: ignore[union-attr]
+    assert text.count("was changed at its origin") == 1 and "12 × " in text and "and 7 more" in text
+    assert "Flutter of wings, oai:lanl:1  https://larc.example.org/record?id=oai%3Alanl%3A1" in text
+    assert "https://larc.example.org/admin/alerts?kind=changed&source=import" in text
+    assert "https://larc.example.org/admin/source?name=lanl" in text
+
+
+def test_a_failed_run_raises_an_alert_if_that_is_wanted(store: Store) -> None:
+    source = Source("http://127.0.0.1:9/", "dead")
+    with store.write() as tx:
+        origin = tx.origin("source", "dead", source.public())
+        tx.note_run(tx.start_run(origin, "harvest"), {"reason": "refused"}, "failed")
+
+    def raised(failed_runs: int) -> list[tuple[str, str]]:
+        watch(store, Settings(source=(source,), notify=Notify(failed_runs=failed_runs)))
+        with store.read() as view:
+            return [(alert.kind, alert.reason) for alert in view.alerts()]
+
+    assert raised(0) == [] and raised(2) == []
+    assert raised(1) == [("failed", "its last run failed")]
+    with store.write() as tx:
+        tx.note_run(tx.start_run(origin, "harvest"), {}, "complete")
+    assert raised(1) == []
 
 
 def test_what_a_webhook_did_not_take_is_sent_again(store: Store) -> None:

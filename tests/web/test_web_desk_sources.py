@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import tests.hostile.misbehaving as m
+from lxml import html
 from starlette.testclient import TestClient
 from tests.hostile.misbehaving import Provider
 from tests.web.nodes import make_client, settings_for, until
@@ -164,12 +165,12 @@ def test_one_failed_record_is_asked_for_again(desk: Operator, empty: tuple[Store
         desk.act("add", url=provider.url, name="x", now="1")
         until(lambda: idle(desk))
         page = desk.client.get("/admin/source?name=x").text
-        assert f'name="identifier" value="{BAD}"' in page and "asked for 1 time" in page
+        assert f'name="identifier" value="{BAD}"' in page and "requested 1 time" in page
         with store.read() as view:
             runs = view.runs()
         desk.act("retry", name="x", identifier=BAD)
         until(lambda: idle(desk))
-        assert "asked for 2 times" in desk.see("/admin/source?name=x")
+        assert "requested 2 times" in desk.see("/admin/source?name=x")
         provider.faults, asked = (), len(provider.requests)
         desk.act("retry", name="x", identifier=BAD)
         until(lambda: idle(desk))
@@ -177,6 +178,51 @@ def test_one_failed_record_is_asked_for_again(desk: Operator, empty: tuple[Store
         with store.read() as view:
             assert view.get(BAD) is not None and not list(view.failures()) and view.runs() == runs
         assert "not among the failures" in desk.act("retry", 409, name="x", identifier=BAD)
+
+
+def test_failures_with_one_reason_are_one_row_with_one_action(
+    desk: Operator, empty: tuple[Store, TestClient]
+) -> None:
+    store, _ = empty
+    with Provider(
+        None, *(m.malformed_record(f"oai:x.org:{i:04}", single=True) for i in (1, 3, 5))
+    ) as provider:
+        desk.act("add", url=provider.url, name="x", now="1")
+        until(lambda: idle(desk))
+        page = desk.client.get("/admin/source?name=x").text
+        assert page.count('value="retry_group"') == 1 and "Request 3 records again" in page
+        (group,) = (
+            str(box.get("value")) for box in html.fromstring(page).iter("input") if box.get("name") == "group"
+        )
+        provider.faults = ()
+        desk.act("retry_group", name="x", group=group)
+        until(lambda: idle(desk))
+        with store.read() as view:
+            assert view.get("oai:x.org:0005") is not None and not list(view.failures())
+        assert "fails for this reason" in desk.act("retry_group", 409, name="x", group=group)
+
+
+def test_a_source_that_suddenly_lists_nothing_is_a_warning(
+    desk: Operator, empty: tuple[Store, TestClient]
+) -> None:
+    store, _ = empty
+    with Provider() as provider:
+        desk.act("add", url=provider.url, name="x", now="1")
+        until(lambda: idle(desk))
+        assert "1 healthy" in desk.see("/admin")
+        all_records, provider.records = provider.records, provider.records[:3]
+        desk.act("full", name="x")
+        until(lambda: idle(desk))
+        seen = desk.see("/admin")
+        assert "1 with a warning" in seen and "lists 3 of the 43 records held from it" in seen
+        with store.read() as view:
+            assert "fewer" in {alert.kind for alert in view.alerts()}
+        provider.records = all_records
+        desk.act("full", name="x")
+        until(lambda: idle(desk))
+        assert "1 healthy" in desk.see("/admin")
+        with store.read() as view:
+            assert "fewer" not in {alert.kind for alert in view.alerts()}
 
 
 def test_what_the_desk_changed_counts_until_it_is_taken_back(tmp_path: Path) -> None:

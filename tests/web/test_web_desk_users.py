@@ -40,6 +40,7 @@ ACTS: dict[str, tuple[str, dict[str, str]]] = {
     "pause_all": ("operator", {"q": "s"}),
     "resume_all": ("operator", {}),
     "retry": ("operator", {"name": "s", "identifier": "oai:x:1"}),
+    "retry_group": ("operator", {"name": "s", "group": "harvest: broken"}),
     "check": ("operator", {}),
     "acknowledge": ("operator", {"name": "1"}),
     "acknowledge_all": ("operator", {"kind": "", "until": "0"}),

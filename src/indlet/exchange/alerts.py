@@ -1,14 +1,16 @@
-"""What waits for somebody: each alert with its record, its source, the time, and what to do."""
+"""Open alerts: each alert with its record, its source, the time, and what to do."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Final
+from urllib.parse import urlencode
 
 import orjson
 
 from indlet.errors import StoreError
+from indlet.model import JsonObject
 from indlet.oai.dates import written
 from indlet.store import Store, StoredAlert, View
 
@@ -21,6 +23,8 @@ KINDS: Final = {
     "translation": "a record that cannot be translated, or lost a required field",
     "duplicates": "records that may be of one work",
     "silent": "a source that was not harvested for longer than its interval",
+    "failed": "a source whose last runs failed",
+    "fewer": "a source that lists nothing, or far fewer records than before",
     "twice": "an origin that is held under two names",
     "folder": "a folder that cannot be read or written",
     "deletions": "deletions that wait for an operator",
@@ -41,6 +45,19 @@ class Alert:
     acknowledged_by: str = ""
     acknowledged: str = ""
     title: str = ""  # of the record
+
+    def to_json(self, base_url: str) -> JsonObject:
+        """All of it, with the address of what it is about."""
+        return {**asdict(self), "link": base_url + (link(self) or "/admin/alerts")}
+
+
+def link(alert: Alert) -> str:
+    """Where the desk or the portal shows what an alert is about; empty where nothing does."""
+    if alert.kind == "duplicates":
+        return "/admin/duplicates"
+    if alert.kind in ("silent", "failed", "fewer", "twice"):
+        return f"/admin/source?{urlencode({'name': alert.source})}"
+    return f"/record?{urlencode({'id': alert.record})}" if alert.title and alert.kind != "deleted" else ""
 
 
 def alerts(store: Store, *, acknowledged: bool = False, kind: str = "", source: str = "") -> Iterator[Alert]:

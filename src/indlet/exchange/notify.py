@@ -1,34 +1,38 @@
-"""Alerts go out: by webhook and by e-mail, each once; and sources that have fallen silent raise one."""
+"""Alerts go out by webhook and by e-mail, once each, in digests; silent and failing sources raise one."""
 
 from __future__ import annotations
 
 import smtplib
 import ssl
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Mapping, Sequence
 from email.message import EmailMessage
 from hashlib import blake2b
-from typing import Final
+from typing import Final, NamedTuple
+from urllib.parse import urlencode
 
 import orjson
 
 from indlet.errors import RemoteError, SettingsError
-from indlet.exchange.alerts import KINDS, Alert, alerts
+from indlet.exchange.alerts import KINDS, Alert, alerts, link
 from indlet.node.schedule import next_run
 from indlet.oai.dates import period
 from indlet.service.harvest.cache import KEPT_AS
 from indlet.service.harvest.one_origin import SILENT, source_ranks, sources_in_file
-from indlet.settings import Notify, Settings
+from indlet.settings import Settings
 from indlet.store import Origin, Store, View, desk_sources
 
 _TOLD: Final = "alerts-told"
 _SECONDS: Final = 20.0  # for a webhook or a mail server to answer
-_IN_ONE_MAIL: Final = 50
+_IN_ONE_MAIL: Final = 50  # digests
+_EXAMPLES: Final = 5  # alerts of a digest
+FAILED: Final = "failed"  # alerts about a source whose last runs failed
 
 
 def watch(store: Store, settings: Settings, now: Callable[[], float] = time.time) -> None:
-    """Raise an alert about each source that was not harvested for much longer than its interval."""
+    """Raise alerts about sources that were not harvested for much longer than their interval, and about those
+    whose last `notify.failed_runs` runs failed.
+    """
     asked = source_ranks(store, settings)
     with store.read() as view:
         kept = desk_sources.read(view.meta(desk_sources.KEY))
@@ -39,21 +43,35 @@ def watch(store: Store, settings: Settings, now: Callable[[], float] = time.time
         # One whose records another keeps is not harvested.
         known = (o for o in view.origins("source") if o.name in asked and KEPT_AS not in o.settings)
         origins = {o.name: o for o in known}
-        told = {alert.source for alert in view.alerts(acknowledged=True) if alert.kind == SILENT}
+        raised = {(alert.kind, alert.source) for alert in view.alerts(acknowledged=True)}
+        failing = _failing(view, origins, settings.notify.failed_runs)
         silent = dict[str, str]()
         for name, origin in origins.items():
             every = intervals.get(name) or settings.harvest.every
             if every and (said := _silence(view, origin, every, now())):
                 silent[name] = said
-    if not silent and not told:
-        return
-    with store.write() as tx:
-        for name, said in silent.items():
-            why = origins[name].state.get("last", {}).get("reason", "")
-            remedy = f"see whether it answers{f' ({why})' if why else ''}; its records stay"
-            tx.alert(SILENT, name, "", said, remedy)
-        for name in told - silent.keys():
-            tx.resolve_alerts(SILENT, name, [""])
+    for kind, found in ((SILENT, silent), (FAILED, failing)):
+        told = {source for raised_kind, source in raised if raised_kind == kind}
+        if not found and not told:
+            continue
+        with store.write() as tx:
+            for name, said in found.items():
+                why = origins[name].state.get("last", {}).get("reason", "")
+                remedy = f"see whether it answers{f' ({why})' if why else ''}; its records stay"
+                tx.alert(kind, name, "", said, remedy)
+            for name in told - found.keys():
+                tx.resolve_alerts(kind, name, [""])
+
+
+def _failing(view: View, origins: Mapping[str, Origin], most: int) -> dict[str, str]:
+    """The sources whose last `most` runs failed, and how that is said; none if `most` is 0."""
+    runs = view.recent_runs([origin.id for origin in origins.values()], most) if most > 0 else {}
+    found = {}
+    for name, origin in origins.items():
+        ended = [run for run in runs.get(origin.id, ()) if run.outcome != "running"]
+        if len(ended) >= most > 0 and all(run.outcome == "failed" for run in ended):
+            found[name] = "its last run failed" if most == 1 else f"its last {most} runs failed"
+    return found
 
 
 def _silence(view: View, origin: Origin, every: str, now: float) -> str:
@@ -102,19 +120,55 @@ def tell(store: Store, settings: Settings) -> int:
 
 
 def _ways(settings: Settings) -> dict[str, Callable[[Sequence[Alert]], None]]:
-    notify, node = settings.notify, settings.node.name
+    notify = settings.notify
     found: dict[str, Callable[[Sequence[Alert]], None]] = {}
     if notify.webhook:
-        found["webhook"] = lambda news: _post(notify.webhook, node, news)
+        found["webhook"] = lambda news: _post(notify.webhook, settings, news)
     if notify.email:
-        found["e-mail"] = lambda news: _mail(notify, node, news)
+        found["e-mail"] = lambda news: _mail(settings, news)
     return found
 
 
-def _post(url: str, node: str, news: Sequence[Alert]) -> None:
+class Digest(NamedTuple):
+    """Alerts of one kind about one source, for one reason."""
+
+    kind: str
+    source: str
+    reason: str
+    alerts: list[Alert]
+
+    @property
+    def link(self) -> str:
+        """The page of the desk that lists them."""
+        return f"/admin/alerts?{urlencode({'kind': self.kind, 'source': self.source})}"
+
+
+def digests(news: Sequence[Alert]) -> list[Digest]:
+    """Alerts that say the same of several records, together; in the order of the first of each."""
+    found = dict[tuple[str, str, str], Digest]()
+    for alert in news:
+        reason = alert.reason.replace(alert.record, "…") if alert.record else alert.reason
+        key = (alert.kind, alert.source, reason)
+        found.setdefault(key, Digest(*key, [])).alerts.append(alert)
+    return list(found.values())
+
+
+def _post(url: str, settings: Settings, news: Sequence[Alert]) -> None:
     import httpx  # loading it takes longer than most jobs of a node
 
-    body = orjson.dumps({"node": node, "alerts": [asdict(alert) for alert in news]})
+    root = settings.base_url()
+    told = [
+        {
+            "kind": d.kind,
+            "source": d.source,
+            "reason": d.reason,
+            "count": len(d.alerts),
+            "link": root + d.link,
+        }
+        for d in digests(news)
+    ]
+    alerts_told = [alert.to_json(root) for alert in news]
+    body = orjson.dumps({"node": settings.node.name, "digest": told, "alerts": alerts_told})
     headers = {"Content-Type": "application/json"}
     try:
         with (
@@ -129,20 +183,16 @@ def _post(url: str, node: str, news: Sequence[Alert]) -> None:
         raise OSError(str(e) or type(e).__name__) from e
 
 
-def _mail(notify: Notify, node: str, news: Sequence[Alert]) -> None:
+def _mail(settings: Settings, news: Sequence[Alert]) -> None:
+    notify, root, groups = settings.notify, settings.base_url(), digests(news)
     message = EmailMessage()
-    message["Subject"] = f"{_line(node)}: {len(news)} {'alert' if len(news) == 1 else 'alerts'}"
+    number = f"{len(news)} {'alert' if len(news) == 1 else 'alerts'}"
+    message["Subject"] = f"{_line(settings.node.name)}: {number}"
     message["From"] = notify.email_from or notify.email[0]
     message["To"] = ", ".join(notify.email)
-    parts = [
-        f"{alert.at}  {KINDS.get(alert.kind, alert.kind)}\n  {_line(alert.record)}"
-        f"{f'  ({_line(alert.source)})' if alert.source != alert.record else ''}"
-        f"{f'  {_line(alert.title)}' if alert.title else ''}\n  {_line(alert.reason)}\n"
-        f"  to do: {_line(alert.remedy)}\n"
-        for alert in news[:_IN_ONE_MAIL]
-    ]
-    if len(news) > _IN_ONE_MAIL:
-        parts.append(f"and {len(news) - _IN_ONE_MAIL} more: indlet alerts\n")
+    parts = [_paragraph(group, root) for group in groups[:_IN_ONE_MAIL]]
+    if len(groups) > _IN_ONE_MAIL:
+        parts.append(f"and {len(groups) - _IN_ONE_MAIL} more kinds: {root}/admin/alerts\n")
     message.set_content("\n".join(parts))
     host, _, port = notify.smtp.rpartition(":")
     if not port.isdecimal():
@@ -160,6 +210,20 @@ def _mail(notify: Notify, node: str, news: Sequence[Alert]) -> None:
         if notify.smtp_user:
             server.login(notify.smtp_user, notify.smtp_password)
         server.send_message(message)
+
+
+def _paragraph(group: Digest, root: str) -> str:
+    """A digest as a paragraph of a mail: what it is about, the first records with links, and what to do."""
+    first, count = group.alerts[0], len(group.alerts)
+    about = KINDS.get(group.kind, group.kind)
+    lines = [f"{first.at}  {f'{count} × ' if count > 1 else ''}{about} ({_line(group.source)})"]
+    lines.append(f"  {_line(group.reason)}")
+    for alert in group.alerts[:_EXAMPLES]:
+        named = f"{_line(alert.title)}, {_line(alert.record)}" if alert.title else _line(alert.record)
+        lines.append(f"  - {named}  {root}{link(alert) or group.link}")
+    if count > _EXAMPLES:
+        lines.append(f"  and {count - _EXAMPLES} more: {root}{group.link}")
+    return "\n".join([*lines, f"  to do: {_line(first.remedy)}\n"])
 
 
 def _line(text: str) -> str:

@@ -9,7 +9,7 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Final
 
@@ -171,22 +171,22 @@ class Harvests(SourceList):
         self.schedule.remove(_job(here))
         self._plan(in_file, self.in_file()[in_file])
 
-    def retry(self, name: str, identifier: str) -> None:
-        """Ask a source for one record that failed, and for nothing else."""
+    def retry(self, name: str, identifiers: Sequence[str]) -> None:
+        """Ask a source for records that failed, and for nothing else."""
         source = self.known(name)
         with self._store.read() as view:
             origin = view.origin("source", name)
             owed = {f.where for f in view.open_failures(origin.id)} if origin else set()
-        if identifier not in owed:
-            raise SettingsError(f"{identifier!r} is not among the failures of {name!r} any more")
+        if left := [identifier for identifier in identifiers if identifier not in owed]:
+            raise SettingsError(f"{left[0]!r} is not among the failures of {name!r} any more")
         self.check_idle(name)
         job = f"retry {name}"
         if self._by_workers:
-            job_entries.ask(self._store, job, only=(identifier,))
+            job_entries.ask(self._store, job, only=tuple(identifiers))
             return
         if any(found.name == job and found.started is not None for found in self.schedule.jobs()):
-            raise SettingsError(f"a record of {name!r} is being asked for already; wait for that to end")
-        work = self.work(name, replace(source, paused=False), RunOptions(only=(identifier,)))
+            raise SettingsError(f"records of {name!r} are being asked for already; wait for that to end")
+        work = self.work(name, replace(source, paused=False), RunOptions(only=tuple(identifiers)))
         self.schedule.add(job, "", work, kind="retry")
         self.schedule.run_now(job)
 

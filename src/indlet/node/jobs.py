@@ -54,7 +54,13 @@ class Jobs:
                 write = write_job(self._store, self._settings, task)
                 self.schedule.add(_write(task), task.every, write, at_once=True, step=Step.WRITE)
             notify = self._settings.notify
-            if self._settings.source or self._settings.write or notify.webhook or notify.email:
+            if (
+                self._settings.source
+                or self._settings.write
+                or notify.webhook
+                or notify.email
+                or notify.failed_runs
+            ):
                 work = alerts_job(self._store, self._settings)
                 self.schedule.add("alerts", self._settings.notify.every, work, at_once=True)
             if self._settings.duplicates.every:
@@ -73,6 +79,8 @@ class Jobs:
     def _harvested(self, done: Progress) -> None:
         """A harvest has ended: what it brought is written, which completes the round."""
         self._report(done)
+        if done.outcome == "failed" and self._settings.notify.failed_runs:
+            self.schedule.wake("alerts")
         if done.changed or done.deleted:
             for name in (*map(_write, self._settings.write), *self._after_harvests):
                 self.schedule.wake(name)

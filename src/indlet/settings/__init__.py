@@ -380,6 +380,7 @@ class Notify:
     smtp_user: str = ""
     smtp_password: str = ""
     every: str = "5m"
+    failed_runs: int = 0  # alert after so many failed runs of a source in a row; 1: the first; 0: none
 
 
 @dataclass(frozen=True, slots=True)

@@ -188,7 +188,7 @@ class Committer:
         progress.ended = time.monotonic()
         last = LastRun(
             dates.write(self._now(), True), outcome, reason,
-            progress.records, progress.deleted, progress.failed, progress.owed,
+            progress.records, progress.deleted, progress.failed, progress.owed, progress.warning,
         )  # fmt: skip
         self.state = replace(self.state.with_repairs(progress.repairs - self._counted), last=last)
         if outcome == "complete":

@@ -30,6 +30,7 @@ class Progress:
     repairs: Counter[str] = field(default_factory=Counter)
     outcome: str = ""  # "complete", "incomplete", "failed", "interrupted"
     reason: str = ""
+    warning: str = ""  # what is suspicious about a run that is complete
     store_lost: bool = False  # the store did not answer: the run can go on as soon as it does
     form: str = ""
     trouble: str = ""  # what the run waits for, until the next page comes
@@ -61,6 +62,7 @@ class Progress:
             "source": self.source,
             "outcome": self.outcome,
             "reason": self.reason,
+            "warning": self.warning,
             "format": self.form,
             "records": self.records,
             "deleted": self.deleted,

@@ -24,7 +24,7 @@ from indlet.formats.registry import ROOTS, Roots
 from indlet.net.client import Client, NoAnswer, spellings
 from indlet.net.reach import origin_of
 from indlet.oai.names import FT_PATH
-from indlet.service.harvest import decide, early_end, owed, sets
+from indlet.service.harvest import decide, early_end, owed, sets, shortfall
 from indlet.service.harvest.cache import Cache, address_of
 from indlet.service.harvest.commit import Committer
 from indlet.service.harvest.fetch_page import Interrupted, PageFetcher
@@ -532,6 +532,13 @@ class Run:
             self.progress.repairs["sizes that could not be confirmed"] += overview.unconfirmed
         if stop.complete and run is not None and not selective:
             self._forget_what_is_gone(run)
+            if not (self.resumed or self.source.republish):
+                listed = self.progress.records + self.progress.deleted + self.progress.failed
+                with self.store.read() as view:
+                    self.progress.warning = shortfall.shortfall(
+                        view, self.origin, listed, everything=run.everything
+                    )
+                shortfall.report(self.store, self.name, self.progress.warning)
             # Where nothing came, the old mark asks for no more than a new one would, and misses nothing
             # that a source had for the moment lost sight of: an index that is made anew is empty at first.
             if self.listed or self.resumed:

@@ -46,6 +46,7 @@ class LastRun:
     deleted: int = 0
     failed: int = 0
     owed: int = 0
+    warning: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from indlet.settings import Node, Source, without_credentials
 from indlet.web.admin.alerts import AlertsDesk
 from indlet.web.admin.desk_log import DeskLog
 from indlet.web.admin.job_acts import JobActs
+from indlet.web.admin.show import failed_records
 from indlet.web.admin.source_status import Choice, LiveState, source_rows
 from indlet.web.admin.upkeep import DeskUpkeep
 from indlet.web.auth import Session
@@ -56,6 +57,7 @@ class Acts:
             Act("pause_all", "operator", lambda form: self._pause_all(form, paused=True)),
             Act("resume_all", "operator", lambda form: self._pause_all(form, paused=False)),
             Act("retry", "operator", self._retry),
+            Act("retry_group", "operator", self._retry_group),
             Act("acknowledge", "operator", self.alerts.acknowledge),
             Act("acknowledge_all", "operator", self.alerts.acknowledge_all),
             Act("keep", "operator", self.alerts.keep),
@@ -164,8 +166,19 @@ class Acts:
 
     def _retry(self, form: Form) -> tuple[str, str]:
         name, identifier = form.get("name", ""), form.get("identifier", "")
-        self._harvests.retry(name, identifier)
+        self._harvests.retry(name, [identifier])
         return _page(name), f"{name}: {identifier}"
+
+    def _retry_group(self, form: Form) -> tuple[str, str, int]:
+        """Ask again for the records that failed for one reason."""
+        name, group = form.get("name", ""), form.get("group", "")
+        with self._library.store.read() as view:
+            origin = view.origin("source", name)
+            records = failed_records(view.failures(origin.id), group) if origin else []
+        if not records:
+            raise SettingsError(f"no record of {name!r} fails for this reason any more")
+        self._harvests.retry(name, records)
+        return _page(name), f"{name}: {amount(len(records), 'record')}, {group}", len(records)
 
     def _pause(self, form: Form, *, paused: bool) -> tuple[str, str]:
         name = form.get("name", "")

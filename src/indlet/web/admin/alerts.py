@@ -5,7 +5,6 @@ from __future__ import annotations
 import hmac
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Final
 from urllib.parse import quote, urlencode
 
@@ -13,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from indlet.errors import SettingsError
-from indlet.exchange.alerts import KINDS, Alert, acknowledge, acknowledge_all, alerts, described
+from indlet.exchange.alerts import KINDS, Alert, acknowledge, acknowledge_all, alerts, described, link
 from indlet.model import JsonObject
 from indlet.node import job_entries
 from indlet.oai.dates import written
@@ -59,14 +58,14 @@ class AlertsDesk:
             "by_source": Counter(a.source for a in open_now if kind in ("", a.kind)).most_common(SOURCES),
             "until": written(max((a.at for a in chosen), default=0)),
             "address": lambda **changes: _address({"kind": kind, "source": source} | changes),
-            "link": _link,
+            "link": link,
             "deletions": withheld.waiting_deletions(self._store),
             "kinds": KINDS,
             "feed": f"{FEED}?key={self._key}",
         }
 
     def json(self) -> Response:
-        found = [asdict(alert) for alert in alerts(self._store, acknowledged=True)]
+        found = [alert.to_json(self._settings.base_url()) for alert in alerts(self._store, acknowledged=True)]
         return JSONResponse({"alerts": found[-SHOWN:]})
 
     def feed(self, request: Request) -> Response:
@@ -116,15 +115,6 @@ def _address(query: Mapping[str, object]) -> str:
     return f"/admin/alerts?{urlencode(wanted)}" if wanted else "/admin/alerts"
 
 
-def _link(alert: Alert) -> str:
-    """Where the desk or the portal shows what an alert is about; empty where nothing does."""
-    if alert.kind == "duplicates":
-        return "/admin/duplicates"
-    if alert.kind in ("silent", "twice"):
-        return f"/admin/source?{urlencode({'name': alert.source})}"
-    return f"/record?{urlencode({'id': alert.record})}" if alert.title and alert.kind != "deleted" else ""
-
-
 def _atom(found: Sequence[Alert], settings: Settings) -> bytes:
     root = settings.base_url()
     newest = max((alert.at for alert in found), default=written(0))
@@ -132,7 +122,7 @@ def _atom(found: Sequence[Alert], settings: Settings) -> bytes:
         f"<entry><id>{text(root)}/admin/alerts#{alert.id}</id>"
         f"<title>{text(f'{KINDS.get(alert.kind, alert.kind)}: {alert.title or alert.record}')}</title>"
         f'<updated>{text(alert.at)}</updated><category term="{attribute(alert.kind)}"/>'
-        f'<link href="{attribute(quote(root, safe=":/"))}/admin/alerts"/>'
+        f'<link href="{attribute(quote(root, safe=":/") + (link(alert) or "/admin/alerts"))}"/>'
         f"<summary>{text(f'{alert.record}: {alert.reason}. To do: {alert.remedy}')}</summary></entry>"
         for alert in reversed(found)
     )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,7 +20,11 @@ from indlet.web.i18n import Strings
 from indlet.web.svg import PlotLine, line
 
 RAW: Final = 4000  # bytes of a failure's raw form that a page shows
-FAILURES: Final = 100
+GROUPS: Final = 50  # reasons that a page shows
+EXAMPLES: Final = 10  # failures of each
+MOST_FAILURES: Final = 50_000  # that are counted
+MOST_RETRIED: Final = 1000  # at a time
+_NUMBERS: Final = re.compile(r"\b(?:line|column|byte|offset) \d+|:\d+:\d+")  # places within a response
 RUNS: Final = 200
 
 
@@ -93,6 +98,45 @@ def failure(stored: StoredFailure) -> JsonObject:
     }
 
 
+@dataclass(frozen=True, slots=True)
+class FailureGroup:
+    """Failures with one reason; the first of them in full."""
+
+    stage: str
+    reason: str
+    count: int
+    owed: int  # of these, the ones that are asked for again
+    examples: list[JsonObject]
+
+    @property
+    def key(self) -> str:
+        """Names the group in a form."""
+        return f"{self.stage}: {self.reason}"
+
+
+def failure_groups(failures: Iterable[StoredFailure]) -> list[FailureGroup]:
+    """Failures by reason, the most frequent first. What a reason says of its own record does not count."""
+    counts, owed = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+    examples = dict[tuple[str, str], list[JsonObject]]()
+    for one in itertools.islice(failures, MOST_FAILURES):
+        key = (one.stage, _common_reason(one))
+        counts[key] += 1
+        owed[key] += one.due is not None
+        if len(shown := examples.setdefault(key, [])) < EXAMPLES:
+            shown.append(failure(one))
+    return [FailureGroup(*key, count, owed[key], examples[key]) for key, count in counts.most_common(GROUPS)]
+
+
+def failed_records(failures: Iterable[StoredFailure], group: str) -> list[str]:
+    """The records of a group that are asked for again."""
+    wanted = (f for f in failures if f.due is not None and f"{f.stage}: {_common_reason(f)}" == group)
+    return [one.where for one in itertools.islice(wanted, MOST_RETRIED)]
+
+
+def _common_reason(one: StoredFailure) -> str:
+    return _NUMBERS.sub("…", one.reason.replace(one.where, "…")) if one.where else one.reason
+
+
 def hexadecimal(raw: bytes) -> str:
     """A hex dump: offset, sixteen bytes, and what of them is printable."""
     lines = []
@@ -126,7 +170,7 @@ def hierarchies(store: Store, settings: Settings, totals: Mapping[int, tuple[int
                     "deleted": gone,
                     "failures": len(failed),
                     "by_format": Counter(_suffix(f.where) for f in failed).most_common(),
-                    "examples": [failure(f) for f in failed[:FAILURES]],
+                    "groups": failure_groups(failed),
                     "last": (last.finished or last.started) if last else None,
                     "outcome": last.outcome if last else "new",
                     "detail": last.detail if last else {},

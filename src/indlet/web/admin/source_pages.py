@@ -96,11 +96,7 @@ class SourcePages:
         with self.portal.store.read() as view:
             origin = view.origin("source", name)
             runs = view.runs(origin.id, show.RUNS) if origin else []
-            failures = (
-                [f for _, f in zip(range(show.FAILURES), view.failures(origin.id), strict=False)]
-                if origin
-                else []
-            )
+            groups = show.failure_groups(view.failures(origin.id)) if origin else []
         state = origin.state if origin else {}
         # What stands below the live part is read once, not with every look.
         whole = origin is not None and "live" not in request.query_params
@@ -111,7 +107,7 @@ class SourcePages:
             on_schedule=row.due is not None or row.state == "paused", now=time.time(),
             moved=sum(int(run.detail.get("bytes", 0)) for run in runs),
             busy=row.progress is not None, state=state,
-            plots=show.plots(t, runs), runs=runs[:20], failures=[show.failure(f) for f in failures],
+            plots=show.plots(t, runs), runs=runs[:20], groups=groups,
             repairs=sorted(state.get("repairs", {}).items()),
             deletions=show.deletions(self.portal.store, origin) if origin and whole else [],
             held=self.harvests.records(name) if whole else 0,
