@@ -195,6 +195,11 @@ def test_a_folder_that_is_named_is_the_one_that_is_opened(tmp_path: Path) -> Non
         told = indlet(command, "--data", "mine", cwd=tmp_path).stdout
         assert "mine" in told and "other" not in told
         assert "other" in indlet(command, cwd=tmp_path).stdout
+    checked = json.loads(indlet("check", "--offline", "--json", "--data", "mine", cwd=tmp_path).stdout)
+    assert {"mine"} == {Path(c["subject"]).parent.name for c in checked if c["area"] == "store"}
+    (tmp_path / "other.toml").write_text('data = "other"\n')
+    found = indlet("records", "--config", "other.toml", "--data", "mine", cwd=tmp_path).stdout
+    assert "oai:mine:1" in found
     kept = json.loads(indlet("backup", tmp_path / "b", "--data", "mine", "--json", cwd=tmp_path).stdout)
     assert kept["records"] == 1 and not list((tmp_path / "b").glob("*.toml"))
     done = indlet("restore", tmp_path / "b", "--data", "back", cwd=tmp_path)

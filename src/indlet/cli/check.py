@@ -7,15 +7,14 @@ import shutil
 import stat
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 import click
 
-from indlet.cli.options import CONFIG
-from indlet.cli.provider import config_option, data_option, settings_of
+from indlet.cli.options import CONFIG, config_option, data_option, settings_given
 from indlet.cli.show import amount, printable, say, say_json
 from indlet.errors import IndletError, StoreError
 from indlet.settings import IndexEngine, Settings, Source, is_loopback
@@ -72,11 +71,10 @@ def check(ctx: click.Context, data: Path | None, config: Path | None, offline: b
 def _results(data: Path | None, config: Path | None, offline: bool) -> Iterator[CheckResult]:
     path = config or CONFIG
     try:
-        settings = settings_of(config)
+        settings = settings_given(data, config, with_file=True)
     except IndletError as e:
         yield CheckResult("settings", str(path), "problem", str(e).removeprefix(f"{path}: "))
         return
-    settings = replace(settings, data=data or settings.data)
     yield from _settings(settings, path)
     yield from _roots(settings)
     yield from _formats(settings)

@@ -7,18 +7,18 @@ from pathlib import Path
 
 import click
 
-from indlet.settings import FILE, Settings
+from indlet.settings import FILE, Database, Settings
 from indlet.settings.file import load
 
 CONFIG = Path(FILE)
 
 data_option = click.option(
     "--data", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
-    help="The data folder.  [default: as indlet.toml says, or indlet-data]",
+    help="The data folder.  [default: as the settings say, or indlet-data]",
 )  # fmt: skip
 config_option = click.option(
     "--config", "-c", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-    help="A settings file.  [default: indlet.toml, if there is one and --data is not given]",
+    help="A settings file.  [default: indlet.toml, if there is one]",
 )  # fmt: skip
 
 
@@ -41,15 +41,19 @@ by_option = click.option(
 )
 
 
-def settings_given(data: Path | None, config: Path | None) -> Settings:
-    """Those of the file, if one is named or lies here and no folder is; defaults otherwise. A folder that is
-    named is the data folder in any case."""
-    if config is None and data is None and CONFIG.exists():
-        config = CONFIG
-    settings = load(config) if config is not None else Settings()
-    return settings if data is None else replace(settings, data=data)
+def settings_given(
+    data: Path | None, config: Path | None, *, with_file: bool = False, required: bool = False
+) -> Settings:
+    """The settings of a command: those of the file that is named, else of the one here, else the defaults.
 
-
-def settings_of_node(data: Path | None, config: Path | None) -> Settings:
-    """Those of a node that is there: of the file that is named, of the folder, or of the file here."""
-    return load(config) if config else Settings(data=data) if data else load(CONFIG)
+    A folder that is named is the data folder, and its store is the store, whatever the file here says. A file
+    that is named as well may put the store elsewhere: in a database server, say. `with_file`: the file here
+    counts beside a folder, too. `required`: SettingsError where neither is named and there is no file here.
+    """
+    path = config
+    if path is None and (data is None or with_file) and (CONFIG.exists() or (required and data is None)):
+        path = CONFIG
+    settings = load(path) if path is not None else Settings()
+    if data is None:
+        return settings
+    return replace(settings, data=data, store=settings.store if config is not None else Database())

@@ -10,8 +10,7 @@ from typing import TextIO
 
 import click
 
-from indlet.cli.options import CONFIG
-from indlet.cli.provider import config_option
+from indlet.cli.options import CONFIG, config_option
 from indlet.cli.secret import secret
 from indlet.cli.show import say
 from indlet.cli.template import toml

@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
 
-from indlet.cli.options import CONFIG, settings_given
+from indlet.cli.options import CONFIG, config_option, data_option, settings_given
 from indlet.cli.secret import secret
 from indlet.cli.show import amount, escaped, printable, say, say_json
 from indlet.errors import SettingsError
 from indlet.settings import Access, Hierarchy, Settings
-from indlet.settings.file import load
 
 if TYPE_CHECKING:
     from indlet.store import StoredFailure
@@ -44,11 +43,6 @@ def hierarchy_options(command: F) -> F:
     return command
 
 
-config_option = click.option(
-    "--config", "-c", type=click.Path(path_type=Path), help="Settings file.  [indlet.toml, if there is one]"
-)
-
-
 def log_options(command: F) -> F:
     """The options that say what a serving node logs."""
     levels, forms = click.Choice(("debug", "info", "warning", "error")), click.Choice(("text", "json"))
@@ -63,9 +57,6 @@ def log_options(command: F) -> F:
 def with_log(settings: Settings, level: str | None, form: str | None) -> Settings:
     log = settings.log
     return replace(settings, log=replace(log, level=level or log.level, format=form or log.format))
-
-
-data_option = click.option("--data", type=click.Path(path_type=Path), help="Folder of the store.")
 
 
 @click.command()
@@ -174,11 +165,11 @@ def crawl(
     if roots:
         settings = _from_options(roots, data, base_url, content_url, private, name, workers)
         if config:
-            settings = replace(load(config), hierarchy=settings.hierarchy)
-            settings = _chosen(settings, data, workers, base_url)
+            settings = replace(settings_given(data, config), hierarchy=settings.hierarchy)
+            settings = _chosen(settings, workers, base_url)
     else:
-        settings = load(config or CONFIG) if config or CONFIG.exists() or not forget else Settings()
-        settings = _chosen(settings, data, workers)
+        settings = settings_given(data, config, with_file=True, required=forget is None)
+        settings = _chosen(settings, workers)
     if forget is not None:
         _forget(settings, forget)
         return
@@ -194,11 +185,10 @@ def crawl(
     sys.exit(1 if 1 in statuses else max(statuses, default=0))
 
 
-def _chosen(settings: Settings, data: Path | None, workers: int, base_url: str = "") -> Settings:
+def _chosen(settings: Settings, workers: int, base_url: str = "") -> Settings:
     """The settings with what the command line says instead."""
     return replace(
         settings,
-        data=data or settings.data,
         node=replace(settings.node, base_url=base_url or settings.node.base_url),
         crawl=replace(settings.crawl, workers=workers or settings.crawl.workers),
     )
@@ -234,14 +224,13 @@ def serve(
     from indlet.cli.serving import run
 
     # A store alone is enough to be served: what was harvested into it can be searched.
-    settings = Settings() if data and not config and not CONFIG.exists() else load(config or CONFIG)
+    settings = settings_given(data, config, with_file=True, required=True)
     node = replace(
         settings.node,
         host=host or settings.node.host,
         port=settings.node.port if port is None else port,
     )
-    settings = replace(settings, node=node, data=data or settings.data)
-    run(with_log(settings, log_level, log_format), crawl_at_once=at_once, portal=portal)
+    run(with_log(replace(settings, node=node), log_level, log_format), crawl_at_once=at_once, portal=portal)
 
 
 @click.command()
@@ -447,10 +436,6 @@ def open_existing(data: Path | None, config: Path | None) -> Any:
     from indlet.store import open_configured
 
     return open_configured(settings_given(data, config), create=False)
-
-
-def settings_of(config: Path | None) -> Settings:
-    return load(config or CONFIG) if config or CONFIG.exists() else Settings()
 
 
 def _forget(settings: Settings, name: str) -> None:

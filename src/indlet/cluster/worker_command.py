@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from indlet import logs
-from indlet.cli.provider import config_option, data_option, settings_of
+from indlet.cli.options import config_option, data_option, settings_given
 from indlet.cli.show import printable, say
 from indlet.errors import MissingExtra
 from indlet.provider.hierarchy import named
@@ -34,8 +34,8 @@ def worker(data: Path | None, config: Path | None, at_once: int, wish: str | Non
     SIGTERM lets running jobs end and begins no others; a second one cuts them short, and whoever looks next
     takes them up again. Nodes that only answer have  jobs = false  under [node].
     """
-    settings = settings_of(config)
-    settings = replace(settings, data=data or settings.data, hierarchy=named(settings.hierarchy))
+    settings = settings_given(data, config, with_file=True)
+    settings = replace(settings, hierarchy=named(settings.hierarchy))
     try:
         from indlet.cluster import worker as workers
         from indlet.node import job_entries

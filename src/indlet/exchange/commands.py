@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from indlet.cli.harvest import line as harvest_line
-from indlet.cli.options import CONFIG, by_option, config_option, data_option, settings_of_node
+from indlet.cli.options import CONFIG, by_option, config_option, data_option, settings_given
 from indlet.cli.show import amount, printable, say, say_json
 from indlet.errors import RemoteError, SettingsError
 from indlet.model import JsonObject
@@ -154,7 +154,7 @@ def alerts(
 
     if kind and kind not in KINDS:
         raise SettingsError(f"no alerts are of the kind {kind!r}; one of {', '.join(KINDS)}")
-    with open_configured(settings_of_node(data, config), create=False) as store:
+    with open_configured(settings_given(data, config, required=True), create=False) as store:
         if done == "all":
             say(f"{amount(acknowledge_all(store, by, kind=kind), 'alert')} seen to")
             return
@@ -198,7 +198,7 @@ def deletions(
 
     if release and keep:
         raise SettingsError("--release and --keep cannot be given together; choose one")
-    with open_configured(settings_of_node(data, config), create=False) as store:
+    with open_configured(settings_given(data, config, required=True), create=False) as store:
         if release:
             say(f"{amount(withheld.release(store, release), 'record')} deleted")
             return
@@ -234,7 +234,7 @@ def adopt(source: str, data: Path | None, config: Path | None, by: str, undo: bo
     from indlet.exchange import ownership
     from indlet.store import open_configured
 
-    with open_configured(settings_of_node(data, config), create=False) as store:
+    with open_configured(settings_given(data, config, required=True), create=False) as store:
         if undo:
             ownership.give_back(store, source)
             return
@@ -259,6 +259,6 @@ def withdraw(identifier: str, data: Path | None, config: Path | None, by: str, u
     from indlet.exchange import ownership
     from indlet.store import open_configured
 
-    with open_configured(settings_of_node(data, config), create=False) as store:
+    with open_configured(settings_given(data, config, required=True), create=False) as store:
         name = ownership.restore(store, identifier) if undo else ownership.withdraw(store, identifier, by)
     say(printable(f"{identifier} of {name}: {'to be read again' if undo else 'deleted'}"))

@@ -7,7 +7,7 @@ from typing import Final
 
 import click
 
-from indlet.cli.options import config_option, data_option, settings_of_node
+from indlet.cli.options import config_option, data_option, settings_given
 from indlet.cli.show import printable, say, say_json
 from indlet.model import JsonObject
 
@@ -50,7 +50,7 @@ def duplicates(
         raise click.UsageError("records are named with --decide same|different|later|open only")
     if decide is not None and len(records) != 2:
         raise click.UsageError("--decide needs the identifiers of two records")
-    settings = settings_of_node(data, config)
+    settings = settings_given(data, config, required=True)
     with open_configured(settings, create=False) as store:
         if decide is not None:
             decisions.decide(store, records[0], records[1], decide, by=by)
