@@ -23,6 +23,10 @@ EXPANSION_MOST: Final = 512 * MB
 # frequencies, than twice their sum; where terms were left out, than this often for each term that is there.
 LENGTH_SLACK: Final = 100
 OCCURRENCES: Final = 10_000
+# Tokens that one document can claim, for its length counts in the average of all: OCCURRENCES for each of its
+# terms, but at least the first number and at most the second (a text of some 100 MB).
+LENGTH_FLOOR: Final = 100_000
+LENGTH_MOST: Final = 20_000_000
 # Misspelt words of one query for which the whole vocabulary is searched.
 MISSPELT_WORDS: Final = 3
 # Records of one query whose metadata are read, to see whether they hold its phrases.

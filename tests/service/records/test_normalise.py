@@ -199,6 +199,29 @@ def test_a_length_that_contradicts_its_vector_is_refused(
             vector_of(prefix, f' length="{length}">{term}', policy)
 
 
+@pytest.mark.parametrize(
+    ("prefix", "form"),
+    [("tf_basic", '<term name="w{0}" freq="{1}"/>'), ("tf_compact", '<t f="{1}">w{0}</t>')],
+)
+def test_frequencies_that_no_document_has_are_refused(prefix: str, form: str) -> None:
+    """Consistent or not: the length of one document must not move the average of all."""
+    for terms, each, taken in (
+        (1, 100_000, True),
+        (1, 100_001, False),
+        (1, 2**31 - 1, False),
+        (20, 10_000, True),
+    ):
+        index = "".join(form.format(number, each) for number in range(terms))
+        stated = f' length="{terms * each}">{index}'
+        if taken:
+            made = vector_of(prefix, stated, Policy())
+            assert made is not None
+            assert made.length == terms * each
+        else:
+            with pytest.raises(BadResponse, match="is not that of a document"):
+                vector_of(prefix, stated, Policy())
+
+
 def test_a_record_whose_length_contradicts_its_vector_fails_alone() -> None:
     index = '<index><terms xmlns="urn:indlet:tf:1.0" length="%d"><t f="1">wing</t></terms></index>'
     metadata = f"<metadata><a {DC}><dc:title>T</dc:title></a></metadata>"

@@ -17,7 +17,7 @@ from indlet.formats import INDEX, bundle, pairs
 from indlet.formats.index.terms import IndexFormat
 from indlet.formats.metadata import oai_dc
 from indlet.formats.registry import ROOTS, Roots
-from indlet.limits import LENGTH_SLACK, OCCURRENCES, Budget
+from indlet.limits import LENGTH_FLOOR, LENGTH_MOST, LENGTH_SLACK, OCCURRENCES, Budget
 from indlet.model import JsonObject, Metadata, Packed, Record, TermVector
 from indlet.oai.provenance import is_translation
 from indlet.oai.read import Item, MetadataPart, canonical, parsed
@@ -150,8 +150,8 @@ class Normaliser:
         return INDEX[self.index_prefix] if self.index_prefix else bundle.INSIDE[self.bundle_prefix]
 
     def _check_length(self, vector: TermVector, policy: Policy | None) -> None:
-        """BadResponse if a document would be longer than its terms allow: its length counts in the average
-        of all documents.
+        """BadResponse if a document would be longer than its terms allow, or than documents are: its length
+        counts in the average of all documents.
         """
         total = terms = 0
         for line in filter(None, vector.packed.split(b"\n")):
@@ -167,6 +167,12 @@ class Normaliser:
             raise BadResponse(
                 f"a length of {vector.length} contradicts its vector of {terms} terms that occur {total} "
                 "times; have the source state the number of its tokens, or leave it out"
+            )
+        most = min(LENGTH_MOST, max(LENGTH_FLOOR, OCCURRENCES * terms))
+        if vector.length > most:
+            raise BadResponse(
+                f"a length of {vector.length} tokens is not that of a document with {terms} different terms "
+                f"(at most {most}); check the frequencies at the source"
             )
 
 
