@@ -34,6 +34,7 @@ VERIFIED_RECORDS: Final = 5_000
 # Memory that a child may allocate, mapped files apart, and bytes that must be free on the disk of a commit.
 CHILD_MEMORY_MB: Final = 4096
 FREE_DISK: Final = 64 * MB
+MEMORY_SPENT: Final = f"more than {CHILD_MEMORY_MB} MB of memory would be needed; what was committed stands"
 
 
 def require_room(folder: Path, size: int, floor: int = FREE_DISK) -> None:

@@ -225,7 +225,19 @@ def limit_data(megabytes: int) -> None:
     if hard != resource.RLIM_INFINITY:
         most = min(most, hard)
     resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+
+
+@contextlib.contextmanager
+def limited_data(megabytes: int) -> Iterator[None]:
+    """The same while something is done that others can make large; then the limit is as before."""
+    before, core = resource.getrlimit(resource.RLIMIT_DATA), resource.getrlimit(resource.RLIMIT_CORE)
+    limit_data(megabytes)
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, before)
+        resource.setrlimit(resource.RLIMIT_CORE, core)
 
 
 def limit_memory(megabytes: int) -> None:

@@ -23,6 +23,7 @@ from indlet.cli.secret import secret
 from indlet.cli.show import amount, printable, say, say_json
 from indlet.errors import SettingsError
 from indlet.extension import FollowUp, extensions
+from indlet.limits import CHILD_MEMORY_MB
 from indlet.model import JsonObject
 from indlet.settings import Settings, Source, without_credentials
 
@@ -88,7 +89,7 @@ def harvest(
     """
     settings = _adjusted(settings_given(data, config), timeout, retries, at_once)
     _check_command(settings, urls, index_format, name)
-    with _indexer_ahead(settings) as indexer:
+    with _indexer_ahead(settings) as indexer, process.limited_data(CHILD_MEMORY_MB):
         from indlet.service.harvest.run import RunOptions
         from indlet.service.pipeline import harvest_all
         from indlet.store import open_configured

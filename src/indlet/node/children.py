@@ -14,7 +14,7 @@ import orjson
 
 from indlet import process
 from indlet.errors import IndletError, StoreUnavailable
-from indlet.limits import CHILD_MEMORY_MB
+from indlet.limits import MEMORY_SPENT
 
 PATIENCE: Final = 20.0  # seconds from SIGTERM to SIGKILL: a child commits what it has first
 LINE: Final = 1 << 20  # bytes that a line may have
@@ -83,7 +83,7 @@ def ending(tell: Callable[[str], None] = tell) -> Iterator[None]:
         tell(str(e))
         sys.exit(_UNAVAILABLE if isinstance(e, StoreUnavailable) else 1)
     except MemoryError:
-        tell(f"more than {CHILD_MEMORY_MB} MB of memory would be needed; what was committed stands")
+        tell(MEMORY_SPENT)
         sys.exit(1)
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from indlet import process
 from indlet.errors import IndexBusy, IndletError, StoreUnavailable
 from indlet.formats.registry import known_roots
+from indlet.limits import MEMORY_SPENT
 from indlet.service.harvest.concurrency import RunQueue
 from indlet.service.harvest.mesh import origin_key
 from indlet.service.harvest.negotiate import source_name
@@ -64,8 +65,8 @@ def harvest_all(
                     options=options, halt=stop, own=own,
                     exchange=settings.duplicates.exchange, ranks=ranks, roots=roots,
                 ).go()  # fmt: skip
-            except IndletError as e:
-                seen.outcome, seen.reason, seen.phase = "failed", str(e), "failed"
+            except (IndletError, MemoryError) as e:  # a MemoryError says nothing
+                seen.outcome, seen.reason, seen.phase = "failed", str(e) or MEMORY_SPENT, "failed"
                 seen.store_lost = isinstance(e, StoreUnavailable)
             except BaseException as e:
                 seen.outcome, seen.reason, seen.phase = "failed", f"{type(e).__name__}: {e}", "failed"

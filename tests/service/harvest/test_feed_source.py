@@ -158,3 +158,13 @@ def test_entries_without_a_date_are_passed_on_with_sound_provenance(store: Store
     about = Provenance(origins, extended=False).about(stored, "http://www.openarchives.org/OAI/2.0/oai_dc/")
     (hop,), _ = provenance.read([about.removeprefix(b"<about>").removesuffix(b"</about>")])
     assert period(hop.datestamp) and hop.identifier == f"{url}#1"
+
+
+def test_what_entries_inherit_is_charged_to_the_size_of_the_feed(url: str, store: Store) -> None:
+    """200 kilobytes of authors for each of 2,000 entries would be 400 megabytes."""
+    authors = "".join(f"<author><name>Wells, Ada {number}</name></author>" for number in range(5000))
+    show(*map(str, range(2000)), more=authors)
+    (progress,) = harvest_all(store, Settings(), [Source(url, name="feed", metadata="feed")], index=False)
+    assert progress.outcome == "failed"
+    assert "bytes would come of one response" in progress.reason
+    assert store.size() < 50_000_000

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import sqlite3
+import subprocess
+import sys
 import threading
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import orjson
+import pytest
 import tests.hostile.misbehaving as m
 from click.testing import CliRunner
 from tests.service.harvest.test_harvest_hostile import QUICK, harvest, held, state
 
 from indlet.cli.harvest import harvest as harvest_command
 from indlet.cli.harvest import sources as sources_command
-from indlet.limits import FREE_DISK
+from indlet.errors import StoreError
+from indlet.limits import CHILD_MEMORY_MB, FREE_DISK
 from indlet.service.harvest.progress import Progress
 from indlet.service.harvest.run import Run, RunOptions
+from indlet.service.index import follow
 from indlet.service.search import statistics
 from indlet.settings import Source
 from indlet.settings.file import from_mapping
@@ -194,6 +200,53 @@ def test_a_commit_leaves_some_room_on_the_disk(tmp_path: Path) -> None:
         store.free_disk = FREE_DISK
         assert harvest(store, provider.url).ok
         assert set(held(store)) == provider.live()
+
+
+def test_an_index_file_leaves_some_room_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk with less room than that, here by the system's own answer, stops the index and not the store."""
+    with open_store(tmp_path) as store, m.Provider() as provider:
+        assert harvest(store, provider.url).ok
+        full = os.statvfs_result((4096, 4096, 1 << 20, 9, 9, 9, 9, 9, 0, 255))
+        with monkeypatch.context() as small:
+            small.setattr(os, "statvfs", lambda path: full)
+            with pytest.raises(StoreError, match="make room and go on"):
+                follow.catch_up(store)
+        assert follow.lag(store)[1] <= 0
+        assert follow.catch_up(store).applied >= len(provider.live())
+
+
+def test_the_command_limits_its_own_memory(tmp_path: Path) -> None:
+    limits: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            told = Path(f"/proc/{command.pid}/limits").read_text().splitlines()
+            limits.extend(line.split()[3] for line in told if line.startswith("Max data size"))
+            self.send_error(404)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        url = f"http://127.0.0.1:{server.server_address[1]}/oai"
+        arguments = [
+            sys.executable,
+            "-m",
+            "indlet",
+            "harvest",
+            url,
+            "--data",
+            str(tmp_path / "d"),
+            "--retries",
+            "0",
+        ]
+        command = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        assert command.wait(60) == 1
+        server.shutdown()
+        thread.join()
+    assert set(limits) == {str(CHILD_MEMORY_MB << 20)}
 
 
 def test_the_name_of_the_harvester_can_be_set(tmp_path: Path) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import math
+import sys
 import weakref
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
@@ -492,8 +494,18 @@ def test_few_misspelt_words_of_a_query_are_looked_for_in_the_vocabulary(tmp_path
         misspelt = " ".join(word[:3] + "q" + word[3:] for word in words)
         found = library.search(misspelt).suggestions
         assert [one.instead for one in found] == [(word,) for word in words[:MISSPELT_WORDS]]
-        results = library.compare(misspelt).results
+        calls: Counter[str] = Counter()
+        sys.setprofile(lambda frame, event, _: calls.update([frame.f_code.co_qualname] * (event == "call")))
+        try:
+            results = library.compare(misspelt).results
+        finally:
+            sys.setprofile(None)
         assert all(one.suggestions == found for one in results)
+        # Under every model but one, which needs all words, the query means the same.
+        assert (calls["QueryReader.meaning"], calls["QueryReader.suggestions"]) == (2, 1)
+        for result in results:
+            alone = library.search(misspelt, model=result.model, all_words="off")
+            assert (alone.total, alone.notes) == (result.total, result.notes)
 
 
 def test_few_records_of_a_query_are_read_for_its_phrases(tmp_path: Path) -> None:

@@ -88,6 +88,18 @@ def test_a_record_that_a_list_names_twice_is_as_it_was_named_last(tmp_path: Path
     assert [path.name for path in (copy / "h").iterdir()] == ["b"]
 
 
+def test_a_file_that_would_fill_the_disk_is_owed(tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    lists = GivenLists({"oai_didl": [page(by_value("a", b"one"))]}, {"http://h/a": by_value("a", b"one")})
+    with MirrorJournal(copy).opened() as opened:
+        run = Mirror(copy, lists, Fetcher(URL, "", (), 1000, 1.0), opened)
+        run.free_disk = 1 << 60
+        assert "bytes are free on the disk" in run.run(URL).failed["http://h/a"]
+    assert not mirrored(copy, lists).failed
+    assert (copy / "h" / "a").read_bytes() == b"one"
+
+
 def test_a_length_of_thousands_of_digits_is_none(tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     mirrored(copy, GivenLists({"oai_didl": [page(by_value("a", b"one"))]}))

@@ -12,6 +12,7 @@ from typing import Final
 
 from indlet.formats.feed import ParsedEntry, absolute_link, read_feed, uri_of
 from indlet.formats.metadata import oai_dc
+from indlet.limits import Budget
 from indlet.model import Record
 from indlet.net.client import Client, HttpAnswer
 from indlet.oai.read import canonical
@@ -39,12 +40,17 @@ def ask(client: Client, url: str, limit: int, known: Validators) -> tuple[HttpAn
 
 def records(answer: HttpAnswer, address: str, analyzer: Analyzer) -> Iterator[tuple[Record, str]]:
     """What a feed says now: its entries, and the deletions that it tells of; each with the identifier that
-    the feed itself uses. `address`: that of the feed in the settings.
+    the feed itself uses. `address`: that of the feed in the settings. BadResponse if far more would come of
+    it than it has bytes.
     """
     feed = read_feed(answer.body, answer.url)
+    budget = Budget(len(answer.body))  # entries inherit what the feed says of all of them
     for entry in feed.entries:
         named = replace(entry, identifier=uri_of(entry.identifier, address))
-        yield _record(named, analyzer), entry.identifier
+        budget.charge(sum(len(value) for values in named.metadata.values() for value in values))
+        record = _record(named, analyzer)
+        budget.charge(len(record.raw) + (len(record.vector.packed) if record.vector else 0))
+        yield record, entry.identifier
     shown = {entry.identifier for entry in feed.entries}
     for identifier in feed.gone:
         if identifier not in shown:

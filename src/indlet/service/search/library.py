@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 from weakref import WeakKeyDictionary
@@ -46,7 +46,7 @@ from indlet.service.search.notes import Note
 from indlet.service.search.query_reader import QueryReader, without_positions
 from indlet.service.search.rank import MODELS, Model
 from indlet.service.search.rank import model as chosen_model
-from indlet.service.search.results import Comparison, Explained, Hit, Result, compared
+from indlet.service.search.results import Comparison, Explained, Hit, Result, Suggestion, compared
 from indlet.service.search.snapshots import Snapshots
 from indlet.settings import OriginKey, Settings, Source
 from indlet.store import Audience, Origin, Store, View, open_configured
@@ -61,6 +61,17 @@ MAX_LIMIT: Final = 1_000_000
 MAX_OFFSET: Final = 10_000_000
 _SIMILAR_TERMS: Final = 25
 _NAMED: Final = 200_000  # records whose identifiers are remembered between rankings
+
+
+@dataclass(slots=True)
+class SharedReading:
+    """What searches for one query under several models share: the snapshot, and the query's meaning in it."""
+
+    searcher: Searcher
+    origins: dict[int, Origin]
+    notes: list[str]  # about the index
+    meanings: dict[bool, Meaning] = field(default_factory=dict)  # by whether all parts are required
+    suggestions: tuple[Suggestion, ...] | None = None
 
 
 class Library:
@@ -228,13 +239,14 @@ class Library:
         accents: str = "",
         all_words: str = "",
         exact_total: bool = True,
+        shared: SharedReading | None = None,
         **named: float,
     ) -> Result:
         """The records that match, best first. `plain` takes the text as words, whatever signs are in it.
         Without `exact_total` the total may be a lower bound, which is quicker.
 
         Parameters of the model may be named: `mu=500`, `k1=0.9`, `lambda_=0.5`. `accents` and `all_words` are
-        as the settings say where they are empty.
+        as the settings say where they are empty. `shared`: of searches for one query under several models.
 
         Long because each option and each part of the result is named.
         """
@@ -245,12 +257,15 @@ class Library:
         _check(limit, offset, sort, facets, filters or {})
         handling = self._reader.handling(accents, all_words)
         ranking = self.model(model, [*parameters, *(f"{n.rstrip('_')}={v}" for n, v in named.items())])
-        notes: list[str] = []
-        searcher = self.searcher(notes)
-        spoken, origins = self._reader.spoken(searcher, languages, filters), self._origins()
-        meaning = self._reader.meaning(
-            text, ranking, spoken, searcher, origins, handling, filters, plain=plain, sort=sort
-        )
+        shared = shared or self._shared_reading()
+        notes = list(shared.notes)
+        searcher, origins = shared.searcher, shared.origins
+        spoken = self._reader.spoken(searcher, languages, filters)
+        strict = self._reader.is_strict(ranking, handling, sort)
+        if (meaning := shared.meanings.get(strict)) is None:
+            meaning = shared.meanings[strict] = self._reader.meaning(
+                text, ranking, spoken, searcher, origins, handling, filters, plain=plain, sort=sort
+            )
         found = searcher.search(
             meaning.expression,
             ranking,
@@ -270,7 +285,9 @@ class Library:
             notes.append(Note("pruned", loss=searcher.loss))
         if found.loose and (note := without_positions(searcher, meaning, origins)):
             notes.append(note)
-        suggestions = self._reader.suggestions(searcher, meaning, spoken.every)
+        if shared.suggestions is None:
+            shared.suggestions = self._reader.suggestions(searcher, meaning, spoken.every)
+        suggestions = shared.suggestions
         shares = Shares(searcher, meaning, ranking, self.analyzer)
         sets = self.set_names() if "set" in facets else {}
         return Result(
@@ -293,9 +310,13 @@ class Library:
             ahead=found.ahead,
         )
 
+    def _shared_reading(self) -> SharedReading:
+        notes: list[str] = []
+        return SharedReading(self.searcher(notes), self._origins(), notes)
+
     def compare(self, text: str, models: Sequence[str] = tuple(MODELS), **options: Any) -> Comparison:
         """One query under several models on the same index, each by its scores alone."""
-        options = {"all_words": "off", **options}
+        options = {"all_words": "off", "shared": self._shared_reading(), **options}
         return compared([self.search(text, model=model, **options) for model in models])
 
     def rank(

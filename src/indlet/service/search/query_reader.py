@@ -99,6 +99,13 @@ class QueryReader:
                 raise SettingsError(f"{name} is {value!r}: choose one of {', '.join(known)}")
         return Handling(accents == "fold", all_words == "first")
 
+    def is_strict(self, ranking: Model, handling: Handling, sort: str) -> bool:
+        """Whether a record must match all parts of a query.
+
+        By date, a record that holds one of the words would come before all that hold every one.
+        """
+        return ranking.name == "boolean" or (sort != "score" and handling.all_words)
+
     def meaning(
         self,
         text: str,
@@ -122,8 +129,7 @@ class QueryReader:
         for origin in origins.values():
             for name in {origin.name, str(origin.settings.get("url", ""))} - {""}:
                 names.setdefault(name.casefold(), []).append(origin.id)
-        # By date, a record that holds one of the words would come before all that hold every one.
-        strict = ranking.name == "boolean" or (sort != "score" and handling.all_words)
+        strict = self.is_strict(ranking, handling, sort)
         verification = _Verification()
         meaning = Interpreter(
             self._analyzer, spoken.frequent, names, strict, spoken.rare,

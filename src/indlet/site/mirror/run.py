@@ -13,6 +13,7 @@ from typing import Final
 
 from indlet.datestamps import http_date
 from indlet.errors import RemoteError
+from indlet.limits import FREE_DISK, require_room
 from indlet.site import http_header, oai_didl
 from indlet.site.mirror.archive import WarcFile
 from indlet.site.mirror.fetch import Fetcher, NotFetched
@@ -83,6 +84,7 @@ class Mirror:
         if archive is not None:
             journal.also_durable.append(archive.sync)
         self.done = Mirrored()
+        self.free_disk = FREE_DISK  # bytes that a file must leave on the disk
 
     def run(self, url: str, *, full: bool = False) -> Mirrored:
         """Bring the folder to what the repository shows now. `full`: list everything, and drop what is not
@@ -245,6 +247,8 @@ class Mirror:
         if component.encoded is not None:
             content = oai_didl.decoded(component.encoded)
         digest = sha256(content).hexdigest() if content is not None else ""
+        # Without room for it, a file is a failure, and is asked for again by the next run.
+        require_room(self._folder, 0 if content is None else len(content), self.free_disk)
         if content is not None and not _fault(component, len(content), digest):
             _write(part, content)
             size = len(content)
