@@ -7,8 +7,9 @@ a value names, when they are called: to know all extensions costs a process next
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import IntEnum
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -16,10 +17,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     from starlette.routing import BaseRoute
 
+    from indlet.cli.check import CheckResult
     from indlet.formats import MetadataFormat
+    from indlet.model import JsonObject
     from indlet.provider.serve.application import ProviderWeb
     from indlet.provider.serve.record_filter import RecordFilter
     from indlet.provider.source import CrawlTarget
+    from indlet.service.harvest.run import LessonRequest
     from indlet.service.index.protocol import Index
     from indlet.settings import IndexEngine, Settings, Source
     from indlet.store import Clock, OpenStore, Store
@@ -35,12 +39,28 @@ class CommandEntry(NamedTuple):
     help: str
 
 
+class Step(IntEnum):
+    """The steps of a round, in their order. Jobs that are none of them wait for nothing."""
+
+    NONE = 0
+    READ = 1
+    HARVEST = 2
+    WRITE = 3
+
+    def follows(self, earlier: Step) -> bool:
+        return Step.NONE < earlier < self
+
+
 class JobEntry(NamedTuple):
-    """A job of a node: its name on the schedule, its interval, and what it does until it is stopped."""
+    """A job of a node, a row of its table: what it is called, how often it is done, and what it does."""
 
     name: str
     every: str
-    work: Callable[[threading.Event], object]
+    work: Callable[[threading.Event], object]  # until the event is set; it raises where it fails
+    step: Step = Step.NONE
+    priority: int = 5  # of jobs that are due, lower ones come first
+    after_changes: bool = False  # due as soon as a harvest has brought or deleted records
+    after_failures: bool = False  # due as soon as a harvest has failed
 
 
 class FollowUp(NamedTuple):
@@ -61,6 +81,11 @@ class Extension:
     # Metadata formats that the settings describe, by prefix.
     formats: Callable[[Settings], Mapping[str, MetadataFormat]] = lambda settings: {}
     jobs: Callable[[Store, Settings], Sequence[JobEntry]] = lambda store, settings: ()
+    # What is asked of a source like this node after its records, by the key of its state for the answer:
+    # what to ask with next time, and what went wrong.
+    lessons: Mapping[str, Callable[[LessonRequest], tuple[JsonObject, str]]] = field(default_factory=dict)
+    # What `indlet check` finds of the settings.
+    checks: Callable[[Settings], Iterable[CheckResult]] = lambda settings: ()
     # What `indlet harvest` does once it has harvested these sources.
     after_harvest: Callable[[Store, Settings, Sequence[Source]], FollowUp] = lambda *_: FollowUp()
     # What the desk shows of a source: a line of text; empty for nothing.

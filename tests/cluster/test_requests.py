@@ -49,7 +49,7 @@ def done_by_one(worker: Worker) -> list[str]:
     begun = worker.look()
     for thread in worker.running().values():
         thread.join()
-    return begun
+    return [name for name in begun if name != "documents"]  # has nothing to do without full text
 
 
 def test_a_request_is_done_once_and_before_what_is_due(store: Store) -> None:
@@ -177,7 +177,7 @@ def test_retries_are_collected(web: Jobs, store: Store) -> None:
         for number in (1, 2):
             tx.fail(origin, Failure(f"oai:d:{number}", "read", "broken"))
     for number in (1, 2, 1):
-        web.harvests.retry("dead", f"oai:d:{number}")
+        web.harvests.retry("dead", [f"oai:d:{number}"])
     assert requests(store)["retry dead"].only == ("oai:d:1", "oai:d:2")
     assert "retry dead" in [job.name for job in Worker(store, Settings(source=(DEAD,))).jobs()]
 

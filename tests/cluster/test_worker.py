@@ -293,6 +293,7 @@ def test_what_a_worker_does_follows_from_the_settings(stores: tuple[Store, Store
         "crawl papers": (1, ""),
         "harvest one": (2, "one.example.org"),
         "alerts": (4, ""),
+        "documents": (5, ""),
     }
 
 
@@ -302,10 +303,10 @@ def test_a_crawl_is_due_as_before_while_another_process_crawls(
     settings = Settings(hierarchy=(Hierarchy(name="papers", root=str(tmp_path)),), crawl=Crawl(every="1h"))
     worker = Worker(stores[0], settings)
     with stores[1].job("crawl"):
-        assert worker.look() == ["crawl papers"]
+        assert "crawl papers" in worker.look()
         for thread in worker.running().values():
             thread.join()
-    assert last_runs(stores[0]) == {}
+    assert "crawl papers" not in last_runs(stores[0])
 
 
 def test_the_command_crawls_and_drains(tmp_path: Path) -> None:
@@ -342,7 +343,7 @@ def test_the_command_crawls_and_drains(tmp_path: Path) -> None:
 def test_the_steps_of_a_round_keep_their_order(stores: tuple[Store, Store]) -> None:
     done: list[str] = []
     jobs = (
-        WorkerJob("write x", 3, "1h", noting(done, "write"), step=Step.WRITE),
+        WorkerJob("write x", 3, "1h", noting(done, "write"), step=Step.WRITE, after_changes=True),
         WorkerJob("harvest lanl", 2, "1d", noting(done, "harvest"), step=Step.HARVEST),
         WorkerJob("crawl larc", 1, "1h", noting(done, "read"), step=Step.READ),
     )

@@ -40,9 +40,6 @@ SUB_ROOMS = {
 EXTENSIONS = ["site", "exchange", "cluster", "sidecar"]
 # Core modules that still do. This list may only become shorter.
 STILL = {
-    "cli/check.py",
-    "node/jobs.py",
-    "service/harvest/run.py",
     "web/admin/acts.py",
     "web/admin/alerts.py",
     "web/admin/desk.py",

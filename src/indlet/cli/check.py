@@ -17,6 +17,7 @@ import click
 from indlet.cli.options import CONFIG, config_option, data_option, settings_given
 from indlet.cli.show import amount, printable, say, say_json
 from indlet.errors import IndletError, StoreError
+from indlet.extension import extensions
 from indlet.settings import IndexEngine, Settings, Source, is_loopback
 
 if TYPE_CHECKING:
@@ -77,6 +78,8 @@ def _results(data: Path | None, config: Path | None, offline: bool) -> Iterator[
         return
     yield from _settings(settings, path)
     yield from _roots(settings)
+    for extension in extensions():
+        yield from extension.checks(settings)
     yield from _formats(settings)
     yield from _folder(settings.data)
     try:
@@ -139,42 +142,13 @@ def _roots(settings: Settings) -> Iterator[CheckResult]:
 
 
 def _formats(settings: Settings) -> Iterator[CheckResult]:
-    """Formats, tables and folders of catalogues, as local read and local write would find them."""
+    """Formats of sources."""
     try:
-        from indlet.exchange.translate import format_named, own_table
-        from indlet.exchange.write_check import check_task
         from indlet.formats import METADATA
         from indlet.service.harvest.negotiate import source_name
         from indlet.service.harvest.run import FEED
     except ModuleNotFoundError:
         return  # a provider alone
-    for library in settings.library:
-        subject = f"library {library.name}"
-        try:
-            metadata = format_named(library.format)
-            if library.mapping:
-                own_table(library.mapping, metadata)
-            yield CheckResult("format", subject, "ok", f"{library.format} can be read")
-        except (IndletError, OSError) as e:
-            yield CheckResult("format", subject, "problem", str(e))
-    for write in settings.write:
-        if not Path(write.folder).is_dir() or not os.access(write.folder, os.W_OK | os.X_OK):
-            message = "is not there, or may not be written; make it, or correct [[write]]"
-            yield CheckResult("folder", write.folder, "problem", message)
-        else:
-            yield CheckResult("folder", write.folder, "ok", "can be written")
-        try:
-            check_task(write)
-            yield CheckResult("format", f"write {write.folder}", "ok", f"{write.format} can be written")
-        except (IndletError, OSError) as e:
-            yield CheckResult("format", f"write {write.folder}", "problem", str(e))
-    names = {source_name(source) for source in settings.source}
-    for write in settings.write:
-        for chosen in write.from_:
-            name = chosen.partition(":")[0]
-            if name != "*" and name not in names:
-                message = f"from names {name}, which is no [[source]] of this file; is it one of the desk?"
-                yield CheckResult("settings", f"write {write.folder}", "warning", message)
     known = (*METADATA, FEED)
     for source in settings.source:
         if source.metadata not in known and not source.metadata.startswith("table-"):

@@ -16,21 +16,18 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from os import getpid
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from indlet import logs
 from indlet.errors import IndletError, StoreError, StoreUnavailable
-from indlet.exchange.duplicates.job import duplicates_job
-from indlet.extension import extensions
 from indlet.node import upkeep
 from indlet.node.crawl_child import crawl_in_child
 from indlet.node.harvests import Harvests
 from indlet.node.indexing import EVERY, IndexJob
 from indlet.node.job_entries import EndedJob, JobRequest, last_runs, note_end, paused, permit, requests
-from indlet.node.jobs import alerts_job, write_job
+from indlet.node.jobs import extension_jobs
 from indlet.node.schedule import (
     STEP_PATIENCE,
     Job,
@@ -71,6 +68,7 @@ class WorkerJob(NamedTuple):
     lane: str = ""
     request: JobRequest | None = None
     step: Step = Step.NONE
+    after_changes: bool = False
 
 
 class _Running(NamedTuple):
@@ -177,17 +175,10 @@ class Worker:
                 work = self._harvests.work(name, source)
                 host = _host(source.url)
                 yield WorkerJob(f"harvest {name}", 2, every, work, host, step=Step.HARVEST)
-        for write in self._settings.write:
-            work = write_job(self._store, self._settings, write)
-            yield WorkerJob(f"write {write.folder}", 3, write.every, work, step=Step.WRITE)
-        if sources or self._settings.write:
-            every = self._settings.notify.every
-            yield WorkerJob("alerts", 4, every, alerts_job(self._store, self._settings))
-        if every := self._settings.duplicates.every:
-            yield WorkerJob("duplicates", 4, every, partial(duplicates_job, self._settings))
-        for extension in extensions():
-            for job in extension.jobs(self._store, self._settings):
-                yield WorkerJob(job.name, 5, job.every, job.work)
+        for job in extension_jobs(self._store, self._settings):
+            yield WorkerJob(
+                job.name, job.priority, job.every, job.work, step=job.step, after_changes=job.after_changes
+            )
 
     def _asked(self, job: str, request: JobRequest, sources: dict[str, Source]) -> WorkerJob | None:
         kind, _, name = job.partition(" ")
@@ -341,7 +332,7 @@ def _due_at(job: WorkerJob, ended: dict[str, EndedJob]) -> float:
     if last is None:
         return 0.0
     due = next_run(job.every, last.ended) if job.every else float("inf")
-    if job.step is Step.WRITE:  # what a harvest brought is written when it has ended
+    if job.after_changes:  # what a harvest brought is seen to when it has ended
         harvests = (end.ended for name, end in ended.items() if name.startswith("harvest "))
         due = min(due, next(filter(lambda at: at > last.ended, sorted(harvests)), due))
     return due

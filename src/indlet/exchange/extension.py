@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from indlet.extension import CommandEntry, Extension
+from indlet.extension import CommandEntry, Extension, JobEntry
 
 if TYPE_CHECKING:
     from starlette.routing import BaseRoute
 
+    from indlet.cli.check import CheckResult
     from indlet.formats import MetadataFormat
+    from indlet.model import JsonObject
     from indlet.provider.serve.application import ProviderWeb
     from indlet.provider.source import CrawlTarget
+    from indlet.service.harvest.run import LessonRequest
     from indlet.settings import Settings
+    from indlet.store import Store
 
 _COMMANDS: Final = "indlet.exchange.commands"
 
@@ -46,6 +50,26 @@ def _routes(web: ProviderWeb, landing: str) -> Sequence[BaseRoute]:
     return [Route(DECISIONS_PATH, web.page(body, "application/json"))]
 
 
+def _jobs(store: Store, settings: Settings) -> Sequence[JobEntry]:
+    from indlet.exchange.jobs import jobs
+
+    return jobs(store, settings)
+
+
+def _checks(settings: Settings) -> Iterable[CheckResult]:
+    if not (settings.library or settings.write):
+        return ()
+    from indlet.exchange.checks import checks
+
+    return checks(settings)
+
+
+def _learn_decisions(asked: LessonRequest) -> tuple[JsonObject, str]:
+    from indlet.exchange.duplicates.other_decisions import learn
+
+    return learn(asked)
+
+
 EXTENSION: Final = Extension(
     name="exchange",
     commands={
@@ -65,4 +89,7 @@ EXTENSION: Final = Extension(
     formats=_formats,
     crawl_targets=_crawl_targets,
     routes=_routes,
+    jobs=_jobs,
+    lessons={"decisions": _learn_decisions},
+    checks=_checks,
 )

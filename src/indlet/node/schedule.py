@@ -15,11 +15,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from enum import IntEnum
 from typing import Final, Self
 
 from indlet import logs
 from indlet.errors import IndletError, MissingExtra, SettingsError, StoreUnavailable
+from indlet.extension import Step as Step
 from indlet.model import JsonObject
 from indlet.settings import seconds
 
@@ -37,18 +37,6 @@ PATIENCE: Final = 10.0
 # A step waits for earlier ones no longer than this: a harvest may take days.
 STEP_PATIENCE: Final = 3600.0
 _LONGEST_WAIT: Final = 5.0  # a clock that is set forward is noticed by then
-
-
-class Step(IntEnum):
-    """The steps of a round, in their order. Jobs that are none of them wait for nothing."""
-
-    NONE = 0
-    READ = 1
-    HARVEST = 2
-    WRITE = 3
-
-    def follows(self, earlier: Step) -> bool:
-        return Step.NONE < earlier < self
 
 
 def rest_after(losses: int) -> float:

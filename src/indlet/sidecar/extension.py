@@ -24,7 +24,7 @@ def _jobs(store: Store, settings: Settings) -> Sequence[JobEntry]:
 
         documents_job(store, settings, stop)
 
-    return (JobEntry(JOB, EVERY, work),)
+    return (JobEntry(JOB, EVERY, work, after_changes=True),)
 
 
 def _after_harvest(store: Store, settings: Settings, sources: Sequence[Source]) -> FollowUp:

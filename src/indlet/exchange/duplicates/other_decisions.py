@@ -15,12 +15,11 @@ from indlet.errors import BadResponse
 from indlet.exchange.duplicates import decisions
 from indlet.net.client import NoAnswer
 from indlet.oai.names import DECISIONS_PATH, FT_PATH
-from indlet.service.harvest.fetch_page import PageFetcher
 from indlet.service.harvest.mesh import origin_key
-from indlet.store import Store
 
 if TYPE_CHECKING:
-    from indlet.service.harvest.feed import Validators
+    from indlet.model import JsonObject
+    from indlet.service.harvest.run import LessonRequest
 
 BYTES: Final = 16 << 20
 _EACH: Final = 640  # bytes of one decision's texts: so all that are kept, given out, are less than BYTES
@@ -30,22 +29,22 @@ _MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _UNSEEN: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]+")
 
 
-def learn(
-    store: Store, fetcher: PageFetcher, source: str, url: str, own: str, known: Validators, now: datetime
-) -> tuple[Validators, str]:
-    """Take what a source says at `url`, its extended endpoint: what to ask with next time, what went wrong.
+def learn(asked: LessonRequest) -> tuple[JsonObject, str]:
+    """Take what a source decided: what to ask with next time, what went wrong.
 
-    `own` is the key of this node: its own decisions, coming back, are left alone.
+    Decisions of this node's own, coming back, are left alone.
     """
+    store, known = asked.store, asked.known
     with store.read() as view:
-        ours = {own, decisions.own_id(view)} - {""}
+        ours = {asked.own, decisions.own_id(view)} - {""}
     try:
-        answer = fetcher.get(url.removesuffix(FT_PATH) + DECISIONS_PATH, BYTES, "application/json", known)
+        url = asked.url.removesuffix(FT_PATH) + DECISIONS_PATH
+        answer = asked.fetcher.get(url, BYTES, "application/json", known)
         if answer.status == 304:
-            return known, ""
+            return dict(known), ""
         if answer.trouble is not None:
             raise answer.trouble
-        told = [(pair, replace(made, via=source)) for pair, made in read(answer.body, ours, now)]
+        told = [(pair, replace(made, via=asked.source)) for pair, made in read(answer.body, ours, asked.now)]
     except NoAnswer as e:
         # A node that does not exchange decisions has no such address.
         return {}, "" if e.failed.trouble == "fatal" else str(e)

@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from indlet import datestamps as dates
 from indlet.errors import IndletError, RemoteError, SettingsError, Unreachable
-from indlet.exchange.duplicates import other_decisions
+from indlet.extension import extensions
 from indlet.formats.registry import ROOTS, Roots
 from indlet.net.client import Client, NoAnswer, spellings
 from indlet.net.reach import origin_of
@@ -80,6 +80,18 @@ class RunOptions:
 
 class PolicyChanged(Exception):
     """The source states another analysis policy than at the beginning of the run."""
+
+
+class LessonRequest(NamedTuple):
+    """What an extension needs to ask a source for more than records."""
+
+    store: Store
+    fetcher: PageFetcher
+    source: str  # its name
+    url: str  # its extended endpoint
+    own: str  # the key of this node
+    known: dict[str, str]  # what the last answer said to ask with
+    now: datetime
 
 
 class Run:
@@ -299,7 +311,7 @@ class Run:
             self.intake.owed(self.owed, partial(self.committer.commit_if_due, state))
         if stop.complete:
             self._name_sets()
-            self._take_decisions()
+            self._learn_more()
         self._finish(state, stop)
         if stop.complete and (self._reconcile_due() or self._compare_after_full()):
             self._reconcile()
@@ -326,16 +338,19 @@ class Run:
         if trouble:
             self.progress.repairs["set names are not to be had"] += 1
 
-    def _take_decisions(self) -> None:
+    def _learn_more(self) -> None:
+        """What a node like this one gives out besides records."""
         if not self.exchange or not self.agreement.url.endswith(FT_PATH):
             return
-        known = dict(self.state.other.get("decisions", {}))
-        given, trouble = other_decisions.learn(
-            self.store, self.fetcher, self.name, self.agreement.url, self.own, known, self.now()
-        )
-        self._remember(other={**self.state.other, "decisions": given})
-        if trouble:
-            self.progress.repairs["decisions about duplicates are not to be had"] += 1
+        for key, learn in ((k, one) for extension in extensions() for k, one in extension.lessons.items()):
+            known = dict(self.state.other.get(key, {}))
+            request = LessonRequest(
+                self.store, self.fetcher, self.name, self.agreement.url, self.own, known, self.now()
+            )
+            given, trouble = learn(request)
+            self._remember(other={**self.state.other, key: given})
+            if trouble:
+                self.progress.repairs[f"{key} of other nodes are not to be had"] += 1
 
     def _has_changed(self, shape: Shape) -> bool:
         """Whether everything must be listed again, because it is harvested in another way than before."""
