@@ -18,7 +18,7 @@ Described = tuple[bytes, int, bytes | None, str, bytes]
 # id, origin, sets, resource, further terms of fields, and the record as the store has it
 IndexRow = tuple[int, int, str, int, bytes, StoredRow]
 # id, score, date, ids of all records of the resource
-Hit = tuple[int, float, int, list[int]]
+Hit = tuple[int, float, int, tuple[int, ...]]
 
 class SegmentBuilder:
     def __init__(self) -> None: ...

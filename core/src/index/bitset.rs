@@ -56,21 +56,6 @@ impl BitSet {
         self.words[number >> 6] >> (number & 63) & 1 == 1
     }
 
-    /// Whether any number from `low` to before `high` is in the set.
-    pub fn any_in(&self, low: usize, high: usize) -> bool {
-        let (first, last) = (low >> 6, high.min(self.len).saturating_sub(1) >> 6);
-        if low >= high.min(self.len) {
-            return false;
-        }
-        let (from, to) = (u64::MAX << (low & 63), u64::MAX >> (63 - ((high.min(self.len) - 1) & 63)));
-        if first == last {
-            return self.words[first] & from & to != 0;
-        }
-        self.words[first] & from != 0
-            || self.words[last] & to != 0
-            || self.words[first + 1..last].iter().any(|&word| word != 0)
-    }
-
     #[inline]
     pub fn insert(&mut self, number: usize) {
         self.words[number >> 6] |= 1 << (number & 63);

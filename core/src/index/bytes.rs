@@ -11,6 +11,28 @@ pub fn write_varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
+/// The bits that a number takes; none for 0.
+pub fn bits(value: u64) -> u32 {
+    u64::BITS - value.leading_zeros()
+}
+
+/// Append numbers of that many bits each, lowest first.
+pub fn write_bits(out: &mut Vec<u8>, values: impl Iterator<Item = u64>, width: u32) {
+    let (mut held, mut filled) = (0u128, 0);
+    for value in values {
+        held |= u128::from(value) << filled;
+        filled += width;
+        while filled >= 8 {
+            out.push(held as u8);
+            held >>= 8;
+            filled -= 8;
+        }
+    }
+    if filled > 0 {
+        out.push(held as u8);
+    }
+}
+
 /// Bytes that are read from the front.
 #[derive(Clone, Copy)]
 pub struct Reader<'a> {
@@ -39,6 +61,23 @@ impl<'a> Reader<'a> {
         let (taken, rest) = self.rest.split_at_checked(count).ok_or_else(cut_short)?;
         self.rest = rest;
         Ok(taken)
+    }
+
+    /// Call `f` with each of the numbers that [`write_bits`] wrote.
+    pub fn bits(&mut self, width: u32, count: usize, mut f: impl FnMut(u64)) -> Result<()> {
+        let size = count.checked_mul(width as usize).ok_or_else(cut_short)?.div_ceil(8);
+        let mut bytes = self.take(size)?.iter();
+        let (mut held, mut filled) = (0u128, 0);
+        for _ in 0..count {
+            while filled < width {
+                held |= u128::from(bytes.next().copied().unwrap_or(0)) << filled;
+                filled += 8;
+            }
+            f((held & ((1 << width) - 1)) as u64);
+            held >>= width;
+            filled -= width;
+        }
+        Ok(())
     }
 
     pub fn u32(&mut self) -> Result<u32> {
@@ -76,5 +115,18 @@ mod tests {
             assert_eq!(reader.varint().unwrap(), n);
         }
         assert!(reader.varint().is_err());
+    }
+
+    #[test]
+    fn bits_come_back() {
+        for width in 0..=64 {
+            let most = u64::MAX.checked_shr(64 - width).unwrap_or(0);
+            let (numbers, mut out, mut found) = ([most, 0, 1 & most, most / 3, most], Vec::new(), Vec::new());
+            write_bits(&mut out, numbers.into_iter(), width);
+            assert_eq!(out.len(), (5 * width as usize).div_ceil(8));
+            Reader::new(&out).bits(width, 5, |number| found.push(number)).unwrap();
+            assert_eq!(found, numbers);
+            assert!(width == 0 || Reader::new(&out[1..]).bits(width, 5, |_| ()).is_err());
+        }
     }
 }

@@ -2,35 +2,28 @@
 //!
 //! ```text
 //! varint df, varint cf - df
-//! df == 1      varint document                                  (its tf is cf)
-//! df < BLOCK   short postings
-//! otherwise    uint32 largest tf; for each full block: uint32 last document, uint32 end of its bytes, counted from
-//!              the first block; the full blocks; the remaining documents as short postings
-//!
-//! full block      byte w, byte v, gaps of w bits (`bitpacking`, 128 numbers), tfs
-//! short posting   varint 2 * (gap - 1) + (tf > 1), then varint tf - 2 where that is so
+//! df == 1      varint document                       (its tf is cf)
+//! otherwise    varint largest tf, if df >= BLOCK; blocks of BLOCK postings, the last one of those that remain
+//! block        packed gaps - 1, packed tfs - 1
+//! packed       byte width + RAISED if any number is raised; then a byte: how often; numbers of that width;
+//!              a byte for each raise: the place of a number to which 2^width is added
 //! ```
 //!
-//! The lowest six bits of v are the width of the largest tf - 1. Without `SPARSE`, tfs - 1 are 128 numbers of that
-//! width. With it, 16 bytes have a bit for each document with a tf above 1, and tf - 2 follow for these alone, in that
-//! width or, if `LESS` is set, one bit less.
+//! So a few large numbers do not widen the others (patched frame of reference: Zukowski, Héman, Nes & Boncz 2006). A full
+//! block is packed by `bitpacking`, 128 numbers together.
 
 use bitpacking::{BitPacker, BitPacker4x};
 
-use super::bitset::{BitSet, Ones};
-use super::bytes::{Reader, cut_short, read_u32, write_varint};
+use super::bitset::BitSet;
+use super::bytes::{Reader, bits, cut_short, write_bits, write_varint};
 use crate::Result;
 
 pub const BLOCK: usize = 128;
-const SPARSE: u8 = 0x80;
-const LESS: u8 = 0x40;
-const WIDTH: u8 = 0x3F;
+const RAISED: u8 = 0x80;
+/// How far below the width of the largest number widths are tried.
+const TRIED: u32 = 7;
 
 pub type Block = [u32; BLOCK];
-
-fn bits(value: u32) -> u8 {
-    (32 - value.leading_zeros()) as u8
-}
 
 /// Append the list of a term: documents in ascending order, each with its tf, which is at least 1.
 pub fn write_list(out: &mut Vec<u8>, docs: &[u32], tfs: &[u32]) {
@@ -42,72 +35,83 @@ pub fn write_list(out: &mut Vec<u8>, docs: &[u32], tfs: &[u32]) {
         write_varint(out, u64::from(*doc));
         return;
     }
-    let (mut before, full) = (None, docs.len() / BLOCK);
-    if full > 0 {
-        out.extend_from_slice(&tfs.iter().copied().max().unwrap_or(1).to_le_bytes());
-        let directory = out.len();
-        out.resize(directory + 8 * full, 0);
-        let first = out.len();
-        for block in 0..full {
-            let (low, high) = (block * BLOCK, (block + 1) * BLOCK);
-            write_block(out, before, &docs[low..high], &tfs[low..high]);
-            before = Some(docs[high - 1]);
-            let entry = directory + 8 * block;
-            let end = (out.len() - first) as u32;
-            out[entry..entry + 4].copy_from_slice(&docs[high - 1].to_le_bytes());
-            out[entry + 4..entry + 8].copy_from_slice(&end.to_le_bytes());
-        }
+    if docs.len() >= BLOCK {
+        write_varint(out, u64::from(tfs.iter().copied().max().unwrap_or(1)));
     }
-    let mut next = before.map_or(0, |doc: u32| u64::from(doc) + 1);
-    for (&doc, &tf) in docs[full * BLOCK..].iter().zip(&tfs[full * BLOCK..]) {
-        write_varint(out, (u64::from(doc) - next) << 1 | u64::from(tf > 1));
-        if tf > 1 {
-            write_varint(out, u64::from(tf - 2));
+    let (mut numbers, mut next) = ([0; BLOCK], 0);
+    for (docs, tfs) in docs.chunks(BLOCK).zip(tfs.chunks(BLOCK)) {
+        for (number, &doc) in numbers.iter_mut().zip(docs) {
+            *number = doc - next;
+            next = doc.wrapping_add(1);
         }
-        next = u64::from(doc) + 1;
+        write_packed(out, &numbers[..docs.len()]);
+        numbers.iter_mut().zip(tfs).for_each(|(number, &tf)| *number = tf - 1);
+        write_packed(out, &numbers[..docs.len()]);
     }
 }
 
-fn write_block(out: &mut Vec<u8>, before: Option<u32>, docs: &[u32], tfs: &[u32]) {
-    let packer = BitPacker4x::new();
-    let mut room = [0u8; 4 * BLOCK];
-    let width = packer.num_bits_strictly_sorted(before, docs);
-    let mut less = [0u32; BLOCK];
-    let (mut several, mut most) = (0usize, 0u32);
-    for (to, &tf) in less.iter_mut().zip(tfs) {
-        *to = tf - 1;
-        several += usize::from(tf > 1);
-        most = most.max(tf - 1);
+fn write_packed(out: &mut Vec<u8>, numbers: &[u32]) {
+    let widest = bits(u64::from(numbers.iter().copied().max().unwrap_or(0)));
+    let raises = |width: u32| numbers.iter().map(|&number| u64::from(number) >> width).sum::<u64>();
+    let size = |width: u32| (numbers.len() * width as usize).div_ceil(8) as u64 + raises(width);
+    let narrow = (widest.saturating_sub(TRIED)..widest).filter(|&width| raises(width) <= 255);
+    // One byte more says how many there are.
+    let best = narrow.min_by_key(|&width| size(width)).filter(|&width| size(width) + 1 < size(widest));
+    let width = best.unwrap_or(widest);
+    out.push(width as u8 | if best.is_some() { RAISED } else { 0 });
+    if best.is_some() {
+        out.push(raises(width) as u8);
     }
-    let (wide, inner) = (bits(most), bits(most.saturating_sub(1)));
-    let sparse = 16 + (several * usize::from(inner)).div_ceil(8) < BLOCK * usize::from(wide) / 8;
-    let how = if sparse { SPARSE | if inner < wide { LESS } else { 0 } } else { 0 };
-    out.extend_from_slice(&[width, wide | how]);
-    let size = packer.compress_strictly_sorted(before, docs, &mut room, width);
-    out.extend_from_slice(&room[..size]);
-    if !sparse {
-        let size = packer.compress(&less, &mut room, wide);
+    let low = |number: u32| (u64::from(number) & ((1 << width) - 1)) as u32;
+    if numbers.len() == BLOCK {
+        let (mut lows, mut room) = ([0; BLOCK], [0u8; 4 * BLOCK]);
+        lows.iter_mut().zip(numbers).for_each(|(to, &number)| *to = low(number));
+        let size = BitPacker4x::new().compress(&lows, &mut room, width as u8);
         out.extend_from_slice(&room[..size]);
-        return;
+    } else {
+        write_bits(out, numbers.iter().map(|&number| u64::from(low(number))), width);
     }
-    let mut flags = [0u8; 16];
-    let (mut held, mut filled) = (0u64, 0u32);
-    let mut packed = Vec::with_capacity(several * usize::from(inner) / 8 + 1);
-    for (place, &value) in less.iter().enumerate().filter(|(_, value)| **value > 0) {
-        flags[place >> 3] |= 1 << (place & 7);
-        held |= u64::from(value - 1) << filled;
-        filled += u32::from(inner);
-        while filled >= 8 {
-            packed.push(held as u8);
-            held >>= 8;
-            filled -= 8;
+    for (place, &number) in numbers.iter().enumerate() {
+        out.extend(std::iter::repeat_n(place as u8, (u64::from(number) >> width) as usize));
+    }
+}
+
+/// Packed numbers, as they stand in a list.
+#[derive(Clone, Copy, Default)]
+struct Packed<'a> {
+    width: u32,
+    numbers: &'a [u8],
+    raised: &'a [u8],
+}
+
+impl<'a> Packed<'a> {
+    fn read(reader: &mut Reader<'a>, count: usize) -> Result<Packed<'a>> {
+        let head = reader.take(1)?[0];
+        let raises = if head & RAISED != 0 { usize::from(reader.take(1)?[0]) } else { 0 };
+        let width = u32::from(head & !RAISED);
+        if width > 32 {
+            return Err(cut_short());
         }
+        let numbers = reader.take((count * width as usize).div_ceil(8))?;
+        Ok(Packed { width, numbers, raised: reader.take(raises)? })
     }
-    if filled > 0 {
-        packed.push(held as u8);
+
+    fn decode(&self, count: usize, out: &mut Block) -> Result<()> {
+        if count == BLOCK {
+            BitPacker4x::new().decompress(self.numbers, out, self.width as u8);
+        } else {
+            let mut room = out.iter_mut();
+            Reader::new(self.numbers).bits(self.width, count, |number| {
+                room.next().into_iter().for_each(|to| *to = number as u32);
+            })?;
+        }
+        let raise = 1u32.checked_shl(self.width).unwrap_or(0);
+        for &place in self.raised {
+            let number = &mut out[usize::from(place) % BLOCK];
+            *number = number.wrapping_add(raise);
+        }
+        Ok(())
     }
-    out.extend_from_slice(&flags);
-    out.extend_from_slice(&packed);
 }
 
 /// The list of a term, as it stands in a stream.
@@ -117,163 +121,43 @@ pub struct PostingList<'a> {
     pub cf: u64,
     /// An upper bound of the tf in any document.
     pub max_tf: u32,
-    directory: &'a [u8],
-    blocks: &'a [u8],
-}
-
-/// What the directory says of a block.
-#[derive(Clone, Copy)]
-struct Entry {
-    last: u32,
-    end: usize,
+    bytes: &'a [u8],
 }
 
 impl<'a> PostingList<'a> {
     pub fn parse(entry: &'a [u8]) -> Result<PostingList<'a>> {
         let mut reader = Reader::new(entry);
         let df = u32::try_from(reader.varint()?).map_err(|_| cut_short())?;
-        let cf = u64::from(df) + reader.varint()?;
-        let mut max_tf = u32::try_from(cf.saturating_sub(u64::from(df)) + 1).unwrap_or(u32::MAX);
-        let mut directory: &[u8] = &[];
-        if df as usize >= BLOCK {
-            max_tf = reader.u32()?;
-            directory = reader.take(df as usize / BLOCK * 8)?;
-        }
-        Ok(PostingList { df, cf, max_tf, directory, blocks: reader.rest })
+        let more = reader.varint()?;
+        let max_tf = if df as usize >= BLOCK { reader.varint()? } else { more.saturating_add(1) };
+        let max_tf = u32::try_from(max_tf).unwrap_or(u32::MAX);
+        Ok(PostingList { df, cf: u64::from(df).saturating_add(more), max_tf, bytes: reader.rest })
     }
 
-    fn full(&self) -> usize {
-        self.directory.len() / 8
-    }
-
-    /// The number of blocks, the last of which may not be full.
-    pub fn blocks(&self) -> usize {
-        (self.df as usize).div_ceil(BLOCK)
-    }
-
-    fn entry(&self, block: usize) -> Entry {
-        Entry { last: read_u32(self.directory, 8 * block), end: read_u32(self.directory, 8 * block + 4) as usize }
-    }
-
-    /// The last document of a block, where that is known without decoding it.
-    #[inline]
-    pub fn last(&self, block: usize) -> Option<u32> {
-        (block < self.full()).then(|| self.entry(block).last)
-    }
-
-    fn bytes(&self, block: usize) -> &'a [u8] {
-        let begin = if block == 0 { 0 } else { self.entry(block - 1).end };
-        let end = if block < self.full() { self.entry(block).end } else { self.blocks.len() };
-        &self.blocks[begin..end]
-    }
-
-    /// Decode the documents of a block; their number.
-    pub fn docs(&self, block: usize, docs: &mut Block) -> Result<usize> {
-        if block >= self.full() {
-            return self.short(block, docs, None);
-        }
-        let before = (block > 0).then(|| self.entry(block - 1).last);
-        let bytes = self.bytes(block);
-        BitPacker4x::new().decompress_strictly_sorted(before, &bytes[2..], docs, bytes[0]);
-        Ok(BLOCK)
-    }
-
-    /// Decode the tfs of a block.
-    pub fn tfs(&self, block: usize, tfs: &mut Block) -> Result<()> {
-        if block >= self.full() {
-            let mut docs = [0; BLOCK];
-            return self.short(block, &mut docs, Some(tfs)).map(drop);
-        }
-        let bytes = self.bytes(block);
-        let (how, rest) = (bytes[1], &bytes[2 + 16 * usize::from(bytes[0])..]);
-        if how & SPARSE == 0 {
-            BitPacker4x::new().decompress(rest, tfs, how & WIDTH);
-            tfs.iter_mut().for_each(|tf| *tf += 1);
-            return Ok(());
-        }
-        tfs.fill(1);
-        let (flags, packed) = rest.split_at_checked(16).ok_or_else(cut_short)?;
-        let inner = (how & WIDTH).saturating_sub(u8::from(how & LESS != 0));
-        let mask = (1u64 << inner) - 1;
-        let (mut held, mut filled, mut at) = (0u64, 0u32, 0usize);
-        for (word, flags) in flags.chunks_exact(8).enumerate() {
-            for bit in Ones(u64::from_le_bytes(flags.try_into().expect("eight bytes"))) {
-                while filled < u32::from(inner) {
-                    held |= u64::from(*packed.get(at).ok_or_else(cut_short)?) << filled;
-                    at += 1;
-                    filled += 8;
-                }
-                tfs[64 * word + bit] = (held & mask) as u32 + 2;
-                held >>= inner;
-                filled -= u32::from(inner);
-            }
-        }
-        Ok(())
-    }
-
-    fn short(&self, block: usize, docs: &mut Block, mut tfs: Option<&mut Block>) -> Result<usize> {
-        let mut reader = Reader::new(self.bytes(block));
-        let count = self.df as usize - block * BLOCK;
-        if self.df == 1 {
-            docs[0] = reader.varint()? as u32;
-            if let Some(tfs) = tfs {
-                tfs[0] = u32::try_from(self.cf).unwrap_or(u32::MAX);
-            }
-            return Ok(1);
-        }
-        let mut next = if block == 0 { 0 } else { self.entry(block - 1).last.wrapping_add(1) };
-        for (place, to) in docs[..count].iter_mut().enumerate() {
-            let value = reader.varint()?;
-            *to = next.wrapping_add((value >> 1) as u32);
-            next = to.wrapping_add(1);
-            let tf = if value & 1 == 1 { (reader.varint()? as u32).saturating_add(2) } else { 1 };
-            if let Some(tfs) = tfs.as_deref_mut() {
-                tfs[place] = tf;
-            }
-        }
-        Ok(count)
-    }
-
-    /// Decode a block; the number of its documents.
-    #[inline]
-    pub fn decode(&self, block: usize, docs: &mut Block, tfs: &mut Block) -> Result<usize> {
-        if block >= self.full() {
-            return self.short(block, docs, Some(tfs));
-        }
-        self.tfs(block, tfs)?;
-        self.docs(block, docs)
+    pub fn blocks(&self) -> Blocks<'a> {
+        let tfs = if self.df == 1 { Tfs::One(self.max_tf) } else { Tfs::Packed(Packed::default()) };
+        Blocks { reader: Reader::new(self.bytes), left: self.df as usize, next: 0, count: 0, tfs }
     }
 
     /// Call `f` with each document and its tf.
     pub fn for_each(&self, mut f: impl FnMut(u32, u32)) -> Result<()> {
-        let (mut docs, mut tfs) = ([0; BLOCK], [0; BLOCK]);
-        for block in 0..self.blocks() {
-            let count = self.decode(block, &mut docs, &mut tfs)?;
-            docs[..count].iter().zip(&tfs).for_each(|(&doc, &tf)| f(doc, tf));
+        let (mut docs, mut tfs, mut blocks) = ([0; BLOCK], [0; BLOCK], self.blocks());
+        while blocks.advance(&mut docs)? {
+            blocks.tfs(&mut tfs)?;
+            docs[..blocks.count].iter().zip(&tfs).for_each(|(&doc, &tf)| f(doc, tf));
         }
         Ok(())
     }
 
-    /// Call `f` with each of some documents that the list holds, and its tf. Blocks without any are not decoded.
+    /// Call `f` with each of some documents that the list holds, and its tf.
     pub fn for_each_in(&self, wanted: &BitSet, mut f: impl FnMut(u32, u32)) -> Result<()> {
-        let (mut docs, mut tfs) = ([0; BLOCK], [0; BLOCK]);
-        let mut next = 0u32;
-        for block in 0..self.blocks() {
-            if let Some(last) = self.last(block) {
-                let skip = !wanted.any_in(next as usize, last as usize + 1);
-                next = last.saturating_add(1);
-                if skip {
-                    continue;
-                }
-            }
-            let count = self.docs(block, &mut docs)?;
-            if docs[..count].iter().any(|&doc| wanted.contains(doc as usize)) {
-                self.tfs(block, &mut tfs)?;
-                for (&doc, &tf) in docs[..count].iter().zip(&tfs) {
-                    if wanted.contains(doc as usize) {
-                        f(doc, tf);
-                    }
-                }
+        let (mut docs, mut tfs, mut blocks) = ([0; BLOCK], [0; BLOCK], self.blocks());
+        while blocks.advance(&mut docs)? {
+            let docs = &docs[..blocks.count];
+            if docs.iter().any(|&doc| wanted.contains(doc as usize)) {
+                blocks.tfs(&mut tfs)?;
+                let both = docs.iter().zip(&tfs).filter(|(doc, _)| wanted.contains(**doc as usize));
+                both.for_each(|(&doc, &tf)| f(doc, tf));
             }
         }
         Ok(())
@@ -281,26 +165,77 @@ impl<'a> PostingList<'a> {
 
     /// Call `f` with each document.
     pub fn for_each_doc(&self, mut f: impl FnMut(u32)) -> Result<()> {
-        let mut docs = [0; BLOCK];
-        for block in 0..self.blocks() {
-            let count = self.docs(block, &mut docs)?;
-            docs[..count].iter().for_each(|&doc| f(doc));
+        let (mut docs, mut blocks) = ([0; BLOCK], self.blocks());
+        while blocks.advance(&mut docs)? {
+            docs[..blocks.count].iter().for_each(|&doc| f(doc));
         }
         Ok(())
     }
 
     /// The tf of a document; 0 if the list does not hold it.
     pub fn tf(&self, doc: u32) -> Result<u32> {
-        let mut docs = [0; BLOCK];
-        let block = self.directory.chunks_exact(8).take_while(|entry| read_u32(entry, 0) < doc).count();
-        if block == self.blocks() {
-            return Ok(0);
+        let (mut docs, mut tfs, mut blocks) = ([0; BLOCK], [0; BLOCK], self.blocks());
+        while blocks.advance(&mut docs)? {
+            let docs = &docs[..blocks.count];
+            if docs.last() >= Some(&doc) {
+                let Ok(place) = docs.binary_search(&doc) else { break };
+                blocks.tfs(&mut tfs)?;
+                return Ok(tfs[place]);
+            }
         }
-        let count = self.docs(block, &mut docs)?;
-        let Ok(place) = docs[..count].binary_search(&doc) else { return Ok(0) };
-        let mut tfs = [0; BLOCK];
-        self.tfs(block, &mut tfs)?;
-        Ok(tfs[place])
+        Ok(0)
+    }
+}
+
+/// The blocks of a list one after another. [`Blocks::advance`] moves to the next.
+pub struct Blocks<'a> {
+    reader: Reader<'a>,
+    left: usize,
+    /// The least document that can come next.
+    next: u32,
+    /// Postings of the current block.
+    pub count: usize,
+    tfs: Tfs<'a>,
+}
+
+/// The tfs of the current block.
+enum Tfs<'a> {
+    One(u32),
+    Packed(Packed<'a>),
+}
+
+impl Blocks<'_> {
+    /// Decode the documents of the next block, if there is one.
+    pub fn advance(&mut self, docs: &mut Block) -> Result<bool> {
+        self.count = self.left.min(BLOCK);
+        self.left -= self.count;
+        match &mut self.tfs {
+            Tfs::One(_) if self.count == 1 => docs[0] = self.reader.varint()? as u32,
+            Tfs::Packed(tfs) if self.count > 0 => {
+                Packed::read(&mut self.reader, self.count)?.decode(self.count, docs)?;
+                *tfs = Packed::read(&mut self.reader, self.count)?;
+                let mut next = self.next;
+                for doc in &mut docs[..self.count] {
+                    *doc = doc.wrapping_add(next);
+                    next = doc.wrapping_add(1);
+                }
+                self.next = next;
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Decode the tfs of the current block.
+    pub fn tfs(&self, tfs: &mut Block) -> Result<()> {
+        match &self.tfs {
+            Tfs::One(tf) => tfs[0] = *tf,
+            Tfs::Packed(packed) => {
+                packed.decode(self.count, tfs)?;
+                tfs.iter_mut().for_each(|tf| *tf = tf.wrapping_add(1));
+            }
+        }
+        Ok(())
     }
 }
 

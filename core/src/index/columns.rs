@@ -1,19 +1,23 @@
 //! What a segment knows of its documents, column by column: numbers in few bytes, and names that recur.
 
-use super::bytes::{Reader, cut_short, write_varint};
+use super::bytes::{Reader, bits, cut_short, write_bits, write_varint};
 use crate::{Error, Result};
 
-/// Write numbers as differences to the least one, each in 0, 1, 2, 4 or 8 bytes.
+/// Numbers that are written together, unless all are equal.
+const BLOCK: usize = 128;
+
+/// Write numbers: of each block the least one, and the differences to it in as many bits as the largest needs.
 pub fn write_numbers(values: &[u64]) -> Vec<u8> {
-    let least = values.iter().copied().min().unwrap_or(0);
-    let most = values.iter().map(|value| value - least).max().unwrap_or(0);
-    let width = [0usize, 1, 2, 4, 8].into_iter().find(|&width| width == 8 || most < 1 << (8 * width)).unwrap_or(8);
-    let mut out = Vec::with_capacity(17 + width * values.len());
-    out.extend_from_slice(&(values.len() as u64).to_le_bytes());
-    out.extend_from_slice(&least.to_le_bytes());
-    out.push(width as u8);
-    for value in values {
-        out.extend_from_slice(&(value - least).to_le_bytes()[..width]);
+    let mut out = Vec::with_capacity(8 + 4 * values.len());
+    let block = if values.iter().all(|value| *value == values[0]) { values.len().max(1) } else { BLOCK };
+    write_varint(&mut out, values.len() as u64);
+    write_varint(&mut out, block as u64);
+    for block in values.chunks(block) {
+        let least = block.iter().copied().min().unwrap_or(0);
+        let width = block.iter().map(|value| bits(value - least)).max().unwrap_or(0);
+        write_varint(&mut out, least);
+        out.push(width as u8);
+        write_bits(&mut out, block.iter().map(|value| value - least), width);
     }
     out
 }
@@ -21,20 +25,20 @@ pub fn write_numbers(values: &[u64]) -> Vec<u8> {
 /// The numbers that [`write_numbers`] wrote.
 pub fn read_numbers(bytes: &[u8]) -> Result<Vec<u64>> {
     let mut reader = Reader::new(bytes);
-    let (count, least, width) = (reader.u64()? as usize, reader.u64()?, usize::from(reader.take(1)?[0]));
-    let data = reader.rest;
-    if width > 8 || count.checked_mul(width) != Some(data.len()) {
+    let (count, block) = (reader.varint()? as usize, reader.varint()? as usize);
+    // A block takes at least two bytes.
+    if block == 0 || count > u32::MAX as usize || count.div_ceil(block) > reader.rest.len() / 2 {
         return Err(cut_short());
     }
-    if width == 0 {
-        return if count <= u32::MAX as usize { Ok(vec![least; count]) } else { Err(cut_short()) };
+    let mut out = Vec::with_capacity(count);
+    while out.len() < count {
+        let (least, width) = (reader.varint()?, u32::from(reader.take(1)?[0]));
+        if width > u64::BITS {
+            return Err(cut_short());
+        }
+        reader.bits(width, block.min(count - out.len()), |value| out.push(least.wrapping_add(value)))?;
     }
-    let widen = |chunk: &[u8]| {
-        let mut eight = [0; 8];
-        eight[..width].copy_from_slice(chunk);
-        least.wrapping_add(u64::from_le_bytes(eight))
-    };
-    Ok(data.chunks_exact(width).map(widen).collect())
+    if reader.rest.is_empty() { Ok(out) } else { Err(cut_short()) }
 }
 
 /// A facet's column: documents have some of `values`, none of them empty.
@@ -147,11 +151,13 @@ mod tests {
 
     #[test]
     fn numbers_come_back_in_few_bytes() {
-        for values in [vec![], vec![7, 7, 7], vec![1, 300, 2], vec![0, u64::MAX, 5], vec![1 << 40, (1 << 40) + 9]] {
-            assert_eq!(read_numbers(&write_numbers(&values)).unwrap(), values);
+        let ascending: Vec<u64> = (1 << 40..(1 << 40) + 1000).collect();
+        for values in [vec![], vec![7, 7, 7], vec![1, 300, 2], vec![0, u64::MAX, 5], ascending.clone()] {
+            let written = write_numbers(&values);
+            assert_eq!(read_numbers(&written).unwrap(), values);
+            assert!((0..written.len()).all(|size| read_numbers(&written[..size]).is_err()));
         }
-        assert_eq!(write_numbers(&[1 << 40, (1 << 40) + 9]).len(), 17 + 2);
-        assert!(read_numbers(&write_numbers(&[1, 2, 300])[..20]).is_err());
+        assert!(write_numbers(&ascending).len() < 1000);
     }
 
     #[test]

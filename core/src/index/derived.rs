@@ -15,10 +15,10 @@ use crate::Result;
 use crate::rank::Range;
 use crate::text::accents::without_accents;
 
-/// Classes of documents by length or by norm: eight for each doubling.
-pub const CLASSES: usize = 256;
+/// Classes of documents by length or by norm: four for each doubling.
+pub const CLASSES: usize = 128;
 /// The bits of a number that do not tell its class, and the first class, of the number 1.
-const LOW_BITS: u32 = 49;
+const LOW_BITS: u32 = 50;
 const FIRST: u64 = 1f64.to_bits() >> LOW_BITS;
 
 /// The class of each document, filled up to whole windows; the first and the last class of any.
@@ -44,7 +44,7 @@ impl Classes {
 pub fn class_limits(class: u8) -> Range {
     let least = |class: u64| f64::from_bits((FIRST + class) << LOW_BITS);
     let (low, high) = (least(u64::from(class)), least(u64::from(class) + 1));
-    let longest = if class == u8::MAX { u32::MAX } else { (high.ceil() - 2.0) as u32 };
+    let longest = if usize::from(class) == CLASSES - 1 { u32::MAX } else { (high.ceil() - 2.0) as u32 };
     Range { least_tf: 1, most_tf: 1, shortest: (low.ceil() - 1.0) as u32, longest, least_norm: low }
 }
 

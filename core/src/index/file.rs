@@ -9,7 +9,7 @@ use super::bytes::{Reader, write_varint};
 use crate::map::{MappedFile, Stamp};
 use crate::{Error, Result};
 
-const MAGIC: &[u8; 8] = b"indlet-3";
+const MAGIC: &[u8; 8] = b"indlet-4";
 const FOOTER: usize = 8 + 4 + MAGIC.len();
 
 /// Writes a file; [`FileWriter::close`] makes it durable. Dropped before that, the file is removed.

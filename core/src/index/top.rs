@@ -13,7 +13,7 @@ use std::collections::BinaryHeap;
 use std::ops::RangeInclusive;
 
 use super::bitset::{BitSet, Ones};
-use super::codec::{BLOCK, PostingList};
+use super::codec::{BLOCK, Blocks, PostingList};
 use super::derived::{CLASSES, class_limits};
 use super::segment::Segment;
 use crate::Result;
@@ -117,9 +117,7 @@ pub struct Visible<'a> {
 
 /// One term's postings from the first of the window on.
 struct Cursor<'a> {
-    list: PostingList<'a>,
-    /// The first block that is not decoded.
-    block: usize,
+    blocks: Blocks<'a>,
     docs: Vec<u32>,
     tfs: Vec<u32>,
     /// How many of them are in the window.
@@ -128,23 +126,21 @@ struct Cursor<'a> {
 
 impl<'a> Cursor<'a> {
     fn new(list: PostingList<'a>) -> Cursor<'a> {
-        Cursor { list, block: 0, docs: Vec::new(), tfs: Vec::new(), count: 0 }
+        Cursor { blocks: list.blocks(), docs: Vec::new(), tfs: Vec::new(), count: 0 }
     }
 
     /// Go on to the window that ends before `limit`.
     fn advance(&mut self, limit: u32) -> Result<()> {
         self.docs.drain(..self.count);
         self.tfs.drain(..self.count);
-        while self.block < self.list.blocks() && self.docs.last().is_none_or(|&last| last < limit) {
-            let held = self.docs.len();
-            self.docs.resize(held + BLOCK, 0);
-            self.tfs.resize(held + BLOCK, 0);
-            let (_, docs) = self.docs.split_last_chunk_mut().expect("a block");
-            let (_, tfs) = self.tfs.split_last_chunk_mut().expect("a block");
-            let count = self.list.decode(self.block, docs, tfs)?;
-            self.docs.truncate(held + count);
-            self.tfs.truncate(held + count);
-            self.block += 1;
+        while self.docs.last().is_none_or(|&last| last < limit) {
+            let (mut docs, mut tfs) = ([0; BLOCK], [0; BLOCK]);
+            if !self.blocks.advance(&mut docs)? {
+                break;
+            }
+            self.blocks.tfs(&mut tfs)?;
+            self.docs.extend_from_slice(&docs[..self.blocks.count]);
+            self.tfs.extend_from_slice(&tfs[..self.blocks.count]);
         }
         self.count = self.docs.partition_point(|&doc| doc < limit);
         Ok(())

@@ -20,14 +20,15 @@ const LONGEST_KEYED_TITLE: usize = 2000;
 const WORDS: usize = 60;
 
 /// The mark of a facet whose values are terms (`indlet.model.VALUE_MARKS`).
-fn mark(facet: &str) -> &'static str {
-    match facet {
+fn mark(facet: &str) -> Option<&'static str> {
+    Some(match facet {
         "creator" => "\x1fC",
         "format" => "\x1fF",
         "subject" => "\x1fS",
         "inferred_subject" => "\x1fU",
-        _ => "\x1fY",
-    }
+        "inferred_type" => "\x1fY",
+        _ => return None,
+    })
 }
 
 /// A text with white space folded.
@@ -70,7 +71,12 @@ pub fn value_term(facet: &str, value: &str) -> String {
     if key.is_empty() {
         return key;
     }
-    format!("{}{}\u{1}{}", mark(facet), pack(&key), pack(&fold_spaces(cut(value, LONGEST_VALUE))))
+    format!("{}{}\u{1}{}", mark(facet).unwrap_or_default(), pack(&key), pack(&fold_spaces(cut(value, LONGEST_VALUE))))
+}
+
+/// What all terms of a value begin with, and no others; `None` for a facet whose values are no terms.
+pub fn value_beginning(facet: &str, value: &str) -> Option<String> {
+    Some(format!("{}{}\u{1}", mark(facet)?, pack(&value_key(facet, value))))
 }
 
 /// What a record is sorted by whose first author has this name; empty for none.

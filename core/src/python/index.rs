@@ -23,6 +23,8 @@ use crate::index::pruning::Thresholds;
 use crate::index::records::{Record, add_records};
 use crate::index::searcher::{Facet, Request, Scorer, Scoring, Searcher as Snapshot, Sort};
 use crate::index::segment::{Deletions, Segment as Part, SegmentData};
+use crate::index::top::Hit;
+use crate::keys::values::value_beginning;
 use crate::map::Stamp;
 use crate::rank::{Constants, QueryConstants};
 use crate::{Error, Result};
@@ -255,7 +257,7 @@ impl Scorer for Formula {
 }
 
 /// A hit: id, score, date, and the ids of all records of its resource, itself first.
-type Found = (i64, f64, u32, Vec<i64>);
+type Found<'py> = (i64, f64, u32, Bound<'py, PyTuple>);
 
 /// One committed state of the index, which never changes.
 #[pyclass(module = "indlet._core", frozen)]
@@ -306,9 +308,9 @@ impl Searcher {
     #[pyo3(signature = (expression, terms, constants, query, model, parameters, formula, *, limit, offset, filters,
                         sort, facets, collapse, first, values))]
     #[allow(clippy::too_many_arguments)]
-    fn search(
+    fn search<'py>(
         &self,
-        py: Python<'_>,
+        py: Python<'py>,
         expression: &Bound<'_, PyAny>,
         terms: Vec<PyBackedBytes>,
         constants: Vec<(f64, f64)>,
@@ -324,7 +326,7 @@ impl Searcher {
         collapse: bool,
         first: Vec<Bound<'_, PyAny>>,
         values: usize,
-    ) -> PyResult<(usize, Vec<Found>, Vec<Vec<(String, u64)>>, bool, usize)> {
+    ) -> PyResult<(usize, Vec<Found<'py>>, Vec<Vec<(String, u64)>>, bool, usize)> {
         let expression = parse_expression(expression)?;
         let filters = filters.iter().map(parse_expression).collect::<PyResult<Vec<_>>>()?;
         let first = first.iter().map(parse_expression).collect::<PyResult<Vec<_>>>()?;
@@ -341,7 +343,7 @@ impl Searcher {
             .map(|(name, mark)| mark.map_or(Facet::Column(name), |mark| Facet::Values(mark.to_vec())))
             .collect();
         let formula = formula.map(|score| Formula { score });
-        read(py, || {
+        let (page, hits) = read(py, || {
             let terms: Vec<Vec<u8>> = terms.iter().map(|term| term.to_vec()).collect();
             let constants: Vec<Constants> = constants.iter().map(|&(a, b)| Constants(a, b)).collect();
             let scoring = Scoring {
@@ -365,13 +367,16 @@ impl Searcher {
                 values,
             })?;
             let groups = if collapse { Some(self.snapshot.groups()?) } else { None };
-            let found = |hit: &crate::index::top::Hit| {
+            let found = |hit: &Hit| {
                 let date = self.snapshot.segments[hit.segment as usize].data.columns.dates[hit.doc as usize];
                 let ids = groups.map_or_else(|| vec![hit.id], |groups| groups.with_others(hit.id, hit.group));
                 (hit.id, hit.score, date, ids)
             };
-            Ok((page.total, page.hits.iter().map(found).collect(), page.facets, page.loose, page.ahead))
-        })
+            let hits: Vec<_> = page.hits.iter().map(found).collect();
+            Ok((page, hits))
+        })?;
+        let hits = hits.into_iter().map(|(id, score, date, ids)| Ok((id, score, date, PyTuple::new(py, ids)?)));
+        Ok((page.total, hits.collect::<PyResult<_>>()?, page.facets, page.loose, page.ahead))
     }
 
     /// A record's tfs of some terms, its length and its norm; None if the index does not hold it.
@@ -462,6 +467,9 @@ fn encode(text: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     text.call_method1("encode", ("utf-8", "surrogatepass"))?.extract()
 }
 
+/// Terms of a value, which are its spellings, that count for a score.
+const VALUE_TERMS: usize = 64;
+
 fn parse_all(parts: &Bound<'_, PyAny>) -> PyResult<Vec<Expression>> {
     parts.cast::<PyTuple>()?.iter().map(|part| parse_expression(&part)).collect()
 }
@@ -482,8 +490,12 @@ fn parse_expression(value: &Bound<'_, PyAny>) -> PyResult<Expression> {
         "Or" => Expression::Or(parse_all(&get("parts")?)?),
         "Not" => Expression::Not(Box::new(parse_expression(&get("part")?)?)),
         "Filter" => {
+            let facet: String = get("facet")?.extract()?;
             let value = String::from_utf8_lossy(&encode(&get("value")?)?).into_owned();
-            Expression::Filter { facet: get("facet")?.extract()?, value }
+            match value_beginning(&facet, &value) {
+                Some(prefix) => Expression::Prefix { prefix: prefix.into_bytes(), limit: VALUE_TERMS },
+                None => Expression::Filter { facet, value },
+            }
         }
         "Dates" => Expression::Dates { low: get("low")?.extract()?, high: get("high")?.extract()? },
         "Ids" => Expression::Ids(get("ids")?.extract()?),

@@ -54,3 +54,45 @@ pub trait Use {
 
     fn with<M: Model>(self, model: M) -> Self::Output;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::derived::class_limits;
+
+    struct BoundsHold;
+
+    impl Use for BoundsHold {
+        type Output = ();
+
+        fn with<M: Model>(self, model: M) {
+            let query = QueryConstants(1.5, -3.0);
+            let terms = [0.001, 0.4, 0.6, 3.0, 50.0].map(|constant| Constants(2.0, constant));
+            // No whole number is between 2¼ and 2½, say: some classes are empty.
+            for limits in (0..60).map(class_limits).filter(|limits| limits.shortest <= limits.longest) {
+                for (least_tf, most_tf) in [(1, 1), (2, 2), (15, 300), (1, 40)] {
+                    let range = Range { least_tf, most_tf, ..limits };
+                    for (tf, length) in
+                        [(least_tf, limits.longest), (most_tf, limits.shortest), (least_tf, limits.shortest)]
+                    {
+                        for term in terms {
+                            let total = model.share(term, tf, length);
+                            let score = model.finish(query, total, length, limits.least_norm);
+                            let bound = model.base(query, &range) + model.bound(term, query, &range);
+                            assert!(score <= bound + 1e-9, "{score} is above {bound} for {term:?} and {range:?}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_score_is_above_its_bound() {
+        for name in MODELS {
+            for parameters in [[0.9, 0.6, 80.0, 1.0], [5.0, 1.0, 80.0, 0.5]] {
+                with_model(name, &parameters, BoundsHold).unwrap();
+            }
+        }
+    }
+}

@@ -17,7 +17,7 @@ from indlet.errors import IndexDamaged
 
 REMEDY: Final = "the index is derived from the store: rebuild it with  indlet reindex"
 NAME: Final = "manifest.json"
-VERSION: Final = 3
+VERSION: Final = 4
 WRITING: Final = "lock"  # held by the one writer for as long as it is open
 TURN: Final = "turn"  # held by whoever replaces the manifest, the writer or a merge, for just that long
 MERGING: Final = "merging"  # held while a merge runs: its file belongs to no manifest yet

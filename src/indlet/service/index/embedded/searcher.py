@@ -9,7 +9,7 @@ from typing import Final
 from indlet import _core
 from indlet.model import VALUE_MARKS, JsonMapping
 from indlet.service.index.embedded.segment import Segment, explain_damage
-from indlet.service.index.expression import And, Everything, Expression, Filter, Not, Or, Prefix
+from indlet.service.index.expression import Everything, Expression
 from indlet.service.index.protocol import (
     SORTS,
     Explanation,
@@ -20,7 +20,7 @@ from indlet.service.index.protocol import (
     Statistics,
     Value,
 )
-from indlet.service.index.values import beginning, term_beginning
+from indlet.service.index.values import beginning
 from indlet.service.search.rank import Bm25, Collection, DocumentStatistics, Model, QueryTerm
 
 _PIECE: Final = 10_000  # terms of the vocabulary at a time
@@ -65,7 +65,6 @@ class SegmentSearcher:
         if sort not in SORTS:
             raise ValueError(f"sort is one of {', '.join(SORTS)}, not {sort!r}")
         model, collection = model or Bm25(), self.collection
-        expression = _with_terms(expression)
         terms = [QueryTerm(*term) for term in self._core.query_terms(expression)]
         constants = [model.constants(term, collection) for term in terms]
         query = model.query_constants(terms, collection)
@@ -86,16 +85,16 @@ class SegmentSearcher:
             total, hits, counts, loose, ahead = self._core.search(
                 expression, [term.term for term in terms], constants, query, model.compiled,
                 model.parameters(collection), formula, limit=max(limit, 0), offset=max(offset, 0),
-                filters=list(map(_with_terms, filters)), sort=sort,
-                facets=marks, collapse=collapse, first=list(map(_with_terms, first)), values=values,
+                filters=filters, sort=sort,
+                facets=marks, collapse=collapse, first=first, values=values,
             )  # fmt: skip
-        found = tuple(Found(id, score, date, tuple(ids)) for id, score, date, ids in hits)
+        found = tuple(map(Found._make, hits))
         shown = {name: tuple(count) for name, count in zip(facets, counts, strict=True)}
         return Results(total, found, shown, loose, ahead)
 
     def matching(self, expression: Expression = Everything()) -> Iterator[int]:  # noqa: B008
         """The ids of all records that match, in no particular order."""
-        yield from self._core.matching(_with_terms(expression))
+        yield from self._core.matching(expression)
 
     def explain(self, expression: Expression, id: int, model: Model | None = None) -> Explanation | None:
         model = model or Bm25()
@@ -118,7 +117,7 @@ class SegmentSearcher:
         return Explanation(id, score, document.length, document.norm, tuple(parts), total, model.adjustment)
 
     def query_terms(self, expression: Expression) -> list[QueryTerm]:
-        return [QueryTerm(*term) for term in self._core.query_terms(_with_terms(expression))]
+        return [QueryTerm(*term) for term in self._core.query_terms(expression)]
 
     def df(self, term: str) -> int:
         return self._core.frequencies(_encode(term))[0]
@@ -179,18 +178,3 @@ class SegmentSearcher:
 
 def _encode(term: str) -> bytes:
     return term.encode("utf-8", "surrogatepass")
-
-
-def _with_terms(expression: Expression) -> Expression:
-    """The expression with filters by values that are terms as the prefixes of these terms."""
-    match expression:
-        case Filter(facet, value) if facet in VALUE_MARKS:
-            return Prefix(term_beginning(facet, value))
-        case And(parts):
-            return And(tuple(map(_with_terms, parts)))
-        case Or(parts):
-            return Or(tuple(map(_with_terms, parts)))
-        case Not(part):
-            return Not(_with_terms(part))
-        case _:
-            return expression
