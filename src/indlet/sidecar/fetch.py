@@ -30,7 +30,7 @@ from indlet.sidecar.links import (
     unique,
 )
 from indlet.sidecar.locate import LANDING, LINK, PAGES, RECORD, Ways, files_in_dublin_core
-from indlet.sidecar.pace import Disallowed, PacedClient
+from indlet.sidecar.pace import Disallowed, HostPaused, PacedClient
 from indlet.sidecar.visit import FetchedFile, Visit, conditions_of, file_of, is_html, likeness
 from indlet.store import DocumentState
 from indlet.text import Analyzer
@@ -59,6 +59,7 @@ class _Attempt:
     tried: set[str] = field(default_factory=set)
     until: str = ""
     pages: dict[str, LandingPage] = field(default_factory=dict)
+    paused: HostPaused | None = None
 
     def fail(self, reason: Reason, note: str, until: str = "") -> None:
         self.troubles.setdefault(reason, note)
@@ -101,6 +102,8 @@ class DocumentFetcher:
             found = self._by(way, attempt)
             if found is not None:
                 return found
+        if attempt.paused is not None:
+            raise attempt.paused
         if not attempt.troubles:
             attempt.fail(Reason.NO_LINK, "the record names no address")
         reason = next(reason for reason in _TELLING if reason in attempt.troubles)
@@ -246,6 +249,10 @@ class DocumentFetcher:
         except Disallowed as e:
             attempt.fail(Reason.LOGIN if is_login_address(e.url) else Reason.ROBOTS, str(e))
             return None
+        except HostPaused as e:  # the document may be had elsewhere
+            attempt.paused = attempt.paused or e
+            attempt.fail(Reason.UNREACHABLE, str(e))
+            return None
         except NoAnswer as e:
             trouble = e.failed.trouble
             passing = trouble in ("unreachable", "silent", "interrupted", "later", "broken")
@@ -275,6 +282,8 @@ class DocumentFetcher:
         for file in files:
             answer = self._ask(attempt, file["url"], self.largest, conditions_of(file))
             if answer is None:
+                if attempt.paused is not None:
+                    raise attempt.paused
                 if Reason.UNREACHABLE in attempt.troubles:  # nothing is known about the document now
                     return Visit(Reason.UNREACHABLE, attempt.troubles[Reason.UNREACHABLE])
                 return None

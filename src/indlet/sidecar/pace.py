@@ -20,7 +20,7 @@ from indlet.errors import SettingsError
 from indlet.net.client import USER_AGENT, Client, HttpAnswer, NoAnswer
 from indlet.net.settings import Harvest
 from indlet.settings import Sidecar, Source
-from indlet.sidecar.robots import ALLOW_ALL, ALLOW_NONE, RobotRules, parse_robots
+from indlet.sidecar.robots import ALLOW_ALL, RobotRules, parse_robots
 from indlet.sidecar.robots import ROBOTS_BYTES as _ROBOTS_BYTES
 
 FAILURES: Final = 3  # in a row, after which a host is left alone for a while
@@ -28,7 +28,6 @@ REFUSALS: Final = 20  # in a row (403): the host bars us, and more requests make
 FIRST_PAUSE: Final = 300.0
 LONGEST_PAUSE: Final = 86_400.0
 ROBOTS_SECONDS: Final = 86_400.0  # RFC 9309, section 2.4
-NO_ROBOTS_SECONDS: Final = 600.0  # until a robots.txt that did not answer is asked for again
 _PASSING: Final = ("unreachable", "silent", "interrupted", "broken")
 _HOURS = re.compile(r"([01]\d|2[0-4]):([0-5]\d)-([01]\d|2[0-4]):([0-5]\d)")
 
@@ -187,7 +186,7 @@ class PacedClient:
     def get(
         self, url: str, limit: int, media: str = "", conditions: Mapping[str, str] | None = None
     ) -> HttpAnswer:
-        """The answer to a GET. NoAnswer, HostPaused, Disallowed, BudgetSpent or Stopped if there is none."""
+        """The response to a GET; otherwise NoAnswer, HostPaused, Disallowed, BudgetSpent or Stopped."""
         self._budget.require(self._sidecar, self._today())
         asked, wire = self._client.requests, self._client.wire
         try:
@@ -253,19 +252,19 @@ class PacedClient:
         return state.robots
 
     def _ask_robots(self, url: str, state: HostState) -> RobotRules:
-        """Section 2.3.1: a client error allows everything, a server error nothing until it has passed."""
+        """Section 2.3.1: a client error allows everything; after a server error the host is left alone."""
         parts = urlsplit(url)
         try:
             answer = self._client.get(f"{parts.scheme}://{parts.netloc}/robots.txt", _ROBOTS_BYTES)
         except NoAnswer as e:
             state.robots = None
             if e.failed.trouble in _PASSING:
-                self._hosts.note_failure(host_of(url), str(e), None, asked=False)
                 raise
             return ALLOW_ALL
         if answer.status >= 500 or answer.status == 429:
-            state.robots_until = self._hosts.clock() + NO_ROBOTS_SECONDS
-            return ALLOW_NONE
+            state.robots = None
+            wait = answer.trouble.failed.retry_after if answer.trouble else None
+            self._hosts.note_failure(host_of(url), str(answer.trouble), wait, asked=True)
         return parse_robots(answer.body, self.agent) if answer.status == 200 else ALLOW_ALL
 
     def _sleep(self, seconds: float) -> None:

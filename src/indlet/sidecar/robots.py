@@ -28,7 +28,6 @@ class RobotRules:
 
 
 ALLOW_ALL: Final = RobotRules()
-ALLOW_NONE: Final = RobotRules(((False, "/"),))
 
 
 def parse_robots(body: bytes, agent: str) -> RobotRules:
