@@ -33,7 +33,7 @@ from indlet.store import Store, desk_sources
 
 _JOURNAL: Final = 50  # runs that are searched for the last success
 # By the desk, besides the name.
-CHANGEABLE: Final = ("set", "every", "index", "token", "metadata", "republish")
+CHANGEABLE: Final = ("set", "every", "index", "token", "metadata", "republish", "fulltext")
 
 
 class Harvests(SourceList):

@@ -20,6 +20,7 @@ from indlet.web.hit_view import item
 from indlet.web.i18n import Strings, strings
 from indlet.web.portal import Portal, fault
 from indlet.web.svg import shares
+from indlet.web.text_origin import text_origin
 
 MOST: Final = 40  # lines of each kind: a prefix may stand for hundreds of terms
 
@@ -197,6 +198,9 @@ class Explaining:
         except QueryError as e:
             return pages.render(request, "explain.html", 400, fault=fault(e, t), **common)
         found = story(t, told)
+        with portal.store.read() as view:
+            stored = view.by_id([hit.id], parts=()).get(hit.id)
+            words = text_origin(view, stored).tell(t) if stored else ("", "")
         numbers: Callable[[float], str] = _Numbers(t, told)
         return pages.render(
             request,
@@ -204,6 +208,7 @@ class Explaining:
             fault=None,
             item=item(hit),
             told=told,
+            words=words,
             story=found,
             formula=MODELS[told.model].formula,
             remainder=MODELS[told.model].remainder,

@@ -37,6 +37,7 @@ class HitView:
     score: float = 0.0
     rank: int = 0
     source: str = ""  # whose record this is
+    in_full_text: bool = False
 
 
 def item(hit: Hit, terms: Terms | None = None) -> HitView:
@@ -60,6 +61,7 @@ def item(hit: Hit, terms: Terms | None = None) -> HitView:
         score=hit.score,
         rank=hit.rank,
         source=hit.source,
+        in_full_text=hit.in_full_text,
     )
 
 

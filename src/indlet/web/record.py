@@ -31,6 +31,7 @@ from indlet.web.portal import Portal
 from indlet.web.reference import STYLES, reference
 from indlet.web.search_url import State, label
 from indlet.web.svg import BarRow, bars
+from indlet.web.text_origin import TextOrigin, text_origin
 
 STRONGEST: Final = 12
 SIMILAR: Final = 5
@@ -60,6 +61,8 @@ class Records:
         record = stored.record
         address = self.portal.root + cited.page
         others = self._others(stored)
+        with self.portal.store.read() as view:
+            words = text_origin(view, stored)
         return self.portal.pages.render(
             request,
             "record.html",
@@ -73,6 +76,7 @@ class Records:
                 "kind": shown_kind(cited, record.metadata),
                 "sources": (origin.name,),
                 "restricted": cited.restricted,
+                "in_full_text": False,
             },
             page=address,
             back=_back(request, self.portal.library.settings.mount()),
@@ -102,6 +106,7 @@ class Records:
                 origin,
                 others,
                 self.portal.library.set_names(origin.name),
+                words,
             ),
             similar=self._similar(cited),
         )
@@ -320,6 +325,7 @@ def _provenance(
     origin: Origin,
     others: list[tuple[str, str]],
     set_names: Mapping[str, str],
+    words: TextOrigin,
 ) -> list[tuple[str, list[tuple[str, str]]]]:
     """What is known of where a record comes from: labels, each with values and their links."""
     properties: JsonMapping = record.properties
@@ -339,6 +345,7 @@ def _provenance(
             (set_names.get(spec, spec), State(filters=(("set", spec),)).link()) for spec in record.sets[:20]
         ]
         found.append((t("record.sets"), links))
+    found.append((t("words.from"), [words.tell(t)]))
     policy = properties.get("policy")
     if isinstance(policy, str) and policy:
         found.append((t("record.policy"), [(policy[:16], "")]))

@@ -97,8 +97,9 @@ def hits(
         stored = records.get(one.id)
         if stored is None or stored.deleted:
             continue
-        stored = analyzer.completed(stored)
+        has_text, stored = stored.vector is not None, analyzer.completed(stored)
         record = stored.record
+        terms = shares.of(stored) if shares is not None else ()
         through = (records[number].origin for number in one.ids if number in records)
         names = tuple(dict.fromkeys(origins[number].name for number in through if number in origins))
         out.append(
@@ -116,11 +117,21 @@ def hits(
                 sets=record.sets,
                 datestamp=stored.datestamp,
                 length=stored.length,
-                terms=shares.of(stored) if shares is not None else (),
+                terms=terms,
+                in_full_text=has_text and _is_beyond_metadata(stored, terms, analyzer),
                 properties=record.properties,
             )
         )
     return tuple(out)
+
+
+def _is_beyond_metadata(stored: Stored, terms: Sequence[Matched], analyzer: Analyzer) -> bool:
+    """Whether a term that matched in the text of a record is not in its metadata."""
+    wanted = {matched.term for matched in terms if not matched.field}
+    if not wanted:
+        return False
+    described = analyzer.frequencies(stored._replace(vector=None, positions=None))
+    return not wanted <= described.keys()
 
 
 def explained(searcher: Searcher, meaning: Meaning, model: Model, stored: Stored) -> Explained:

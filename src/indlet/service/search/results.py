@@ -44,6 +44,7 @@ class Hit:
     length: int
     terms: tuple[Matched, ...] = ()
     properties: JsonMapping = field(default_factory=dict)
+    in_full_text: bool = False  # a word of the query is in the document, and not in the metadata
 
     @property
     def title(self) -> str:

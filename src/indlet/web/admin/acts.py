@@ -148,6 +148,8 @@ class Acts:
             changes["metadata"] = known_format(form["metadata"])
         if form.get("with_republish"):  # an empty box says nothing unless the form has one
             changes["republish"] = bool(form.get("republish"))
+        if "fulltext" in form:
+            changes["fulltext"] = known_fulltext(form["fulltext"])
         token = form.get("token", "").strip()[:500]
         if token or form.get("no_token"):  # a field left empty says nothing: the token is never shown
             changes["token"] = "" if form.get("no_token") else token
@@ -257,6 +259,11 @@ def known_format(prefix: str, readable: Collection[str] = ()) -> str:
     return prefix
 
 
+def known_fulltext(value: str) -> str:
+    """How full text is had; empty, for not at all, unless it is one of the ways."""
+    return value if value in ("fetch", "auto") else ""
+
+
 def wanted_source(form: Form) -> Source:
     """The source that a form describes."""
     url = _address(form)
@@ -272,5 +279,6 @@ def wanted_source(form: Form) -> Source:
         index=index if index in ("auto", "none") else "auto",
         metadata=known_format(form.get("metadata") or "oai_dc", form.get("readable", "").split()),
         republish=bool(form.get("republish")),
+        fulltext=known_fulltext(form.get("fulltext", "")),
         token=form.get("token", "").strip()[:500],
     )

@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from indlet.errors import SettingsError
+from indlet.extension import extensions
 from indlet.formats import METADATA
 from indlet.node.jobs import Jobs
 from indlet.node.probe import Probe, probe_in_child
@@ -107,6 +108,11 @@ class SourcePages:
             on_schedule=row.due is not None or row.state == "paused", now=time.time(),
             moved=sum(int(run.detail.get("bytes", 0)) for run in runs),
             busy=row.progress is not None, state=state,
+            added_status=[
+                line
+                for extension in extensions()
+                if origin and (line := extension.source_status(self.portal.store, origin.id))
+            ],
             plots=show.plots(t, runs), runs=runs[:20], groups=groups,
             repairs=sorted(state.get("repairs", {}).items()),
             deletions=show.deletions(self.portal.store, origin) if origin and whole else [],
