@@ -11,7 +11,7 @@ import pytest
 
 from indlet.sidecar.formats import files_in
 from indlet.sidecar.links import AccessRight, FileLink, choose_files
-from indlet.sidecar.locate import LANDING, RECORD, Ways, document_link, files_in_dublin_core
+from indlet.sidecar.locate import LANDING, LINK, RECORD, Ways, document_link, files_in_dublin_core
 
 XOAI = b"""<metadata xmlns="http://www.lyncode.com/xoai">
  <element name="dc"><element name="rights"><element name="none">
@@ -187,7 +187,7 @@ def test_a_way_that_never_works_is_left_out_and_tried_now_and_then() -> None:
         assert ways.order(["xoai"])[0] == RECORD
         ways.note("xoai", False)
         ways.note(LANDING, True)
-    assert ways.order(["xoai"])[:2] == [RECORD, LANDING]
+    assert ways.order(["xoai"])[:3] == [RECORD, LINK, LANDING]
     assert "xoai" not in ways.order(["xoai"])
     ways.records = 49
     assert "xoai" in ways.order(["xoai"])

@@ -102,7 +102,7 @@ def test_a_host_that_fails_is_left_alone_for_growing_pauses() -> None:
         with pytest.raises(HostPaused) as paused:
             hosts.note_failure("a.org", "no answer", None, asked=False)
         pauses.append(paused.value.until - now[0])
-        assert list(hosts.paused()) == ["a.org"]
+        assert list(hosts.paused_hosts()) == ["a.org"]
         now[0] = paused.value.until + 1
     assert pauses == [300, 600, 1200]
     hosts.note_success("a.org")

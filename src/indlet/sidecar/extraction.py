@@ -127,7 +127,7 @@ def main() -> None:
             path, _, name = socket.recv_bytes().decode().partition("\n")
             limit_processor_time(limits.seconds + 1)
             try:
-                answer = _TEXT + orjson.dumps(_joined(list(extract(Path(path), name, limits))))
+                answer = _TEXT + orjson.dumps(_join_documents(list(extract(Path(path), name, limits))))
             except ExtractionError as e:
                 answer = _FAILURE + str(e).encode("utf-8", "replace")[:2000]
             except Exception as e:  # a parser's bug met by a strange file
@@ -136,7 +136,7 @@ def main() -> None:
     os._exit(0)
 
 
-def _joined(documents: list[Document]) -> list[str]:
+def _join_documents(documents: list[Document]) -> list[str]:
     """The fields of the `ExtractedText` of a file's documents."""
     text = "\n".join(document.text for document in documents).encode("utf-8", "replace").decode()
     first = documents[0]

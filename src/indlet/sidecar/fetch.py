@@ -92,8 +92,8 @@ class DocumentFetcher:
         named = files_in(record.raw) or RecordFiles()
         links = files_in_dublin_core(record.metadata, self._base_url)
         attempt = _Attempt(record, named, links)
-        if barred := self._barred(merge(named, links)):
-            return barred
+        if ruled_out := self._rule_out(merge(named, links)):
+            return ruled_out
         if known is not None and known.state == "read" and known.policy == self._analyzer.policy.digest:
             again = self._revisit(attempt, known)
             if again is not None:
@@ -109,8 +109,8 @@ class DocumentFetcher:
         reason = next(reason for reason in _TELLING if reason in attempt.troubles)
         return Visit(reason, attempt.troubles[reason], until=attempt.until)
 
-    def _barred(self, named: RecordFiles, prefix: str = "") -> Visit | None:
-        """What the metadata rules out, before any file is asked for."""
+    def _rule_out(self, named: RecordFiles, prefix: str = "") -> Visit | None:
+        """What the metadata rules out, before any file is requested."""
         if self._sidecar.open_only and named.access in (AccessRight.RESTRICTED, AccessRight.EMBARGOED):
             embargo = named.access is AccessRight.EMBARGOED
             reason = Reason.EMBARGO if embargo else Reason.RESTRICTED
@@ -162,14 +162,14 @@ class DocumentFetcher:
         named = files_in(part.raw) if part is not None else None
         if named is None:
             return None
-        found = self._barred(named, prefix) or self._text_itself(named, prefix)
+        found = self._rule_out(named, prefix) or self._text_itself(named, prefix)
         return found or self._read(attempt, named.files, prefix)
 
     def _by_pages(self, attempt: _Attempt, pages: Sequence[str]) -> Visit | None:
         for url in pages:
             if url not in attempt.tried and (found := self._read_page(attempt, url)):
                 return found
-        for page in attempt.pages.values():  # what was taken for a file, and was a page
+        for page in list(attempt.pages.values()):  # what was taken for a file, and was a page
             if found := self._read_links(attempt, page):
                 return found
         return None
@@ -206,7 +206,7 @@ class DocumentFetcher:
     # Files
 
     def _read(self, attempt: _Attempt, links: Sequence[FileLink], way: str) -> Visit | None:
-        """The first of the chosen files that can be had is the primary one; the others are further parts."""
+        """The first of the chosen files that can be fetched is the primary one; others are further parts."""
         open_links = [link for link in links if not self._is_closed(link)]
         if len(open_links) < len(links) and not open_links:
             closed = links[0]
@@ -249,7 +249,7 @@ class DocumentFetcher:
         except Disallowed as e:
             attempt.fail(Reason.LOGIN if is_login_address(e.url) else Reason.ROBOTS, str(e))
             return None
-        except HostPaused as e:  # the document may be had elsewhere
+        except HostPaused as e:  # the document may be elsewhere, too
             attempt.paused = attempt.paused or e
             attempt.fail(Reason.UNREACHABLE, str(e))
             return None
@@ -274,7 +274,7 @@ class DocumentFetcher:
         return None
 
     def _revisit(self, attempt: _Attempt, known: DocumentState) -> Visit | None:
-        """Ask for the files that were read before, unless they are as they were. None: look for them anew."""
+        """Request the files that were read before, unless unchanged. None: look for them again."""
         files = orjson.loads(known.files or "[]")
         if not files or not all(file.get("url") for file in files):
             return None

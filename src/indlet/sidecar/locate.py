@@ -154,10 +154,9 @@ class Ways:
         every = [RECORD, *(prefix for prefix in PREFIXES if prefix in offered), LINK, LANDING]
         thorough = self.records % RETRY_EVERY == 0
         useful = [way for way in every if thorough or not self._is_fruitless(way)]
-        if self.last in useful and self.last != RECORD:  # what is at hand costs no request
-            useful.remove(self.last)
-            useful.insert(useful[:1] == [RECORD], self.last)
-        return useful
+        # What is at hand costs no request beside that for the document: it comes before a page.
+        first = (RECORD, LINK, LANDING) if self.last == LANDING else (RECORD, self.last)
+        return [way for way in first if way in useful] + [way for way in useful if way not in first]
 
     def _is_fruitless(self, way: str) -> bool:
         cheap = way in (RECORD, LINK, LANDING)

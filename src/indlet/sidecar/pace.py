@@ -86,7 +86,7 @@ class Hosts:
         with self._guard:
             return self._states.setdefault(host, HostState())
 
-    def paused(self) -> dict[str, float]:
+    def paused_hosts(self) -> dict[str, float]:
         """The hosts that are left alone now, and until when."""
         now = self.clock()
         with self._guard:

@@ -55,7 +55,7 @@ class FetchPlan:
     delay: float
 
     @property
-    def found(self) -> int:
+    def documents(self) -> int:
         return sum(visit.reason is None for _, visit in self.sample)
 
     @property
@@ -81,7 +81,7 @@ class FetchPlan:
             f"records     {told}",
             f"formats     {', '.join(self.formats)}",
             f"  of these, naming files: {', '.join(files) or 'none'}",
-            f"sample      {self.found} of {amount(len(self.sample), 'record')} with a document"
+            f"sample      {self.documents} of {amount(len(self.sample), 'record')} with a document"
             + (f" (found by: {', '.join(found)})" if found else "")
             + (f"; {'; '.join(missing)}" if missing else ""),
         ]
@@ -107,7 +107,7 @@ def make_plan(settings: Settings, source: Source, extract: Extract) -> FetchPlan
         fetcher = DocumentFetcher(client, url, settings.sidecar, analyzer, extract)
         fetcher.formats = tuple(prefix for prefix in PREFIXES if prefix in formats)
         fetcher.largest = settings.harvest.fetch_bytes
-        sample = [(record.identifier, _visit(fetcher, record)) for record in _chosen(listed, analyzer)]
+        sample = [(record.identifier, _visit(fetcher, record)) for record in _choose_sample(listed, analyzer)]
     finally:
         client.close()
     total = listed.size if listed.token else len([item for item in listed.items if not item.deleted])
@@ -139,7 +139,7 @@ def _ask(client: PacedClient, url: str, arguments: Mapping[str, str]) -> Page:
         raise Unreachable(f"{url}: {e}") from e
 
 
-def _chosen(page: Page, analyzer: Analyzer) -> list[Record]:
+def _choose_sample(page: Page, analyzer: Analyzer) -> list[Record]:
     items = [item for item in page.items if not item.deleted and item.part is not None]
     normaliser = Normaliser(analyzer)
     return [normaliser.record(item) for item in items[:: max(len(items) // SAMPLE, 1)][:SAMPLE]]

@@ -144,7 +144,7 @@ class SourceWork:
     def run(self, report: Callable[[Visit], None] = lambda visit: None) -> str:
         """Visit all that is due; why it ended: "done", "stopped", or what holds the work up."""
         try:
-            self.facts.held_up = self._held_up(report)
+            self.facts.held_up = self._work_through(report)
         except BudgetSpent as e:
             self.facts.held_up = str(e)
         except Stopped:
@@ -154,7 +154,7 @@ class SourceWork:
             self.close()
         return self.facts.held_up or "done"
 
-    def _held_up(self, report: Callable[[Visit], None]) -> str:
+    def _work_through(self, report: Callable[[Visit], None]) -> str:
         self.learn_formats()
         if self._source.fulltext == "auto" and not self._sample(report):
             found, of = self.facts.sample["found"], self.facts.sample["of"]
@@ -168,7 +168,7 @@ class SourceWork:
                 self.follow()
                 followed = self._hosts.tick()
             with self._store.read() as view:
-                due = view.due_documents(self._origin, int(now), BATCH, tuple(self._hosts.paused()))
+                due = view.due_documents(self._origin, int(now), BATCH, tuple(self._hosts.paused_hosts()))
             if not due:
                 return ""
             for document in due:
@@ -180,11 +180,11 @@ class SourceWork:
         """Ask the source once a week which metadata formats it offers that name files."""
         now = int(self._hosts.clock())
         if now - self.facts.formats_at > FORMATS_SECONDS and self._source.metadata != FEED:
-            self.facts.formats = self._offered()
+            self.facts.formats = self._list_formats()
             self.facts.formats_at = now
         self.fetcher.formats = self.facts.formats
 
-    def _offered(self) -> tuple[str, ...]:
+    def _list_formats(self) -> tuple[str, ...]:
         try:
             answer = self._client.get(oai_url(self._base_url, {"verb": "ListMetadataFormats"}), 1 << 20)
         except (NoAnswer, HostPaused):
@@ -209,7 +209,9 @@ class SourceWork:
             if not page:
                 return count
             queued = [
-                self._queued(stored, known.get(stored.identifier)) for stored in page if not stored.deleted
+                self._queue_entry(stored, known.get(stored.identifier))
+                for stored in page
+                if not stored.deleted
             ]
             self.facts.position = page[-1].seq
             with self._store.write() as tx:
@@ -218,7 +220,7 @@ class SourceWork:
                 tx.meta(facts_key(self._origin), self.facts.write())
             count += sum(document is not None for document in queued)
 
-    def _queued(self, stored: Stored, known: DocumentState | None) -> DocumentState | None:
+    def _queue_entry(self, stored: Stored, known: DocumentState | None) -> DocumentState | None:
         now = int(self._hosts.clock())
         if known is not None:
             outdated = known.state == "read" and known.policy != self._analyzer.policy.digest
@@ -231,7 +233,7 @@ class SourceWork:
         )  # fmt: skip
 
     def _first_host(self, stored: Stored) -> str:
-        """The host that is asked first for a record's document."""
+        """The host of the first request for a record's document."""
         links = files_in_dublin_core(orjson.loads(stored.metadata or b"{}"), self._base_url)
         named = files_in(stored.raw)
         urls = [link.url for link in (*(named.files if named else ()), *links.files)]
@@ -242,7 +244,7 @@ class SourceWork:
     def _visit(self, document: DocumentState, report: Callable[[Visit], None]) -> None:
         if self._halt.is_set():
             raise Stopped
-        if self._hosts.paused().get(document.host):
+        if self._hosts.paused_hosts().get(document.host):
             return
         with self._store.read() as view:
             stored = view.get(document.identifier, [self._origin], metadata_only=True)
@@ -255,9 +257,14 @@ class SourceWork:
         except HostPaused as e:
             log.info("%s: %s is left alone: %s", document.identifier, e.host, e)
             visit = Visit(Reason.UNREACHABLE, str(e))
-            self._done.append((_deferred(document, int(e.until)), visit))
-            self.facts.paused = dict(self._hosts.paused())
+            self._done.append((_defer(document, int(e.until)), visit))
+            self.facts.paused = dict(self._hosts.paused_hosts())
             return
+        except (BudgetSpent, Stopped):
+            raise
+        except Exception as e:  # met by a strange page or file: named, and the run goes on
+            log.exception("%s: its document cannot be looked for", document.identifier)
+            visit = Visit(Reason.UNREADABLE, f"{type(e).__name__}: {e}")
         self._take(document, visit, stored.seq)
         report(visit)
 
@@ -301,7 +308,7 @@ class SourceWork:
         done, self._done, self._since = self._done, [], self._hosts.tick()
         self.facts.ways = dict(self.fetcher.ways.to_json())
         self.facts.budget = asdict(self._budget)
-        self.facts.paused = dict(self._hosts.paused())
+        self.facts.paused = dict(self._hosts.paused_hosts())
         vectors: dict[str, TermVector | None] = {}
         for document, visit in done:
             if visit.vector is not None:
@@ -318,7 +325,7 @@ class SourceWork:
 
     def sample(self, report: Callable[[Visit], None] = lambda visit: None) -> list[tuple[Stored, Visit]]:
         """Visit a few records from all over the source; what is found is kept."""
-        chosen = self._chosen()
+        chosen = self._choose_sample()
         found = list[tuple[Stored, Visit]]()
         for stored in chosen:
             try:
@@ -326,7 +333,7 @@ class SourceWork:
             except HostPaused as e:
                 visit = Visit(Reason.UNREACHABLE, str(e))
             found.append((stored, visit))
-            document = self._queued(stored, None)
+            document = self._queue_entry(stored, None)
             assert document is not None
             self._take(document, visit, stored.seq)
             report(visit)
@@ -336,7 +343,7 @@ class SourceWork:
         self._commit()
         return found
 
-    def _chosen(self) -> list[Stored]:
+    def _choose_sample(self) -> list[Stored]:
         """Live records at even distances."""
         with self._store.read() as view:
             headers = [
@@ -361,7 +368,7 @@ class SourceWork:
         return not self.facts.is_declined and bool(self.facts.sample["of"])
 
 
-def _deferred(document: DocumentState, until: int) -> DocumentState:
+def _defer(document: DocumentState, until: int) -> DocumentState:
     """Put off without having been tried: the host is left alone."""
     return document._replace(
         due=until, reason=Reason.UNREACHABLE, note=f"{document.host} is left alone for now"

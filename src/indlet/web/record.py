@@ -60,9 +60,6 @@ class Records:
             return self._exported(cited, stored, wanted)
         record = stored.record
         address = self.portal.root + cited.page
-        others = self._others(stored)
-        with self.portal.store.read() as view:
-            words = text_origin(view, stored)
         return self.portal.pages.render(
             request,
             "record.html",
@@ -76,7 +73,6 @@ class Records:
                 "kind": shown_kind(cited, record.metadata),
                 "sources": (origin.name,),
                 "restricted": cited.restricted,
-                "in_full_text": False,
             },
             page=address,
             back=_back(request, self.portal.library.settings.mount()),
@@ -104,9 +100,9 @@ class Records:
                 stored,
                 record,
                 origin,
-                others,
+                self._others(stored),
                 self.portal.library.set_names(origin.name),
-                words,
+                self._text_origin(stored),
             ),
             similar=self._similar(cited),
         )
@@ -191,6 +187,10 @@ class Records:
             (name := names.get(other.origin, ""), record_path(other.identifier, name))
             for other in self.portal.library.copies(stored)[:20]
         ]
+
+    def _text_origin(self, stored: Stored) -> TextOrigin:
+        with self.portal.store.read() as view:
+            return text_origin(view, stored)
 
     def _strongest(self, record: Record) -> tuple[BarRow, ...]:
         """The terms with the highest tf·idf, written as words of the description where it holds them."""

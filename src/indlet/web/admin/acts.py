@@ -260,7 +260,7 @@ def known_format(prefix: str, readable: Collection[str] = ()) -> str:
 
 
 def known_fulltext(value: str) -> str:
-    """How full text is had; empty, for not at all, unless it is one of the ways."""
+    """The value of `fulltext` that a form gives; empty if it is none."""
     return value if value in ("fetch", "auto") else ""
 
 
