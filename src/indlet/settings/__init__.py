@@ -165,6 +165,7 @@ class VirtualRepository:
     rights: str = ""
     admin_email: tuple[str, ...] = ()  # empty: the node's
     access: Access = field(default_factory=Access)  # networks and tokens; others do not find it
+    closed: bool = False  # its records are listed as deleted, for those who harvested it
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,8 +166,11 @@ class SqlGrantsWriter:
                 before = bool(grant.shows) and (state == SHOWN or own)
                 now = bool(shows) and (takes is None or takes(sets.split()))
                 if before and now:
-                    if takes is not None and sets != former:  # the sets that it may leave later
-                        entries.append((number, place or 0, SHOWN, sets))
+                    # The sets that it may leave later, and those that it has left: when it goes, it is
+                    # deleted in the lists of all of them.
+                    known = " ".join(dict.fromkeys(f"{former or ''} {sets}".split()))
+                    if takes is not None and known != former:
+                        entries.append((number, place or 0, SHOWN, known))
                 elif before:
                     entries.append((number, self._next(), GONE, sets if former is None else former))
                 elif now and following:  # it has just changed: its own place tells of it

@@ -195,22 +195,30 @@ def test_what_was_in_the_only_sets_is_deleted_there(filled: Provider) -> None:
     assert anybody.live == anybody.everything(filled) == {}
 
 
-def test_a_repository_is_emptied_before_it_is_closed(two: Provider) -> None:
+@pytest.mark.parametrize(("closed", "by_sets"), [(False, False), (True, False), (True, True)])
+def test_a_repository_is_emptied_before_it_is_closed(two: Provider, closed: bool, by_sets: bool) -> None:
     """Who may no longer use it does not find it: this is how its records are withdrawn."""
 
-    def offer(*names: str) -> None:
+    def offer(*names: str, closed: bool = False) -> None:
         two.clock.now += 10
-        part = VirtualRepository("/oai/part", "Part", names, access=Access(tokens=("sesame",)))
+        part = VirtualRepository("/oai/part", "Part", names, access=Access(tokens=("sesame",)), closed=closed)
         two.configure(replace(two.settings, repository=(part,)))
 
     friend = Harvester("/oai/part", token="sesame")
     offer("papers", "hidden")
     friend.harvest(two)
     assert friend.live.keys() >= HIDDEN
-    offer()
+    if by_sets:
+        offer("papers:a", "hidden")
+        friend.harvest(two)
+        assert friend.live == friend.everything(two)
+    offer(*(("papers", "hidden") if closed else ()), closed=closed)
     came = friend.harvest(two)
     assert came.keys() >= HIDDEN and set(came.values()) == {None}
     assert friend.live == friend.everything(two) == {}
+    offer("papers", "hidden")
+    friend.harvest(two)
+    assert friend.live == friend.everything(two) != {}
 
 
 def test_a_source_that_is_closed_and_opened_again(two: Provider) -> None:
@@ -340,6 +348,18 @@ def test_a_record_that_leaves_the_sets_of_a_virtual_repository(filled: Provider)
             each.harvest(filled)
             assert each.live == each.everything(filled)
             assert (filled.name(12) in each.live) == (filled.name(1) in each.live) == ("papers:a" in sets)
+
+
+def test_a_record_that_leaves_a_set_and_then_the_repository_is_deleted_in_that_set(filled: Provider) -> None:
+    virtual = VirtualRepository("/oai/part", "Part", ("papers:a", "papers:b"))
+    filled.configure(replace(filled.settings, repository=(virtual,)))
+    often, seldom = Harvester("/oai/part"), Harvester("/oai/part", set_spec="papers:b")
+    for number, sets in enumerate((("papers:a", "papers:b"), ("papers:a",), ("papers:c",))):
+        filled.clock.now += 10
+        filled.put([record(1, sets), record(12, sets)])
+        for each in (often, seldom) if number != 1 else (often,):  # between two harvests of the set
+            each.harvest(filled)
+            assert each.live == each.everything(filled)
 
 
 def test_nothing_is_written_where_nothing_changes(two: Provider) -> None:

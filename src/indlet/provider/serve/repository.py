@@ -70,7 +70,7 @@ class Repository:
         """`virtual`: the part of the node that it shows; None for all. `filtering`: the node's filter."""
         if virtual is not None:
             settings = virtual_settings(settings, virtual)
-        self._scope = Scope(virtual.path, virtual.from_) if virtual is not None else None
+        self._scope = None if virtual is None else Scope.of(virtual)
         self._store = store
         self._settings = settings
         self._clock = clock

@@ -25,6 +25,11 @@ class Scope:
     path: str
     chosen: tuple[str, ...]
 
+    @classmethod
+    def of(cls, virtual: VirtualRepository) -> Scope:
+        """What a virtual repository shows: nothing, once it is closed."""
+        return cls(virtual.path, () if virtual.closed else virtual.from_)
+
     @property
     def by_sets(self) -> bool:
         """Whether single records have to be looked at: of some origin only a set is shown."""
