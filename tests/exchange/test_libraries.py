@@ -788,8 +788,8 @@ def test_subjects_are_written_in_our_scheme(store: Store, folder: Path, tmp_path
             for n, (text, code) in enumerate(texts)
         ])  # fmt: skip
     learned = subjects_written(store, folder, str(pairs), method="learned")
-    assert learned == {"Flutter": ["77", "73"], "Wings over wheat": ["UC-0", "aero"]}
-    assert subjects_written(store, folder, method="learned")["Flutter"] == ["UC-414", "aero"]
+    assert learned == {"Flutter": ["77", "73"], "Wings over wheat": ["UC-0", "aero (inferred)"]}
+    assert subjects_written(store, folder, method="learned")["Flutter"] == ["UC-414", "aero (inferred)"]
 
 
 def test_tables_of_subjects_that_do_not_fit_are_refused(store: Store, folder: Path) -> None:

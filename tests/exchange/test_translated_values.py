@@ -9,7 +9,7 @@ import orjson
 import pytest
 from lxml import etree
 
-from indlet.exchange.subject_translation import SubjectTranslation
+from indlet.exchange.subject_translation import SubjectTranslation, mark_inferred
 from indlet.formats import METADATA, CommonRecord, in_format
 from indlet.formats.iso2709 import Marc, write_iso2709
 from indlet.formats.metadata import marc21
@@ -141,3 +141,8 @@ def test_codes_have_their_scheme_and_learned_ones_are_marked(tmp_path: Path) -> 
         translation = SubjectTranslation(SubjectTable({}, scheme=scheme), learned=learned)
         (code,) = translation.translated(CommonRecord(), {"wing": 4}).statements
         assert (code.value, code.scheme) == ("02", expected)
+        for prefix in METADATA:  # the mark is in every format, with the scheme or in the value
+            if METADATA[prefix].served and prefix not in ("http_header", "oai_didl"):
+                table_out = METADATA[prefix].crosswalk(())
+                record = mark_inferred(CommonRecord((code,), "oai:x:1"), table_out)
+                assert b"inferred" in METADATA[prefix].xml(table_out.write(record)), prefix

@@ -31,6 +31,16 @@ def test_the_same_in_skos(tmp_path: Path) -> None:
     table = read_table(path)
     assert table.codes(["UC-414"]) == ["77"]
     assert table.texts(["UC-414", "UC-1"]) == ["High energy physics", "Wings"]
+    assert table.scheme == "http://x.org/scan"
+    named = """<skos:ConceptScheme rdf:about="http://x.org/schemes/nasa"><skos:notation>nasascg</skos:notation>
+      </skos:ConceptScheme><skos:Concept rdf:about="http://x.org/scan#77">
+      <skos:inScheme rdf:resource="http://x.org/schemes/nasa"/></skos:Concept></rdf:RDF>"""
+    path.write_text(SKOS.replace("</rdf:RDF>", named))
+    assert read_table(path).scheme == "nasascg"
+    other = """<skos:Concept rdf:about="http://x.org/uc/UC-2">
+      <skos:exactMatch rdf:resource="http://y.org/codes/5"/></skos:Concept></rdf:RDF>"""
+    path.write_text(SKOS.replace("</rdf:RDF>", other))
+    assert read_table(path).scheme == ""
 
 
 def test_a_concept_that_is_described_in_two_places_keeps_both(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from indlet.errors import SettingsError
+from indlet.formats.crosswalk import Crosswalk
 from indlet.formats.record import CommonRecord, Statement
 from indlet.formats.subjects import SubjectClassifier, SubjectTable, read_table, through
 
@@ -47,6 +48,21 @@ class SubjectTranslation:
         if self.words:
             return self.table.texts([code]) if code in self.table.labels else []
         return self.table.codes([code])
+
+
+def mark_inferred(record: CommonRecord, table: Crosswalk) -> CommonRecord:
+    """The record with a mark in the value of each inferred subject whose scheme the table does not write."""
+
+    def marked(one: Statement) -> Statement:
+        if not one.scheme.endswith(INFERRED):
+            return one
+        fields = table.write(CommonRecord((one,)))
+        written = [text for f in fields for text in (f.value, *(value for _, value in f.subfields))]
+        if any(one.scheme in text for text in written):
+            return one
+        return replace(one, value=f"{one.value} ({INFERRED})")
+
+    return replace(record, statements=tuple(map(marked, record.statements)))
 
 
 def subject_translation(tables: Sequence[str], method: str = "codes") -> SubjectTranslation | None:

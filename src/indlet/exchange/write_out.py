@@ -28,7 +28,7 @@ from indlet.durable import sync, write_whole
 from indlet.exchange.duplicates.same_works import same_as_ours
 from indlet.exchange.marc_originals import MarcOriginals
 from indlet.exchange.subject_learning import learned_subjects
-from indlet.exchange.subject_translation import subject_translation
+from indlet.exchange.subject_translation import mark_inferred, subject_translation
 from indlet.exchange.translate import format_named, on_top, own_table
 from indlet.exchange.write_check import check_task
 from indlet.exchange.write_state import RaisedAlert, WriteBatch, WritePlace, Written, settings_digest
@@ -298,7 +298,7 @@ class WriteTask:
         lost, raised, packed = list[Lost](), list[RaisedAlert](), b""
         if self._subjects is not None:
             terms = self._analyzer.frequencies(stored) if self._subjects.learned else {}
-            record = self._subjects.translated(record, terms)
+            record = mark_inferred(self._subjects.translated(record, terms), self._table)
         if (whole := self._originals.fields(stored.raw, original, record)) is not None:
             try:
                 packed = self._format.pack(whole)

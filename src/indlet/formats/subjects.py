@@ -6,7 +6,9 @@ automatic   learned from the term vectors of records that have codes: `SubjectCl
 text        a code becomes the words that it stands for: `SubjectTable.texts`
 
 Tables are TSV (code, code of the other scheme, label; a line "!scheme<TAB>NAME" names the other scheme) or
-SKOS in RDF/XML (notation, prefLabel, exactMatch, closeMatch, broadMatch).
+SKOS in RDF/XML (notation, prefLabel, exactMatch, closeMatch, broadMatch). The other scheme of a SKOS file is
+the one that all matches are in: by `inScheme` where the file describes them, else by their common address.
+The notation of its ConceptScheme is its name, else its address is.
 """
 
 from __future__ import annotations
@@ -93,24 +95,40 @@ def _tsv(text: str) -> SubjectTable:
 def _skos(data: bytes) -> SubjectTable:
     mapped: dict[str, list[str]] = {}
     labels: dict[str, str] = {}
-    for concept in element(data).iter(f"{_SKOS}Concept", f"{_RDF}Description"):
+    schemes: dict[str, str] = {}  # of concepts that the file describes, by their URIs
+    targets: dict[str, None] = {}
+    root = element(data)
+    names = {
+        _uri(one, "about"): one.findtext(f"{_SKOS}notation") for one in root.iter(f"{_SKOS}ConceptScheme")
+    }
+    for concept in root.iter(f"{_SKOS}Concept", f"{_RDF}Description"):
         code = _notation(concept)
         if not code:
             continue
+        if (scheme := concept.find(f"{_SKOS}inScheme")) is not None:
+            schemes[_uri(concept, "about")] = _uri(scheme, "resource")
         label = concept.findtext(f"{_SKOS}prefLabel")
         if label:
             labels.setdefault(code, " ".join(label.split()))
-        matches = (_last(str(node.get(f"{_RDF}resource") or "")) for node in concept.iter(*_MATCHES))
-        if found := list(filter(None, matches)):
+        uris = [_uri(node, "resource") for node in concept.iter(*_MATCHES)]
+        targets.update(dict.fromkeys(uris))
+        if found := list(filter(None, map(_last, uris))):
             mapped.setdefault(code, []).extend(found)  # a concept may be described in several places
     if not mapped and not labels:
         raise ValueError("no skos:Concept with a label or a match in it")
-    return SubjectTable({code: tuple(dict.fromkeys(to)) for code, to in mapped.items()}, labels)
+    led_to = {schemes.get(uri) or uri.removesuffix(_last(uri)).rstrip("#/") for uri in targets if uri}
+    scheme_uri = led_to.pop() if len(led_to) == 1 else ""  # of several, none is that of all codes
+    scheme_name = (names.get(scheme_uri) or scheme_uri).strip()
+    return SubjectTable({code: tuple(dict.fromkeys(to)) for code, to in mapped.items()}, labels, scheme_name)
+
+
+def _uri(node: etree._Element, attribute: str) -> str:
+    return str(node.get(f"{_RDF}{attribute}") or "")
 
 
 def _notation(concept: etree._Element) -> str:
     told = concept.findtext(f"{_SKOS}notation")
-    return told.strip() if told else _last(str(concept.get(f"{_RDF}about") or ""))
+    return told.strip() if told else _last(_uri(concept, "about"))
 
 
 def _last(uri: str) -> str:
