@@ -18,6 +18,11 @@ Described = tuple[bytes, int, bytes | None, str, bytes]
 # id, origin, sets, resource, further terms of fields, and the record as the store has it
 IndexRow = tuple[int, int, str, int, bytes, StoredRow]
 # id, score, date, ids of all records of the resource
+# What a term adds to a score, by its constants, tf and length; the score, by constants, sum, length and norm.
+_Formula = tuple[
+    Callable[[tuple[float, float], int, int], float],
+    Callable[[tuple[float, float], float, int, float], float],
+]
 Hit = tuple[int, float, int, tuple[int, ...]]
 
 class SegmentBuilder:
@@ -69,7 +74,7 @@ class Searcher:
         query: tuple[float, float],
         model: str,
         parameters: Sequence[float],
-        formula: Callable[[list[int], int, float], float] | None,
+        formula: _Formula | None,
         *,
         limit: int,
         offset: int,

@@ -18,9 +18,9 @@ use super::groups::Groups;
 use super::matching::{Expression, Matcher};
 use super::merge::Union;
 use super::segment::Segment;
-use super::top::{Heap, Hit, Query, Ranker, Visible};
+use super::top::{Hit, Query, Ranker, Visible};
 use super::{first_with, mark_of};
-use crate::rank::{Constants, Model, QueryConstants, Use, with_model};
+use crate::rank::{Constants, Formula, Interpreted, Model, QueryConstants, Use, with_model};
 use crate::{Error, Result};
 
 /// A term of a query with its exact statistics. `weight` is how often it was asked for.
@@ -32,19 +32,24 @@ pub struct QueryTerm {
     pub cf: u64,
 }
 
-/// Scores documents by a formula that is not compiled: for each a row of tfs, and its length and norm.
-pub trait Scorer: Sync {
-    fn scores(&self, rows: &[(Vec<u32>, u32, f64)]) -> Result<Vec<f64>>;
-}
-
-/// How documents are scored: `terms` in canonical order, by a model with these numbers or by a scorer.
+/// How documents are scored: `terms` in canonical order, by a model with these numbers or by a formula.
 pub struct Scoring<'a> {
     pub terms: &'a [Vec<u8>],
     pub constants: &'a [Constants],
     pub query: QueryConstants,
     pub model: &'a str,
     pub parameters: &'a [f64],
-    pub scorer: Option<&'a dyn Scorer>,
+    pub formula: Option<&'a dyn Formula>,
+}
+
+impl Scoring<'_> {
+    fn with_model<U: Use>(&self, user: U) -> Result<U::Output> {
+        match self.formula {
+            Some(formula) => Ok(user.with(Interpreted(formula))),
+            None => with_model(self.model, self.parameters, user)
+                .ok_or_else(|| Error::Value(format!("there is no model {:?}", self.model))),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,11 +97,12 @@ pub struct Page {
 pub struct Searcher {
     pub segments: Vec<Segment>,
     groups: OnceLock<Groups>,
+    sizes: OnceLock<(u64, u64)>,
 }
 
 impl Searcher {
     pub fn new(segments: Vec<Segment>) -> Searcher {
-        Searcher { segments, groups: OnceLock::new() }
+        Searcher { segments, groups: OnceLock::new(), sizes: OnceLock::new() }
     }
 
     pub fn documents(&self) -> usize {
@@ -270,15 +276,18 @@ impl Searcher {
         Ok(found)
     }
 
-    /// The number of terms and of postings.
+    /// The number of terms and of postings; counted once.
     pub fn sizes(&self) -> Result<(u64, u64)> {
+        if let Some(sizes) = self.sizes.get() {
+            return Ok(*sizes);
+        }
         let (mut terms, mut postings) = (0, 0);
         self.for_each_term(&[], |_, df, _| {
             terms += 1;
             postings += df;
             true
         })?;
-        Ok((terms, postings))
+        Ok(*self.sizes.get_or_init(|| (terms, postings)))
     }
 
     /// A digest of all statistics: equal for equal content, however the index is laid out.
@@ -363,9 +372,9 @@ impl Searcher {
         let none = Groups::default();
         let groups = if request.collapse { self.groups()? } else { &none };
         let terms = request.scoring.terms;
-        let any_of_terms = request.expression.is_any_of_terms() && request.scoring.scorer.is_none();
-        let plain =
-            any_of_terms && request.sort == Sort::Score && request.first.iter().all(|part| holds_one(part, terms));
+        let plain = request.expression.is_any_of_terms()
+            && request.sort == Sort::Score
+            && request.first.iter().all(|part| holds_one(part, terms));
         let (mut matched, mut hidden, mut loose) = (Vec::new(), Vec::new(), false);
         for segment in &self.segments {
             let mut matcher = Matcher::new(segment);
@@ -478,11 +487,7 @@ impl Searcher {
     ) -> Result<(usize, Vec<Hit>)> {
         let size = size.min(self.documents());
         let task = Ranking { searcher: self, scoring, matching, hidden, groups, seen, size };
-        match scoring.scorer {
-            Some(scorer) => task.by_scorer(scorer),
-            None => with_model(scoring.model, scoring.parameters, task)
-                .unwrap_or_else(|| Err(Error::Value(format!("there is no model {:?}", scoring.model)))),
-        }
+        scoring.with_model(task)?
     }
 
     /// By date, title or author.
@@ -564,9 +569,6 @@ impl Searcher {
         let segment = &self.segments[number];
         let columns = &segment.data.columns;
         let row = (tfs_of(&lists_of(segment, scoring.terms)?, doc as u32)?, columns.lengths[doc], columns.norms[doc]);
-        if let Some(scorer) = scoring.scorer {
-            return Ok(scorer.scores(&[row])?.first().copied().unwrap_or(0.0));
-        }
         struct One<'a>(&'a Scoring<'a>, (Vec<u32>, u32, f64));
         impl Use for One<'_> {
             type Output = f64;
@@ -577,8 +579,7 @@ impl Searcher {
                 query.score(tfs.into_iter(), length, norm)
             }
         }
-        with_model(scoring.model, scoring.parameters, One(scoring, row))
-            .ok_or_else(|| Error::Value(format!("there is no model {:?}", scoring.model)))
+        scoring.with_model(One(scoring, row))
     }
 
     /// Work out what every search needs to know, so that the first one need not.
@@ -609,41 +610,6 @@ struct Ranking<'a> {
     groups: &'a Groups,
     seen: &'a mut BitSet,
     size: usize,
-}
-
-impl Ranking<'_> {
-    fn by_scorer(self, scorer: &dyn Scorer) -> Result<(usize, Vec<Hit>)> {
-        let Some(matching) = self.matching else { return Ok((0, Vec::new())) };
-        let (mut heap, mut total) = (Heap::new(self.size), 0);
-        for (number, (segment, docs)) in self.searcher.segments.iter().zip(matching).enumerate() {
-            let mut docs = docs.clone();
-            self.hidden[number].iter().for_each(|hidden| docs.subtract(hidden));
-            let (lists, columns) = (lists_of(segment, self.scoring.terms)?, &segment.data.columns);
-            let mut rows: Vec<(Vec<u32>, u32, f64)> = Vec::new();
-            let numbers: Vec<usize> = docs.iter().collect();
-            for &doc in &numbers {
-                rows.push((vec![0; lists.len()], columns.lengths[doc], columns.norms[doc]));
-            }
-            for (t, list) in lists.iter().enumerate() {
-                let Some(list) = list else { continue };
-                list.for_each_in(&docs, |doc, tf| {
-                    if let Ok(at) = numbers.binary_search(&(doc as usize)) {
-                        rows[at].0[t] = tf;
-                    }
-                })?;
-            }
-            for (&doc, score) in numbers.iter().zip(scorer.scores(&rows)?) {
-                let group = self.groups.group(number, doc);
-                if group == 0 || !self.seen.contains(group as usize) {
-                    total += 1;
-                    self.seen.insert(group as usize);
-                }
-                let (tie, id) = (columns.ties[doc], columns.ids[doc]);
-                heap.offer(Hit { score, tie, id, segment: number as u32, doc: doc as u32, group });
-            }
-        }
-        Ok((total, heap.into_sorted()))
-    }
 }
 
 impl Use for Ranking<'_> {

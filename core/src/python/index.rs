@@ -21,12 +21,12 @@ use crate::index::matching::Expression;
 use crate::index::merge::{self, KeepAll};
 use crate::index::pruning::Thresholds;
 use crate::index::records::{Record, add_records};
-use crate::index::searcher::{Facet, Request, Scorer, Scoring, Searcher as Snapshot, Sort};
+use crate::index::searcher::{Facet, Request, Scoring, Searcher as Snapshot, Sort};
 use crate::index::segment::{Deletions, Segment as Part, SegmentData};
 use crate::index::top::Hit;
 use crate::keys::values::value_beginning;
 use crate::map::Stamp;
-use crate::rank::{Constants, QueryConstants};
+use crate::rank::{Constants, Formula, QueryConstants};
 use crate::{Error, Result};
 
 /// The size and the checksum of a file that was written.
@@ -240,19 +240,29 @@ pub fn learn_thresholds(
     read(py, || Thresholds::learn(&parts, share, best)?.write(&path).map(written))
 }
 
-/// A model's formula in Python, for models without a compiled one.
-struct Formula {
-    score: Py<PyAny>,
+/// A model's formula in Python, for models without a compiled one; with the first error that it raised.
+struct PythonFormula {
+    share: Py<PyAny>,
+    finish: Py<PyAny>,
+    error: Mutex<Option<PyErr>>,
 }
 
-impl Scorer for Formula {
-    fn scores(&self, rows: &[(Vec<u32>, u32, f64)]) -> Result<Vec<f64>> {
-        Python::attach(|py| {
-            let call =
-                |row: &(Vec<u32>, u32, f64)| self.score.call1(py, (row.0.clone(), row.1, row.2))?.extract::<f64>(py);
-            rows.iter().map(call).collect::<PyResult<Vec<f64>>>()
+impl PythonFormula {
+    fn call(&self, f: impl FnOnce(Python<'_>) -> PyResult<f64>) -> f64 {
+        Python::attach(f).unwrap_or_else(|error| {
+            self.error.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).get_or_insert(error);
+            0.0
         })
-        .map_err(|error| Error::Value(format!("the model's formula failed: {error}")))
+    }
+}
+
+impl Formula for PythonFormula {
+    fn share(&self, term: Constants, tf: u32, length: u32) -> f64 {
+        self.call(|py| self.share.call1(py, ((term.0, term.1), tf, length))?.extract(py))
+    }
+
+    fn finish(&self, query: QueryConstants, total: f64, length: u32, norm: f64) -> f64 {
+        self.call(|py| self.finish.call1(py, ((query.0, query.1), total, length, norm))?.extract(py))
     }
 }
 
@@ -317,7 +327,7 @@ impl Searcher {
         query: (f64, f64),
         model: &str,
         parameters: Vec<f64>,
-        formula: Option<Py<PyAny>>,
+        formula: Option<(Py<PyAny>, Py<PyAny>)>,
         limit: usize,
         offset: usize,
         filters: Vec<Bound<'_, PyAny>>,
@@ -342,7 +352,7 @@ impl Searcher {
             .into_iter()
             .map(|(name, mark)| mark.map_or(Facet::Column(name), |mark| Facet::Values(mark.to_vec())))
             .collect();
-        let formula = formula.map(|score| Formula { score });
+        let formula = formula.map(|(share, finish)| PythonFormula { share, finish, error: Mutex::default() });
         let (page, hits) = read(py, || {
             let terms: Vec<Vec<u8>> = terms.iter().map(|term| term.to_vec()).collect();
             let constants: Vec<Constants> = constants.iter().map(|&(a, b)| Constants(a, b)).collect();
@@ -352,7 +362,7 @@ impl Searcher {
                 query: QueryConstants(query.0, query.1),
                 model,
                 parameters: &parameters,
-                scorer: formula.as_ref().map(|formula| formula as &dyn Scorer),
+                formula: formula.as_ref().map(|formula| formula as &dyn Formula),
             };
             let page = self.snapshot.search(&Request {
                 expression: &expression,
@@ -375,6 +385,9 @@ impl Searcher {
             let hits: Vec<_> = page.hits.iter().map(found).collect();
             Ok((page, hits))
         })?;
+        if let Some(error) = formula.and_then(|formula| formula.error.into_inner().ok().flatten()) {
+            return Err(error);
+        }
         let hits = hits.into_iter().map(|(id, score, date, ids)| Ok((id, score, date, PyTuple::new(py, ids)?)));
         Ok((page.total, hits.collect::<PyResult<_>>()?, page.facets, page.loose, page.ahead))
     }

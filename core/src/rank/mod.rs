@@ -48,6 +48,31 @@ pub trait Model: Sync {
     }
 }
 
+/// The formula of a model that is not compiled.
+pub trait Formula: Sync {
+    fn share(&self, term: Constants, tf: u32, length: u32) -> f64;
+    fn finish(&self, query: QueryConstants, total: f64, length: u32, norm: f64) -> f64;
+}
+
+/// A model of which nothing but its formula is known: it scores every document.
+pub struct Interpreted<'a>(pub &'a dyn Formula);
+
+impl Model for Interpreted<'_> {
+    const BY_NORM: bool = true;
+
+    fn share(&self, term: Constants, tf: u32, length: u32) -> f64 {
+        self.0.share(term, tf, length)
+    }
+
+    fn finish(&self, query: QueryConstants, total: f64, length: u32, norm: f64) -> f64 {
+        self.0.finish(query, total, length, norm)
+    }
+
+    fn bound(&self, _term: Constants, _query: QueryConstants, _range: &Range) -> f64 {
+        f64::INFINITY
+    }
+}
+
 /// Used with the model that a query names.
 pub trait Use {
     type Output;

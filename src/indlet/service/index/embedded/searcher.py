@@ -69,18 +69,16 @@ class SegmentSearcher:
         constants = [model.constants(term, collection) for term in terms]
         query = model.query_constants(terms, collection)
         formula = None
-
-        def score(tfs: list[int], length: int, norm: float) -> float:
-            document = DocumentStatistics(length, norm)
-            total = 0.0
-            for tf, constant in zip(tfs, constants, strict=True):
-                if tf:
-                    total += model.contribution(constant, tf, document, collection)
-            return model.finish(total, query, document)
-
-        marks = [(name, VALUE_MARKS[name].encode() if name in VALUE_MARKS else None) for name in facets]
         if model.compiled not in _core.MODELS:
-            formula = score
+
+            def share(constants: tuple[float, float], tf: int, length: int) -> float:
+                return model.contribution(constants, tf, DocumentStatistics(length, 1.0), collection)
+
+            def finish(query: tuple[float, float], total: float, length: int, norm: float) -> float:
+                return model.finish(total, query, DocumentStatistics(length, norm))
+
+            formula = share, finish
+        marks = [(name, VALUE_MARKS[name].encode() if name in VALUE_MARKS else None) for name in facets]
         with explain_damage():
             total, hits, counts, loose, ahead = self._core.search(
                 expression, [term.term for term in terms], constants, query, model.compiled,
