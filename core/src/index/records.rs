@@ -7,7 +7,8 @@ use crate::Result;
 use crate::dates::date_number;
 use crate::keys::record_terms;
 use crate::metadata::Metadata;
-use crate::text::analyzer::{Analyzer, Cut, Resources};
+use crate::text::analyzer::{Analyzer, Cut, Resources, Vector};
+use crate::text::language::analysis_language;
 use crate::text::terms::TermId;
 
 /// Elements whose words can be asked for by field, with the marks that begin their terms (`indlet.model.FIELD_MARKS`).
@@ -19,10 +20,11 @@ pub const FIELDS: [(&str, &str); 6] = [
     ("description", "\x1fd"),
     ("publisher", "\x1fp"),
 ];
-/// What is searched of a record that came without a vector, in the order in which it is read.
-const SEARCHED: [&str; 4] = ["title", "description", "subject", "creator"];
+/// The fields that are searched of a record that came without a vector, in the order in which they are read.
+const SEARCHED: [usize; 4] = [0, 4, 3, 1];
 
 /// A record as the store has it.
+#[derive(Default)]
 pub struct Record<'a> {
     pub id: i64,
     pub origin: i64,
@@ -42,29 +44,41 @@ pub struct Record<'a> {
 /// A record's metadata, cut into pieces.
 struct Analysed<'a> {
     metadata: Metadata<'a>,
-    /// The pieces of each field, and of the text that is searched if there is no vector.
     fields: [Cut; FIELDS.len()],
-    text: Option<Cut>,
+    /// There is no vector: fields that are searched stand for it.
+    is_searched: bool,
     language: String,
+}
+
+impl Analysed<'_> {
+    /// The pieces of the fields that are searched.
+    fn text(&self) -> Cut {
+        SEARCHED.iter().flat_map(|&number| &self.fields[number]).copied().collect()
+    }
 }
 
 /// Read, cut and judge a record. What follows needs every piece to be learned.
 fn analyse<'a>(record: &Record<'a>, analyzer: &mut Analyzer, resources: &dyn Resources) -> Result<Analysed<'a>> {
     let metadata = Metadata::parse(record.metadata)?;
-    let fields = FIELDS.map(|(name, _)| analyzer.cut(&metadata.text(&[name])));
-    let (mut text, mut language) = (None, analyzer.policy_language(record.language));
-    if record.vector.is_none() {
-        let searched = metadata.text(&SEARCHED);
-        language = analyzer.language(&searched, metadata.first("language"), resources);
-        text = Some(analyzer.cut(&searched));
+    let fields = FIELDS.map(|(name, _)| {
+        let mut cut = Cut::new();
+        metadata.get(name).iter().for_each(|value| analyzer.cut_into(value, &mut cut));
+        cut
+    });
+    let (is_searched, language) = (record.vector.is_none(), analyzer.policy_language(record.language));
+    let mut own = Analysed { metadata, fields, is_searched, language };
+    let stated = own.metadata.first("language");
+    if is_searched {
+        let text = own.metadata.text(&SEARCHED.map(|number| FIELDS[number].0));
+        own.language = analyzer.language(&text, &own.text(), stated, resources);
     }
-    if language.is_empty() {
-        let names = FIELDS.map(|(name, _)| name);
-        let stated = metadata.get("language").iter().map(|value| crate::text::language::analysis_language(value));
+    if own.language.is_empty() {
+        let text = own.metadata.text(&FIELDS.map(|(name, _)| name));
+        let stated = own.metadata.get("language").iter().map(|value| analysis_language(value));
         let stated = stated.into_iter().find(|code| !code.is_empty()).unwrap_or_default();
-        language = analyzer.language(&metadata.text(&names), &stated, resources);
+        own.language = analyzer.language(&text, &own.fields.concat(), &stated, resources);
     }
-    Ok(Analysed { metadata, fields, text, language })
+    Ok(own)
 }
 
 /// Analyse records; pieces that are new are stemmed together, language by language.
@@ -78,7 +92,7 @@ fn analyse_all<'a>(
     let mut by_language: BTreeMap<String, Vec<&Cut>> = BTreeMap::new();
     for one in &analysed {
         let cuts = by_language.entry(analyzer.rules_for(&one.language)).or_default();
-        cuts.extend(one.fields.iter().chain(&one.text));
+        cuts.extend(&one.fields);
     }
     for (language, cuts) in by_language {
         analyzer.learn(&language, cuts.into_iter(), resources)?;
@@ -105,31 +119,28 @@ pub fn add_records(
     let plain = !policy.positions && policy.prune.is_none() && policy.lead.is_none();
     for (record, own) in records.iter().zip(analyse_all(records, analyzer, resources)?) {
         let rules = analyzer.rules_for(&own.language);
-        let mut terms = Terms { length: record.length, ..Terms::default() };
-        match &own.text {
-            None => {
-                intern_packed(&mut builder.terms, record.vector.unwrap_or_default(), &mut terms.text);
-                terms.positions = record.positions.map(<[u8]>::to_vec);
-            }
-            Some(cut) if plain => {
-                let (counts, length) = analyzer.count(&rules, cut);
-                terms.length = length;
-                terms.text.extend(counts.into_iter().map(|(term, tf)| (builder.import(analyzer, None, term), tf)));
-            }
-            Some(cut) => {
-                let vector = analyzer.vector_of(cut, rules.clone());
-                intern_packed(&mut builder.terms, &vector.packed, &mut terms.text);
-                (terms.length, terms.positions) = (vector.length, vector.positions);
-            }
+        let length = if own.is_searched { 0 } else { record.length };
+        let mut terms = Terms { length, ..Terms::default() };
+        if !own.is_searched {
+            intern_packed(&mut builder.terms, record.vector.unwrap_or_default(), &mut terms.text);
+            terms.positions = record.positions.map(<[u8]>::to_vec);
+        } else if !plain {
+            let vector = analyzer.vector_of(&own.text(), rules.clone());
+            intern_packed(&mut builder.terms, &vector.packed, &mut terms.text);
+            (terms.length, terms.positions) = (vector.length, vector.positions);
         }
         for (number, cut) in own.fields.iter().enumerate().filter(|(_, cut)| !cut.is_empty()) {
-            let (counts, _) = analyzer.count(&rules, cut);
+            let (counts, length) = analyzer.count(&rules, cut);
+            if own.is_searched && plain && SEARCHED.contains(&number) {
+                terms.length += length;
+                terms.text.extend(counts.iter().map(|&(term, tf)| (builder.import(analyzer, None, term), tf)));
+            }
             terms.fields.extend(counts.into_iter().map(|(t, tf)| (builder.import(analyzer, Some(number), t), tf)));
         }
         for key in record_terms(record.identifier, &own.metadata) {
             terms.fields.push((builder.terms.intern(key.as_bytes()), 1));
         }
-        let language = if own.text.is_some() { &own.language } else { record.language };
+        let language = if own.is_searched { &own.language } else { record.language };
         add_record(builder, record, &own.metadata, language, terms)?;
     }
     Ok(())
@@ -168,6 +179,13 @@ fn add_record(
     builder.add(&document, terms.text, terms.fields)
 }
 
+/// The vector of the metadata of a record that came without one.
+pub fn metadata_vector(metadata: &[u8], analyzer: &mut Analyzer, resources: &dyn Resources) -> Result<Vector> {
+    let record = Record { metadata, ..Record::default() };
+    let own = analyse_all(&[record], analyzer, resources)?.remove(0);
+    Ok(analyzer.vector_of(&own.text(), analyzer.rules_for(&own.language)))
+}
+
 /// A record with all its terms, for an index that is kept elsewhere: its vector, and the packed vector of the terms of its
 /// fields and of its keys.
 pub struct Described {
@@ -193,8 +211,8 @@ pub fn describe_records(
             language: record.language.to_owned(),
             fields: Vec::new(),
         };
-        if let Some(cut) = &own.text {
-            let made = analyzer.vector_of(cut, rules.clone());
+        if own.is_searched {
+            let made = analyzer.vector_of(&own.text(), rules.clone());
             (described.vector, described.length) = (made.packed, made.length);
             (described.positions, described.language) = (made.positions, own.language.clone());
         }

@@ -12,10 +12,10 @@ use pyo3::types::{PyBytes, PyString};
 
 use super::work;
 use crate::dates;
-use crate::index::records::{Record, describe_records};
+use crate::index::records::{Record, describe_records, metadata_vector};
 use crate::keys::{identifiers, media, people, values};
 use crate::metadata::Metadata;
-use crate::text::analyzer::{self, Analyzer, Policy, Resources};
+use crate::text::analyzer::{self, Analyzer, Policy, Resources, Vector};
 use crate::text::langid::{self, Span};
 use crate::text::language::{self, Evidence};
 use crate::text::{accents, tokens};
@@ -100,6 +100,13 @@ impl TextAnalyzer {
     }
 }
 
+type VectorRow<'py> = (Bound<'py, PyBytes>, u32, Option<Bound<'py, PyBytes>>, String);
+
+fn vector_row(py: Python<'_>, made: Vector) -> VectorRow<'_> {
+    let positions = made.positions.map(|positions| PyBytes::new(py, &positions));
+    (PyBytes::new(py, &made.packed), made.length, positions, made.language)
+}
+
 /// A record as the store has it: identifier, length, language, metadata, vector, positions.
 pub type StoredRow = (Text, i64, PyBackedStr, PyBackedBytes, Option<PyBackedBytes>, Option<PyBackedBytes>);
 
@@ -132,18 +139,21 @@ impl TextAnalyzer {
     }
 
     /// A text's packed vector, its length, its positions, and its language.
-    fn vector<'py>(
-        &self,
-        py: Python<'py>,
-        text: Text,
-        stated: Text,
-    ) -> PyResult<(Bound<'py, PyBytes>, u32, Option<Bound<'py, PyBytes>>, String)> {
+    fn vector<'py>(&self, py: Python<'py>, text: Text, stated: Text) -> PyResult<VectorRow<'py>> {
         let made = work(py, || {
             let (mut analyzer, resources) = self.lock();
             analyzer.vector(&text.0, &stated.0, resources)
         })?;
-        let positions = made.positions.map(|positions| PyBytes::new(py, &positions));
-        Ok((PyBytes::new(py, &made.packed), made.length, positions, made.language))
+        Ok(vector_row(py, made))
+    }
+
+    /// The same of the metadata of a record that came without a vector.
+    fn metadata_vector<'py>(&self, py: Python<'py>, metadata: PyBackedBytes) -> PyResult<VectorRow<'py>> {
+        let made = work(py, || {
+            let (mut analyzer, resources) = self.lock();
+            metadata_vector(&metadata, &mut analyzer, resources)
+        })?;
+        Ok(vector_row(py, made))
     }
 
     /// A text's terms in their order, for a query.
@@ -182,16 +192,9 @@ impl TextAnalyzer {
     /// The language that a text itself tells; empty where it does not, or tells nothing against the one stated.
     fn detect(&self, py: Python<'_>, text: Text, stated: &str) -> PyResult<String> {
         work(py, || {
-            let (analyzer, resources) = self.lock();
-            Ok(analyzer.detect(&text.0, stated, resources))
-        })
-    }
-
-    /// The language of a text: as it tells, or as it is stated, or the policy's.
-    fn language(&self, py: Python<'_>, text: Text, stated: Text) -> PyResult<String> {
-        work(py, || {
-            let (analyzer, resources) = self.lock();
-            Ok(analyzer.language(&text.0, &stated.0, resources))
+            let (mut analyzer, resources) = self.lock();
+            let cut = analyzer.cut(&text.0);
+            Ok(analyzer.detect(&text.0, &cut, stated, resources))
         })
     }
 

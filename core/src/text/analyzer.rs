@@ -3,13 +3,14 @@
 //! Each distinct piece of text is numbered once. For each language, a lexicon says what terms a piece becomes; it is
 //! filled when the piece is first met in that language. So a text is numbers, and nearly all work is looking them up.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use ahash::RandomState;
 
 use super::langid::LanguageModel;
-use super::language::{Evidence, analysis_language};
+use super::language::{Clue, Evidence, analysis_language, sample};
 use super::terms::{TermId, TermTable};
 use super::tokens::{for_each_word, join_lines, pieces};
 use crate::Result;
@@ -60,6 +61,8 @@ pub struct Analyzer {
     pub policy: Policy,
     evidence: Arc<Evidence>,
     pieces: TermTable,
+    /// What each piece tells of the language of a text.
+    clues: Vec<Clue>,
     pub terms: TermTable,
     lexicons: HashMap<String, Vec<u32>, RandomState>,
     /// Terms of pieces with several tokens: their number, then these (or `LOST`).
@@ -68,6 +71,8 @@ pub struct Analyzer {
     pub generation: u64,
     /// How often each term was met in the current text.
     counts: Vec<u32>,
+    /// A piece in small letters.
+    lower: String,
 }
 
 impl Analyzer {
@@ -76,11 +81,13 @@ impl Analyzer {
             policy,
             evidence,
             pieces: TermTable::default(),
+            clues: Vec::new(),
             terms: TermTable::default(),
             lexicons: HashMap::default(),
             runs: Vec::new(),
             generation: 0,
             counts: Vec::new(),
+            lower: String::new(),
         }
     }
 
@@ -88,6 +95,7 @@ impl Analyzer {
     pub fn bound_memory(&mut self) {
         if self.pieces.len() > MOST_PIECES || self.pieces.memory() + self.terms.memory() > 200 * MOST_PIECES {
             self.pieces.clear();
+            self.clues.clear();
             self.terms.clear();
             self.lexicons.clear();
             self.runs.clear();
@@ -98,19 +106,25 @@ impl Analyzer {
 
     /// Cut a text into pieces.
     pub fn cut(&mut self, text: &str) -> Cut {
-        let mut lower = String::new();
         let mut out = Vec::with_capacity(text.len() / 6);
-        for (_, piece) in pieces(&join_lines(text)) {
-            if piece.bytes().any(|byte| byte.is_ascii_uppercase()) {
-                lower.clear();
-                lower.push_str(piece);
-                lower.make_ascii_lowercase();
-                out.push(self.pieces.intern(lower.as_bytes()));
-            } else {
-                out.push(self.pieces.intern(piece.as_bytes()));
-            }
-        }
+        self.cut_into(text, &mut out);
         out
+    }
+
+    /// Append the pieces of a text to those of others.
+    pub fn cut_into(&mut self, text: &str, out: &mut Cut) {
+        let mut lower = std::mem::take(&mut self.lower);
+        for (_, piece) in pieces(&join_lines(text)) {
+            lower.clear();
+            lower.push_str(piece);
+            lower.make_ascii_lowercase();
+            let id = self.pieces.intern(lower.as_bytes());
+            if id as usize == self.clues.len() {
+                self.clues.push(self.evidence.clue(&lower));
+            }
+            out.push(id);
+        }
+        self.lower = lower;
     }
 
     /// The language by whose rules a text is treated: the policy's, or the one that it is in; `stated` in any usual form.
@@ -119,7 +133,7 @@ impl Analyzer {
     /// then the policy's default. Statements come second because they mislead: of 103 harvested records that stated
     /// Turkish, the text of 68 read as English. Only a language of which we know no function words can be taken for a
     /// neighbour, and has to be believed.
-    pub fn language(&self, text: &str, stated: &str, resources: &dyn Resources) -> String {
+    pub fn language(&mut self, text: &str, cut: &Cut, stated: &str, resources: &dyn Resources) -> String {
         if self.policy.language != "auto" {
             return self.policy.language.clone();
         }
@@ -127,7 +141,7 @@ impl Analyzer {
         if !stated.is_empty() && self.evidence.stops(&stated).is_none() {
             return stated;
         }
-        let found = self.detect(text, &stated, resources);
+        let found = self.detect(text, cut, &stated, resources);
         if !found.is_empty() {
             found
         } else if !stated.is_empty() {
@@ -138,8 +152,11 @@ impl Analyzer {
     }
 
     /// The language that a text itself tells; empty where it does not, or tells nothing against the one stated.
-    pub fn detect(&self, text: &str, stated: &str, resources: &dyn Resources) -> String {
-        self.evidence.detect(text, stated, &|| resources.language_model())
+    pub fn detect(&mut self, text: &str, cut: &Cut, stated: &str, resources: &dyn Resources) -> String {
+        let taken = sample(text);
+        let of_sample = if let Cow::Owned(part) = &taken { Some(self.cut(part)) } else { None };
+        let clues = of_sample.as_ref().unwrap_or(cut).iter().map(|&piece| self.clues[piece as usize]);
+        self.evidence.detect(&taken, clues, stated, &|| resources.language_model())
     }
 
     /// The language of a text that is said to be in one: the policy's, if it names one for all.
@@ -278,7 +295,7 @@ impl Analyzer {
     pub fn vector(&mut self, text: &str, stated: &str, resources: &dyn Resources) -> Result<Vector> {
         self.bound_memory();
         let cut = self.cut(text);
-        let language = self.language(text, stated, resources);
+        let language = self.language(text, &cut, stated, resources);
         self.learn(&language, std::iter::once(&cut), resources)?;
         Ok(self.vector_of(&cut, language))
     }
@@ -352,7 +369,7 @@ impl Analyzer {
         self.bound_memory();
         let cut = self.cut(text);
         let rules = if language.is_empty() {
-            self.language(text, "", resources)
+            self.language(text, &cut, "", resources)
         } else {
             self.rules_for(&analysis_language(language))
         };

@@ -12,7 +12,7 @@ use unicode_general_category::{GeneralCategory, get_general_category};
 
 use super::cut;
 use super::langid::LanguageModel;
-use super::tokens::{is_space, pieces};
+use super::tokens::is_space;
 
 /// A sample from the start and, as title pages mislead, one from the middle, in characters.
 const SAMPLE: usize = 2000;
@@ -26,7 +26,7 @@ const WORDS: usize = 3;
 /// Abbreviations in tables look like function words, so there it takes more of them.
 const TABLE_WORDS: usize = 6;
 /// A text whose letters are this few is too short for the model, and an answer below this probability too weak.
-const LETTERS: usize = 100;
+const LETTERS: u32 = 100;
 const SURE: f32 = 0.9;
 
 /// Scripts by their letters, with the languages that they are used for.
@@ -135,14 +135,26 @@ pub fn analysis_language(name: &str) -> String {
     }
 }
 
+/// What one piece of a text tells of its language.
+#[derive(Debug, Clone, Copy)]
+pub struct Clue {
+    characters: u32,
+    /// Characters of other scripts than the Latin one.
+    foreign: u32,
+    is_number: bool,
+    /// The number of the function word that it is.
+    word: Option<u32>,
+}
+
 /// Function words, and what they say of languages.
 #[derive(Default)]
 pub struct Evidence {
     pub languages: Vec<String>,
     stops: Vec<HashSet<String, RandomState>>,
-    /// Each function word with the languages that have it. Single letters of ours are left out: they are initials and
-    /// symbols as well.
-    words: HashMap<String, Vec<u16>, RandomState>,
+    /// Each function word with its number. Single letters of ours are left out: they are initials and symbols as well.
+    words: HashMap<String, u32, RandomState>,
+    /// The languages that have each function word.
+    having: Vec<Vec<u16>>,
 }
 
 impl Evidence {
@@ -151,7 +163,9 @@ impl Evidence {
         let mut evidence = Evidence::default();
         for (number, (language, words)) in stops.into_iter().enumerate() {
             for word in words.iter().filter(|word| word.chars().count() > 1 || !word.is_ascii()) {
-                evidence.words.entry(word.clone()).or_default().push(number as u16);
+                let word = *evidence.words.entry(word.clone()).or_insert(evidence.having.len() as u32) as usize;
+                evidence.having.resize_with(evidence.having.len().max(word + 1), Vec::new);
+                evidence.having[word].push(number as u16);
             }
             evidence.languages.push(language);
             evidence.stops.push(words.into_iter().collect());
@@ -165,31 +179,42 @@ impl Evidence {
         Some(&self.stops[number]).filter(|stops| !stops.is_empty())
     }
 
+    /// What a piece tells whose ASCII letters are small.
+    pub fn clue(&self, piece: &str) -> Clue {
+        let is_digit = |c: char| c.is_ascii_digit() || get_general_category(c) == GeneralCategory::DecimalNumber;
+        Clue {
+            characters: piece.chars().count() as u32,
+            foreign: piece.chars().filter(|&c| is_foreign(c)).count() as u32,
+            is_number: piece.chars().all(is_digit),
+            word: self.words.get(piece).copied(),
+        }
+    }
+
     /// The ISO 639-1 code of a text's language; empty where the text does not tell, or where it leaves a doubt and tells
-    /// nothing against the language that is stated.
+    /// nothing against the language that is stated. `taken` is the text's [`sample`], `clues` are those of its pieces.
     pub fn detect(
         &self,
-        text: &str,
+        taken: &str,
+        clues: impl Iterator<Item = Clue>,
         stated: &str,
         model: &dyn Fn() -> Option<std::sync::Arc<LanguageModel>>,
     ) -> String {
-        let taken = sample(text);
-        let mut counts = Counts::default();
-        let mut known: HashMap<String, (), RandomState> = HashMap::default();
+        let (mut counts, mut words) = (Counts::default(), Vec::new());
+        for clue in clues {
+            counts.add(clue);
+            words.extend(clue.word);
+        }
+        words.sort_unstable();
+        words.dedup();
         let mut hits = vec![0u32; self.languages.len()];
-        for (_, piece) in pieces(&taken) {
-            counts.add(piece);
-            let lower = piece.to_ascii_lowercase();
-            if let Some(having) = self.words.get(&lower)
-                && known.insert(lower, ()).is_none()
-            {
-                let units = (UNITS / having.len() as u32).max(1);
-                having.iter().for_each(|&language| hits[usize::from(language)] += units);
-            }
+        for &word in &words {
+            let having = &self.having[word as usize];
+            let units = (UNITS / having.len() as u32).max(1);
+            having.iter().for_each(|&language| hits[usize::from(language)] += units);
         }
         let mut candidates: &[&str] = &[];
-        if !taken.is_ascii() && 2 * taken.chars().filter(|&c| is_foreign(c)).count() > counts.characters {
-            let (script, languages) = script_of(&taken);
+        if 2 * counts.foreign > counts.characters {
+            let (script, languages) = script_of(taken);
             candidates = languages;
             if let [only] = candidates {
                 return (*only).to_owned();
@@ -206,7 +231,7 @@ impl Evidence {
         let second = hits.iter().enumerate().filter(|(n, _)| *n != best).map(|(_, &units)| units).max().unwrap_or(0);
         // Bulgarian shares words with Russian, Urdu letters with Arabic: there, words alone do not tell.
         if first >= ENOUGH && 2 * first > 3 * second && candidates.is_empty() {
-            let words = known.keys().filter(|word| self.stops[best].contains(*word)).count();
+            let words = words.iter().filter(|&&word| self.having[word as usize].contains(&(best as u16))).count();
             if words >= TABLE_WORDS || (words >= WORDS && counts.is_prose()) {
                 return self.languages[best].clone();
             }
@@ -215,7 +240,7 @@ impl Evidence {
         if candidates.is_empty() && of_stated == Some(first) {
             return String::new();
         }
-        self.ask_model(&taken, &counts, &hits, candidates, model)
+        self.ask_model(taken, &counts, &hits, candidates, model)
     }
 
     /// What the statistical model makes of a text, where its answer can be believed.
@@ -234,7 +259,7 @@ impl Evidence {
         // where we have no words of a language, at least running text.
         let most = hits.iter().copied().max().unwrap_or(0);
         let listed = most >= if taken.is_ascii() { ENOUGH } else { UNITS };
-        let unlisted = (most as usize) < counts.pieces - counts.digits && counts.is_prose();
+        let unlisted = most < counts.pieces - counts.digits && counts.is_prose();
         if candidates.is_empty() && !listed && !unlisted {
             return String::new();
         }
@@ -259,23 +284,22 @@ impl Evidence {
 /// What the pieces of a text come to.
 #[derive(Default)]
 struct Counts {
-    pieces: usize,
+    pieces: u32,
     /// Pieces that are numbers.
-    digits: usize,
-    /// Characters of all pieces, and of those that are no numbers.
-    characters: usize,
-    letters: usize,
+    digits: u32,
+    /// Characters of all pieces, of those that are no numbers, and those of other scripts than the Latin one.
+    characters: u32,
+    letters: u32,
+    foreign: u32,
 }
 
 impl Counts {
-    fn add(&mut self, piece: &str) {
-        let size = piece.chars().count();
-        let is_digit = |c: char| c.is_ascii_digit() || get_general_category(c) == GeneralCategory::DecimalNumber;
-        let is_number = piece.chars().all(is_digit);
+    fn add(&mut self, clue: Clue) {
         self.pieces += 1;
-        self.digits += usize::from(is_number);
-        self.characters += size;
-        self.letters += if is_number { 0 } else { size };
+        self.digits += u32::from(clue.is_number);
+        self.characters += clue.characters;
+        self.letters += if clue.is_number { 0 } else { clue.characters };
+        self.foreign += clue.foreign;
     }
 
     fn is_prose(&self) -> bool {
@@ -284,7 +308,7 @@ impl Counts {
 }
 
 /// The part of a text by which its language is judged: all of it unless it is long.
-fn sample(text: &str) -> std::borrow::Cow<'_, str> {
+pub fn sample(text: &str) -> std::borrow::Cow<'_, str> {
     if text.len() <= 2 * SAMPLE {
         return text.into();
     }
@@ -318,6 +342,7 @@ fn script_of(taken: &str) -> (usize, &'static [&'static str]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::tokens::pieces;
 
     #[test]
     fn codes_and_names_mean_languages() {
@@ -341,7 +366,8 @@ mod tests {
         let words = |text: &str| text.split(' ').map(str::to_owned).collect();
         let stops = vec![("en".into(), words("the of and in with")), ("de".into(), words("der die das und mit"))];
         let evidence = Evidence::new(stops);
-        let detect = |text: &str| evidence.detect(text, "", &|| None);
+        let clues = |text| pieces(text).map(|(_, piece)| evidence.clue(&piece.to_ascii_lowercase()));
+        let detect = |text| evidence.detect(text, clues(text), "", &|| None);
         assert_eq!(detect("The theory of the heat and of the air in a room with walls"), "en");
         assert_eq!(detect("Der Hund und die Katze mit der Maus das Haus"), "de");
         assert_eq!(detect("情報検索システムの評価"), "ja");

@@ -103,36 +103,33 @@ pub fn join_lines(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Whether a byte is part of a piece: an ASCII letter or digit, or part of a longer character.
-const fn is_piece_byte(byte: u8) -> bool {
-    byte >= 0x80 || byte.is_ascii_alphanumeric()
+/// The bytes of the white space or ASCII punctuation at a place; 0 if part of a piece is there.
+fn separator(text: &str, at: usize) -> usize {
+    match text.as_bytes()[at] {
+        byte if byte.is_ascii_alphanumeric() => 0,
+        ..0x80 => 1,
+        // What begins the white space beyond ASCII.
+        0xc2 | 0xe1..=0xe3 => text[at..].chars().next().filter(|&c| is_space(c)).map_or(0, char::len_utf8),
+        _ => 0,
+    }
 }
 
 /// The pieces of a text between white space and ASCII punctuation, with their places in it.
 pub fn pieces(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let bytes = text.as_bytes();
     let mut at = 0;
-    let runs = std::iter::from_fn(move || {
-        while at < bytes.len() && !is_piece_byte(bytes[at]) {
-            at += 1;
+    std::iter::from_fn(move || {
+        while at < text.len() {
+            match separator(text, at) {
+                0 => break,
+                size => at += size,
+            }
         }
         let begin = at;
-        while at < bytes.len() && is_piece_byte(bytes[at]) {
+        while at < text.len() && separator(text, at) == 0 {
             at += 1;
         }
         (at > begin).then(|| (begin, &text[begin..at]))
-    });
-    runs.flat_map(|(begin, run)| {
-        let plain = run.is_ascii();
-        let whole = plain.then_some((begin, run));
-        let parts = (!plain).then(|| split_at_spaces(begin, run)).into_iter().flatten();
-        whole.into_iter().chain(parts)
     })
-}
-
-fn split_at_spaces(begin: usize, run: &str) -> impl Iterator<Item = (usize, &str)> {
-    let start = run.as_ptr() as usize;
-    run.split(is_space).filter(|part| !part.is_empty()).map(move |part| (begin + part.as_ptr() as usize - start, part))
 }
 
 /// Call `f` with each token of a piece, or of any text without a line break in it.

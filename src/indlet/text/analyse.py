@@ -6,15 +6,13 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Final
 
-import orjson
-
 from indlet import _core
 from indlet.model import Metadata, Stored, TermVector, pack
 from indlet.text.policy import Policy
 from indlet.text.rules import LANGUAGES, stemmer, stop_words
 
-FIELDS: Final = ("title", "creator", "contributor", "subject", "description", "publisher")
-# What is searched of a record that came without a vector, in the order in which it is read.
+# What is searched of a record that came without a vector, in the order in which it is read, as in the core
+# (`core/src/index/records.rs`).
 SEARCHED: Final = ("title", "description", "subject", "creator")
 
 
@@ -53,11 +51,8 @@ class Analyzer:
         """
         if stored.vector is not None or stored.deleted:
             return stored
-        metadata = orjson.loads(stored.metadata or b"{}")
-        made = self.vector(searched(metadata), next(iter(metadata.get("language", ())), ""))
-        return stored._replace(
-            language=made.language, length=made.length, vector=made.packed, positions=made.positions
-        )
+        vector, length, positions, language = self.core.metadata_vector(stored.metadata)
+        return stored._replace(language=language, length=length, vector=vector, positions=positions)
 
     def described(self, changes: Sequence[Stored]) -> list[Stored]:
         """Changes with their vectors, and with the terms of their fields and keys, which are made here and
@@ -124,9 +119,9 @@ def _detector() -> Analyzer:
 _shared: Analyzer | None = None
 
 
-def searched(metadata: Metadata, fields: Sequence[str] = SEARCHED) -> str:
-    """What is searched of a record that came without a vector, or the text of other fields."""
-    return "\n".join([value for name in fields for value in metadata.get(name, ())])
+def searched(metadata: Metadata) -> str:
+    """What is searched of a record that came without a vector."""
+    return "\n".join([value for name in SEARCHED for value in metadata.get(name, ())])
 
 
 def count_vector(counts: Mapping[str, int], policy: Policy, language: str, length: int) -> TermVector:
