@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::builder::{Document, SegmentBuilder, intern_packed};
 use crate::Result;
 use crate::dates::date_number;
-use crate::keys::record_terms;
+use crate::keys::RecordKeys;
 use crate::metadata::Metadata;
 use crate::text::analyzer::{Analyzer, Cut, Resources, Vector};
 use crate::text::language::analysis_language;
@@ -117,6 +117,7 @@ pub fn add_records(
     };
     let policy = &analyzer.policy;
     let plain = !policy.positions && policy.prune.is_none() && policy.lead.is_none();
+    let mut keys = RecordKeys::default();
     for (record, own) in records.iter().zip(analyse_all(records, analyzer, resources)?) {
         let rules = analyzer.rules_for(&own.language);
         let length = if own.is_searched { 0 } else { record.length };
@@ -137,9 +138,8 @@ pub fn add_records(
             }
             terms.fields.extend(counts.into_iter().map(|(t, tf)| (builder.import(analyzer, Some(number), t), tf)));
         }
-        for key in record_terms(record.identifier, &own.metadata) {
-            terms.fields.push((builder.terms.intern(key.as_bytes()), 1));
-        }
+        keys.describe(record.identifier, &own.metadata);
+        terms.fields.extend(keys.iter().map(|key| (builder.terms.intern(key), 1)));
         let language = if own.is_searched { &own.language } else { record.language };
         add_record(builder, record, &own.metadata, language, terms)?;
     }
@@ -201,7 +201,7 @@ pub fn describe_records(
     analyzer: &mut Analyzer,
     resources: &dyn Resources,
 ) -> Result<Vec<Described>> {
-    let mut out = Vec::with_capacity(records.len());
+    let (mut out, mut keys) = (Vec::with_capacity(records.len()), RecordKeys::default());
     for (record, own) in records.iter().zip(analyse_all(records, analyzer, resources)?) {
         let rules = analyzer.rules_for(&own.language);
         let mut described = Described {
@@ -216,18 +216,18 @@ pub fn describe_records(
             (described.vector, described.length) = (made.packed, made.length);
             (described.positions, described.language) = (made.positions, own.language.clone());
         }
-        let keys = record_terms(record.identifier, &own.metadata);
-        described.fields = pack_fields(analyzer, &rules, &own.fields, keys);
+        keys.describe(record.identifier, &own.metadata);
+        described.fields = pack_fields(analyzer, &rules, &own.fields, &keys);
         out.push(described);
     }
     Ok(out)
 }
 
 /// The packed vector of field terms: lines by tf; on the first, keys, then terms by field and name.
-fn pack_fields(analyzer: &mut Analyzer, rules: &str, fields: &[Cut], keys: Vec<String>) -> Vec<u8> {
+fn pack_fields(analyzer: &mut Analyzer, rules: &str, fields: &[Cut], keys: &RecordKeys) -> Vec<u8> {
     let mut lines: BTreeMap<u32, Vec<String>> = BTreeMap::new();
-    if !keys.is_empty() {
-        lines.insert(1, keys);
+    for key in keys.iter() {
+        lines.entry(1).or_default().push(String::from_utf8_lossy(key).into_owned());
     }
     let mut order: Vec<usize> = (0..FIELDS.len()).collect();
     order.sort_by_key(|&number| FIELDS[number].0);

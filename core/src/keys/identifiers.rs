@@ -17,8 +17,8 @@
 use regex::Regex;
 
 use super::values::is_printable;
-use crate::text::cut;
 use crate::text::tokens::is_space;
+use crate::text::{cut, fold_case, fold_spaces};
 
 /// Characters of a value that is looked at, and of a key; longer ones go on as a digest.
 const LONGEST: usize = 2000;
@@ -37,22 +37,15 @@ pattern!(ISBN_DIGITS, r"(?i)^(?:97[89][- ]?)?(?:[0-9][- ]?){9}[0-9X]");
 pattern!(ISBN_TEN, r"(?i)^(?:[0-9][- ]?){9}[0-9X]");
 pattern!(ISSN, r"(?i)\bissn[:\s]*");
 pattern!(ISSN_DIGITS, r"(?i)^[0-9]{4}-?[0-9]{3}[0-9X]");
-pattern!(PLAIN_URL, r"(?i)^https?://([a-z0-9.-]+)((?:/[^\s?#]*)?)((?:\?[^\s#]+)?)$");
-pattern!(ANY_URL, r"(?i)^(https?|ftp)://([^/?#]*)([^?#]*)(?:\?([^#]*))?");
 
 /// The keys of one value that a record gives as its identifier, the most telling first.
 pub fn keys_of(value: &str) -> Vec<String> {
-    let value = fold_spaces(value);
+    let value = fold_spaces(cut(value, LONGEST));
     let mut found = known(&value);
     if found.is_empty() && !value.is_empty() {
-        found.push(format!("id:{}", caseless::default_case_fold_str(&value)));
+        found.push(format!("id:{}", fold_case(&value)));
     }
     found.into_iter().map(bound_key).collect()
-}
-
-/// The first characters of a value, with white space folded.
-pub fn fold_spaces(value: &str) -> String {
-    cut(value, LONGEST).split(is_space).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 /// The DOI that an identifier is, without what stands around it; empty if it is none.
@@ -217,13 +210,14 @@ fn unquote(value: &str) -> String {
 
 /// A web address without scheme, `www.`, fragment and final slash; empty if it is none.
 fn url(value: &str) -> String {
-    if let Some(found) = PLAIN_URL.captures(value) {
-        let host = found[1].to_lowercase();
-        let host = host.strip_prefix("www.").unwrap_or(&host);
-        return format!("{host}{}", format!("{}{}", found[2].trim_end_matches('/'), &found[3]).to_lowercase());
+    let Some((scheme, rest)) = value.split_once("://") else { return String::new() };
+    if !["http", "https", "ftp"].iter().any(|known| scheme.eq_ignore_ascii_case(known)) {
+        return String::new();
     }
-    let Some(found) = ANY_URL.captures(value) else { return String::new() };
-    let authority = found[2].rsplit('@').next().unwrap_or_default().to_lowercase();
+    let (authority, rest) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let rest = rest.split('#').next().unwrap_or_default();
+    let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let authority = authority.rsplit('@').next().unwrap_or_default().to_lowercase();
     let (host, port) = match authority.rsplit_once(':') {
         Some((host, port)) if !port.contains(']') => (host, port),
         _ => (&authority[..], ""),
@@ -232,11 +226,10 @@ fn url(value: &str) -> String {
     if host.is_empty() || (!port.is_empty() && port.parse::<u16>().is_err()) {
         return String::new();
     }
-    let host = host.strip_prefix("www.").unwrap_or(host);
     let port = if matches!(port, "" | "80" | "443" | "21") { String::new() } else { format!(":{port}") };
-    let query = found.get(4).map_or("", |query| query.as_str());
-    let query = if query.is_empty() { String::new() } else { format!("?{}", query.to_lowercase()) };
-    format!("{host}{port}{}{query}", found[3].trim_end_matches('/').to_lowercase())
+    let mark = if query.is_empty() { "" } else { "?" };
+    let path = path.trim_end_matches('/').to_lowercase();
+    format!("{}{port}{path}{mark}{}", host.strip_prefix("www.").unwrap_or(host), query.to_lowercase())
 }
 
 /// A key as a name in an index: without white space and controls, and not too long.

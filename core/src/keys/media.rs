@@ -49,7 +49,7 @@ static MEDIA_TYPE: LazyLock<Regex> = LazyLock::new(|| {
 pub fn file_format(value: &str) -> String {
     let value = crate::text::cut(value, 200);
     let kind = value.split(';').next().unwrap_or_default().trim_matches(crate::text::tokens::is_space);
-    let kind = caseless::default_case_fold_str(kind);
+    let kind = crate::text::fold_case(kind);
     let known = NAMES.iter().find(|(media, name)| *media == kind || name.eq_ignore_ascii_case(&kind));
     if let Some((_, name)) = known {
         return (*name).to_owned();

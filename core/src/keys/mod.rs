@@ -8,82 +8,97 @@ pub mod media;
 pub mod people;
 pub mod values;
 
-use std::collections::HashSet;
-
-use ahash::RandomState;
-
 use crate::metadata::Metadata;
-use people::{names, record_keys};
-use values::{author_term, title_keys, title_term, value_term};
+use crate::text::fold_spaces;
+use crate::text::terms::{TermId, TermTable};
+use people::Name;
+use values::{push_packed, push_title, push_value, title_key};
 
 /// How many values of an element, and names in a value, are looked at.
 const MOST: usize = 200;
 const MOST_IDENTIFIERS: usize = 50;
 const MOST_TITLES: usize = 2;
 
-/// Begins a key: an identifier, a contributor, a creator (`indlet.model.KEY_MARKS`).
-const IDENTIFIER: &str = "\x1fi";
-const CONTRIBUTOR: &str = "\x1fm";
-const CREATOR: &str = "\x1fn";
-
-/// The terms of all keys of a record, each once.
-pub fn record_terms(identifier: &str, metadata: &Metadata) -> Vec<String> {
-    let mut out = Terms::default();
-    let language = metadata.get("language").first().map_or("en", |language| language);
-    out.identifier(identifier);
-    metadata.get("identifier").iter().take(MOST_IDENTIFIERS).for_each(|value| out.identifier(value));
-    for (place, value) in metadata.get("creator").iter().take(MOST).enumerate() {
-        out.person(CREATOR, value);
-        names(value).take(MOST).for_each(|name| out.add(value_term("creator", name)));
-        if place == 0 {
-            out.add(names(value).map(author_term).find(|term| !term.is_empty()).unwrap_or_default());
-        }
-    }
-    metadata.get("contributor").iter().take(MOST).for_each(|value| out.person(CONTRIBUTOR, value));
-    for (place, title) in metadata.get("title").iter().take(MOST_TITLES).enumerate() {
-        title_keys(title).into_iter().for_each(|key| out.add(key));
-        if let Some((before, _)) = title.split_once(':')
-            && before.split(crate::text::tokens::is_space).filter(|word| !word.is_empty()).count() > 2
-        {
-            title_keys(before).into_iter().for_each(|key| out.add(key));
-        }
-        if place == 0 {
-            out.add(title_term(title, language));
-        }
-    }
-    for value in metadata.get("format").iter().take(MOST) {
-        let name = media::file_format(value);
-        if !name.is_empty() {
-            out.add(value_term("format", &name));
-        }
-    }
-    for facet in ["subject", "inferred_subject", "inferred_type"] {
-        metadata.get(facet).iter().take(MOST).for_each(|value| out.add(value_term(facet, value)));
-    }
-    out.terms
-}
-
-/// Terms in their order, each once.
+/// The terms of all keys of a record, each once. Keep it for the next record.
 #[derive(Default)]
-struct Terms {
-    terms: Vec<String>,
-    seen: HashSet<String, RandomState>,
+pub struct RecordKeys {
+    terms: TermTable,
+    term: String,
 }
 
-impl Terms {
-    fn add(&mut self, term: String) {
-        if !term.is_empty() && self.seen.insert(term.clone()) {
-            self.terms.push(term);
+impl RecordKeys {
+    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        (0..self.terms.len()).map(|id| self.terms.get(id as TermId))
+    }
+
+    /// Add a term: its mark, and what `write` adds to that; no term if it adds nothing.
+    fn add(&mut self, mark: &str, write: impl FnOnce(&mut String)) {
+        self.term.clear();
+        self.term.push_str(mark);
+        write(&mut self.term);
+        if self.term.len() > mark.len() {
+            self.terms.intern(self.term.as_bytes());
         }
     }
 
-    fn identifier(&mut self, value: &str) {
-        identifiers::keys_of(value).into_iter().for_each(|key| self.add(format!("{IDENTIFIER}{key}")));
+    fn add_identifier(&mut self, value: &str) {
+        for key in identifiers::keys_of(value) {
+            self.add("\x1fi", |out| out.push_str(&key));
+        }
     }
 
-    fn person(&mut self, mark: &str, value: &str) {
-        for key in names(value).take(MOST).flat_map(record_keys) {
-            self.add(format!("{mark}{key}"));
+    /// Add the keys of a creator or contributor.
+    fn add_person(&mut self, mark: &str, name: &Name) {
+        for key in name.record_keys() {
+            self.add(mark, |out| out.push_str(&key));
+        }
+    }
+
+    fn add_value(&mut self, facet: &str, key: &str, value: &str) {
+        self.add(values::mark(facet).unwrap_or_default(), |out| push_value(out, key, value));
+    }
+
+    /// Forget the terms of the record before, and make those of another.
+    pub fn describe(&mut self, identifier: &str, metadata: &Metadata) {
+        self.terms.clear();
+        let language = metadata.get("language").first().map_or("en", |language| language);
+        self.add_identifier(identifier);
+        metadata.get("identifier").iter().take(MOST_IDENTIFIERS).for_each(|value| self.add_identifier(value));
+        for (place, value) in metadata.get("creator").iter().take(MOST).enumerate() {
+            let mut is_filed = place > 0;
+            for written in people::names(value).take(MOST) {
+                let name = Name::parse(written);
+                self.add_person("\x1fn", &name);
+                let filed = values::cut_key(&name.filing_form());
+                self.add_value("creator", &filed, written);
+                if !is_filed {
+                    self.add("\x1fA", |out| push_packed(out, &filed));
+                    is_filed = !filed.is_empty();
+                }
+            }
+        }
+        for value in metadata.get("contributor").iter().take(MOST) {
+            people::names(value).take(MOST).for_each(|name| self.add_person("\x1fm", &Name::parse(name)));
+        }
+        for (place, title) in metadata.get("title").iter().take(MOST_TITLES).enumerate() {
+            self.add("", |out| out.push_str(&title_key(title).unwrap_or_default()));
+            if let Some((before, _)) = title.split_once(':')
+                && fold_spaces(before).split(' ').count() > 2
+            {
+                self.add("", |out| out.push_str(&title_key(before).unwrap_or_default()));
+            }
+            if place == 0 {
+                self.add("\x1fT", |out| push_title(out, title, language));
+            }
+        }
+        for value in metadata.get("format").iter().take(MOST) {
+            let name = media::file_format(value);
+            self.add_value("format", &values::value_key("format", &name), &name);
+        }
+        for facet in ["subject", "inferred_subject", "inferred_type"] {
+            for value in metadata.get(facet).iter().take(MOST) {
+                self.add_value(facet, &values::value_key(facet, value), value);
+            }
         }
     }
 }

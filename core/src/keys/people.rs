@@ -13,9 +13,9 @@
 //!
 //! `creator:"W. Wang"` asks for `wang/w*` and so finds all three. Namesakes cannot be told apart by their names.
 
-use std::sync::LazyLock;
+use std::borrow::Cow;
+use std::ops::Range;
 
-use regex::Regex;
 use unicode_normalization::UnicodeNormalization;
 
 use crate::text::accents::without_accents;
@@ -62,108 +62,147 @@ const BODY: [&str; 27] = [
     "university",
 ];
 
-/// "1970-", "(1970–2010)", "Jr.", "Ph.D." tell no name.
-static BESIDE: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)\(.*?\)|\b[0-9]{3,4}\b\s*[-–]?|\b(?:jr|sr|ph\.?\s*d|dr|prof|md)\b\.?")
-        .expect("a regular expression")
-});
+// "1970-", "(1970–2010)", "Jr.", "Ph.D." tell no name.
+pattern!(BESIDE, r"(?i)\(.*?\)|\b[0-9]{3,4}\b\s*[-–]?|\b(?:jr|sr|ph\.?\s*d|dr|prof|md)\b\.?");
+
+/// Whether something of `BESIDE` may be in a name; of most names, without a regular expression.
+fn tells_more(name: &str) -> bool {
+    let is_title =
+        |word: &str| ["jr", "sr", "ph", "phd", "dr", "prof", "md"].iter().any(|title| word.eq_ignore_ascii_case(title));
+    name.bytes().any(|byte| byte == b'(' || byte.is_ascii_digit())
+        || name.split(|c: char| !c.is_alphabetic()).any(is_title)
+}
 
 /// The names in one value: many repositories put several there, with semicolons between them.
 pub fn names(value: &str) -> impl Iterator<Item = &str> {
     value.split(';').map(|name| name.trim_matches(is_space)).filter(|name| !name.is_empty())
 }
 
-/// The keys under which a name of a record can be found.
-pub fn record_keys(name: &str) -> Vec<String> {
-    let (family, given) = parts(name);
-    let Some(initial) = given.chars().next() else {
-        return if family.is_empty() { Vec::new() } else { vec![format!("{family}/")] };
-    };
-    let own = if given.len() > initial.len_utf8() { format!("{family}/{given}") } else { format!("{family}/{given}.") };
-    vec![own, format!("{family}/{initial}*")]
+/// A name in its words, in small letters without accents and punctuation.
+pub struct Name {
+    folded: String,
+    /// Where its words are.
+    words: Vec<Range<usize>>,
+    /// How many words precede the first comma, and how many the second.
+    first: usize,
+    second: usize,
 }
 
-/// The keys of which one is enough: a record that has it may be of the one who is asked for.
-pub fn query_keys(name: &str) -> Vec<String> {
-    let (family, given) = parts(name);
-    let Some(initial) = given.chars().next() else {
-        return if family.is_empty() { Vec::new() } else { vec![format!("{family}/")] };
-    };
-    if given.len() == initial.len_utf8() {
-        return vec![format!("{family}/{given}*")];
-    }
-    vec![format!("{family}/{given}"), format!("{family}/{initial}.")]
-}
-
-/// The family name and the first given name, or its initial; both empty where there is no letter.
-pub fn parts(name: &str) -> (String, String) {
-    let (first, rest, given) = words(name);
-    if !first.is_empty() && given > 0 {
-        return (cut(first.concat()), cut(rest[0].clone()));
-    }
-    let words = if first.is_empty() { &rest[..given] } else { &first };
-    let Some(start) = family_start(words) else { return Default::default() };
-    let given = if start > 0 { cut(words[0].clone()) } else { String::new() };
-    (cut(words[start..].concat()), given)
-}
-
-/// Where the family name begins among the words of a name in its natural order.
-fn family_start(words: &[String]) -> Option<usize> {
-    let mut start = words.len().checked_sub(1)?;
-    while start > 1 && PARTICLES.contains(&&words[start - 1][..]) {
-        start -= 1;
-    }
-    Some(start)
-}
-
-fn cut(part: String) -> String {
-    match part.char_indices().nth(LONGEST_PART) {
-        Some((end, _)) => part[..end].to_owned(),
-        None => part,
-    }
-}
-
-/// A name's words before the first comma, those after, and how many of these precede the second.
-pub fn words(name: &str) -> (Vec<String>, Vec<String>, usize) {
-    let name = crate::text::cut(name, LONGEST_NAME);
-    let folded = fold(&BESIDE.replace_all(name, " "));
-    let mut parts = folded.splitn(3, ',');
-    let mut next = || word_runs(parts.next().unwrap_or_default());
-    let (before, mut rest) = (next(), next());
-    let given = rest.len();
-    rest.extend(next());
-    (before, rest, given)
-}
-
-fn word_runs(text: &str) -> Vec<String> {
-    text.split(|c| !is_word(c) && c != '_').filter(|run| !run.is_empty()).map(str::to_owned).collect()
-}
-
-/// A name as a list files it: family name, comma, given names; in small letters without accents.
-///
-/// "Wang, Wei" and "Wei Wang" are one, "Wang, W." is another. What reads as the name of a body (five words or more without
-/// a comma, or a word such as "of") stays in its order. Empty where there is no letter.
-pub fn filing_name(name: &str) -> String {
-    let (first, rest, _) = words(name);
-    if !first.is_empty() && !rest.is_empty() {
-        return format!("{}, {}", first.join(" "), rest.join(" "));
-    }
-    let words = if first.is_empty() { rest } else { first };
-    let is_body = words.iter().any(|word| BODY.contains(&&word[..]));
-    match family_start(&words) {
-        Some(start) if words.len() > 1 && words.len() <= PERSON && !is_body => {
-            format!("{}, {}", words[start..].join(" "), words[..start].join(" "))
+impl Name {
+    pub fn parse(name: &str) -> Name {
+        let name = crate::text::cut(name, LONGEST_NAME);
+        let told = if tells_more(name) { BESIDE.replace_all(name, " ") } else { name.into() };
+        let folded = fold(&told).into_owned();
+        let (mut words, mut ends, mut begin) = (Vec::new(), [None; 2], None);
+        for (at, c) in folded.char_indices().chain([(folded.len(), ' ')]) {
+            if is_word(c) || c == '_' {
+                begin = begin.or(Some(at));
+                continue;
+            }
+            words.extend(begin.take().map(|begin| begin..at));
+            if c == ','
+                && let Some(end) = ends.iter_mut().find(|end| end.is_none())
+            {
+                *end = Some(words.len());
+            }
         }
-        _ => words.join(" "),
+        let [first, second] = ends.map(|end| end.unwrap_or(words.len()));
+        Name { folded, words, first, second }
+    }
+
+    fn words(&self, which: Range<usize>) -> impl Iterator<Item = &str> {
+        self.words[which].iter().map(|word| &self.folded[word.clone()])
+    }
+
+    fn join(&self, which: Range<usize>, separator: &str) -> String {
+        self.words(which).collect::<Vec<_>>().join(separator)
+    }
+
+    /// Its words before the first comma, those after, and how many of these precede the second.
+    pub fn parts_at_commas(&self) -> (Vec<String>, Vec<String>, usize) {
+        let owned = |which| self.words(which).map(str::to_owned).collect();
+        (owned(0..self.first), owned(self.first..self.words.len()), self.second - self.first)
+    }
+
+    /// The words of a name without a comma that matters.
+    fn natural(&self) -> Range<usize> {
+        if self.first > 0 { 0..self.first } else { self.first..self.second }
+    }
+
+    /// Where the family name begins among the words of a name in its natural order.
+    fn family_start(&self, which: Range<usize>) -> Option<usize> {
+        let mut start = which.end.checked_sub(1).filter(|&last| last >= which.start)?;
+        let is_particle = |number: usize| PARTICLES.contains(&&self.folded[self.words[number].clone()]);
+        while start > which.start + 1 && is_particle(start - 1) {
+            start -= 1;
+        }
+        Some(start)
+    }
+
+    /// The family name and the first given name, or its initial; both empty where there is no letter.
+    pub fn parts(&self) -> (String, String) {
+        let given = |number: usize| self.join(number..number + 1, "");
+        let (family, given) = if self.first > 0 && self.second > self.first {
+            (self.join(0..self.first, ""), given(self.first))
+        } else {
+            let own = self.natural();
+            let Some(start) = self.family_start(own.clone()) else { return Default::default() };
+            (self.join(start..own.end, ""), if start > own.start { given(own.start) } else { String::new() })
+        };
+        let cut = |part: String| crate::text::cut(&part, LONGEST_PART).to_owned();
+        (cut(family), cut(given))
+    }
+
+    /// The keys under which a name of a record can be found.
+    pub fn record_keys(&self) -> Vec<String> {
+        let (family, given) = self.parts();
+        let Some(initial) = given.chars().next() else {
+            return if family.is_empty() { Vec::new() } else { vec![format!("{family}/")] };
+        };
+        let point = if given.len() > initial.len_utf8() { "" } else { "." };
+        vec![format!("{family}/{given}{point}"), format!("{family}/{initial}*")]
+    }
+
+    /// The keys of which one is enough: a record that has it may be of the one who is asked for.
+    pub fn query_keys(&self) -> Vec<String> {
+        let (family, given) = self.parts();
+        let Some(initial) = given.chars().next() else {
+            return if family.is_empty() { Vec::new() } else { vec![format!("{family}/")] };
+        };
+        if given.len() == initial.len_utf8() {
+            return vec![format!("{family}/{given}*")];
+        }
+        vec![format!("{family}/{given}"), format!("{family}/{initial}.")]
+    }
+
+    /// A name as a list files it: family name, comma, given names.
+    ///
+    /// "Wang, Wei" and "Wei Wang" are one, "Wang, W." is another. What reads as the name of a body (five words or more
+    /// without a comma, or a word such as "of") stays in its order. Empty where there is no letter.
+    pub fn filing_form(&self) -> String {
+        let all = self.words.len();
+        if self.first > 0 && all > self.first {
+            return format!("{}, {}", self.join(0..self.first, " "), self.join(self.first..all, " "));
+        }
+        let is_body = self.words(0..all).any(|word| BODY.contains(&word));
+        match self.family_start(0..all) {
+            Some(start) if all > 1 && all <= PERSON && !is_body => {
+                format!("{}, {}", self.join(start..all, " "), self.join(0..start, " "))
+            }
+            _ => self.join(0..all, " "),
+        }
     }
 }
 
 /// A text in small letters, without accents.
-pub fn fold(text: &str) -> String {
-    if text.is_ascii() {
-        return text.to_ascii_lowercase();
+pub fn fold(text: &str) -> Cow<'_, str> {
+    if text.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase()) {
+        return text.into();
     }
-    without_accents(&caseless::default_case_fold_str(&text.nfkc().collect::<String>()))
+    if text.is_ascii() {
+        return text.to_ascii_lowercase().into();
+    }
+    without_accents(&caseless::default_case_fold_str(&text.nfkc().collect::<String>())).into()
 }
 
 #[cfg(test)]
@@ -172,14 +211,15 @@ mod tests {
 
     #[test]
     fn the_ways_to_write_a_name_meet() {
+        let record_keys = |name| Name::parse(name).record_keys();
         for name in ["Wang, Wei", "Wei Wang", "WANG, Wei-Ling, 1970-"] {
             assert_eq!(record_keys(name), ["wang/wei", "wang/w*"], "{name}");
         }
         assert_eq!(record_keys("Wang, W."), ["wang/w.", "wang/w*"]);
-        assert_eq!(query_keys("W. Wang"), ["wang/w*"]);
+        assert_eq!(Name::parse("W. Wang").query_keys(), ["wang/w*"]);
         assert_eq!(record_keys("Jan van der Berg"), ["vanderberg/jan", "vanderberg/j*"]);
-        assert_eq!(filing_name("Wei Wang"), "wang, wei");
-        assert_eq!(filing_name("University of Oslo"), "university of oslo");
+        assert_eq!(Name::parse("Wei Wang").filing_form(), "wang, wei");
+        assert_eq!(Name::parse("University of Oslo").filing_form(), "university of oslo");
         assert_eq!(record_keys("1970-"), Vec::<String>::new());
     }
 }

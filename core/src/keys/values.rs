@@ -7,9 +7,9 @@
 
 use unicode_general_category::{GeneralCategory as Category, get_general_category};
 
-use super::people::{filing_name, fold};
-use crate::text::cut;
+use super::people::{Name, fold};
 use crate::text::tokens::{for_each_word, is_space, pieces};
+use crate::text::{cut, fold_spaces};
 
 /// Characters of a value, of a key, and of a title; longer ones are cut.
 const LONGEST_VALUE: usize = 200;
@@ -20,7 +20,7 @@ const LONGEST_KEYED_TITLE: usize = 2000;
 const WORDS: usize = 60;
 
 /// The mark of a facet whose values are terms (`indlet.model.VALUE_MARKS`).
-fn mark(facet: &str) -> Option<&'static str> {
+pub fn mark(facet: &str) -> Option<&'static str> {
     Some(match facet {
         "creator" => "\x1fC",
         "format" => "\x1fF",
@@ -31,96 +31,101 @@ fn mark(facet: &str) -> Option<&'static str> {
     })
 }
 
-/// A text with white space folded.
-fn fold_spaces(text: &str) -> String {
-    text.split(is_space).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
-}
-
 pub fn is_printable(c: char) -> bool {
-    c == ' '
-        || !matches!(
-            get_general_category(c),
-            Category::Control
-                | Category::Format
-                | Category::Surrogate
-                | Category::PrivateUse
-                | Category::Unassigned
-                | Category::LineSeparator
-                | Category::ParagraphSeparator
-                | Category::SpaceSeparator
-        )
+    if c.is_ascii() {
+        return matches!(c, ' '..='~');
+    }
+    !matches!(
+        get_general_category(c),
+        Category::Control
+            | Category::Format
+            | Category::Surrogate
+            | Category::PrivateUse
+            | Category::Unassigned
+            | Category::LineSeparator
+            | Category::ParagraphSeparator
+            | Category::SpaceSeparator
+    )
 }
 
-/// A text as a part of a term.
-pub fn pack(text: &str) -> String {
-    text.chars().map(|c| if c == ' ' || !is_printable(c) { '\u{2}' } else { c }).collect()
+/// Write a text as a part of a term.
+pub fn push_packed(out: &mut String, text: &str) {
+    out.extend(text.chars().map(|c| if c == ' ' || !is_printable(c) { '\u{2}' } else { c }));
 }
 
-/// By what a value is told from others of its facet; empty for none.
+pub fn cut_key(key: &str) -> String {
+    cut(key, LONGEST_KEY).to_owned()
+}
+
+/// By what a value is told from others of its facet (of creators: of one name); empty if it has no letter.
 pub fn value_key(facet: &str, value: &str) -> String {
     if facet == "creator" {
-        return cut(&filing_name(value), LONGEST_KEY).to_owned();
+        return cut_key(&Name::parse(value).filing_form());
     }
-    let folded = fold(&fold_spaces(cut(value, LONGEST_VALUE)));
-    cut(&folded, LONGEST_KEY).trim_matches(is_space).to_owned()
+    cut(&fold(&fold_spaces(cut(value, LONGEST_VALUE))), LONGEST_KEY).trim_matches(is_space).to_owned()
 }
 
-/// The term of a value of a facet (of creators: of one name); empty if it has no letter.
-pub fn value_term(facet: &str, value: &str) -> String {
-    let key = value_key(facet, value);
-    if key.is_empty() {
-        return key;
+/// Write the term of a value, behind its mark; nothing if its key is empty.
+pub fn push_value(out: &mut String, key: &str, value: &str) {
+    if !key.is_empty() {
+        push_packed(out, key);
+        out.push('\u{1}');
+        push_packed(out, &fold_spaces(cut(value, LONGEST_VALUE)));
     }
-    format!("{}{}\u{1}{}", mark(facet).unwrap_or_default(), pack(&key), pack(&fold_spaces(cut(value, LONGEST_VALUE))))
 }
 
 /// What all terms of a value begin with, and no others; `None` for a facet whose values are no terms.
 pub fn value_beginning(facet: &str, value: &str) -> Option<String> {
-    Some(format!("{}{}\u{1}", mark(facet)?, pack(&value_key(facet, value))))
-}
-
-/// What a record is sorted by whose first author has this name; empty for none.
-pub fn author_term(name: &str) -> String {
-    let filed = filing_name(name);
-    if filed.is_empty() { filed } else { format!("\x1fA{}", pack(cut(&filed, LONGEST_KEY))) }
+    let mut out = mark(facet)?.to_owned();
+    push_packed(&mut out, &value_key(facet, value));
+    out.push('\u{1}');
+    Some(out)
 }
 
 /// The key of a title: a digest of its words without case and accents; none if it has no word.
-pub fn title_keys(title: &str) -> Option<String> {
-    let mut words = Vec::new();
+pub fn title_key(title: &str) -> Option<String> {
+    let (mut words, mut count) = (String::new(), 0);
     for (_, piece) in pieces(cut(title, LONGEST_KEYED_TITLE)) {
-        if words.len() >= WORDS {
+        for_each_word(piece, |word| {
+            if count < WORDS {
+                words.push_str(if count > 0 { " " } else { "" });
+                words.push_str(&fold(word));
+                count += 1;
+            }
+        });
+        if count == WORDS {
             break;
         }
-        for_each_word(piece, |word| words.push(fold(word)));
     }
-    words.truncate(WORDS);
-    if words.is_empty() {
-        return None;
-    }
-    let digest = blake2b_simd::Params::new().hash_length(6).hash(words.join(" ").as_bytes());
-    Some(format!("\x1fw{}", digest.to_hex()))
+    let digest = blake2b_simd::Params::new().hash_length(6).hash(words.as_bytes());
+    (count > 0).then(|| format!("\x1fw{}", digest.to_hex()))
 }
 
-/// The words of a title without case and accents, by which titles are filed.
-pub fn title_words(title: &str) -> Vec<String> {
+/// The words of a title without case and accents, by which titles are filed, with spaces between them.
+pub fn filed_title(title: &str) -> String {
     let title = cut(title, LONGEST_TITLE);
-    let mut words = Vec::new();
+    let mut out = String::with_capacity(title.len());
+    let mut add = |words: &str| {
+        for (_, word) in pieces(words) {
+            out.push_str(if out.is_empty() { "" } else { " " });
+            out.push_str(word);
+        }
+    };
     // After this white space a mark is no accent: the title is folded as a whole.
     if title.contains(['\u{1680}', '\u{2028}', '\u{2029}']) {
-        words.extend(pieces(&fold(title)).map(|(_, piece)| piece.to_ascii_lowercase()));
-        return words;
-    }
-    for (_, piece) in pieces(title) {
-        if piece.is_ascii() {
-            words.push(piece.to_ascii_lowercase());
-        } else {
-            // After a space, as it stands in the title: a mark that begins it is an accent.
-            let folded = fold(&format!(" {}", piece.to_ascii_lowercase()));
-            words.extend(pieces(&folded).map(|(_, piece)| piece.to_ascii_lowercase()));
+        add(&fold(title));
+    } else {
+        for (_, piece) in pieces(title) {
+            if piece.is_ascii() {
+                add(piece);
+            } else {
+                // After a space, as it stands in the title: a mark that begins it is an accent.
+                add(&fold(&format!(" {}", piece.to_ascii_lowercase())));
+            }
         }
     }
-    words
+    out.make_ascii_lowercase();
+    out
 }
 
 /// Words that do not count where a title begins with them, by language.
@@ -136,12 +141,10 @@ fn is_article(word: &str, language: &str) -> bool {
     }
 }
 
-/// The term by which a record stands among titles: the words of its first one, without an article before them; empty if it
-/// has no word.
-pub fn title_term(title: &str, language: &str) -> String {
-    let words = title_words(title);
-    let skip = usize::from(words.len() > 1 && is_article(&words[0], language));
-    let filed = words[skip..].join(" ");
-    let filed = cut(&filed, LONGEST_KEY).trim_matches(is_space);
-    if filed.is_empty() { String::new() } else { format!("\x1fT{}", pack(filed)) }
+/// Write what a record stands under among titles: the words of its first one, without an article before them.
+pub fn push_title(out: &mut String, title: &str, language: &str) {
+    let words = filed_title(title);
+    let filed =
+        words.split_once(' ').filter(|(first, _)| is_article(first, language)).map_or(&words[..], |(_, rest)| rest);
+    push_packed(out, cut(filed, LONGEST_KEY).trim_matches(is_space));
 }

@@ -13,7 +13,7 @@ use pyo3::types::{PyBytes, PyString};
 use super::work;
 use crate::dates;
 use crate::index::records::{Record, describe_records, metadata_vector};
-use crate::keys::{identifiers, media, people, values};
+use crate::keys::{RecordKeys, identifiers, media, people, values};
 use crate::metadata::Metadata;
 use crate::text::analyzer::{self, Analyzer, Policy, Resources, Vector};
 use crate::text::langid::{self, Span};
@@ -326,32 +326,32 @@ pub fn file_format(value: Text) -> String {
 /// A name's words before the first comma, those after, and how many of these precede the second.
 #[pyfunction]
 pub fn person_words(name: Text) -> (Vec<String>, Vec<String>, usize) {
-    people::words(&name.0)
+    people::Name::parse(&name.0).parts_at_commas()
 }
 
 #[pyfunction]
 pub fn person_parts(name: Text) -> (String, String) {
-    people::parts(&name.0)
+    people::Name::parse(&name.0).parts()
 }
 
 #[pyfunction]
 pub fn person_record_keys(name: Text) -> Vec<String> {
-    people::record_keys(&name.0)
+    people::Name::parse(&name.0).record_keys()
 }
 
 #[pyfunction]
 pub fn person_query_keys(name: Text) -> Vec<String> {
-    people::query_keys(&name.0)
+    people::Name::parse(&name.0).query_keys()
 }
 
 #[pyfunction]
 pub fn filing_name(name: Text) -> String {
-    people::filing_name(&name.0)
+    people::Name::parse(&name.0).filing_form()
 }
 
 #[pyfunction]
 pub fn fold_name(text: Text) -> String {
-    people::fold(&text.0)
+    people::fold(&text.0).into_owned()
 }
 
 #[pyfunction]
@@ -362,23 +362,28 @@ pub fn value_key(facet: &str, value: Text) -> String {
 /// A text as a part of a term.
 #[pyfunction]
 pub fn pack_value(text: Text) -> String {
-    values::pack(&text.0)
+    let mut out = String::new();
+    values::push_packed(&mut out, &text.0);
+    out
 }
 
 #[pyfunction]
 pub fn title_words(title: Text) -> Vec<String> {
-    values::title_words(&title.0)
+    let filed = values::filed_title(&title.0);
+    filed.split(' ').filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
 #[pyfunction]
 pub fn title_key(title: Text) -> Option<String> {
-    values::title_keys(&title.0)
+    values::title_key(&title.0)
 }
 
 /// The terms of all keys of a record, by its identifier and its metadata as JSON.
 #[pyfunction]
 pub fn record_key_terms(identifier: Text, metadata: PyBackedBytes) -> PyResult<Vec<String>> {
-    Ok(crate::keys::record_terms(&identifier.0, &Metadata::parse(&metadata)?))
+    let mut keys = RecordKeys::default();
+    keys.describe(&identifier.0, &Metadata::parse(&metadata)?);
+    Ok(keys.iter().map(|term| String::from_utf8_lossy(term).into_owned()).collect())
 }
 
 /// The date of a record as yyyymmdd; 0 if its values name none.
