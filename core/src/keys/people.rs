@@ -16,10 +16,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use unicode_normalization::UnicodeNormalization;
-
 use crate::text::accents::without_accents;
-use crate::text::tokens::{is_space, is_word};
+use crate::text::tokens::{is_space, is_word, nfkc};
 
 /// Characters of a name, and of each part of a key.
 const LONGEST_NAME: usize = 300;
@@ -202,7 +200,7 @@ pub fn fold(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return text.to_ascii_lowercase().into();
     }
-    without_accents(&caseless::default_case_fold_str(&text.nfkc().collect::<String>())).into()
+    without_accents(&caseless::default_case_fold_str(&nfkc(text))).into()
 }
 
 #[cfg(test)]

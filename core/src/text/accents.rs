@@ -46,7 +46,7 @@ pub fn without_accents(text: &str) -> String {
         }
         out.push(letter);
     }
-    out.nfc().collect()
+    if out.is_ascii() { out } else { out.nfc().collect() }
 }
 
 #[cfg(test)]

@@ -106,7 +106,7 @@ impl Analyzer {
 
     /// Cut a text into pieces.
     pub fn cut(&mut self, text: &str) -> Cut {
-        let mut out = Vec::with_capacity(text.len() / 6);
+        let mut out = Cut::new();
         self.cut_into(text, &mut out);
         out
     }
@@ -114,6 +114,7 @@ impl Analyzer {
     /// Append the pieces of a text to those of others.
     pub fn cut_into(&mut self, text: &str, out: &mut Cut) {
         let mut lower = std::mem::take(&mut self.lower);
+        out.reserve(text.len() / 6);
         for (_, piece) in pieces(&join_lines(text)) {
             lower.clear();
             lower.push_str(piece);

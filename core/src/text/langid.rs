@@ -1,10 +1,8 @@
 //! The statistical model of py3langid (Lui & Baldwin 2012, "langid.py: an off-the-shelf language identification tool"):
 //! naive Bayes over byte sequences, which an automaton finds.
 
-use std::collections::HashMap;
 use std::path::Path;
 
-use ahash::RandomState;
 use unicode_normalization::UnicodeNormalization;
 
 use crate::map::MappedFile;
@@ -27,6 +25,8 @@ pub struct LanguageModel {
     /// int32: the feature that a state stands for, or -1.
     features: Span,
     classes: Vec<String>,
+    /// The first class with the label of each: classes of one label are a language in two scripts.
+    labels: Vec<usize>,
 }
 
 impl LanguageModel {
@@ -37,7 +37,9 @@ impl LanguageModel {
             return Err(Error::Damaged(format!("{} is no language model", path.display())));
         }
         let [weights, priors, moves, rows, features] = spans;
-        Ok(LanguageModel { file, weights, priors, moves, rows, features, classes })
+        let first = |label| classes.iter().position(|other| other == label).unwrap_or_default();
+        let labels = classes.iter().map(first).collect();
+        Ok(LanguageModel { file, weights, priors, moves, rows, features, classes, labels })
     }
 
     /// The bytes of the item with that number in an array of items of N bytes; zeros beyond its end.
@@ -50,23 +52,23 @@ impl LanguageModel {
     /// The language that a text most probably is in, and how probable that is.
     pub fn classify(&self, text: &str) -> (&str, f32) {
         let bytes = prepare(text);
-        let (mut state, mut met) = (0usize, HashMap::<i32, u32, RandomState>::default());
+        let (mut state, mut features) = (0usize, Vec::with_capacity(bytes.len()));
         for &byte in bytes.as_bytes() {
             let row = usize::from(u16::from_le_bytes(self.item(self.rows, state)));
             state = u32::from_le_bytes(self.item(self.moves, row * 256 + usize::from(byte))) as usize;
             let feature = i32::from_le_bytes(self.item(self.features, state));
             if feature >= 0 {
-                *met.entry(feature).or_default() += 1;
+                features.push(feature as usize);
             }
         }
         let mut scores = vec![0f32; self.classes.len()];
-        let mut features: Vec<(i32, u32)> = met.into_iter().collect();
+        let weights = &self.file.bytes()[self.weights.0..self.weights.1];
         features.sort_unstable();
-        for &(feature, count) in &features {
-            let times = (count as f32).ln_1p();
-            let first = feature as usize * self.classes.len();
-            for (class, score) in scores.iter_mut().enumerate() {
-                *score += times * half(u16::from_le_bytes(self.item(self.weights, first + class)));
+        for alike in features.chunk_by(|a, b| a == b) {
+            let times = (alike.len() as f32).ln_1p();
+            let row = weights.chunks_exact(2 * scores.len()).nth(alike[0]).unwrap_or_default();
+            for (score, weight) in scores.iter_mut().zip(row.chunks_exact(2)) {
+                *score += times * half(u16::from_le_bytes([weight[0], weight[1]]));
             }
         }
         if !features.is_empty() {
@@ -79,14 +81,10 @@ impl LanguageModel {
         let highest = scores.iter().fold(f32::NEG_INFINITY, |most, score| most.max(score * scale));
         scores.iter_mut().for_each(|score| *score = (*score * scale - highest).exp());
         let sum: f32 = scores.iter().sum();
-        // Classes of one label are a language in two scripts.
+        let mut shares = vec![0f32; scores.len()];
+        self.labels.iter().zip(&scores).for_each(|(&label, score)| shares[label] += score / sum);
         let mut best = (0, 0f32);
-        for (class, label) in self.classes.iter().enumerate() {
-            if self.classes[..class].contains(label) {
-                continue;
-            }
-            let alike = self.classes.iter().zip(&scores).filter(|(other, _)| *other == label);
-            let share = alike.map(|(_, score)| score / sum).sum();
+        for (class, &share) in shares.iter().enumerate() {
             if share > best.1 {
                 best = (class, share);
             }
@@ -101,14 +99,11 @@ fn prepare(text: &str) -> String {
     lower.nfc().collect()
 }
 
-/// A number of IEEE 754 half precision.
+/// A number of IEEE 754 half precision; of infinities and what is no number, some number.
 fn half(bits: u16) -> f32 {
-    let (sign, exponent, mantissa) = (u32::from(bits >> 15) << 31, u32::from(bits >> 10 & 31), u32::from(bits & 1023));
-    match exponent {
-        0 => f32::from_bits(sign | 0x3380_0000) * mantissa as f32, // 2^-24 each
-        31 => f32::from_bits(sign | 0x7F80_0000 | mantissa << 13),
-        _ => f32::from_bits(sign | (exponent + 112) << 23 | mantissa << 13),
-    }
+    // The exponent's bias is 15 there and 127 here.
+    let magnitude = f32::from_bits(u32::from(bits & 0x7fff) << 13) * f32::from_bits((127 + 112) << 23);
+    if bits >> 15 == 0 { magnitude } else { -magnitude }
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ pub type TermId = u32;
 #[derive(Clone)]
 pub struct TermTable {
     hasher: RandomState,
-    ids: HashTable<TermId>,
+    ids: HashTable<(Prefix, TermId)>,
     bytes: Vec<u8>,
     ends: Vec<usize>,
 }
@@ -21,25 +21,40 @@ impl Default for TermTable {
     }
 }
 
+/// A term up to its fifteenth byte, then its size: nearly all terms are told apart by it, without a look at their bytes.
+type Prefix = [u8; 16];
+
+fn prefix(term: &[u8]) -> Prefix {
+    let mut out = [0; 16];
+    let size = term.len().min(15);
+    out[..size].copy_from_slice(&term[..size]);
+    out[15] = term.len().min(16) as u8;
+    out
+}
+
 impl TermTable {
     /// The number of a term, a new one if the term is new.
     pub fn intern(&mut self, term: &[u8]) -> TermId {
-        let hash = self.hasher.hash_one(term);
-        if let Some(&id) = self.ids.find(hash, |&id| self.get(id) == term) {
+        let (hash, prefix) = (self.hasher.hash_one(term), prefix(term));
+        if let Some(id) = self.look_up(hash, &prefix, term) {
             return id;
         }
         let id = self.ends.len() as TermId;
         self.bytes.extend_from_slice(term);
         self.ends.push(self.bytes.len());
         let (hasher, bytes, ends) = (&self.hasher, &self.bytes, &self.ends);
-        self.ids.insert_unique(hash, id, |&id| hasher.hash_one(slice(bytes, ends, id)));
+        self.ids.insert_unique(hash, (prefix, id), |&(_, id)| hasher.hash_one(slice(bytes, ends, id)));
         id
     }
 
     /// The number of a term that is known.
     pub fn find(&self, term: &[u8]) -> Option<TermId> {
-        let hash = self.hasher.hash_one(term);
-        self.ids.find(hash, |&id| self.get(id) == term).copied()
+        self.look_up(self.hasher.hash_one(term), &prefix(term), term)
+    }
+
+    fn look_up(&self, hash: u64, prefix: &Prefix, term: &[u8]) -> Option<TermId> {
+        let is_it = |(own, id): &(Prefix, TermId)| own == prefix && (term.len() <= 15 || self.get(*id) == term);
+        self.ids.find(hash, is_it).map(|&(_, id)| id)
     }
 
     pub fn get(&self, id: TermId) -> &[u8] {
@@ -56,7 +71,9 @@ impl TermTable {
 
     /// About how much memory the table takes.
     pub fn memory(&self) -> usize {
-        self.bytes.capacity() + self.ends.capacity() * size_of::<usize>() + self.ids.capacity() * 5
+        self.bytes.capacity()
+            + self.ends.capacity() * size_of::<usize>()
+            + self.ids.capacity() * (size_of::<(Prefix, TermId)>() + 1)
     }
 
     pub fn clear(&mut self) {

@@ -200,7 +200,7 @@ pub fn fold(text: &str) -> String {
     }
 }
 
-fn nfkc(text: &str) -> Cow<'_, str> {
+pub fn nfkc(text: &str) -> Cow<'_, str> {
     match is_nfkc_quick(text.chars()) {
         IsNormalized::Yes => Cow::Borrowed(text),
         _ => Cow::Owned(text.nfkc().collect()),
