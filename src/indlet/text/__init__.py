@@ -8,7 +8,7 @@ analyse.py    text to term vector, by a policy
 reconcile.py  a foreign vector to our policy, and what that loses
 """
 
-from indlet.text.analyse import Analyzer, detect, searched
+from indlet.text.analyse import SEARCHED, Analyzer, detect, searched
 from indlet.text.language import code
 from indlet.text.policy import Policy, policy_of
 from indlet.text.reconcile import Reconciliation, loss, renormalise
@@ -17,6 +17,7 @@ from indlet.text.tokens import fold, tokens
 
 __all__ = [
     "LANGUAGES",
+    "SEARCHED",
     "Analyzer",
     "Policy",
     "Reconciliation",
