@@ -167,7 +167,7 @@ def fast_share(serving: Serving) -> float:
     asked = "verb=ListRecords&metadataPrefix=oai_dc&indexPrefix=tf_compact"
     with urllib.request.urlopen(f"{serving.root}/ft-oai?{asked}", timeout=20) as answer:
         page = read(answer.read())
-    return sum(item.part is not None and item.vector is not None for item in page.items) / len(page.items)
+    return sum(item.packed is not None and item.vector is not None for item in page.items) / len(page.items)
 
 
 def prepare() -> None:

@@ -23,9 +23,9 @@ def records(first: int, count: int, terms: int = 0, seed: int = 1) -> Iterator[R
     analyzer, shapes = Analyzer(), list(SHAPES)
     for work in works(count, first, seed):
         (item,) = read(page(shapes[work.number % len(shapes)], [work], "", 1, 0)).items
-        assert item.part is not None
+        assert item.packed is not None
         metadata: dict[str, list[str]] = {}
-        for field in oai_dc.fields(etree.fromstring(item.part.raw)):
+        for field in oai_dc.fields(etree.fromstring(item.packed.raw)):
             metadata.setdefault(field.tag, []).append(field.value)
         body = _passage(work, terms, seed) if terms else work.abstract
         vector = analyzer.vector(" ".join((work.title, *body)), work.language)

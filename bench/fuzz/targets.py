@@ -62,7 +62,7 @@ def oai(data: bytes) -> None:
     except BadResponse:
         return
     for item in page.items:
-        assert item.part is None or parsed(item.part.raw) is not None, (
+        assert item.packed is None or parsed(item.packed.raw) is not None, (
             "lxml refuses what the core has written"
         )
     if page.root is None:  # more namespaces, say, than lxml takes

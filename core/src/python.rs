@@ -52,7 +52,8 @@ mod _core {
 
     #[pymodule_export]
     use super::page::{
-        describe_metadata, element_of, fold_value, is_media_type, is_utf8, iso_date, pdf_text, read_page, resource_key,
+        count_distinct, describe_metadata, element_of, element_values, fold_value, is_media_type, is_utf8, iso_date,
+        pdf_text, read_page, record_digest, resource_hash, resource_key, vector_size,
     };
 
     #[pymodule_export]

@@ -160,22 +160,21 @@ def title_key(title: str) -> str | None: ...
 def record_key_terms(identifier: str, metadata: bytes) -> list[str]: ...
 def date_number(values: Sequence[str]) -> int: ...
 
-# raw, root, described, properties, resource
-PartRow = tuple[bytes, str, bytes, bytes, int]
-# identifier, datestamp, sets, deleted, part, vector (packed, length, language), index, abouts, begin, end,
-# policy
+# A record in the order of `indlet.model.Packed`.
+PackedRow = tuple[str, int, str, str, int, int, bytes, bytes, bytes, bytes, bytes | None, bytes | None]
+# identifier, datestamp, sets, deleted, packed, root, index, abouts, policy, begin, end
 ItemRow = tuple[
     str,
     str,
     tuple[str, ...],
     bool,
-    PartRow | None,
-    tuple[bytes, int, str] | None,
+    PackedRow | None,
+    str,
     bytes | None,
     tuple[bytes, ...],
-    int,
-    int,
     str,
+    int,
+    int,
 ]
 # response_date, verb, extended, token, cursor, size, errors, repairs, problems, items, spent
 PageRow = tuple[
@@ -201,3 +200,10 @@ def iso_date(value: str) -> str: ...
 def fold_value(value: str) -> str: ...
 def pdf_text(value: str) -> str: ...
 def resource_key(identifier: str, identifiers: Sequence[str]) -> str: ...
+def resource_hash(key: str) -> int: ...
+def record_digest(
+    header: tuple[str, str, int, int], parts: tuple[bytes, bytes, bytes, bytes | None, bytes | None]
+) -> bytes: ...
+def vector_size(packed: bytes) -> tuple[int, int]: ...
+def element_values(xml: bytes, budget: int) -> list[tuple[str, str]]: ...
+def count_distinct(parts: Sequence[bytes]) -> int: ...

@@ -175,7 +175,7 @@ def test_no_document_type_comes_to_the_parser(prologue: bytes) -> None:
         return
     assert page.root is not None
     assert len(etree.tostring(page.root)) < 20 * len(body)
-    assert sum(len(item.part.raw) for item in page.items if item.part is not None) < 20 * len(body)
+    assert sum(len(item.packed.raw) for item in page.items if item.packed is not None) < 20 * len(body)
 
 
 def test_a_document_type_in_another_encoding_is_not_seen() -> None:

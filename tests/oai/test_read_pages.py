@@ -33,9 +33,9 @@ def record(name: str, title: str = "wing", extra: str = "", prefixes: str = "") 
 
 def titles(found: Page) -> dict[str, str]:
     return {
-        i.identifier: "".join(parsed(i.part.raw).itertext())  # type: ignore[union-attr, arg-type]
+        i.identifier: "".join(parsed(i.packed.raw).itertext())  # type: ignore[union-attr, arg-type]
         for i in found.items
-        if i.part is not None
+        if i.packed is not None
     }
 
 

@@ -68,7 +68,7 @@ def pages(draw: st.DrawFn) -> bytes:
 
 
 def said(item: Item) -> tuple[object, ...]:
-    return item.identifier, item.datestamp, item.sets, item.deleted, item.part, item.about
+    return item.identifier, item.datestamp, item.sets, item.deleted, item.packed, item.about
 
 
 @settings(max_examples=300, deadline=None)
@@ -81,7 +81,7 @@ def test_a_page_is_read_as_it_is_and_its_parts_are_canonical(body: bytes) -> Non
     expected = [
         etree.tostring(n, method="c14n", exclusive=True, with_comments=False, with_tail=False) for n in parts
     ]
-    assert [raw for i in page.items if i.part is not None for raw in (i.part.raw, *i.about)] == expected
+    assert [raw for i in page.items if i.packed is not None for raw in (i.packed.raw, *i.about)] == expected
     again = read(etree.tostring(page.root, encoding="utf-8"))
     assert [said(item) for item in again.items] == [said(item) for item in page.items]
 
@@ -106,8 +106,8 @@ def page_of(record: str, around: str = "{}") -> bytes:
 def test_metadata_are_taken_as_they_are_meant(metadata: str, raw: bytes, repair: str) -> None:
     page = read(page_of(metadata))
     (item,) = page.items
-    assert item.part is not None
-    assert item.part.raw.startswith(raw)
+    assert item.packed is not None
+    assert item.packed.raw.startswith(raw)
     assert page.repairs == ({repair: 1} if repair else {})
 
 
@@ -149,7 +149,7 @@ def test_what_is_not_well_formed_is_left_to_be_repaired(bad: str) -> None:
 def test_what_is_derived_of_a_page_is_charged_to_its_budget(body: bytes) -> None:
     page = read(body)
     assert len(page.items) + len(page.problems) == 2000
-    derived = sum(len(i.part.raw) + len(i.part.described) for i in page.items if i.part is not None)
+    derived = sum(len(i.packed.raw) + len(i.packed.metadata) for i in page.items if i.packed is not None)
     assert derived <= page.budget.total - page.budget.left <= page.budget.total
 
 

@@ -15,8 +15,9 @@ pub struct Output {
 }
 
 impl Output {
-    pub fn new(budget: usize) -> Output {
-        Output { bytes: Vec::new(), left: budget, budget }
+    /// `expected`: about how many bytes will come of a response without anything odd.
+    pub fn new(budget: usize, expected: usize) -> Output {
+        Output { bytes: Vec::with_capacity(expected.min(budget)), left: budget, budget }
     }
 
     pub fn spent(&self) -> usize {

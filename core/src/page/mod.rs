@@ -13,7 +13,7 @@ mod canonical;
 pub mod reader;
 pub mod record;
 pub mod values;
-mod vector;
+pub mod vector;
 mod xml;
 
-pub use reader::{Item, Page, Part, Problem, read_page};
+pub use reader::{Item, Page, Part, Problem, element_values, read_page};

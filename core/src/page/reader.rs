@@ -6,10 +6,11 @@
 use std::ops::Range;
 
 use super::canonical::{Canonical, Output};
-use super::record;
-use super::values::{Values, element_of};
+use super::record::{self, Content};
+use super::values::{ELEMENTS, Values, element_of};
 use super::vector::{self, Vector};
 use super::xml::{Event, Parser};
+use crate::text::cut;
 use crate::text::tokens::is_space;
 use crate::{Error, Result};
 
@@ -17,6 +18,9 @@ const OAI: &str = "http://www.openarchives.org/OAI/2.0/";
 const EXTENDED: &str = "urn:indlet:ft-oai:1.0";
 /// Bytes of the namespaces that are declared around the records of a list.
 const CONTEXT_BYTES: usize = 1 << 16;
+/// Characters of a set's name. It is kept with the names of all sets above it: one of a thousand levels would cost as
+/// many rows.
+const SET_LENGTH: usize = 300;
 const VERBS: [&str; 7] =
     ["Identify", "ListRecords", "ListIdentifiers", "GetRecord", "ListSets", "ListMetadataFormats", "ListIndexFormats"];
 
@@ -71,6 +75,8 @@ pub struct Part {
     pub described: Span,
     pub properties: Span,
     pub resource: i64,
+    /// Of the record as it would be stored.
+    pub digest: [u8; 12],
 }
 
 /// A record that cannot be used.
@@ -85,11 +91,29 @@ pub struct Problem {
 /// a response; `TooLarge` if its namespaces are. A record that would exceed the budget becomes a problem.
 pub fn read_page(body: &[u8], budget: usize) -> Result<Page> {
     let parser = Parser::new(body)?;
-    let mut reader = Reader { parser, out: Output::new(budget), page: Page::default(), is_former: false };
+    let mut reader = Reader {
+        parser,
+        out: Output::new(budget, body.len() + body.len() / 2),
+        page: Page::default(),
+        is_former: false,
+    };
     reader.response()?;
     reader.page.spent = reader.out.spent();
     reader.page.derived = reader.out.bytes;
     Ok(reader.page)
+}
+
+/// The texts of the elements below the root of some metadata that are Dublin Core by their local names.
+pub fn element_values(xml: &[u8], budget: usize) -> Result<Vec<(&'static str, String)>> {
+    let (mut parser, mut out, mut said) = (Parser::new(xml)?, Output::new(budget, xml.len()), Said::default());
+    parser.next()?;
+    copy(&mut parser, &mut out, Some(&mut said))?;
+    let mut value = |(element, span): &(usize, Span)| {
+        let text = said.text[span.clone()].trim_matches(is_space);
+        out.charge(text.len())?;
+        Ok((ELEMENTS[*element], text.to_owned()))
+    };
+    said.values.iter().map(&mut value).collect()
 }
 
 struct Reader<'a> {
@@ -107,6 +131,7 @@ struct Draft {
     status: String,
     metadata: Option<(Span, String, Values)>,
     has_index: bool,
+    has_long_set: bool,
 }
 
 /// Metadata while they are copied: the text of the elements that have values.
@@ -307,7 +332,9 @@ impl<'a> Reader<'a> {
                 item.datestamp = self.text()?;
             } else if self.is_named("setSpec") {
                 let spec: String = self.parser.text()?.split(is_space).collect();
-                if !spec.is_empty() {
+                if cut(&spec, SET_LENGTH).len() < spec.len() {
+                    draft.has_long_set = true;
+                } else if !spec.is_empty() {
                     item.sets.push(spec);
                 }
             } else {
@@ -430,6 +457,9 @@ impl<'a> Reader<'a> {
     }
 
     fn finish(&mut self, draft: &mut Draft) -> Result<()> {
+        if draft.has_long_set {
+            self.page.repairs.push("sets left out: their names are too long");
+        }
         let item = &mut draft.item;
         if item.sets.len() > 1 {
             let mut seen = std::collections::HashSet::with_hasher(ahash::RandomState::new());
@@ -439,7 +469,21 @@ impl<'a> Reader<'a> {
         let described = self.write(&values.to_json())?;
         let properties = self.write(&record::properties(&item.datestamp, &values))?;
         let key = record::resource_key(&item.identifier, values.get(super::values::IDENTIFIER));
-        item.part = Some(Part { raw, root, described, properties, resource: record::resource_hash(&key) });
+        let (resource, vector) = (record::resource_hash(&key), item.vector.as_ref());
+        let bytes = |span: &Span| &self.out.bytes[span.clone()];
+        let content = Content {
+            sets: &item.sets.join(" "),
+            language: vector.map_or("", |vector| &vector.language),
+            length: vector.map_or(0, |vector| vector.length),
+            resource,
+            metadata: bytes(&described),
+            properties: bytes(&properties),
+            raw: bytes(&raw),
+            vector: vector.map(|vector| &vector.packed[..]),
+            positions: None,
+        };
+        let digest = content.digest();
+        item.part = Some(Part { raw, root, described, properties, resource, digest });
         Ok(())
     }
 

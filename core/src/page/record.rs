@@ -1,9 +1,42 @@
 //! What a record is about: its resource, and its properties as they are stored.
 
+use sha2::{Digest, Sha256};
 use unicode_normalization::UnicodeNormalization;
 
 use super::values::{FORMAT, IDENTIFIER, Values, is_media_type, write_string};
 use crate::keys::identifiers::doi;
+
+/// What a record says, as it is stored.
+#[derive(Debug, Default)]
+pub struct Content<'a> {
+    /// Separated by spaces.
+    pub sets: &'a str,
+    pub language: &'a str,
+    pub length: u64,
+    pub resource: i64,
+    pub metadata: &'a [u8],
+    pub properties: &'a [u8],
+    pub raw: &'a [u8],
+    pub vector: Option<&'a [u8]>,
+    pub positions: Option<&'a [u8]>,
+}
+
+impl Content<'_> {
+    /// What tells whether a record is the one that is stored already.
+    pub fn digest(&self) -> [u8; 12] {
+        let vector = self.vector.unwrap_or(b"-");
+        let sizes = [self.metadata, self.properties, self.raw, vector].map(<[u8]>::len).map(|size| format!(" {size}"));
+        let head = format!("{}|{}|{} {}{}|", self.sets, self.language, self.length, self.resource, sizes.concat());
+        let mut digest = Sha256::new_with_prefix(head);
+        for part in [self.metadata, self.properties, self.raw, vector, self.positions.unwrap_or(b"-")] {
+            digest.update(part);
+        }
+        std::array::from_fn({
+            let digest = digest.finalize();
+            move |at| digest[at]
+        })
+    }
+}
 
 /// The properties of a record: when its source changed it, its address, its media type.
 pub fn properties(datestamp: &str, values: &Values) -> Vec<u8> {

@@ -68,6 +68,20 @@ pub fn read(parser: &mut Parser) -> Result<Option<Vector>> {
     Ok(pack(&groups).map(|(packed, total)| Vector { packed, length: length.max(total), language }))
 }
 
+/// How many terms a packed vector has, and the sum of their frequencies; both of a vector in canonical form.
+pub fn size(packed: &[u8]) -> (u64, u64) {
+    let (mut terms, mut total) = (0, 0u64);
+    for line in packed.split(|&byte| byte == b'\n') {
+        let frequency = line.iter().take_while(|byte| byte.is_ascii_digit());
+        let frequency =
+            frequency.fold(0u64, |sum, digit| sum.saturating_mul(10).saturating_add(u64::from(digit - b'0')));
+        let count = memchr::memchr_iter(b' ', line).count() as u64;
+        terms += count;
+        total = total.saturating_add(count.saturating_mul(frequency));
+    }
+    (terms, total)
+}
+
 /// The text of an element; none if there are elements in it.
 fn plain_text(parser: &mut Parser) -> Result<Option<String>> {
     let mut out = String::new();

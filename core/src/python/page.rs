@@ -4,31 +4,43 @@
 #![allow(clippy::type_complexity)]
 
 use pyo3::prelude::*;
-use pyo3::pybacked::PyBackedBytes;
-use pyo3::types::{PyBytes, PyTuple};
+use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
+use pyo3::types::{PyBytes, PyString, PyTuple};
 
 use super::text::Text;
 use super::work;
 use crate::Error;
-use crate::page::{self, record, values};
+use crate::page::{self, record, values, vector};
 
-/// raw, root, described, properties, resource
-type PartRow<'py> = (Bound<'py, PyBytes>, String, Bound<'py, PyBytes>, Bound<'py, PyBytes>, i64);
-/// packed, length, language
-type VectorRow<'py> = (Bound<'py, PyBytes>, u64, String);
-/// identifier, datestamp, sets, deleted, part, vector, index, abouts, begin, end, policy
-type ItemRow<'py> = (
+/// A record in the order of `indlet.model.Packed`: identifier, deleted, sets, language, length, resource, digest, metadata,
+/// properties, raw, vector, positions.
+type PackedRow<'py> = (
+    Bound<'py, PyString>,
+    u32,
     String,
+    String,
+    u64,
+    i64,
+    Bound<'py, PyBytes>,
+    Bound<'py, PyBytes>,
+    Bound<'py, PyBytes>,
+    Bound<'py, PyBytes>,
+    Option<Bound<'py, PyBytes>>,
+    Option<Bound<'py, PyBytes>>,
+);
+/// identifier, datestamp, sets, deleted, packed, root, index, abouts, policy, begin, end
+type ItemRow<'py> = (
+    Bound<'py, PyString>,
     String,
     Bound<'py, PyTuple>,
     bool,
-    Option<PartRow<'py>>,
-    Option<VectorRow<'py>>,
+    Option<PackedRow<'py>>,
+    String,
     Option<Bound<'py, PyBytes>>,
     Bound<'py, PyTuple>,
-    usize,
-    usize,
     String,
+    usize,
+    usize,
 );
 /// response_date, verb, is_extended, token, cursor, size, errors, repairs, problems, items, spent
 type PageRow<'py> = (
@@ -55,22 +67,41 @@ pub fn read_page<'py>(py: Python<'py>, body: PyBackedBytes, budget: usize) -> Py
     let Some(page) = read else { return Ok(None) };
     let bytes = |span: &std::ops::Range<usize>| PyBytes::new(py, &page.derived[span.clone()]);
     let items = page.items.into_iter().map(|item| {
-        let part = item
-            .part
-            .map(|part| (bytes(&part.raw), part.root, bytes(&part.described), bytes(&part.properties), part.resource));
-        let vector = item.vector.map(|made| (PyBytes::new(py, &made.packed), made.length, made.language));
+        let identifier = PyString::new(py, &item.identifier);
+        let (vector, length, language) = match item.vector {
+            Some(vector) => (Some(PyBytes::new(py, &vector.packed)), vector.length, vector.language),
+            None => (None, 0, String::new()),
+        };
+        let mut root = String::new();
+        let packed = item.part.map(|part| {
+            root = part.root;
+            (
+                identifier.clone(),
+                0,
+                item.sets.join(" "),
+                language,
+                length,
+                part.resource,
+                PyBytes::new(py, &part.digest),
+                bytes(&part.described),
+                bytes(&part.properties),
+                bytes(&part.raw),
+                vector,
+                None,
+            )
+        });
         Ok((
-            item.identifier,
+            identifier,
             item.datestamp,
             PyTuple::new(py, item.sets)?,
             item.deleted,
-            part,
-            vector,
+            packed,
+            root,
             item.index.as_ref().map(bytes),
             PyTuple::new(py, item.abouts.iter().map(bytes))?,
+            item.policy,
             item.source.start,
             item.source.end,
-            item.policy,
         ))
     });
     let items = items.collect::<PyResult<Vec<_>>>()?;
@@ -146,4 +177,56 @@ pub fn pdf_text(value: Text) -> String {
 pub fn resource_key(identifier: Text, identifiers: Vec<Text>) -> String {
     let identifiers: Vec<String> = identifiers.into_iter().map(|value| value.0).collect();
     record::resource_key(&identifier.0, &identifiers)
+}
+
+/// The hash of a resource's key, never 0; 0 for no key.
+#[pyfunction]
+pub fn resource_hash(key: Text) -> i64 {
+    record::resource_hash(&key.0)
+}
+
+/// What tells whether a record is the one that is stored already: sets, language, length, resource, then metadata,
+/// properties, raw, vector and positions.
+#[pyfunction]
+pub fn record_digest<'py>(
+    py: Python<'py>,
+    header: (PyBackedStr, PyBackedStr, u64, i64),
+    parts: (PyBackedBytes, PyBackedBytes, PyBackedBytes, Option<PyBackedBytes>, Option<PyBackedBytes>),
+) -> Bound<'py, PyBytes> {
+    let content = record::Content {
+        sets: &header.0,
+        language: &header.1,
+        length: header.2,
+        resource: header.3,
+        metadata: &parts.0,
+        properties: &parts.1,
+        raw: &parts.2,
+        vector: parts.3.as_deref(),
+        positions: parts.4.as_deref(),
+    };
+    PyBytes::new(py, &content.digest())
+}
+
+/// How many terms a packed vector has, and the sum of their frequencies.
+#[pyfunction]
+pub fn vector_size(packed: PyBackedBytes) -> (u64, u64) {
+    vector::size(&packed)
+}
+
+/// The texts of the elements below the root that are Dublin Core by their local names. BadResponse if they exceed the
+/// budget.
+#[pyfunction]
+pub fn element_values(py: Python<'_>, xml: PyBackedBytes, budget: usize) -> PyResult<Vec<(&'static str, String)>> {
+    work(py, || page::element_values(&xml, budget))
+}
+
+/// How many different numbers of eight bytes there are.
+#[pyfunction]
+pub fn count_distinct(py: Python<'_>, parts: Vec<PyBackedBytes>) -> PyResult<usize> {
+    work(py, || {
+        let mut numbers: Vec<&[u8]> = parts.iter().flat_map(|part| part.chunks_exact(8)).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        Ok(numbers.len())
+    })
 }

@@ -10,14 +10,14 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from lxml import etree
 
+from indlet import _core
 from indlet.errors import BadResponse
 from indlet.extension import extensions
-from indlet.formats.dublin import element_of
 from indlet.formats.index import tf_basic, tf_boolean, tf_compact, tf_positions
 from indlet.formats.index.terms import IndexFormat
 from indlet.formats.metadata import cosati, dcterms, marc21, mods, oai_dc, oai_marc, rfc1807
@@ -76,7 +76,11 @@ def pairs(root: etree._Element, roots: Roots = ROOTS, budget: Budget | None = No
     """
     known = roots.get(str(root.tag))
     try:
-        found = list(_loose(root, budget)) if known in (None, oai_dc.FORMAT) else known.read(root).pairs()
+        if known in (None, oai_dc.FORMAT):
+            raw = etree.tostring(root, encoding="utf-8", xml_declaration=False, with_tail=False)
+            found = _core.element_values(raw, (budget or Budget(len(raw))).left)
+        else:
+            found = known.read(root).pairs()
     except ValueError as e:
         raise BadResponse(f"not readable as {known.title if known else root.tag}: {e}") from e
     if not found and "".join(map(str, root.itertext())).strip():
@@ -87,19 +91,6 @@ def pairs(root: etree._Element, roots: Roots = ROOTS, budget: Budget | None = No
             f"known formats are {', '.join(dict.fromkeys(f.prefix for f in roots.values()))}"
         )
     return found
-
-
-def _loose(root: etree._Element, budget: Budget | None) -> Iterable[tuple[str, str]]:
-    """(element, value) for everything below the root that is Dublin Core by its local name. An element has
-    the text of those within it too, so the text of a deep tree counts many times.
-    """
-    for node in root.iter(etree.Element):
-        meant = element_of(str(node.tag).rpartition("}")[2])
-        if meant and node is not root:
-            value = "".join(map(str, node.itertext())).strip()
-            if budget is not None:
-                budget.charge(len(value))
-            yield meant, value
 
 
 def root_name(raw: bytes) -> str:

@@ -20,21 +20,11 @@ from lxml import etree
 from indlet import _core
 from indlet.errors import BadResponse
 from indlet.limits import Budget
-from indlet.model import TermVector
+from indlet.model import Packed, TermVector
 from indlet.oai import markup
 from indlet.oai.canonical import canonical
 from indlet.oai.names import OAI_NAMESPACE
 from indlet.oai.read_repair import decoded, repaired, without_doctype
-
-
-class MetadataPart(NamedTuple):
-    """A record's metadata, and what the core makes of them."""
-
-    raw: bytes  # in canonical form
-    root: str  # the name of their element, as lxml writes it
-    described: bytes  # what they say by the names of the elements in it, as JSON
-    properties: bytes  # the record's, as JSON
-    resource: int  # hash of the key of its resource
 
 
 class Item(NamedTuple):
@@ -44,13 +34,21 @@ class Item(NamedTuple):
     datestamp: str
     sets: tuple[str, ...] = ()
     deleted: bool = False
-    part: MetadataPart | None = None
-    vector: TermVector | None = None
+    packed: Packed | None = None  # as its metadata and vector come, read by the names of the elements
+    root: str = ""  # the name of the metadata's element, as lxml writes it
     index_part: bytes | None = None  # one that only the reader of its format understands
     about: tuple[bytes, ...] = ()
     policy: str = ""  # digest that the index part names
     source: tuple[bytes, int, int] = (b"", 0, 0)  # a page, and from where to where the record is in it
     budget: Budget | None = None  # of the response that it came with
+
+    @property
+    def vector(self) -> TermVector | None:
+        """The vector that came in canonical form."""
+        made = self.packed
+        if made is None or made.vector is None:
+            return None
+        return TermVector(made.vector, made.length, None, made.language)
 
     @property
     def raw(self) -> bytes:
@@ -135,12 +133,10 @@ def _read(body: bytes, budget: Budget, repairs: Counter[str]) -> Page | None:
     repairs.update(more)
     items = [
         Item(
-            identifier, datestamp, sets, deleted,
-            None if part is None else MetadataPart._make(part),
-            None if vector is None else TermVector(vector[0], vector[1], None, vector[2]),
+            identifier, datestamp, sets, deleted, None if packed is None else Packed._make(packed), root,
             index, abouts, policy, (body, begin, end), budget,
         )
-        for identifier, datestamp, sets, deleted, part, vector, index, abouts, begin, end, policy in rows
+        for identifier, datestamp, sets, deleted, packed, root, index, abouts, policy, begin, end in rows
     ]  # fmt: skip
     failed = [Problem(where, reason, body[begin:end]) for where, reason, begin, end in problems]
     return Page(
@@ -276,7 +272,6 @@ def _fault(body: bytes) -> str:
 
 __all__ = [
     "Item",
-    "MetadataPart",
     "Page",
     "Problem",
     "Truncated",

@@ -63,7 +63,7 @@ from indlet.store.contract import (
     Withheld,
     Writable,
 )  # fmt: skip
-from indlet.store.packed import fingerprint, packed, packed_parts, resource_hash
+from indlet.store.packed import packed, packed_parts, resource_hash
 from indlet.store.sqlite.store import SqliteStore
 
 __all__ = [
@@ -109,7 +109,6 @@ __all__ = [
     "Writable",
     "back_up",
     "configured_for",
-    "fingerprint",
     "open_configured",
     "open_store",
     "packed",

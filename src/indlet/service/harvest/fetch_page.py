@@ -27,8 +27,6 @@ _FINAL: Final = {
     "badverb", "cannotdisseminateformat", "iddoesnotexist", "nometadataformats", "noindexformats",
     "nosethierarchy",
 }  # fmt: skip
-# A set's name is kept with the names of all sets above it: one of a thousand levels would cost as many rows.
-SET_LENGTH: Final = 300
 _LISTS: Final = ("ListRecords", "ListIdentifiers", "GetRecord")
 # Waits before a question that is asked once (Identify and its like) is given up.
 _QUICK: Final = 3
@@ -183,7 +181,6 @@ def _page(answer: HttpAnswer, verb: str) -> Page:
         trouble: Trouble = "interrupted" if isinstance(e, Truncated) else "broken"
         raise NoAnswer(trouble, f"{answer.url}: {e}") from e
     page.repairs += answer.repairs
-    _bound_sets(page)
     found = page.items or page.problems or page.token
     if page.errors and not found:
         raise _refusal(page, answer)
@@ -214,12 +211,3 @@ def _refusal(page: Page, answer: HttpAnswer) -> NoAnswer:
         return NoAnswer(answer.trouble.failed.trouble, f"{url}: {said}", answer.trouble.failed.retry_after)
     codes = {code.strip().lower() for code, _ in page.errors}
     return NoAnswer("fatal" if codes & _FINAL else "broken", f"{url}: {said}")
-
-
-def _bound_sets(page: Page) -> None:
-    if all(len(spec) <= SET_LENGTH for sets in {item.sets for item in page.items} for spec in sets):
-        return
-    for number, item in enumerate(page.items):
-        if item.sets and max(map(len, item.sets)) > SET_LENGTH:
-            page.items[number] = item._replace(sets=tuple(s for s in item.sets if len(s) <= SET_LENGTH))
-            page.repairs["sets left out: their names are too long"] += 1

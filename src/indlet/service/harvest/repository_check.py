@@ -320,10 +320,10 @@ def _faults(item: Item, form: re.Pattern[str] | None, identity: Identity) -> lis
     if item.deleted:
         if identity.deleted == "no":
             found.append("a deleted record, though Identify says that deletions are not told")
-        if item.part is not None:
+        if item.packed is not None:
             found.append("a deleted record with metadata")
         return found
-    metadata = None if item.part is None else parsed(item.part.raw)
+    metadata = None if item.packed is None else parsed(item.packed.raw)
     if metadata is None:
         return [*found, "a record without metadata"]
     try:

@@ -20,8 +20,7 @@ from indlet.formats.registry import ROOTS, Roots
 from indlet.limits import LENGTH_FLOOR, LENGTH_MOST, LENGTH_SLACK, OCCURRENCES, Budget
 from indlet.model import JsonObject, Metadata, Packed, Record, TermVector
 from indlet.oai.provenance import is_translation
-from indlet.oai.read import Item, MetadataPart, canonical, parsed
-from indlet.store import packed_parts
+from indlet.oai.read import Item, canonical, parsed
 from indlet.text import Analyzer, Policy, Reconciliation, loss, renormalise
 
 
@@ -56,40 +55,41 @@ class Normaliser:
         """What each item of a list is to us: a record (packed, where the core made it), or what is wrong."""
         out: list[Record | Packed | BadResponse] = []
         for item in items:
-            part = item.part
             try:
-                if part is None or item.deleted or not self._is_complete(item, part):
-                    out.append(self.record(item))
-                    continue
-                vector = self._vector(item, self._index(item)) if self.has_index else None
-                made = part.resource, part.described, part.properties, part.raw
-                out.append(packed_parts(item.identifier, item.sets, vector, *made))
+                made = item.packed
+                out.append(made if made is not None and self._is_ready(item, made) else self.record(item))
             except BadResponse as e:
                 out.append(e)
         return out
 
-    def _is_complete(self, item: Item, part: MetadataPart) -> bool:
-        """Whether there is nothing to add to what the core made: no policy or about part."""
-        if item.about or not self._is_dublin_core(part):
+    def _is_ready(self, item: Item, made: Packed) -> bool:
+        """Whether there is nothing to add to what the core made, and nothing to change."""
+        if item.deleted or item.about or not self._is_dublin_core(item, made):
             return False
-        return not self.has_index or self._made_by(item)[1].exact
+        if not self.has_index or item.index_part is not None:
+            return made.vector is item.index_part is None
+        policy, reconciliation = self._made_by(item)
+        if (vector := item.vector) is None:
+            return reconciliation.exact
+        self._check_length(vector, policy)
+        return reconciliation.kind == "identical"
 
-    def _is_dublin_core(self, part: MetadataPart) -> bool:
+    def _is_dublin_core(self, item: Item, made: Packed) -> bool:
         """Whether metadata are read by the names of their elements, and not by a crosswalk."""
-        if part.described == b"{}" or self.bundle_prefix:
+        if made.metadata == b"{}" or self.bundle_prefix:
             return False
-        return self.roots.get(part.root) in (None, oai_dc.FORMAT)
+        return self.roots.get(item.root) in (None, oai_dc.FORMAT)
 
     def _index(self, item: Item) -> etree._Element | None:
         """The index part that only the reader of its format understands."""
         return parsed(item.index_part) if item.index_part is not None and self.has_index else None
 
     def _read(self, item: Item) -> tuple[bytes, Metadata, etree._Element | None]:
-        if item.part is None:
+        if item.packed is None:
             raise BadResponse("a record without metadata that is not marked as deleted")
-        raw, index = item.part.raw, self._index(item)
-        if self._is_dublin_core(item.part):
-            return raw, orjson.loads(item.part.described), index
+        raw, index = item.packed.raw, self._index(item)
+        if self._is_dublin_core(item, item.packed):
+            return raw, orjson.loads(item.packed.metadata), index
         part = parsed(raw)
         if self.bundle_prefix and part is not None and part.tag == bundle.ROOT:
             part, index = bundle.read(part)
@@ -153,11 +153,7 @@ class Normaliser:
         """BadResponse if a document would be longer than its terms allow, or than documents are: its length
         counts in the average of all documents.
         """
-        total = terms = 0
-        for line in filter(None, vector.packed.split(b"\n")):
-            count = line.count(b" ")
-            terms += count
-            total += count * int(line[: line.index(b" ")])
+        terms, total = _core.vector_size(vector.packed)
         complete = policy is not None and policy.prune is None and policy.lead is None
         if complete and self._format.frequencies:
             most = 2 * total + LENGTH_SLACK

@@ -115,7 +115,7 @@ def parsed_page(answer: HttpAnswer) -> ListPage:
 
 def _listed(item: Item, contents: Sequence[memoryview]) -> ListedRecord:
     files: list[Component] | None = None
-    metadata = None if item.part is None else parsed(item.part.raw)
+    metadata = None if item.packed is None else parsed(item.packed.raw)
     if metadata is not None and local_name(metadata) == "headers":
         fields, digest = http_header.read(metadata)
         files = [Component(headers=fields, sha256=digest)]

@@ -9,9 +9,9 @@ import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
+from indlet import _core
 from indlet.errors import StoreError
 from indlet.settings import without_credentials
-from indlet.store.packed import fingerprint
 from indlet.store.sql_departures import SCHEMA as DEPARTURES
 from indlet.store.sql_documents import SCHEMA as DOCUMENTS
 from indlet.store.sql_grants import SCHEMA as GRANTS
@@ -62,9 +62,8 @@ def canonical_metadata(connection: sqlite3.Connection) -> None:
         for id, sets, language, length, resource, metadata, properties, raw, vector, positions in batch:
             node = parsed(raw)
             if node is not None and (form := canonical(node)) != raw:
-                digest = fingerprint(
-                    sets, language, length, resource, metadata, properties, form, vector, positions
-                )
+                parts = metadata, properties, form, vector, positions
+                digest = _core.record_digest((sets, language, length, resource), parts)
                 changed.append((form, digest, id))
         connection.executemany("UPDATE records SET raw = ?, digest = ? WHERE id = ?", changed)
 
