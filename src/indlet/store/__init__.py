@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from indlet._core import resource_hash
 from indlet.errors import SettingsError, StoreError
 from indlet.extension import extensions
 from indlet.settings import Database, Settings
@@ -63,7 +64,7 @@ from indlet.store.contract import (
     Withheld,
     Writable,
 )  # fmt: skip
-from indlet.store.packed import packed, packed_parts, resource_hash
+from indlet.store.packed import packed, packed_parts
 from indlet.store.sqlite.store import SqliteStore
 
 __all__ = [
